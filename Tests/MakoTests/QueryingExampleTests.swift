@@ -309,6 +309,36 @@ enum QueryingExample {
         return names
     }
 
+    static func streamed(_ db: Database) throws -> [String] {
+        var lines: [String] = []
+        func print(_ name: StoredValue, _ number: Int) { lines.append("\(name) \(number)") }
+        // EXAMPLE Querying.md
+        let rivers = try db.rows("SELECT name, length FROM River WHERE length > \(100) ORDER BY length")
+        var sum = 0
+        while let river = try rivers.next() {
+            sum += try river.value("length", as: Int.self)
+            print(river["name"] ?? .null, sum)
+        }
+        try db.forEachRow("SELECT country, count(*) FROM City GROUP BY country") { row in
+            let (country, cities) = try row.values(as: (String, Int).self)
+            print(.text(country), cities)
+        }
+        // EXAMPLE ends
+        return lines
+    }
+
+    static func streamedAsync(_ db: Database) async throws -> [StoredValue] {
+        var sent: [StoredValue] = []
+        func send(_ value: StoredValue) async { sent.append(value) }
+        // EXAMPLE Querying.md
+        for try await row in try db.rows("SELECT name FROM City ORDER BY name") {
+            guard let name = row[0] else { continue }
+            await send(name)
+        }
+        // EXAMPLE ends
+        return sent
+    }
+
     static func sought(_ db: Database) throws -> ([City], [City], [(object: City, text: String?)]) {
         // EXAMPLE Querying.md
         let harbours = try db.query(City.self).where("history MATCH 'harb* NOT ship'").fetch()

@@ -82,6 +82,7 @@ struct QueryCommand: Verb {
         _ statement: Statement, _ values: [Value], _ named: [String: Value], _ database: DatabaseFile,
         _ transaction: StatementTransaction?
     ) throws {
+        if case .select = statement, transaction == nil { return try stream(statement, values, named, database) }
         let start = ContinuousClock.now
         let outcome: StatementOutcome
         do {
@@ -101,6 +102,28 @@ struct QueryCommand: Verb {
         printer.finish()
         if format == .table, Terminal.isTerminal(.output) {
             Terminal.write("\n\(DisplayText.count(result.rows.count, "row")), \(DisplayText.duration(duration))\n")
+        }
+    }
+
+    /// Shows the rows of a question while they are found.
+    private func stream(
+        _ statement: Statement, _ values: [Value], _ named: [String: Value], _ database: DatabaseFile
+    ) throws {
+        let start = ContinuousClock.now
+        try database.read { view, catalogue in
+            let rows = try statement.planned(catalogue, view: view, parameters: values, named: named)
+            var printer = RowPrinter(columns: rows.columns, format: format, width: Terminal.width) {
+                Terminal.write($0)
+            }
+            try rows.give(in: view, rows: 256, bytes: 64 << 10) { batch in
+                for row in batch { printer.row(row) }
+                return true
+            }
+            printer.finish()
+            if format == .table, Terminal.isTerminal(.output) {
+                let duration = ContinuousClock.now - start
+                Terminal.write("\n\(DisplayText.count(printer.rows, "row")), \(DisplayText.duration(duration))\n")
+            }
         }
     }
 

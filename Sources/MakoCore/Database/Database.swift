@@ -31,6 +31,8 @@ public final class Database: MadeElsewhere, Sendable {
     let failures = FailureHub()
     let transactionWatchers = TransactionWatchers()
     let metricsCounters = MetricsCounters()
+    /// Those between the threads that find rows and whoever takes them.
+    let channels = RowChannels<[StoredValue], MakoError>()
     let historyWriter: HistoryWriter
     let naming: NamingAgreement
     /// The cipher of the encrypted properties, since it was first needed.
@@ -218,6 +220,7 @@ public final class Database: MadeElsewhere, Sendable {
         pressure.end()
         hub.finish()
         failures.finish()
+        channels.stop(.closed(path: path))
         defer {
             sandbox?.remove()
             if let file { OpenDatabases.closed(file, number) }

@@ -7,6 +7,12 @@ public struct DatabaseOptions: Sendable {
     /// How much memory pages may take, in bytes: unless it is set, ``/MakoStorage/StoreOptions/defaultCacheBytes``.
     /// ``Database/setCacheBytes(_:)`` changes it while the database is open.
     public var cacheBytes: Int
+    /// How much memory each sort, set of groups or different rows, and hash join of a query may take, in bytes; nil: a quarter of
+    /// ``cacheBytes``, and 4 MiB at least. What it cannot hold waits in a temporary file; see `StoreOptions.queryMemoryBytes`, which this is.
+    public var queryMemory: Int? {
+        get { storage.queryMemoryBytes }
+        set { storage.queryMemoryBytes = newValue }
+    }
     /// Nothing can be written; nothing is migrated.
     public var readOnly: Bool
     /// Properties that left their type are removed with their values at open, instead of kept out of sight.

@@ -5,6 +5,8 @@ final class WriteTurn {
     // The turn is one thread's, and nothing ends it inside `with`.
     @exclusivity(unchecked) private var transaction: WriteTransaction?
     let view: Snapshot
+    /// Rows of the transaction are lent to a closure, which must change nothing.
+    @exclusivity(unchecked) var lendsRows = false
 
     init(_ store: Store) throws(MakoError) {
         let transaction = try storage { () throws(StorageError) in try store.beginWrite() }
@@ -14,11 +16,16 @@ final class WriteTurn {
 
     @inline(__always)
     func with<R>(_ body: (borrowing WriteTransaction) throws(MakoError) -> R) throws(MakoError) -> R {
+        if lendsRows { throw WriteTurn.isLent }
         switch transaction {
         case .some(let transaction): return try body(transaction)
         case .none: throw .transactionEnded
         }
     }
+
+    private static let isLent = MakoError.invalidArgument(
+        "the closure of forEachRow reads what the transaction would change; gather the rows first, and change them behind it"
+    )
 
     /// Commits. Where that fails before others can write, the turn is held until ``rollback()``.
     func commit(_ durability: Durability?, isShown: Bool) throws(MakoError) {

@@ -15,7 +15,7 @@ import MakoRecords
 public struct PreparedStatement: Sendable {
     /// The statement as it was given.
     public let text: String
-    private let database: Database
+    let database: Database
     private let kept: KeptStatement
 
     init(_ text: String, _ database: Database) throws(MakoError) {
@@ -72,7 +72,7 @@ public struct PreparedStatement: Sendable {
         }
     }
 
-    private func asked(
+    func asked(
         _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
     ) throws(MakoError) -> AskedStatement {
         if named.isEmpty, let values = parameters.plainValues { return AskedStatement(kept, values) }

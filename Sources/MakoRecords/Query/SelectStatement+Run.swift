@@ -61,7 +61,7 @@ extension SelectStatement {
     }
 
     /// Resolved and planned. Without a view tables are taken to be large.
-    private func planned(
+    func planned(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?
     ) throws(RecordError) -> StatementPlan {
         func plan(_ part: SelectStatement) throws(RecordError) -> SelectPlan {
@@ -85,15 +85,33 @@ extension SelectPlan {
     ///
     /// - Parameter run: measures the steps, see ``SelectPlan/stepTexts``.
     func rows(in view: Snapshot, _ run: RunMeasure? = nil) throws(RecordError) -> [[Value]] {
+        let rows = RowBatches()
+        try give(to: rows, in: view, run)
+        return rows.rows
+    }
+
+    /// Gives the rows of the result on; the last ones may be left in the batch.
+    func give(to output: RowBatches, in view: Snapshot, _ run: RunMeasure? = nil) throws(RecordError) {
         switch feed {
-        case .table, .join: try found(in: view, run)
-        case .count(let plan): cut([.integer(Int64(try count(plan, view, run)))])
-        case .extremes(let extremes): cut(try values(extremes, view, run))
+        case .table, .join: try giveFound(to: output, in: view, run)
+        case .count(let plan): try cut([.integer(Int64(try count(plan, view, run)))], output)
+        case .extremes(let extremes): try cut(try values(extremes, view, run), output)
+        }
+    }
+
+    /// Ends the run.
+    var cancellation: Cancellation? {
+        switch feed {
+        case .table(let plan), .count(let plan): plan.cancellation
+        case .join(let plan): plan.cancellation
+        case .extremes(let extremes): extremes.first?.plan.cancellation
         }
     }
 
     /// The only row of a result, where limit and offset leave it.
-    private func cut(_ row: [Value]) -> [[Value]] { offset > 0 || limit == 0 ? [] : [row] }
+    private func cut(_ row: [Value], _ output: RowBatches) throws(RecordError) {
+        if offset == 0 && limit != 0 { _ = try output.append(row) }
+    }
 
     private func count(_ plan: Plan, _ view: Snapshot, _ run: RunMeasure?) throws(RecordError) -> Int {
         let number = try measured(run, 0) { (find) throws(RecordError) in try plan.count(in: view, find) }
@@ -116,17 +134,17 @@ extension SelectPlan {
     }
 
     /// The rows that are found one after the other.
-    private func found(in view: Snapshot, _ run: RunMeasure?) throws(RecordError) -> [[Value]] {
+    private func giveFound(to output: RowBatches, in view: Snapshot, _ run: RunMeasure?) throws(RecordError) {
         let supply = try SuppliedRows(
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
-        if let group { return try grouped(group, view, supply, run) }
+        if let group { return try giveGroups(group, to: output, view, supply, run) }
         let sink = ResultSink(
             outputs, orders, isDistinct: isDistinct, collations, isInOrder: isInOrder, limit: isCut ? nil : limit,
-            offset: isCut ? 0 : offset
+            offset: isCut ? 0 : offset, to: output, view, cancellation
         ) { ExpressionRun(bound: $0, table, nodes, view, supply) }
-        if limit == 0 { return [] }
+        if limit == 0 { return }
         try forEachRow(in: view, supply, run, last(of: run)) { row, key throws(RecordError) in try sink.take(row, key) }
-        return try measured(run, last(of: run)) { _ in sink.rows() }
+        try measured(run, last(of: run)) { _ throws(RecordError) in try sink.finish() }
     }
 
     /// The one table; nil for a join.
@@ -134,13 +152,14 @@ extension SelectPlan {
         if case .table(let plan) = feed { plan.table } else { nil }
     }
 
-    private func grouped(
-        _ group: BoundGroups, _ view: Snapshot, _ supply: SuppliedRows, _ measure: RunMeasure?
-    ) throws(RecordError) -> [[Value]] {
-        let run = GroupRun(group, table, nodes, view, supply)
+    private func giveGroups(
+        _ group: BoundGroups, to output: RowBatches, _ view: Snapshot, _ supply: SuppliedRows, _ measure: RunMeasure?
+    ) throws(RecordError) {
+        let run = GroupRun(group, table, nodes, view, supply, cancellation)
         run.begin()
         let sink = ResultSink(
-            group.outputs, orders, isDistinct: isDistinct, collations, limit: limit, offset: offset
+            group.outputs, orders, isDistinct: isDistinct, collations, limit: limit, offset: offset, to: output, view,
+            cancellation
         ) {
             ExpressionRun(bound: $0, nil, [], view, supply)
         }
@@ -178,7 +197,7 @@ extension SelectPlan {
             }
         }
         if wantsMore { _ = try give() }
-        return try measured(measure, result) { _ in sink.rows() }
+        try measured(measure, result) { _ throws(RecordError) in try sink.finish() }
     }
 
     /// Adds all rows in one walk, where that is all there is to do.

@@ -19,6 +19,9 @@ public struct RowReader: @unchecked Sendable {
     /// Whether the row has every column and no NULL: then a field is where its slot says.
     public let isPlain: Bool
 
+    /// The whole row.
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: Int(byteCount)) }
+
     /// Checks the bytes once: header, slots and every text and blob lie inside.
     ///
     /// - Throws: `RecordError.rowDamaged`.

@@ -8,9 +8,13 @@ final class SortedEntries {
     private struct Note {
         /// Eight bytes of the key behind what all keys have in common.
         var head: UInt64
+        /// Of a long entry, that of its lengths, which stand behind it.
         var offset: UInt32
+        /// ``Note/long``: the lengths of key and value are elsewhere.
         var keyBytes: UInt16
         var valueBytes: UInt16
+
+        static let long = UInt16.max
     }
 
     /// Keys and values, each value behind its key. What was appended becomes an entry by ``note(from:middle:)``.
@@ -25,20 +29,44 @@ final class SortedEntries {
     var count: Int { notes.count }
 
     /// Makes an entry of what was appended to the content since it ended at `start`. False: it is too long, and the content ends there again.
-    func note(from start: Int, middle: Int) -> Bool {
-        guard let offset = UInt32(exactly: start), let keyBytes = UInt16(exactly: middle - start),
+    ///
+    /// - Parameter takesLong: whether one with more than 64 KiB in its key or value is taken.
+    func note(from start: Int, middle: Int, takesLong: Bool = false) -> Bool {
+        if let offset = UInt32(exactly: start), let keyBytes = UInt16(exactly: middle - start), keyBytes != Note.long,
             let valueBytes = UInt16(exactly: content.count - middle)
-        else {
+        {
+            notes.append(Note(head: 0, offset: offset, keyBytes: keyBytes, valueBytes: valueBytes))
+            return true
+        }
+        guard takesLong, let offset = UInt32(exactly: content.count) else {
             content.truncate(to: start)
             return false
         }
-        notes.append(Note(head: 0, offset: offset, keyBytes: keyBytes, valueBytes: valueBytes))
+        let valueBytes = content.count - middle
+        content.append(bigEndian: UInt64(middle - start) << 32 | UInt64(valueBytes))
+        notes.append(Note(head: 0, offset: offset, keyBytes: Note.long, valueBytes: 0))
         return true
     }
 
     /// Takes the last entry back.
     func removeLast() {
-        if let last = notes.popLast() { content.truncate(to: Int(last.offset)) }
+        if let last = notes.popLast() { content.truncate(to: extent(last).start) }
+    }
+
+    /// Where an entry's key and value begin, and where it ends.
+    @inline(__always)
+    private func extent(_ note: Note) -> (start: Int, middle: Int, end: Int) {
+        let offset = Int(note.offset)
+        if note.keyBytes == Note.long { return longExtent(offset) }
+        let middle = offset &+ Int(note.keyBytes)
+        return (offset, middle, middle &+ Int(note.valueBytes))
+    }
+
+    @inline(never)
+    private func longExtent(_ offset: Int) -> (start: Int, middle: Int, end: Int) {
+        let lengths = content.head(from: offset, to: offset + 8)
+        let middle = offset - Int(lengths & 0xffff_ffff)
+        return (middle - Int(lengths >> 32), middle, offset)
     }
 
     /// Takes the memory that entries of so many bytes need, those for sorting them included.
@@ -61,6 +89,16 @@ final class SortedEntries {
 
     /// Lends keys and values in the order of the keys; equal keys come in the order in which they were added.
     func forEachSorted<E: Error>(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(E) -> Void) throws(E) {
+        try forEachSortedUntil { (key, value) throws(E) -> Bool in
+            try body(key, value)
+            return true
+        }
+    }
+
+    /// The same until the closure answers false.
+    func forEachSortedUntil<E: Error>(
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(E) -> Bool
+    ) throws(E) {
         sort()
         var start = 0
         while start < notes.count {
@@ -68,28 +106,51 @@ final class SortedEntries {
             // In their order they lie all over the memory: copied together, they are waited for together.
             staged.clear()
             for place in start..<end {
-                let first = Int(notes[place].offset)
-                let length = Int(notes[place].keyBytes) + Int(notes[place].valueBytes)
-                staged.append(raw: content.raw(from: first, to: first + length))
+                let entry = extent(notes[place])
+                staged.append(raw: content.raw(from: entry.start, to: entry.end))
             }
             var first = 0
             for place in start..<end {
-                let middle = first + Int(notes[place].keyBytes)
-                let last = middle + Int(notes[place].valueBytes)
-                try body(staged.raw(from: first, to: middle), staged.raw(from: middle, to: last))
+                let entry = extent(notes[place])
+                let middle = first + (entry.middle - entry.start)
+                let last = first + (entry.end - entry.start)
+                guard try body(staged.raw(from: first, to: middle), staged.raw(from: middle, to: last)) else { return }
                 first = last
             }
             start = end
         }
     }
 
+    /// Drops all but the first entries in the order of the keys.
+    ///
+    /// - Parameter last: gets the key of the last one that stays.
+    func keepFirst(_ count: Int, last: inout KeyBuffer) {
+        sort()
+        if count < notes.count { notes.removeLast(notes.count - count) }
+        var kept = KeyBuffer()
+        for place in notes.indices {
+            let entry = extent(notes[place])
+            let isLong = notes[place].keyBytes == Note.long
+            let start = kept.count
+            kept.append(raw: content.raw(from: entry.start, to: isLong ? entry.end + 8 : entry.end))
+            notes[place].offset = UInt32(truncatingIfNeeded: isLong ? kept.count - 8 : start)
+        }
+        content = kept
+        last.clear()
+        if let note = notes.last { last.append(raw: key(note)) }
+    }
+
+    /// What the entries take, memory for sorting them included.
+    @inline(__always)
+    var bytes: Int { content.count &+ notes.count &* SortedEntries.noteBytes }
+
     private static var stagedEntries: Int { 64 }
 
     // MARK: Sorting
 
     private func key(_ note: Note) -> UnsafeRawBufferPointer {
-        let start = Int(note.offset)
-        return content.raw(from: start, to: start + Int(note.keyBytes))
+        let entry = extent(note)
+        return content.raw(from: entry.start, to: entry.middle)
     }
 
     /// Sorts by the first bytes in which heads differ, and then those that agree in them by their whole keys.
@@ -141,8 +202,8 @@ final class SortedEntries {
         for note in notes { common = SortedEntries.commonBytes(first, key(note), limit: common) }
         notes.withUnsafeMutableBufferPointer { notes in
             for place in 0..<notes.count {
-                let start = Int(notes[place].offset)
-                notes[place].head = content.head(from: start + common, to: start + Int(notes[place].keyBytes))
+                let entry = extent(notes[place])
+                notes[place].head = content.head(from: entry.start + common, to: entry.middle)
             }
         }
     }
@@ -198,15 +259,5 @@ final class SortedEntries {
             to[places[byte]] = note
             places[byte] &+= 1
         }
-    }
-}
-
-extension SortedRuns {
-    /// Adds entries, of which there are none then.
-    func add(_ entries: SortedEntries) throws(StorageError) {
-        var run = begin()
-        try entries.forEachSorted { (key, value) throws(StorageError) in try run.append(key, value) }
-        try end(&run)
-        entries.removeAll()
     }
 }

@@ -14,7 +14,7 @@ import MakoStorage
 ///
 /// Records with equal keys come in the order of their runs. One thread uses it.
 final class SortedRuns {
-    private let file: SpillFile
+    let file: SpillFile
     private let memory: Int
     private var runs: [Range<UInt64>] = []
 
@@ -61,6 +61,9 @@ struct RunOutput: ~Copyable {
 
     deinit { block.deallocate() }
 
+    /// How many bytes were appended.
+    var written: UInt64 { UInt64(filled) + UInt64(block.count) * UInt64(blocks?.count ?? 0) }
+
     /// Appends a record. Its key does not come before the one of the last record; key and value have less than 4 GiB each.
     mutating func append(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StorageError) {
         let header = RunHeader(keyBytes: key.count, valueBytes: value.count).stored
@@ -102,7 +105,7 @@ struct RunOutput: ~Copyable {
 }
 
 /// The header of a record: how long its parts are.
-private struct RunHeader {
+struct RunHeader {
     static let bytes = 8
 
     let keyBytes: Int

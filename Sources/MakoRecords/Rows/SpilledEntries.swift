@@ -1,69 +1,189 @@
 import MakoStorage
 
-/// Entries of a tree in the order of their keys, more of them than memory holds: what fills the memory is sorted and waits in a file.
+/// Entries in the order of their keys, more of them than memory holds: what fills the memory is sorted and waits in a file.
+///
+/// Where only the first ones are wanted, those that come behind so many others are dropped on the way.
 final class SpilledEntries {
     private static let fewBytes = 64 << 10
+    /// Growing step by step is cheap up to here; from here on all memory is taken at once, of which the system gives what is used.
+    private static let manyBytes = 1 << 20
+    /// So many entries are sorted at least before some of them are dropped.
+    private static let fewestDropped = 256
 
     private let entries: SortedEntries
     private let memory: Int
-    private var counted = 0
-    private var spilled = 0
+    private let wanted: Int
+    /// Some are dropped when there are so many.
+    private let fullCount: Int
+    @exclusivity(unchecked) private var counted = 0
+    @exclusivity(unchecked) private var spilled = 0
     private var runs: SortedRuns?
+    /// Entries whose keys do not come before this one are not wanted.
+    @exclusivity(unchecked) private var cutoff = KeyBuffer()
+    @exclusivity(unchecked) private var hasCutoff = false
+    @exclusivity(unchecked) private var mostBytes = 0
+    /// What ends the reading.
+    var cancellation: Cancellation?
 
     /// - Parameters:
     ///   - entries: what entries are added to.
     ///   - memory: how many bytes they may take.
-    init(_ entries: SortedEntries = SortedEntries(), memory: Int) {
+    ///   - wanted: how many of the first entries are wanted; nil: all.
+    init(_ entries: SortedEntries = SortedEntries(), memory: Int, wanted: Int? = nil) {
         self.entries = entries
         self.memory = memory
+        self.wanted = wanted ?? .max
+        fullCount = self.wanted > .max / 2 ? .max : max(2 * self.wanted, SpilledEntries.fewestDropped)
     }
 
     var count: Int { spilled + entries.count }
+    /// How many bytes were held at the most.
+    var peakBytes: Int { max(mostBytes, entries.bytes) }
+    /// Whether some of them are in a file.
+    var isSpilled: Bool { runs != nil }
 
-    func add(_ key: [UInt8], _ value: [UInt8], _ tx: borrowing WriteTransaction) throws(RecordError) {
-        let start = entries.content.count
-        key.withUnsafeBytes { entries.content.append(raw: $0) }
-        let middle = entries.content.count
-        value.withUnsafeBytes { entries.content.append(raw: $0) }
-        _ = entries.note(from: start, middle: middle)
-        try spillIfNeeded(tx)
+    /// What an entry is appended to: first its key, then its value.
+    @inline(__always)
+    var content: KeyBuffer {
+        _read { yield entries.content }
+        _modify { yield &entries.content }
+    }
+
+    func add(
+        _ key: [UInt8], _ value: [UInt8], _ space: borrowing some SpillSpace & ~Copyable
+    ) throws(RecordError) {
+        let start = content.count
+        key.withUnsafeBytes { content.append(raw: $0) }
+        let middle = content.count
+        value.withUnsafeBytes { content.append(raw: $0) }
+        try end(start, middle, space)
+    }
+
+    func add(
+        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
+        _ space: borrowing some SpillSpace & ~Copyable
+    ) throws(RecordError) {
+        let start = content.count
+        content.append(raw: key)
+        guard isWanted(from: start) else { return }
+        let middle = content.count
+        content.append(raw: value)
+        try end(start, middle, space)
+    }
+
+    /// Whether the key that was appended since the content ended at `start` can be one of the first. False: the content ends there again.
+    @inline(__always)
+    func isWanted(from start: Int) -> Bool {
+        if !hasCutoff || KeyOrder.compareRaw(content.raw(from: start, to: content.count), cutoff.raw) < 0 {
+            return true
+        }
+        content.truncate(to: start)
+        return false
+    }
+
+    /// Makes an entry of what was appended.
+    ///
+    /// - Parameter space: has the file for what memory does not hold.
+    @inline(__always)
+    func end(_ start: Int, _ middle: Int, _ space: borrowing some SpillSpace & ~Copyable) throws(RecordError) {
+        guard entries.note(from: start, middle: middle, takesLong: true) else { throw SpilledEntries.tooLong }
+        if entries.count >= fullCount { dropUnwanted() }
+        try spillIfNeeded(space)
+    }
+
+    private static let tooLong = RecordError.storage(
+        .invalidArgument("a row of a query is too long to be sorted: it has more than 4 GiB"))
+
+    @inline(never)
+    private func dropUnwanted() {
+        entries.keepFirst(wanted, last: &cutoff)
+        hasCutoff = true
     }
 
     /// To be called after each entry that was added.
     @inline(__always)
-    func spillIfNeeded(_ tx: borrowing WriteTransaction) throws(RecordError) {
-        let size = entries.content.count &+ entries.count &* SortedEntries.noteBytes
-        if size > counted { try grow(size, tx) }
+    func spillIfNeeded(_ space: borrowing some SpillSpace & ~Copyable) throws(RecordError) {
+        let size = entries.bytes
+        if size > counted { try grow(size, space) }
     }
 
     @inline(never)
-    private func grow(_ size: Int, _ tx: borrowing WriteTransaction) throws(RecordError) {
+    private func grow(_ size: Int, _ space: borrowing some SpillSpace & ~Copyable) throws(RecordError) {
+        mostBytes = max(mostBytes, size)
         if size < memory {
-            // Some thousand entries: there may be many more.
-            if counted == SpilledEntries.fewBytes { entries.reserve(memory) }
+            // There may be many more.
+            if counted >= min(SpilledEntries.manyBytes, memory / 4), wanted == .max { entries.reserve(memory) }
             counted = min(memory - 1, max(2 * size, SpilledEntries.fewBytes))
-            return tx.countSide(bytes: counted)
+            return space.countSide(bytes: counted)
         }
+        if wanted < entries.count { dropUnwanted() }
+        if entries.bytes < memory / 2 { return }
         spilled += entries.count
         try engine { () throws(StorageError) in
-            if runs == nil { runs = SortedRuns(try tx.makeSpillFile(), memory: memory) }
-            try runs?.add(entries)
+            try fileRuns(space).add(entries)
         }
+    }
+
+    private func fileRuns(_ space: borrowing some SpillSpace & ~Copyable) throws(StorageError) -> SortedRuns {
+        if let runs { return runs }
+        let made = SortedRuns(try space.makeSpillFile(), memory: memory)
+        runs = made
+        return made
     }
 
     /// Lends all entries in the order of their keys, equal ones in the order in which they were added.
     func forEach(
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(RecordError) -> Void
     ) throws(RecordError) {
-        guard let runs else { return try entries.forEachSorted(body) }
-        try engine { () throws(StorageError) in try runs.add(entries) }
-        entries.discard()
+        try forEachUntil { (key, value) throws(RecordError) -> Bool in
+            try body(key, value)
+            return true
+        }
+    }
+
+    /// The same until the closure answers false.
+    func forEachUntil(
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        mostBytes = max(mostBytes, entries.bytes)
+        guard let runs else { return try entries.forEachSortedUntil(body) }
+        try spillTheRest(runs)
         var merge = try engine { () throws(StorageError) in try runs.merge() }
+        var count = 0
         while true {
             let isThere: Bool
             do throws(StorageError) { isThere = try merge.next() } catch { throw .storage(error) }
             guard isThere else { return }
-            try body(merge.key, merge.value)
+            count &+= 1
+            if count & 1023 == 0, cancellation?.isCancelled == true { throw .cancelled }
+            guard try body(merge.key, merge.value) else { return }
         }
+    }
+
+    /// All entries as a table in the file, by their keys.
+    ///
+    /// - Parameter space: has the file, where none was needed yet.
+    func table(_ space: borrowing some SpillSpace & ~Copyable) throws(RecordError) -> SortedTable {
+        try engine { () throws(StorageError) in
+            let runs = try fileRuns(space)
+            try runs.add(entries)
+            entries.discard()
+            return try SortedTable(runs, memory: memory)
+        }
+    }
+
+    private func spillTheRest(_ runs: SortedRuns) throws(RecordError) {
+        try engine { () throws(StorageError) in try runs.add(entries) }
+        entries.discard()
+    }
+}
+
+extension SortedRuns {
+    /// Adds entries, of which there are none then.
+    func add(_ entries: SortedEntries) throws(StorageError) {
+        var run = begin()
+        try entries.forEachSorted { (key, value) throws(StorageError) in try run.append(key, value) }
+        try end(&run)
+        entries.removeAll()
     }
 }

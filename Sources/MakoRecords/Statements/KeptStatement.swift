@@ -49,14 +49,32 @@ public final class KeptStatement: @unchecked Sendable {
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
         cancellation: Cancellation? = nil
     ) throws(RecordError) -> QueryRows {
-        guard case .select(let select) = statement, isPlanKept, parameters.count <= select.parameterCount else {
+        guard let plan = try keptPlan(catalogue, view, parameters, named) else {
             return try statement.read(
                 catalogue, view: view, parameters: parameters, named: named, cancellation: cancellation)
+        }
+        return try plan.result(view, cancellation, isDeep: isDeep)
+    }
+
+    /// Plans a question, whose rows are to be found later; see ``Statement/planned(_:view:parameters:named:)``.
+    public func planned(
+        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
+    ) throws(RecordError) -> PlannedQuestion {
+        if let plan = try keptPlan(catalogue, view, parameters, named) { return PlannedQuestion(.select(plan), isDeep) }
+        return try statement.planned(catalogue, view: view, parameters: parameters, named: named)
+    }
+
+    /// The plan of a question that serves later runs as well; nil for any other.
+    private func keptPlan(
+        _ catalogue: Catalogue, _ view: Snapshot, _ parameters: [Value], _ named: [String: Value]
+    ) throws(RecordError) -> SelectPlan? {
+        guard case .select(let select) = statement, isPlanKept, parameters.count <= select.parameterCount else {
+            return nil
         }
         if case .select(let found)? = work(for: catalogue),
             let plan = try found.plan(parameters, named, catalogue, view)
         {
-            return try plan.result(view, cancellation, isDeep: isDeep)
+            return plan
         }
         let budget = SubqueryBudget()
         let plan = try followingTree(isDeep) { () throws(RecordError) in
@@ -66,7 +84,7 @@ public final class KeptStatement: @unchecked Sendable {
         if budget.lookedAtClock == nil, !takesValues || plan.isRefillable {
             keep(.select(try PreparedSelect(plan, takesValues, catalogue, view)), for: catalogue)
         }
-        return try plan.result(view, cancellation, isDeep: isDeep)
+        return plan
     }
 
     /// Runs the statement inside a transaction; see ``Statement/run(_:in:changes:parameters:named:cancellation:ignoringReferences:check:)``.

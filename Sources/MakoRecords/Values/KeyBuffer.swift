@@ -16,7 +16,8 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
     // Unchecked: the memory belongs to this value alone.
 
     private var base: UnsafeMutableRawPointer?
-    private var capacity = 0
+    /// What it holds, in bytes.
+    private(set) var capacity = 0
     private(set) var count = 0
 
     init() {}

@@ -10,7 +10,7 @@ package final class SpillFile {
     /// The content of a block, in bytes.
     package let blockBytes: Int
     private let file: any File
-    /// The database: errors name it, since the file has no name.
+    /// What it was made beside: errors name that, since the file has no name.
     private let path: String
     private let key: CipherKey?
     /// A block on its way: the nonce, and what the file has.
@@ -18,19 +18,19 @@ package final class SpillFile {
     private var blocks: UInt64 = 0
 
     /// - Parameters:
-    ///   - path: the database that the file is made beside.
+    ///   - place: what the file is made beside: the database, or a name in a directory for temporary files.
     ///   - cipher: what its blocks are encrypted with; nil for one that is not.
     init(
-        beside path: String, on fileSystem: any FileSystem, cipher: Encryption.Cipher?, entropy: any Entropy
+        beside place: String, on fileSystem: any FileSystem, cipher: Encryption.Cipher?, entropy: any Entropy
     ) throws(StorageError) {
         key = try cipher.map { (cipher) throws(StorageError) in
             guard let key = CipherKey(entropy.bytes(KeyRecord.keyBytes), cipher) else {
-                throw .encryptionUnavailable(path: path)
+                throw .encryptionUnavailable(path: place)
             }
             return key
         }
-        self.path = path
-        let temporary = try TemporaryFile.make(for: path, on: fileSystem, access: nil)
+        path = place
+        let temporary = try TemporaryFile.make(for: place, on: fileSystem, access: nil)
         file = temporary.file
         if let access = try? file.access() { file.adopt(access.ofOwnerAlone) }
         // Before the first byte: no name leads to it, so that nothing is left of it when the process dies.
@@ -109,7 +109,14 @@ package final class SpillFile {
     package var isNotAsWritten: StorageError { .io(.lostBlock(of: path)) }
 }
 
-extension WriteTransaction {
+/// Where an operation leaves what its memory does not hold.
+package protocol SpillSpace: ~Copyable {
+    /// Counts what the operation has in memory beside pages, until it counts 0.
+    func countSide(bytes: Int)
+    func makeSpillFile() throws(StorageError) -> SpillFile
+}
+
+extension WriteTransaction: SpillSpace {
     /// How many bytes an operation may have in memory beside pages: a quarter of what the store has for them.
     package var sideMemory: Int { max(256 << 10, min(store.cacheBytes / 4, 256 << 20)) }
 
@@ -119,8 +126,50 @@ extension WriteTransaction {
     /// A file for what an operation cannot hold in its memory, beside the database.
     package func makeSpillFile() throws(StorageError) -> SpillFile {
         try writer.check()
-        return try SpillFile(
-            beside: store.path, on: store.options.files, cipher: store.dataFile.keys?.cipher,
-            entropy: store.options.entropy)
+        return try store.makeSpillFile()
+    }
+}
+
+extension Store {
+    /// How many bytes each sort, set of groups or different rows, and hash join of a query may hold.
+    var queryMemory: Int {
+        let bytes = options.queryMemoryBytes ?? max(StoreOptions.leastQueryMemory, cacheBytes / 4)
+        return max(64 << 10, min(bytes, 1 << 30))
+    }
+
+    /// Beside the database.
+    func makeSpillFile() throws(StorageError) -> SpillFile {
+        try SpillFile(
+            beside: path, on: options.files, cipher: dataFile.keys?.cipher, entropy: options.entropy)
+    }
+
+    /// Beside the database, or where that directory takes no file, as that of a database that is only read may, in the system's directory for
+    /// temporary files.
+    func makeQuerySpillFile() throws(StorageError) -> SpillFile {
+        do throws(StorageError) { return try makeSpillFile() } catch {
+            switch error {
+            case .io, .readOnly: break
+            default: throw error
+            }
+            guard let directory = TemporaryDirectory.path else { throw error }
+            return try SpillFile(
+                beside: directory + "/mako-query", on: options.files, cipher: dataFile.keys?.cipher,
+                entropy: options.entropy)
+        }
+    }
+}
+
+extension Snapshot: SpillSpace {
+    /// How many bytes each sort, set of groups or different rows, and hash join of a query over the snapshot may hold.
+    package var queryMemory: Int { store._withUnsafeGuaranteedRef { $0.queryMemory } }
+
+    /// What queries hold is not taken off the memory for pages.
+    package func countSide(bytes: Int) {}
+
+    /// A file for what a query cannot hold in its memory.
+    package func makeSpillFile() throws(StorageError) -> SpillFile {
+        try store._withUnsafeGuaranteedRef { store in
+            result { () throws(StorageError) in try store.makeQuerySpillFile() }
+        }.get()
     }
 }

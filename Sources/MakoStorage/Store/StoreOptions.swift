@@ -50,6 +50,13 @@ public struct StoreOptions: Sendable {
     public var cacheBytes: Int = StoreOptions.defaultCacheBytes
     /// Whether the store is only read. Another process may be writing it then, and ``Store/refresh()`` follows what it commits.
     public var readOnly = false
+    /// Memory, in bytes, that each sort, set of groups or of different rows, and hash join of a query may hold; what it cannot hold waits in a
+    /// temporary file. 64 KiB at least and 1 GiB at most. Nil: a quarter of the memory for pages, and 4 MiB at least.
+    ///
+    /// The file is made beside the database, where that directory cannot be written to in the system's directory for temporary files
+    /// (`TMPDIR`, else `/tmp`), with mode 0600. It loses its name before its first byte, and its blocks are encrypted when the database is.
+    /// A database in memory has it in memory.
+    public var queryMemoryBytes: Int? = nil
     public var background: BackgroundWork = .threads
     /// The size of a log segment in bytes; counts when a database is created. A transaction with more than a
     /// quarter of it in changes, or a sixteenth of ``cacheBytes`` where that is less, commits by checkpoint instead of by log.
@@ -100,6 +107,9 @@ public struct StoreOptions: Sendable {
     /// The memory that a process may have is the machine's, on Linux the limit of its control groups if that is less, and where apps have a
     /// limit what is left of it. It is looked up once.
     public static var defaultCacheBytes: Int { MemoryShare.defaultBytes }
+
+    /// The least that operations of queries have in memory unless ``queryMemoryBytes`` says otherwise.
+    static let leastQueryMemory = 4 << 20
 
     /// Has a handler told of events as well, after the one that is there.
     public mutating func addEventHandler(_ handler: @escaping @Sendable (StoreEvent) -> Void) {

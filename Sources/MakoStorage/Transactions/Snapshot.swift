@@ -16,7 +16,7 @@ import Synchronization
 public final class Snapshot: @unchecked Sendable {
     // Not counted, since readers on other processors would count it, too: either `holder` keeps it, or the call of `Store.read` that
     // lends the snapshot, or the write transaction whose view it is.
-    private let store: Unmanaged<Store>
+    let store: Unmanaged<Store>
     private var holder: Store?
     let state: UnsafeMutablePointer<ViewState>
     /// What keeps the pages in place; nil for a write transaction's own view.

@@ -204,3 +204,16 @@ extension SelectStatement {
             || (isDistinct && (limit != nil || offset != nil))
     }
 }
+
+extension RowStatement {
+    /// The statement for one row.
+    ///
+    /// - Parameter budget: that of the statement around, where all of it is resolved.
+    func bound(
+        _ values: [Value], _ budget: SubqueryBudget = SubqueryBudget()
+    ) throws(RecordError) -> BoundStatement {
+        var named = named
+        for (place, value) in values.enumerated() { named[RowStatement.name(place)] = value }
+        return try statement.bound(catalogue, parameters, named, budget)
+    }
+}

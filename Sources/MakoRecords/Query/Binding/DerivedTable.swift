@@ -103,7 +103,7 @@ extension CommonTable {
     func source(
         _ name: String, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
         _ budget: SubqueryBudget
-    ) throws(RecordError) -> JoinScope.Source {
+    ) throws(RecordError) -> (source: JoinScope.Source, query: BoundStatement) {
         try budget.take(at)
         // Places for values behind the query are no business of it.
         let values = Array(parameters.prefix(statement.parameterCount))
@@ -128,8 +128,9 @@ extension CommonTable {
                     name, column.type, isOptional: true, target: column.target,
                     isNoCase: column.type == .text && collation?.isNoCase == true))
         }
-        return JoinScope.Source(
-            name: name, table: .derived(self.name, schemas, decimals: decimals), query: query)
+        return (
+            JoinScope.Source(name: name, table: .derived(self.name, schemas, decimals: decimals)), query
+        )
     }
 
     /// Of columns of one name the later ones get numbers, as in SQLite.

@@ -4,8 +4,6 @@ struct JoinScope {
         /// What its columns are called by.
         let name: String
         let table: TableHandle
-        /// The query whose rows the table has; nil: it is a table of the file.
-        var query: BoundStatement?
     }
 
     let sources: [Source]

@@ -2,6 +2,8 @@
 struct SelectBinder {
     private let statement: SelectStatement
     private let sources: [JoinScope.Source]
+    /// Those whose rows a query has, by their places.
+    private let queries: [Int: BoundStatement]
     private let outputs: [SelectStatement.Output]
     private let catalogue: Catalogue
     private let parameters: [Value]
@@ -14,14 +16,6 @@ struct SelectBinder {
         _ budget: SubqueryBudget
     ) throws(RecordError) {
         let looped = try given.looped(catalogue)
-        func source(
-            _ name: String, _ alias: String?, _ at: SourcePosition, _ isJoin: Bool
-        ) throws(RecordError) -> JoinScope.Source {
-            guard let common = given.commonTable(name) else {
-                return try SelectBinder.source(name, alias, at, isJoin, catalogue)
-            }
-            return try common.source(alias ?? name, catalogue, parameters, named, budget)
-        }
         self.catalogue = catalogue
         self.parameters = parameters
         self.named = named
@@ -32,13 +26,18 @@ struct SelectBinder {
         }
         let isJoin = !looped.joins.isEmpty
         var sources: [JoinScope.Source] = []
-        if !looped.hasNoTable {
-            sources.append(try source(looped.table, looped.alias, looped.tableAt, isJoin))
+        var queries: [Int: BoundStatement] = [:]
+        func add(_ name: String, _ alias: String?, _ at: SourcePosition) throws(RecordError) {
+            guard let common = given.commonTable(name) else {
+                return sources.append(try SelectBinder.source(name, alias, at, isJoin, catalogue))
+            }
+            let (source, query) = try common.source(alias ?? name, catalogue, parameters, named, budget)
+            queries[sources.count] = query
+            sources.append(source)
         }
-        for join in looped.joins {
-            sources.append(try source(join.table, join.alias ?? join.table, join.at, isJoin))
-        }
-        self.sources = sources
+        if !looped.hasNoTable { try add(looped.table, looped.alias, looped.tableAt) }
+        for join in looped.joins { try add(join.table, join.alias ?? join.table, join.at) }
+        (self.sources, self.queries) = (sources, queries)
         statement = SelectNames(looped, sources).statement
         outputs = try SelectNames.outputs(statement, sources, isJoin: isJoin || sources.isEmpty)
         if outputs.isEmpty { throw looped.tableAt.error("* means the columns of tables, and there is no FROM") }
@@ -57,7 +56,7 @@ struct SelectBinder {
     /// The selection from the one table; nil: there are several tables or none, or it is a query.
     var selection: Selection? {
         get throws(RecordError) {
-            guard statement.joins.isEmpty, sources.first?.query == nil, !sources.isEmpty else { return nil }
+            guard statement.joins.isEmpty, queries[0] == nil, !sources.isEmpty else { return nil }
             let isWhole = !statement.isGrouped && !statement.isDistinct
             let orders = statement.isGrouped ? [] : try SelectNames.orders(statement, outputs)
             var selection = Selection(
@@ -89,7 +88,7 @@ struct SelectBinder {
             joins: sources.map { .supplied($0.table, $0.name) })
         binder.budget = budget
         var scope = JoinScope(sources, prefersFirst: statement.prefersFirst)
-        var tables = sources.map { JoinedTable(name: $0.name, table: $0.table, query: $0.query) }
+        var tables = sources.enumerated().map { JoinedTable(name: $1.name, table: $1.table, query: queries[$0]) }
         var conjuncts: [BoundCondition] = []
         for (index, join) in statement.joins.enumerated() {
             scope.visible = index + 2
@@ -127,7 +126,7 @@ struct SelectBinder {
             for (output, expr) in zip(outputs, bound) { collations.append(binder.collation(output.expr, expr)) }
         }
         var tables = binder.budget.tables.union(binder.joins.filter { !$0.target.isDerived }.map(\.target.schema.name))
-        for case let query? in sources.map(\.query) { tables.formUnion(query.tables) }
+        for query in queries.values { tables.formUnion(query.tables) }
         if case .table(let selection) = source { tables.formUnion(selection.allTables) }
         let aggregate = outputs.count == 1 ? outputs[0].expr.aggregate : nil
         let orders = statement.isDistinct ? try SelectNames.orders(statement, outputs) : []

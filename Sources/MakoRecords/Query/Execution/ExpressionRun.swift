@@ -41,4 +41,10 @@ public struct ExpressionRun {
         evaluator.reset()
         for place in places { values.append(try evaluator.operand(place, row, key).value) }
     }
+
+    /// Adds the expressions' values for a row as ``OperandReader`` reads them.
+    func append(_ row: RowReader, _ key: RowKey, coded buffer: inout KeyBuffer) throws(RecordError) {
+        evaluator.reset()
+        for place in places { buffer.append(coded: try evaluator.operand(place, row, key)) }
+    }
 }

@@ -2,6 +2,9 @@ import MakoStorage
 
 /// Puts rows together to groups: their keys in a table of bytes, their aggregates in flat memory behind each other. Nothing is allocated
 /// for a row.
+///
+/// When the groups fill their memory, no others are taken in: rows of others wait in a file, with what is worked out of them, and are put together
+/// in the end, sorted by their keys. Each group has its rows in the order in which they came, so that sums are the same to the last bit.
 final class GroupRun {
     private struct Place {
         var tally = Tally()
@@ -31,9 +34,24 @@ final class GroupRun {
     @exclusivity(unchecked) private var hasCurrent = false
     /// Which values each aggregate over different values has met, group by group.
     @exclusivity(unchecked) private var seen: SeenValues
+    private let hasDistinct: Bool
+    private let view: Snapshot
+    private let cancellation: Cancellation?
+    /// How many bytes the groups may hold.
+    private let memory: Int
+    @exclusivity(unchecked) private var isFull = false
+    /// Rows of groups that had no room: the key, and what is worked out of them.
+    @exclusivity(unchecked) private var waiting: SpilledEntries?
+    @exclusivity(unchecked) private var peak = 0
 
-    init(_ plan: BoundGroups, _ table: TableHandle?, _ nodes: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows) {
+    init(
+        _ plan: BoundGroups, _ table: TableHandle?, _ nodes: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows,
+        _ cancellation: Cancellation?
+    ) {
         self.plan = plan
+        self.view = view
+        self.cancellation = cancellation
+        memory = view.queryMemory
         keys = ExpressionRun(bound: plan.keys, table, nodes, view, supply)
         arguments = ExpressionRun(
             bound: plan.aggregates.map { $0.argument ?? .constant(.integer(1)) }, table, nodes, view, supply)
@@ -42,7 +60,8 @@ final class GroupRun {
         areDistinct = plan.aggregates.map(\.isDistinct)
         forms = zip(plan.keys, plan.areNoCase).map { KeyCoding.form($0, noCase: $1) }
         argumentForms = plan.aggregates.map { $0.isNoCase ? .folded : .mixed }
-        seen = SeenValues()
+        hasDistinct = areDistinct.contains(true)
+        seen = SeenValues(hasDistinct ? view : nil, cancellation)
         let isPlain = plan.keys.isEmpty && !plan.aggregates.contains(where: \.isDistinct)
         tallies = isPlain ? ColumnTallies(plan.aggregates.map { ($0.function, $0.argument) }, table) : nil
     }
@@ -55,8 +74,39 @@ final class GroupRun {
     func add(_ row: RowReader, _ key: RowKey) throws(RecordError) {
         if let tallies { return tallies.add(row) }
         try codeKeys(row, key)
+        if isFull {
+            guard let number = table.number(of: buffer.raw) else { return try wait(row, key) }
+            return try add(row, key, to: number, false)
+        }
         let (number, isNew) = group()
         try add(row, key, to: number, isNew)
+        // Memory grows by doubling: what is full at three eighths stays within the whole.
+        if isNew, bytes > memory / 8 * 3 { isFull = true }
+    }
+
+    /// What the groups hold, in bytes.
+    @inline(__always)
+    private var bytes: Int {
+        table.memory &+ values.capacity &* MemoryLayout<KeptOperand>.stride
+            &+ places.capacity &* MemoryLayout<Place>.stride &+ store.bytes
+    }
+
+    /// How many bytes were held at the most.
+    var peakBytes: Int { max(peak, bytes + seen.peakBytes + (waiting?.peakBytes ?? 0)) }
+
+    /// Writes a row of a group that has no room.
+    private func wait(_ row: RowReader, _ key: RowKey) throws(RecordError) {
+        let entries = waiting ?? SpilledEntries(memory: memory / 4)
+        waiting = entries
+        entries.cancellation = cancellation
+        let start = entries.content.count
+        entries.content.append(raw: buffer.raw)
+        let middle = entries.content.count
+        try keys.append(row, key, coded: &entries.content)
+        for index in functions.indices where !countsRows[index] {
+            entries.content.append(coded: try arguments.operand(index, row, key))
+        }
+        try entries.end(start, middle, view)
     }
 
     /// Adds a row to the group that the one before it was in, or to a new one.
@@ -73,6 +123,7 @@ final class GroupRun {
         }
         var goesOn = true
         if hasCurrent {
+            try endSeen()
             goesOn = try end()
             forget()
         }
@@ -88,7 +139,7 @@ final class GroupRun {
         values.removeAll(keepingCapacity: true)
         places.removeAll(keepingCapacity: true)
         store.clear()
-        if areDistinct.contains(true) { seen = SeenValues() }
+        if hasDistinct { seen = SeenValues(view, cancellation) }
         hasCurrent = false
     }
 
@@ -113,8 +164,16 @@ final class GroupRun {
             }
             let operand = try arguments.operand(index, row, key)
             if operand.isNull { continue }
-            if areDistinct[index] && !seen.isNew(operand, argumentForms[index], number, index) { continue }
+            if areDistinct[index], !(try seen.isNew(operand, argumentForms[index], number, index)) { continue }
             add(operand, argumentForms[index], functions[index], first &+ index)
+        }
+    }
+
+    /// Adds the values of which it was not known before whether they are new.
+    private func endSeen() throws(RecordError) {
+        if !hasDistinct { return }
+        try seen.finish { (operand, number, index) in
+            add(operand, argumentForms[index], functions[index], number &* functions.count &+ index)
         }
     }
 
@@ -143,32 +202,148 @@ final class GroupRun {
 
     /// Puts each group's results where expressions over groups find them, in the order of the keys.
     func forEachGroup(_ supply: SuppliedRows, _ body: () throws(RecordError) -> Bool) throws(RecordError) {
-        let keyCount = forms.count
-        for number in hasCurrent ? [0] : table.sortedNumbers() {
-            for index in 0..<keyCount { supply.results[index] = store.operand(values[number * keyCount + index]) }
-            for (index, function) in functions.enumerated() {
-                if let tallies {
-                    supply.results[keyCount + index] = tallies.result(index)
-                    continue
-                }
-                let place = places[number * functions.count + index]
-                supply.results[keyCount + index] = place.tally.result(function) ?? store.operand(place.best)
-            }
+        try endSeen()
+        if hasCurrent {
+            give(0, to: supply)
+            _ = try body()
+            return
+        }
+        let numbers = table.sortedNumbers()
+        var next = 0
+        if let waiting {
+            guard try forEachWaiting(waiting, numbers, &next, supply, body) else { return }
+        }
+        while next < numbers.count {
+            give(numbers[next], to: supply)
             guard try body() else { return }
+            next += 1
+        }
+    }
+
+    private func give(_ number: Int, to supply: SuppliedRows) {
+        let keyCount = forms.count
+        for index in 0..<keyCount { supply.results[index] = store.operand(values[number * keyCount + index]) }
+        for (index, function) in functions.enumerated() {
+            if let tallies {
+                supply.results[keyCount + index] = tallies.result(index)
+                continue
+            }
+            let place = places[number * functions.count + index]
+            supply.results[keyCount + index] = place.tally.result(function) ?? store.operand(place.best)
+        }
+    }
+}
+
+// MARK: - Groups that had no room
+
+extension GroupRun {
+    /// Puts the rows that wait together, one group at a time, and gives those on among the groups in memory. False: no more are wanted.
+    private func forEachWaiting(
+        _ rows: SpilledEntries, _ numbers: [Int], _ next: inout Int, _ supply: SuppliedRows,
+        _ body: () throws(RecordError) -> Bool
+    ) throws(RecordError) -> Bool {
+        // Behind those in memory: the place of one group after the other.
+        let number = table.count
+        let end = store.end
+        var (place, isOpen, goesOn) = (next, false, true)
+        func close() throws(RecordError) -> Bool {
+            try endSeen()
+            give(number, to: supply)
+            goesOn = try body()
+            places.removeLast(functions.count)
+            values.removeLast(forms.count)
+            store.truncate(to: end)
+            if hasDistinct { seen = SeenValues(view, cancellation) }
+            return goesOn
+        }
+        if hasDistinct { seen = SeenValues(view, cancellation) }
+        try rows.forEachUntil { (key, row) throws(RecordError) in
+            let isNew = !isOpen || KeyOrder.compareRaw(key, current.raw) != 0
+            if isNew {
+                if isOpen, !(try close()) { return false }
+                isOpen = false
+                while place < numbers.count, KeyOrder.compareRaw(table.key(numbers[place]), key) < 0 {
+                    give(numbers[place], to: supply)
+                    place += 1
+                    goesOn = try body()
+                    guard goesOn else { return false }
+                }
+                current.clear()
+                current.append(raw: key)
+                for _ in functions { places.append(Place()) }
+                isOpen = true
+            }
+            try add(row, to: number, isNew)
+            return true
+        }
+        if goesOn, isOpen { goesOn = try close() }
+        next = place
+        peak = peakBytes
+        return goesOn
+    }
+
+    /// Adds a row as it was written.
+    private func add(_ row: UnsafeRawBufferPointer, to number: Int, _ isNew: Bool) throws(RecordError) {
+        var reader = OperandReader(row)
+        for _ in forms {
+            let operand = reader.next()
+            if isNew { values.append(store.keep(operand)) }
+        }
+        let first = number &* functions.count
+        for index in functions.indices {
+            if countsRows[index] {
+                places[first &+ index].tally.addRow()
+                continue
+            }
+            let operand = reader.next()
+            if operand.isNull { continue }
+            if areDistinct[index], !(try seen.isNew(operand, argumentForms[index], number, index)) { continue }
+            add(operand, argumentForms[index], functions[index], first &+ index)
         }
     }
 }
 
 /// The values that aggregates over different values have met.
-struct SeenValues: ~Copyable {
-    private var table = KeyTable()
-    private var buffer = KeyBuffer()
+final class SeenValues {
+    private let met: RowSet?
 
-    mutating func isNew(_ operand: Operand, _ form: KeyCoding.Form, _ group: Int, _ aggregate: Int) -> Bool {
-        buffer.clear()
-        buffer.append(Int64(group))
-        buffer.append(Int64(aggregate))
-        KeyCoding.append(operand, form, to: &buffer)
-        return table.place(of: buffer.raw).isNew
+    /// - Parameter view: nil where no aggregate is over different values.
+    init(_ view: Snapshot?, _ cancellation: Cancellation?) {
+        met = view.map { RowSet(.union, $0, share: 2, cancellation) }
+    }
+
+    var peakBytes: Int { met?.peakBytes ?? 0 }
+
+    /// False: it was met, or is put off until ``finish(_:)``.
+    func isNew(
+        _ operand: Operand, _ form: KeyCoding.Form, _ group: Int, _ aggregate: Int
+    ) throws(RecordError) -> Bool {
+        guard let met else { return true }
+        met.begin()
+        met.append(group)
+        met.append(aggregate)
+        met.append(operand, form)
+        switch try met.put() {
+        case .new: return true
+        case .known: return false
+        case .open:
+            try met.putOff { (content) in
+                content.append(varint: UInt64(group))
+                content.append(varint: UInt64(aggregate))
+                content.append(coded: operand)
+            }
+            return false
+        }
+    }
+
+    /// Lends the values that were put off and are new, with their groups and aggregates, in the order in which they came.
+    func finish(_ body: (Operand, Int, Int) -> Void) throws(RecordError) {
+        try met?.finish { (content) in
+            var reader = OperandReader(content)
+            let group = Int(truncatingIfNeeded: reader.varint())
+            let aggregate = Int(truncatingIfNeeded: reader.varint())
+            body(reader.next(), group, aggregate)
+            return true
+        }
     }
 }

@@ -110,10 +110,13 @@ private final class JoinLoop {
             self.own = own(bound)
         case .kept(let equalities):
             lookup = .kept(
-                KeptRows(step, equalities, plan.joins, view, supply, measure.map { $0.run.steps[$0.place] }))
+                KeptRows(
+                    step, equalities, plan.joins, view, supply, measure.map { $0.run.steps[$0.place] },
+                    plan.cancellation))
             self.own = nil
         case .walked(let equalities):
-            lookup = .walked(KeptOuterRows(step, equalities, plan.joins, before: before, view, supply))
+            lookup = .walked(
+                KeptOuterRows(step, equalities, plan.joins, before: before, view, supply, plan.cancellation))
             self.own = nil
         case .first:
             lookup = .all
@@ -169,6 +172,14 @@ private final class JoinLoop {
             try rows.keep()
         case .kept(let rows):
             var place = try rows.first()
+            if rows.isSpilled {
+                guard place >= 0 else { break }
+                repeat {
+                    let found = try rows.spilledRow(layout)
+                    goesOn = try take(found.row, found.id, body)
+                } while try goesOn && rows.nextSpilled()
+                break
+            }
             while place >= 0, goesOn {
                 let found = try rows.row(place, layout)
                 goesOn = try take(found.row, found.id, body)
@@ -232,7 +243,8 @@ private enum JoinLookup {
     case walked(KeptOuterRows)
 }
 
-/// A table's rows that its own condition leaves, read once and kept under what they are compared by.
+/// A table's rows that its own condition leaves, read once and kept under what they are compared by; in a file, when they are more than memory
+/// holds.
 private final class KeptRows {
     private let step: JoinStep
     private let view: Snapshot
@@ -243,15 +255,17 @@ private final class KeptRows {
     private let supply: SuppliedRows
     private let measure: StepMeasure?
     @exclusivity(unchecked) private var isRead = false
+    private let spill: SpilledJoinRows
 
     init(
         _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode], _ view: Snapshot,
-        _ supply: SuppliedRows, _ measure: StepMeasure?
+        _ supply: SuppliedRows, _ measure: StepMeasure?, _ cancellation: Cancellation?
     ) {
         self.measure = measure
         self.step = step
         self.view = view
         self.supply = supply
+        spill = SpilledJoinRows(view, cancellation)
         let nodes = JoinSources(joins).local(step.source)
         let values = ExpressionRun(
             bound: equalities.map { nodes.expr($0.inner) }, step.own.table, nodes.joins, view)
@@ -260,20 +274,36 @@ private final class KeptRows {
         outer = JoinKeyCoding(ExpressionRun(bound: equalities.map(\.outer), nil, joins, view, supply), rounded)
     }
 
+    /// Whether rows are found by ``nextSpilled()`` and ``spilledRow(_:)``.
+    var isSpilled: Bool { spill.isUsed }
+
     private func read() throws {
         isRead = true
         try step.own.forEachRow(layout: nil, in: view, measure) { key, row in
             buffer.clear()
-            if try inner.append(row, key, to: &buffer) { rows.add(buffer.raw, row, key.rowID ?? 0) }
+            guard try inner.append(row, key, to: &buffer) else { return true }
+            if spill.isUsed {
+                try spill.add(buffer.raw, row.bytes, key.rowID ?? 0)
+            } else {
+                rows.add(buffer.raw, row, key.rowID ?? 0)
+                if rows.memory > spill.memory { try spillRows() }
+            }
             return true
         }
     }
 
-    /// The first row that meets those before it, or -1.
+    private func spillRows() throws(RecordError) {
+        spill.begin(rows.memory)
+        try rows.forEach { (key, row, id) throws(RecordError) in try spill.add(key, row, id) }
+        rows = JoinTable()
+    }
+
+    /// The first row that meets those before it, or -1; of rows in a file any number for one that does.
     func first() throws -> Int32 {
         if !isRead { try read() }
         buffer.clear()
         guard try outer.append(supply.blank, .rowID(0), to: &buffer) else { return -1 }
+        if spill.isUsed { return try spill.seek(buffer.raw) ? 0 : -1 }
         return rows.first(buffer.raw)
     }
 
@@ -281,5 +311,13 @@ private final class KeptRows {
 
     func row(_ place: Int32, _ layout: RowLayout) throws(RecordError) -> (row: RowReader, id: Int64) {
         try rows.row(place, layout)
+    }
+
+    func nextSpilled() throws(RecordError) -> Bool { try spill.next() }
+
+    /// Valid until the next one is gone to.
+    func spilledRow(_ layout: RowLayout) throws(RecordError) -> (row: RowReader, id: Int64) {
+        let content = spill.content
+        return (try RowReader(content.bytes, layout), content.id)
     }
 }

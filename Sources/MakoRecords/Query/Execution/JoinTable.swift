@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// Rows by a key, for a hash join: rows and keys stand one behind the other in memory of their own.
 struct JoinTable: ~Copyable {
     private struct Entry {
@@ -15,7 +17,7 @@ struct JoinTable: ~Copyable {
 
     /// Takes in a copy of a row.
     mutating func add(_ key: UnsafeRawBufferPointer, _ row: RowReader, _ id: Int64) {
-        let copied = UnsafeRawBufferPointer(start: row.base, count: Int(row.byteCount))
+        let copied = row.bytes
         let number = Int32(truncatingIfNeeded: entries.count)
         entries.append(Entry(offset: bytes.count, count: copied.count, id: id, next: -1))
         bytes.append(raw: copied)
@@ -25,6 +27,26 @@ struct JoinTable: ~Copyable {
         } else {
             entries[Int(ends[place].last)].next = number
             ends[place].last = number
+        }
+    }
+
+    /// What it holds, in bytes.
+    var memory: Int {
+        keys.memory &+ ends.capacity &* MemoryLayout<(Int32, Int32)>.stride
+            &+ entries.capacity &* MemoryLayout<Entry>.stride &+ bytes.capacity
+    }
+
+    /// Lends all rows with their keys, those of one key in the order in which they came.
+    func forEach(
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, Int64) throws(RecordError) -> Void
+    ) throws(RecordError) {
+        for (place, end) in ends.enumerated() {
+            var number = end.first
+            while number >= 0 {
+                let entry = entries[Int(number)]
+                try body(keys.key(place), bytes.raw(from: entry.offset, to: entry.offset &+ entry.count), entry.id)
+                number = entry.next
+            }
         }
     }
 

@@ -3,7 +3,7 @@ import MakoStorage
 /// What stands before one table of a join, kept by what its rows are compared with: the smaller side of a hash join whose larger side is
 /// walked.
 ///
-/// Of each combination of rows a copy of all is kept, one behind the other.
+/// Of each combination of rows a copy of all is kept, one behind the other; in a file, when they are more than memory holds.
 final class KeptOuterRows {
     private struct Row {
         let offset: Int
@@ -24,11 +24,14 @@ final class KeptOuterRows {
     @exclusivity(unchecked) private var rows: [Row] = []
     @exclusivity(unchecked) private var bytes = KeyBuffer()
     @exclusivity(unchecked) private var buffer = KeyBuffer()
+    private let spill: SpilledJoinRows
 
     init(
         _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode],
-        before sources: [(source: Int, layout: RowLayout)], _ view: Snapshot, _ supply: SuppliedRows
+        before sources: [(source: Int, layout: RowLayout)], _ view: Snapshot, _ supply: SuppliedRows,
+        _ cancellation: Cancellation?
     ) {
+        spill = SpilledJoinRows(view, cancellation)
         self.sources = sources
         self.supply = supply
         let nodes = JoinSources(joins).local(step.source)
@@ -42,12 +45,20 @@ final class KeptOuterRows {
     func keep() throws(RecordError) {
         buffer.clear()
         guard try outer.append(supply.blank, .rowID(0), to: &buffer) else { return }
+        if spill.isUsed {
+            return try spill.add(buffer.raw) { content in
+                for (source, _) in sources {
+                    let place = supply.rows[source]
+                    KeptOuterRows.append(place.row?.bytes, place.id, to: &content)
+                }
+            }
+        }
         let number = Int32(truncatingIfNeeded: next.count)
         next.append(-1)
         for (source, _) in sources {
             let place = supply.rows[source]
             if let row = place.row {
-                let copied = UnsafeRawBufferPointer(start: row.base, count: Int(row.byteCount))
+                let copied = row.bytes
                 rows.append(Row(offset: bytes.count, count: copied.count, id: place.id))
                 bytes.append(raw: copied)
             } else {
@@ -61,12 +72,56 @@ final class KeptOuterRows {
             next[Int(ends[place].last)] = number
             ends[place].last = number
         }
+        if memory > spill.memory { try spillRows() }
+    }
+
+    /// What is held, in bytes.
+    private var memory: Int {
+        keys.memory &+ (ends.capacity &+ next.capacity) &* MemoryLayout<(Int32, Int32)>.stride
+            &+ rows.capacity &* MemoryLayout<Row>.stride &+ bytes.capacity
+    }
+
+    private func spillRows() throws(RecordError) {
+        spill.begin(memory)
+        for (place, end) in ends.enumerated() {
+            var number = end.first
+            while number >= 0 {
+                let start = Int(number) * sources.count
+                try spill.add(keys.key(place)) { content in
+                    for row in rows[start..<start + sources.count] {
+                        let kept = row.count < 0 ? nil : bytes.raw(from: row.offset, to: row.offset + row.count)
+                        KeptOuterRows.append(kept, row.id, to: &content)
+                    }
+                }
+                number = next[Int(number)]
+            }
+        }
+        keys = KeyTable()
+        bytes = KeyBuffer()
+        (ends, next, rows) = ([], [], [])
+    }
+
+    /// A row of a combination in a file: its length and 1, or 0 for the row of NULLs; its id; the row.
+    private static func append(_ row: UnsafeRawBufferPointer?, _ id: Int64, to content: inout KeyBuffer) {
+        guard let row else { return content.append(varint: 0) }
+        content.append(varint: UInt64(row.count) + 1)
+        content.append(varint: UInt64(bitPattern: id))
+        content.append(raw: row)
     }
 
     /// Calls a closure for each combination that a row meets, which stands then, until it answers false.
     func forEach(meeting row: RowReader, _ key: RowKey, _ body: () throws -> Bool) throws -> Bool {
         buffer.clear()
-        guard try inner.append(row, key, to: &buffer), let found = keys.number(of: buffer.raw) else { return true }
+        guard try inner.append(row, key, to: &buffer) else { return true }
+        if spill.isUsed {
+            guard try spill.seek(buffer.raw) else { return true }
+            repeat {
+                try placeSpilled()
+                guard try body() else { return false }
+            } while try spill.next()
+            return true
+        }
+        guard let found = keys.number(of: buffer.raw) else { return true }
         var number = ends[found].first
         while number >= 0 {
             try place(number)
@@ -86,6 +141,20 @@ final class KeptOuterRows {
             }
             let raw = bytes.raw(from: row.offset, to: row.offset + row.count)
             supply.rows[source] = SuppliedRows.Place(row: try RowReader(raw, layout), id: row.id)
+        }
+    }
+
+    private func placeSpilled() throws(RecordError) {
+        var reader = OperandReader(spill.value)
+        for (source, layout) in sources {
+            let count = reader.varint()
+            guard count > 0 else {
+                supply.rows[source] = SuppliedRows.Place(row: nil)
+                continue
+            }
+            let id = Int64(bitPattern: reader.varint())
+            let row = reader.bytes(Int(truncatingIfNeeded: count - 1))
+            supply.rows[source] = SuppliedRows.Place(row: try RowReader(row, layout), id: id)
         }
     }
 }

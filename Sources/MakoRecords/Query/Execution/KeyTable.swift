@@ -49,8 +49,15 @@ struct KeyTable: ~Copyable {
     /// A copy of a key.
     func bytes(of number: Int) -> [UInt8] { [UInt8](key(number)) }
 
+    var count: Int { entries.count }
+
+    /// What it holds, in bytes.
+    var memory: Int {
+        entries.capacity &* MemoryLayout<Entry>.stride &+ slots.count &* MemoryLayout<UInt32>.stride &+ bytes.capacity
+    }
+
     /// Valid until a key is taken in.
-    private func key(_ number: Int) -> UnsafeRawBufferPointer {
+    func key(_ number: Int) -> UnsafeRawBufferPointer {
         let entry = entries[number]
         return bytes.raw(from: entry.offset, to: entry.offset &+ entry.count)
     }

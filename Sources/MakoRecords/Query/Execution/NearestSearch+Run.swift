@@ -13,7 +13,7 @@ extension NearestSearch {
             let (sorter, found) = try ring(radius, isWhole, plan, view, measure)
             measure?.passed += found
             if isWhole || found >= wanted || radius >= farthest {
-                return sorter.sorted(offset: plan.bound.offset, limit: plan.bound.limit)
+                return try sorter.sorted(offset: plan.bound.offset, limit: plan.bound.limit)
             }
             // Where nothing is near, larger steps find the first rows sooner.
             radius *= found == 0 ? 4 : 2

@@ -28,6 +28,15 @@ struct OperandStore: ~Copyable {
     /// Forgets all that is kept, but for the memory.
     mutating func clear() { used = 0 }
 
+    /// What it holds, in bytes.
+    var bytes: Int { memory.count }
+
+    /// Where what is kept next goes, if it has no place of its own.
+    var end: Int { used }
+
+    /// Forgets what was kept since ``end`` was that.
+    mutating func truncate(to end: Int) { used = end }
+
     /// Valid until something is kept.
     func operand(_ kept: KeptOperand) -> Operand {
         switch kept {

@@ -44,7 +44,24 @@ extension Plan {
                 return try body(key, row) && room > 0
             }
         } else {
-            try scan.fetch(try sortedKeys(scan, view), layout, body)
+            try forEachSorted(scan, view) { keys in
+                var isWanted = true
+                try scan.fetch(keys, layout) { key, row in
+                    isWanted = try body(key, row)
+                    return isWanted
+                }
+                return isWanted
+            }
+        }
+    }
+
+    /// Lends the keys of the rows in their order, some at a time.
+    private func forEachSorted(_ scan: RowScan, _ view: Snapshot, _ body: ([RowKey]) throws -> Bool) throws {
+        if let nearest {
+            _ = try body(try nearest.keys(self, view))
+        } else {
+            try sorter(scan, view).forEachBatch(
+                of: RowScan.largestBatch, offset: bound.offset, limit: bound.limit, body)
         }
     }
 
@@ -123,6 +140,11 @@ extension Plan {
 
     func sortedKeys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
         if let nearest { return try nearest.keys(self, view) }
+        return try sorter(scan, view).sorted(offset: bound.offset, limit: bound.limit)
+    }
+
+    /// Sorts the rows.
+    private func sorter(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> Sorter {
         let sorter = Sorter(self, view)
         try recorded {
             try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in
@@ -130,7 +152,7 @@ extension Plan {
                 return true
             }
         }
-        return sorter.sorted(offset: bound.offset, limit: bound.limit)
+        return sorter
     }
 
     /// The value of a column in the first row; NULL where there is none.

@@ -214,7 +214,7 @@ extension Plan {
                 try run.during(1) { try sorter.add(key, row) }
                 return true
             }
-            return run.during(1) { sorter.sorted(offset: bound.offset, limit: bound.limit) }
+            return try run.during(1) { try sorter.sorted(offset: bound.offset, limit: bound.limit) }
         }
         let sort = run.steps[1]
         // Rows that are read once more, in their order, are no more rows.

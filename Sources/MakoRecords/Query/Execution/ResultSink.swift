@@ -4,77 +4,146 @@ import MakoStorage
 final class ResultSink {
     private let outputs: ExpressionRun
     private let forms: [KeyCoding.Form]
-    private let sorter: Sorter?
+    private let view: Snapshot
+    /// How rows are sorted, and those that are.
+    private let coding: OrderCoding?
+    private let sorted: SpilledEntries?
     private let limit: Int
-    private let offset: Int
     @exclusivity(unchecked) private var left: Int
-    @exclusivity(unchecked) private var found: [[Value]] = []
-    private var seen: DistinctRows?
+    @exclusivity(unchecked) private var given = 0
+    private let output: RowBatches
+    private let different: DifferentRows?
 
     init(
         _ bound: [BoundExpr], _ orders: [BoundOrder], isDistinct: Bool, _ collations: [Collation?],
-        isInOrder: Bool = false, limit: Int?, offset: Int,
-        _ values: ([BoundExpr]) -> ExpressionRun
+        isInOrder: Bool = false, limit: Int?, offset: Int, to output: RowBatches, _ view: Snapshot,
+        _ cancellation: Cancellation?, _ values: ([BoundExpr]) -> ExpressionRun
     ) {
+        self.view = view
+        self.output = output
         outputs = values(bound)
         forms = zip(bound, collations).map { KeyCoding.form($0, noCase: $1?.isNoCase == true) }
         self.limit = limit ?? .max
-        self.offset = offset
         left = offset
         let needed = orders.filter { $0.expr.constant == nil }
-        sorter =
+        coding = needed.isEmpty ? nil : OrderCoding(needed, values(needed.map(\.expr)))
+        let total = limit.map { $0.addingReportingOverflow(offset) }
+        sorted =
             needed.isEmpty
-            ? nil : Sorter(OrderCoding(needed, values(needed.map(\.expr))), limit: limit, offset: offset)
-        seen = isDistinct ? DistinctRows(isInOrder: isInOrder) : nil
+            ? nil
+            : SpilledEntries(
+                memory: view.queryMemory, wanted: total.flatMap { $0.overflow ? nil : $0.partialValue })
+        sorted?.cancellation = cancellation
+        different = !isDistinct ? nil : isInOrder ? .inOrder(RowBefore()) : .any(RowSet(.union, view, cancellation))
+    }
+
+    private enum DifferentRows {
+        /// Equal ones come one behind the other.
+        case inOrder(RowBefore)
+        case any(RowSet)
+    }
+
+    /// How many bytes it held at the most.
+    var peakBytes: Int {
+        let set = if case .any(let set) = different { set.peakBytes } else { 0 }
+        return set + (sorted?.peakBytes ?? 0)
     }
 
     /// False: no more are wanted.
     func take(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
         if limit == 0 { return false }
-        if let seen {
-            seen.begin()
-            for index in forms.indices { seen.append(try outputs.operand(index, row, key), forms[index]) }
-            if !seen.isNew() { return true }
+        if let different {
+            switch different {
+            case .inOrder(let before):
+                before.begin()
+                for index in forms.indices { before.append(try outputs.operand(index, row, key), forms[index]) }
+                if !before.differs() { return true }
+            case .any(let set):
+                set.begin()
+                for index in forms.indices { set.append(try outputs.operand(index, row, key), forms[index]) }
+                switch try set.put() {
+                case .new: break
+                case .known: return true
+                case .open:
+                    try putOff(row, key, set)
+                    return true
+                }
+            }
         }
-        if let sorter {
-            guard let place = try sorter.place(row, key) else { return true }
-            let values = try outputs.all(row, key)
-            if place < found.count { found[place] = values } else { found.append(values) }
+        if let coding, let sorted {
+            let start = sorted.content.count
+            try coding.append(row, key, to: &sorted.content)
+            guard sorted.isWanted(from: start) else { return true }
+            let middle = sorted.content.count
+            try outputs.append(row, key, coded: &sorted.content)
+            try sorted.end(start, middle, view)
             return true
         }
         if left > 0 {
             left -= 1
             return true
         }
-        found.append(try outputs.all(row, key))
-        return found.count < limit
+        return try give(outputs.all(row, key))
     }
 
-    func rows() -> [[Value]] {
-        guard let sorter else { return found }
-        let places = sorter.sorted(offset: offset, limit: limit == .max ? nil : limit)
-        return places.compactMap { place in place.rowID.map { found[Int($0)] } }
+    @inline(__always)
+    private func give(_ values: [Value]) throws(RecordError) -> Bool {
+        given &+= 1
+        return try output.append(values) && given < limit
+    }
+
+    /// Of a row of which it is not known yet whether it was there: what it is sorted by, and its values.
+    private func putOff(_ row: RowReader, _ key: RowKey, _ set: RowSet) throws(RecordError) {
+        try set.putOff { (content) throws(RecordError) in
+            if let coding {
+                var order = KeyBuffer()
+                try coding.append(row, key, to: &order)
+                content.append(varint: UInt64(order.count))
+                content.append(raw: order.raw)
+            }
+            try outputs.append(row, key, coded: &content)
+        }
+    }
+
+    /// Gives on what waited for all rows to be there.
+    func finish() throws(RecordError) {
+        if case .any(let set) = different {
+            try set.finish { (content) throws(RecordError) in
+                var reader = OperandReader(content)
+                guard let sorted else { return try cut(&reader) }
+                let order = reader.content()
+                try sorted.add(order, reader.rest, view)
+                return true
+            }
+        }
+        try sorted?.forEachUntil { (_, values) throws(RecordError) in
+            var reader = OperandReader(values)
+            return try cut(&reader)
+        }
+    }
+
+    private func cut(_ reader: inout OperandReader) throws(RecordError) -> Bool {
+        if left > 0 {
+            left -= 1
+            return true
+        }
+        if given >= limit { return false }
+        return try give(reader.values(forms.count))
     }
 }
 
-/// The rows of a result that were met, by the bytes of their values.
-final class DistinctRows {
-    @exclusivity(unchecked) private var table = KeyTable()
+/// The row before, by the bytes of its values, where equal rows come one behind the other.
+final class RowBefore {
     @exclusivity(unchecked) private var buffer = KeyBuffer()
-    /// The row before, where equal ones come one behind the other.
     @exclusivity(unchecked) private var last = KeyBuffer()
     @exclusivity(unchecked) private var hasLast = false
-    private let isInOrder: Bool
-
-    init(isInOrder: Bool) { self.isInOrder = isInOrder }
 
     func begin() { buffer.clear() }
 
     func append(_ operand: Operand, _ form: KeyCoding.Form) { KeyCoding.append(operand, form, to: &buffer) }
 
-    func isNew() -> Bool { isInOrder ? differsFromLast() : table.place(of: buffer.raw).isNew }
-
-    private func differsFromLast() -> Bool {
+    /// Whether the row is another than the one before.
+    func differs() -> Bool {
         if hasLast, KeyOrder.compareRaw(buffer.raw, last.raw) == 0 { return false }
         last.clear()
         last.append(raw: buffer.raw)

@@ -122,15 +122,17 @@ final class RowScan {
 
     /// Calls `body` with each row of a query that passes, until it answers `false`.
     private func run(_ query: StatementPlan, _ body: (RowKey, RowReader) throws -> Bool) throws {
-        let rows = try query.ended(by: cancellation).rows(in: view)
-        measure?.rows += rows.count
         var writer = RowWriter()
-        for (number, row) in rows.enumerated() {
+        var number: Int64 = 0
+        defer { measure?.rows += Int(number) }
+        try query.ended(by: cancellation).forEachRow(in: view) { (row) throws(RecordError) in
             writer.begin(table.layout)
             for (position, value) in row.enumerated() { writer.set(position, value) }
-            let key = RowKey.rowID(Int64(number))
+            let key = RowKey.rowID(number)
+            number += 1
             let reader = try RowReader(try writer.finish(), table.layout)
-            if try passes(reader, key), !(try body(key, reader)) { return }
+            guard try passes(reader, key) else { return true }
+            return try recorded { try body(key, reader) }
         }
     }
 

@@ -1,148 +1,90 @@
 import MakoStorage
 
-/// Sorts rows by the codings of their order columns; keeps only the best when only few are wanted.
+/// Sorts the keys of rows by the codings of their order columns; where only some are wanted it keeps only these. What memory does not hold
+/// waits in a file.
 final class Sorter {
-    private struct Entry {
-        /// The first eight bytes of the coding, which mostly decide.
-        let head: UInt64
-        let offset: Int
-        let count: Int
-        let key: RowKey
-    }
-
-    /// A heap is kept up to so many rows; more are sorted as a whole.
-    private static let largestHeap = 100_000
-
-    private let coding: OrderCoding?
-    private let wanted: Int?
-    @exclusivity(unchecked) private var entries: [Entry] = []
-    @exclusivity(unchecked) private var codings: [UInt8] = []
-    /// How many bytes of codings there may be before those that nobody needs are sought.
-    @exclusivity(unchecked) private var allowed = 1 << 20
-    @exclusivity(unchecked) private var buffer = KeyBuffer()
+    private let coding: OrderCoding
+    private let view: Snapshot
+    private let entries: SpilledEntries
 
     convenience init(_ plan: Plan, _ view: Snapshot) {
-        self.init(OrderCoding(plan.orders, plan.bound, view), limit: plan.bound.limit, offset: plan.bound.offset)
+        self.init(OrderCoding(plan.orders, plan.bound, view), view, limit: plan.bound.limit, offset: plan.bound.offset)
+        entries.cancellation = plan.cancellation
     }
 
-    init(_ coding: OrderCoding?, limit: Int?, offset: Int) {
+    init(_ coding: OrderCoding, _ view: Snapshot, limit: Int?, offset: Int) {
         self.coding = coding
+        self.view = view
         let total = limit.map { $0.addingReportingOverflow(offset) }
-        wanted = total.flatMap { $0.overflow || $0.partialValue > Sorter.largestHeap ? nil : $0.partialValue }
+        entries = SpilledEntries(
+            memory: view.queryMemory, wanted: total.flatMap { $0.overflow ? nil : $0.partialValue })
     }
 
+    /// How many bytes it held at the most.
+    var peakBytes: Int { entries.peakBytes }
+
+    /// Rows that are equal come in the order of their keys.
     func add(_ key: RowKey, _ row: RowReader) throws(RecordError) {
-        buffer.clear()
-        try coding?.append(row, key, to: &buffer)
-        insert(key)
-    }
-
-    /// Takes something that is kept elsewhere, under numbers from 0 on: answers the number under which it is to be kept, which may be that
-    /// of another that is wanted no more, or nil when it is not wanted itself.
-    func place(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Int? {
-        buffer.clear()
-        try coding?.append(row, key, to: &buffer)
-        guard let wanted, entries.count >= wanted else {
-            insert(.rowID(Int64(entries.count)))
-            return entries.count - 1
+        let start = entries.content.count
+        try coding.append(row, key, to: &entries.content)
+        let keyStart = entries.content.count
+        switch key {
+        case .rowID(let id): entries.content.append(bigEndian: KeyOrder.treeKey(id))
+        case .bytes(let bytes): bytes.withUnsafeBytes { entries.content.append(raw: $0) }
         }
-        guard wanted > 0, comesBefore(newEntry(.rowID(.max)), entries[0], isNew: true) else { return nil }
-        let number = entries[0].key
-        insert(number)
-        return number.rowID.map { Int($0) }
+        guard entries.isWanted(from: start) else { return }
+        let middle = entries.content.count
+        if case .bytes = key { entries.content.append(varint: UInt64(middle - keyStart)) }
+        try entries.end(start, middle, view)
     }
 
-    private func newEntry(_ key: RowKey) -> Entry {
-        Entry(head: buffer.head(from: 0, to: buffer.count), offset: codings.count, count: buffer.count, key: key)
-    }
-
-    private func insert(_ key: RowKey) {
-        let entry = newEntry(key)
-        guard let wanted else {
-            codings.append(contentsOf: buffer.raw)
-            entries.append(entry)
-            return
+    func sorted(offset: Int, limit: Int?) throws(RecordError) -> [RowKey] {
+        var keys: [RowKey] = []
+        keys.reserveCapacity(min(limit ?? .max, max(0, entries.count - offset)))
+        try forEachSorted(offset: offset, limit: limit) { (key) throws(RecordError) in
+            keys.append(key)
+            return true
         }
-        if entries.count < wanted {
-            codings.append(contentsOf: buffer.raw)
-            entries.append(entry)
-            siftUp(entries.count - 1)
-        } else if wanted > 0, comesBefore(entry, entries[0], isNew: true) {
-            codings.append(contentsOf: buffer.raw)
-            entries[0] = entry
-            siftDown(0)
-            if codings.count > allowed { compact() }
-        }
+        return keys
     }
 
-    func sorted(offset: Int, limit: Int?) -> [RowKey] {
-        let order = codings.withUnsafeBytes { codings in
-            entries.sorted { Sorter.compare($0, $1, codings, codings) < 0 }
+    /// Lends the keys in their order, some at a time, until the closure answers false.
+    func forEachBatch(
+        of size: Int, offset: Int, limit: Int?, _ body: ([RowKey]) throws -> Bool
+    ) throws {
+        var keys: [RowKey] = []
+        var isWanted = true
+        try forEachSorted(offset: offset, limit: limit) { (key) throws(RecordError) in
+            keys.append(key)
+            guard keys.count == size else { return true }
+            isWanted = try recorded { try body(keys) }
+            keys.removeAll(keepingCapacity: true)
+            return isWanted
         }
-        let start = min(offset, order.count)
-        let end = limit.map { start + min($0, order.count - start) } ?? order.count
-        return order[start..<end].map(\.key)
+        if isWanted, !keys.isEmpty { _ = try body(keys) }
     }
 
-    private static func compare(
-        _ a: Entry, _ b: Entry, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
-    ) -> Int {
-        if a.head != b.head { return a.head < b.head ? -1 : 1 }
-        let order = KeyOrder.compareRaw(
-            UnsafeRawBufferPointer(rebasing: first[a.offset..<a.offset + a.count]),
-            UnsafeRawBufferPointer(rebasing: second[b.offset..<b.offset + b.count]))
-        if order != 0 { return order }
-        switch (a.key, b.key) {
-        case (.rowID(let x), .rowID(let y)): return KeyOrder.compare(x, y)
-        case (.bytes(let x), .bytes(let y)): return KeyOrder.compareKeys(x, y)
-        default: return 0
-        }
-    }
-
-    /// - Parameter isNew: the first entry's coding is still in the buffer.
-    private func comesBefore(_ a: Entry, _ b: Entry, isNew: Bool = false) -> Bool {
-        codings.withUnsafeBytes { codings in
-            guard isNew else { return Sorter.compare(a, b, codings, codings) < 0 }
-            let moved = Entry(head: a.head, offset: 0, count: a.count, key: a.key)
-            return Sorter.compare(moved, b, buffer.raw, codings) < 0
-        }
-    }
-
-    // A heap with the last of the kept rows on top.
-
-    private func siftUp(_ start: Int) {
-        var child = start
-        while child > 0 {
-            let parent = (child - 1) / 2
-            guard comesBefore(entries[parent], entries[child]) else { return }
-            entries.swapAt(parent, child)
-            child = parent
-        }
-    }
-
-    private func siftDown(_ start: Int) {
-        var parent = start
-        var last = start
-        repeat {
-            entries.swapAt(parent, last)
-            parent = last
-            for child in [2 * parent + 1, 2 * parent + 2] where child < entries.count {
-                if comesBefore(entries[last], entries[child]) { last = child }
+    private func forEachSorted(
+        offset: Int, limit: Int?, _ body: (RowKey) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        var left = offset
+        var room = limit ?? .max
+        if room == 0 { return }
+        try entries.forEachUntil { (coded, length) throws(RecordError) in
+            if left > 0 {
+                left -= 1
+                return true
             }
-        } while last != parent
+            room -= 1
+            return try body(Sorter.key(coded, length)) && room > 0
+        }
     }
 
-    /// Forgets the codings of rows that were pushed out, and lets as much gather again as is kept.
-    private func compact() {
-        let used = entries.reduce(0) { $0 + $1.count }
-        allowed = max(allowed, 2 * used)
-        var kept: [UInt8] = []
-        kept.reserveCapacity(used)
-        for index in entries.indices {
-            let entry = entries[index]
-            entries[index] = Entry(head: entry.head, offset: kept.count, count: entry.count, key: entry.key)
-            kept += codings[entry.offset..<entry.offset + entry.count]
+    private static func key(_ coded: UnsafeRawBufferPointer, _ length: UnsafeRawBufferPointer) -> RowKey {
+        if length.isEmpty {
+            return .rowID(KeyOrder.rowID(KeyOrder.head(UnsafeRawBufferPointer(rebasing: coded.suffix(8)))))
         }
-        codings = kept
+        var reader = OperandReader(length)
+        return .bytes([UInt8](coded.suffix(Int(truncatingIfNeeded: reader.varint()))))
     }
 }

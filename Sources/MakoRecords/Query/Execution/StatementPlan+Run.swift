@@ -11,6 +11,22 @@ extension StatementPlan {
         }
     }
 
+    /// Gives the rows of the result on, some at a time, until no more are wanted.
+    func give(to output: RowBatches, in view: Snapshot) throws(RecordError) {
+        switch self {
+        case .select(let plan): try plan.give(to: output, in: view)
+        case .compound(let plan): try plan.give(to: output, in: view, noting: nil)
+        }
+        try output.flush()
+    }
+
+    /// Lends the rows of the result until the closure answers false.
+    func forEachRow(
+        in view: Snapshot, _ body: ([Value]) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        _ = try RowBatches.lend(to: body) { (batches) throws(RecordError) in try give(to: batches, in: view) }
+    }
+
     /// Runs the plan once and tells what its steps did.
     func analysis(in view: Snapshot) throws(RecordError) -> PlanAnalysis {
         switch self {
@@ -22,16 +38,54 @@ extension StatementPlan {
 
 extension CompoundSelect<SelectPlan> {
     func rows(in view: Snapshot, noting measure: StepMeasure? = nil) throws(RecordError) -> [[Value]] {
-        if limit == 0 { return [] }
-        var rows = try first.rows(in: view, noting: measure)
-        for (place, (operation, part)) in rest.enumerated() {
-            let others = try part.rows(in: view, noting: measure)
-            rows = Self.joined(rows, others, operation, areNoCase(upTo: place))
+        let rows = RowBatches()
+        try give(to: rows, in: view, noting: measure)
+        return rows.rows
+    }
+
+    func give(to output: RowBatches, in view: Snapshot, noting measure: StepMeasure?) throws(RecordError) {
+        if limit == 0 { return }
+        let end = CompoundEnd(self, output, view)
+        // Each part but those of UNION ALL gives its rows on inside the one behind it.
+        try followingTree(isDeepTree(rest.count)) { () throws(RecordError) in
+            _ = try forEachRow(upTo: rest.count, in: view, measure) { (row) throws(RecordError) in try end.take(row) }
         }
-        sort(&rows)
-        rows.removeFirst(min(offset, rows.count))
-        if let limit { rows.removeLast(max(0, rows.count - limit)) }
-        return rows
+        try end.finish()
+    }
+
+    /// Lends the rows of the first part and so many of the others as they are put together. False: no more are wanted.
+    private func forEachRow(
+        upTo count: Int, in view: Snapshot, _ measure: StepMeasure?, _ body: ([Value]) throws(RecordError) -> Bool
+    ) throws(RecordError) -> Bool {
+        if count == 0 { return try first.forEachRow(in: view, measure, body) }
+        let (operation, part) = rest[count - 1]
+        if operation == .unionAll {
+            let start = rest[..<count].lastIndex { $0.operation != .unionAll }.map { $0 + 1 } ?? 0
+            guard try forEachRow(upTo: start, in: view, measure, body) else { return false }
+            for (_, part) in rest[start..<count] {
+                guard try part.forEachRow(in: view, measure, body) else { return false }
+            }
+            return true
+        }
+        let set = DifferentRows(operation, areNoCase(upTo: count - 1), view, part.cancellation)
+        if operation == .union {
+            let goesOn = try forEachRow(upTo: count - 1, in: view, measure) { (row) throws(RecordError) in
+                try set.take(row, body)
+            }
+            guard goesOn else { return false }
+            guard try part.forEachRow(in: view, measure, { (row) throws(RecordError) in try set.take(row, body) })
+            else { return false }
+        } else {
+            _ = try part.forEachRow(in: view, measure) { (row) throws(RecordError) in
+                try set.takeOther(row)
+                return true
+            }
+            let goesOn = try forEachRow(upTo: count - 1, in: view, measure) { (row) throws(RecordError) in
+                try set.take(row, body)
+            }
+            guard goesOn else { return false }
+        }
+        return try set.finish(body)
     }
 
     /// Runs it once and tells what its steps did.
@@ -44,17 +98,21 @@ extension CompoundSelect<SelectPlan> {
             let (others, other) = try part.analysis(in: view)
             let step = run.steps[place]
             step.rows = rows.count + others.count
-            rows = run.during(place) { Self.joined(rows, others, operation, areNoCase(upTo: place)) }
+            rows = try recorded {
+                try run.during(place) { try joined(rows, others, operation, areNoCase(upTo: place), view) }
+            }
             step.passed = rows.count
             steps += other.steps
             subqueries += other.subqueries
         }
         let last = run.steps[rest.count]
         last.rows = rows.count
-        run.during(rest.count) {
-            sort(&rows)
-            rows.removeFirst(min(offset, rows.count))
-            if let limit { rows.removeLast(max(0, rows.count - limit)) }
+        rows = try recorded {
+            try run.during(rest.count) {
+                let end = CompoundEnd(self, RowBatches(), view)
+                for row in rows where !(try end.take(row)) { break }
+                return try end.finish()
+            }
         }
         last.passed = rows.count
         let own = run.analysis(rows: rows.count)
@@ -65,48 +123,145 @@ extension CompoundSelect<SelectPlan> {
 
     private func areNoCase(upTo place: Int) -> [Bool] { collations(upTo: place).map { $0?.isNoCase == true } }
 
-    private static func joined(
-        _ first: [[Value]], _ second: [[Value]], _ operation: SetOperator, _ areNoCase: [Bool]
-    ) -> [[Value]] {
+    private func joined(
+        _ first: [[Value]], _ second: [[Value]], _ operation: SetOperator, _ areNoCase: [Bool], _ view: Snapshot
+    ) throws(RecordError) -> [[Value]] {
         if operation == .unionAll { return first + second }
-        var buffer = KeyBuffer()
-        func code(_ row: [Value]) {
-            buffer.clear()
-            for (value, isNoCase) in zip(row, areNoCase) { KeyCoding.append(value, noCase: isNoCase, to: &buffer) }
-        }
-        var others = KeyTable()
-        if operation != .union {
-            for row in second {
-                code(row)
-                _ = others.place(of: buffer.raw)
-            }
-        }
-        var met = KeyTable()
+        let set = DifferentRows(operation, areNoCase, view, nil)
         var rows: [[Value]] = []
-        for row in operation == .union ? first + second : first {
-            code(row)
-            let isThere = others.number(of: buffer.raw) != nil
-            if operation == .intersect && !isThere || operation == .except && isThere { continue }
-            if met.place(of: buffer.raw).isNew { rows.append(row) }
+        func take(_ row: [Value]) -> Bool {
+            rows.append(row)
+            return true
         }
+        if operation != .union { for row in second { try set.takeOther(row) } }
+        for row in operation == .union ? first + second : first { _ = try set.take(row, take) }
+        _ = try set.finish(take)
         return rows
     }
+}
 
-    private func sort(_ rows: inout [[Value]]) {
-        if terms.isEmpty { return }
-        var keyed = rows.indices.map { index in
-            var buffer = KeyBuffer()
-            for term in terms {
-                let start = buffer.count
-                KeyCoding.append(rows[index][term.place], noCase: term.noCase, to: &buffer)
-                if term.descending { buffer.complement(from: start) }
+extension SelectPlan {
+    /// Lends the rows of the result. False: no more are wanted.
+    fileprivate func forEachRow(
+        in view: Snapshot, _ measure: StepMeasure?, _ body: ([Value]) throws(RecordError) -> Bool
+    ) throws(RecordError) -> Bool {
+        if measure != nil {
+            for row in try rows(in: view, noting: measure) { guard try body(row) else { return false } }
+            return true
+        }
+        return try RowBatches.lend(to: body) { (batches) throws(RecordError) in try give(to: batches, in: view) }
+    }
+}
+
+/// What two parts of a statement have together, each row once.
+private final class DifferentRows {
+    private let set: RowSet
+    private let areNoCase: [Bool]
+
+    init(_ operation: SetOperator, _ areNoCase: [Bool], _ view: Snapshot, _ cancellation: Cancellation?) {
+        self.areNoCase = areNoCase
+        let kind: RowSet.Kind =
+            switch operation {
+            case .union, .unionAll: .union
+            case .intersect: .intersect
+            case .except: .except
             }
-            return (key: buffer.bytes, index: index)
+        set = RowSet(kind, view, cancellation)
+    }
+
+    private func code(_ row: [Value]) {
+        set.begin()
+        for (value, isNoCase) in zip(row, areNoCase) { set.append(value, noCase: isNoCase) }
+    }
+
+    /// A row of the second part of INTERSECT and EXCEPT.
+    func takeOther(_ row: [Value]) throws(RecordError) {
+        code(row)
+        try set.putOther()
+    }
+
+    func take(_ row: [Value], _ body: ([Value]) throws(RecordError) -> Bool) throws(RecordError) -> Bool {
+        code(row)
+        switch try set.put() {
+        case .new: return try body(row)
+        case .known: return true
+        case .open:
+            try set.putOff { (content) in for value in row { content.append(coded: value) } }
+            return true
         }
-        keyed.sort { first, second in
-            let order = KeyOrder.compareKeys(first.key, second.key)
-            return order == 0 ? first.index < second.index : order < 0
+    }
+
+    /// Lends the rows of which it was not known before. False: no more are wanted.
+    func finish(_ body: ([Value]) throws(RecordError) -> Bool) throws(RecordError) -> Bool {
+        var goesOn = true
+        try set.finish { (content) throws(RecordError) in
+            var reader = OperandReader(content)
+            goesOn = try body(reader.values(areNoCase.count))
+            return goesOn
         }
-        rows = keyed.map { rows[$0.index] }
+        return goesOn
+    }
+}
+
+/// Sorts and cuts the rows of several parts.
+private final class CompoundEnd {
+    private let terms: [CompoundTerm]
+    private let view: Snapshot
+    private let output: RowBatches
+    private let sorted: SpilledEntries?
+    private let columns: Int
+    private var left: Int
+    private var room: Int
+
+    init(_ select: CompoundSelect<SelectPlan>, _ output: RowBatches, _ view: Snapshot) {
+        terms = select.terms
+        self.view = view
+        self.output = output
+        columns = select.first.names.count
+        left = select.offset
+        room = select.limit ?? .max
+        let total = select.limit.map { $0.addingReportingOverflow(select.offset) }
+        sorted =
+            terms.isEmpty
+            ? nil
+            : SpilledEntries(
+                memory: view.queryMemory, wanted: total.flatMap { $0.overflow ? nil : $0.partialValue })
+        sorted?.cancellation = select.first.cancellation
+    }
+
+    /// False: no more are wanted.
+    func take(_ row: [Value]) throws(RecordError) -> Bool {
+        guard let sorted else { return try cut(row) }
+        let start = sorted.content.count
+        for term in terms {
+            let begin = sorted.content.count
+            KeyCoding.append(row[term.place], noCase: term.noCase, to: &sorted.content)
+            if term.descending { sorted.content.complement(from: begin) }
+        }
+        guard sorted.isWanted(from: start) else { return true }
+        let middle = sorted.content.count
+        for value in row { sorted.content.append(coded: value) }
+        try sorted.end(start, middle, view)
+        return true
+    }
+
+    private func cut(_ row: [Value]) throws(RecordError) -> Bool {
+        if left > 0 {
+            left -= 1
+            return true
+        }
+        if room == 0 { return false }
+        room -= 1
+        return try output.append(row) && room > 0
+    }
+
+    /// - Returns: the rows that are left in the batch.
+    @discardableResult
+    func finish() throws(RecordError) -> [[Value]] {
+        try sorted?.forEachUntil { (_, values) throws(RecordError) in
+            var reader = OperandReader(values)
+            return try cut(reader.values(columns))
+        }
+        return output.rows
     }
 }

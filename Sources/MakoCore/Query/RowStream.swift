@@ -1,0 +1,281 @@
+import MakoRecords
+import MakoStorage
+
+/// The rows of a `SELECT`, one after the other, of which only some are in memory; see ``Database/rows(_:_:named:)``.
+///
+/// ```swift
+/// let rows = try db.rows("SELECT name, age FROM Person ORDER BY age")
+/// while let row = try rows.next() { print(row["name"] ?? .null) }
+///
+/// for try await row in try db.rows("SELECT name FROM Person") { try await send(row) }
+/// ```
+///
+/// Its rows come once. All are those of the moment at which it was made, whatever is written meanwhile; the space of what is deleted meanwhile stays
+/// taken until it has come to its end, is closed or let go of. A thread of its own finds the rows, from the first call on, and is a few hundred
+/// rows ahead. One thread or task uses it at a time.
+public final class RowStream: AsyncSequence {
+    public typealias Element = ResultRow
+    public typealias Failure = MakoError
+
+    /// So many rows are handed over together.
+    static let batchRows = 256
+    /// Or so many bytes of texts and blobs.
+    static let batchBytes = 64 << 10
+
+    private let places: ColumnPlaces
+    private let database: Database
+    private let channel = RowChannel<[StoredValue], MakoError>()
+    /// What there is to do, until the thread does it.
+    private var work: Work?
+    private var batch: RowChannel<[StoredValue], MakoError>.Batch = []
+    private var place = 0
+    private var number = 0
+    private var isAtEnd = false
+    private var fault: MakoError?
+
+    private struct Work: Sendable {
+        let rows: PlannedQuestion
+        let view: Snapshot
+        /// Whether the moment is that of a read around, whose end is not for the stream.
+        let isLent: Bool
+    }
+
+    init(_ asked: AskedStatement, _ database: Database) throws(MakoError) {
+        try asked.requireQuestion()
+        if ThreadScope.current(of: database)?.transaction != nil {
+            throw .invalidArgument(
+                "rows are not read by a thread of their own inside a transaction; call forEachRow there, or rawQuery")
+        }
+        let isLent = ThreadScope.current(of: database) != nil
+        let (rows, view) = try database.viewing { (view, schema) throws(MakoError) in
+            (try asked.planned(schema, view), view)
+        }
+        self.database = database
+        places = ColumnPlaces(rows.columns)
+        work = Work(rows: rows, view: view, isLent: isLent)
+    }
+
+    deinit { channel.leave() }
+
+    /// The names of the columns.
+    public var columns: [String] { places.names }
+
+    /// The next row; nil when there are no more. The calling thread waits for it.
+    ///
+    /// - Throws: `MakoError.storage` when a row cannot be read, or the disk has no room for what a sort or groups cannot hold in memory;
+    ///   `.closed`; `.cancelled`. From then on each call does.
+    public func next() throws(MakoError) -> ResultRow? {
+        if let row = taken() { return row }
+        guard try begin() else { return nil }
+        do throws(MakoError) {
+            if CurrentCancellation.current?.isCancelled == true { throw .cancelled }
+            return take(try channel.next())
+        } catch { throw failed(error) }
+    }
+
+    /// Calls a closure with each of the rows that are left. It may write, and stops by throwing.
+    ///
+    /// - Throws: what the closure throws, and as ``next()``.
+    public func forEach(_ body: (ResultRow) throws -> Void) throws {
+        while let row = try next() { try body(row) }
+    }
+
+    /// Ends it before its end: there are no more rows, and what it holds is free soon. Letting go of it does the same.
+    public func close() {
+        (batch, place, isAtEnd, work) = ([], 0, true, nil)
+        channel.leave()
+    }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
+
+    /// Goes on where the stream is.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let stream: RowStream
+
+        public mutating func next() async throws(MakoError) -> ResultRow? { try await next(isolation: nil) }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(MakoError) -> ResultRow? {
+            if let row = stream.taken() { return row }
+            guard try stream.begin() else { return nil }
+            let channel = stream.channel
+            do throws(MakoError) { return stream.take(try await channel.nextOfTask(cancelled: .cancelled)) } catch {
+                throw stream.failed(error)
+            }
+        }
+    }
+
+    // MARK: Steps
+
+    private func taken() -> ResultRow? {
+        guard place < batch.count else { return nil }
+        defer {
+            place += 1
+            number += 1
+        }
+        return ResultRow(places: places, values: batch[place], number: number)
+    }
+
+    private func take(_ next: RowChannel<[StoredValue], MakoError>.Batch?) -> ResultRow? {
+        (batch, place) = (next ?? [], 0)
+        if next == nil { isAtEnd = true }
+        return taken()
+    }
+
+    private func failed(_ error: MakoError) -> MakoError {
+        fault = error
+        close()
+        return error
+    }
+
+    /// Has the thread run. False: there are no more rows.
+    private func begin() throws(MakoError) -> Bool {
+        if let fault { throw fault }
+        if isAtEnd { return false }
+        do throws(MakoError) {
+            try database.requireOpen()
+            if let work { try start(work) }
+        } catch { throw failed(error) }
+        work = nil
+        return true
+    }
+
+    private func start(_ work: Work) throws(MakoError) {
+        let (database, channel) = (database, channel)
+        database.channels.add(channel)
+        do throws(FileError) {
+            _ = try startThread(name: "mako rows") {
+                let result = RowStream.run(work, channel)
+                if !work.isLent { work.view.close() }
+                database.channels.remove(channel)
+                channel.finish(result)
+            }
+        } catch {
+            database.channels.remove(channel)
+            throw .storage(.io(error))
+        }
+        // It may have been closed before the channel was there to be ended.
+        try database.requireOpen()
+    }
+
+    private static func run(_ work: Work, _ channel: RowChannel<[StoredValue], MakoError>) -> Result<Void, MakoError> {
+        do throws(MakoError) {
+            try CurrentCancellation.with(channel.cancellation) { () throws(MakoError) in
+                try records { () throws(RecordError) in
+                    try work.rows.give(
+                        in: work.view, cancellation: channel.cancellation, rows: batchRows, bytes: batchBytes
+                    ) { (batch) in channel.put(batch) }
+                }
+            }
+            return .success(())
+        } catch { return .failure(error) }
+    }
+}
+
+extension AskedStatement {
+    /// - Throws: `MakoError.invalidArgument` for a statement that writes.
+    fileprivate func requireQuestion() throws(MakoError) {
+        if statement.isReadOnly { return }
+        throw .invalidArgument(
+            "a statement that writes is run whole; call rawQuery, which gives the rows of RETURNING as well")
+    }
+
+    fileprivate func planned(_ schema: SchemaState, _ view: Snapshot) throws(MakoError) -> PlannedQuestion {
+        try records { () throws(RecordError) in
+            try kept.planned(schema.catalogue, view: view, parameters: values, named: named)
+        }
+    }
+}
+
+extension Database {
+    /// The rows of a `SELECT`, one after the other, with a few of them in memory at a time.
+    ///
+    /// ```swift
+    /// let rows = try db.rows("SELECT name, age FROM Person WHERE age > \(30) ORDER BY age")
+    /// while let row = try rows.next() {
+    ///     print(row["name"] ?? .null)
+    /// }
+    /// ```
+    ///
+    /// It is an asynchronous sequence as well: `for try await row in try db.rows("…")`. Scans, limits and the orders of indexes take memory for a few hundred rows;
+    /// what sorts, groups and joins cannot hold in ``DatabaseOptions/queryMemory`` waits in a temporary file.
+    ///
+    /// Inside `read` the rows are those of its snapshot. For a few rows ``rawQuery(_:_:named:)`` is faster, which needs no thread.
+    ///
+    /// - Throws: `MakoError.query`, pointing into the text; `.closed`; `.invalidArgument` for a statement that writes, and inside a transaction,
+    ///   whose changes no other thread may read: ``forEachRow(_:_:named:_:)`` does there.
+    public func rows(
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+    ) throws(MakoError) -> RowStream {
+        try RowStream(try AskedStatement(text, parameters, named), self)
+    }
+
+    /// The same for a text that is known only at run time.
+    public func rows(
+        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+    ) throws(MakoError) -> RowStream {
+        try RowStream(try AskedStatement(WhereText(text: text), parameters, named), self)
+    }
+
+    /// Calls a closure with the rows of a `SELECT` one after the other, on this thread, with a few of them in memory at a time.
+    ///
+    /// ```swift
+    /// try db.forEachRow("SELECT name FROM Person ORDER BY name") { row in print(row[0] ?? .null) }
+    /// ```
+    ///
+    /// Inside a transaction the rows are those that it sees, and the closure must not change anything. Elsewhere they are those of one moment,
+    /// and it may write. It stops by throwing.
+    ///
+    /// - Throws: what the closure throws, and as ``rows(_:_:named:)`` and ``RowStream/next()``; `MakoError.invalidArgument` in a closure that
+    ///   changes what the transaction around reads.
+    public func forEachRow(
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
+        _ body: (ResultRow) throws -> Void
+    ) throws {
+        try forEachRow(of: try AskedStatement(text, parameters, named), body)
+    }
+
+    func forEachRow(of asked: AskedStatement, _ body: (ResultRow) throws -> Void) throws {
+        try asked.requireQuestion()
+        let transaction = ThreadScope.current(of: self)?.transaction
+        var fault: (any Error)?
+        try viewing { (view, schema) throws(MakoError) in
+            let rows = try asked.planned(schema, view)
+            let places = ColumnPlaces(rows.columns)
+            var number = 0
+            let lent = transaction?.turn.lendsRows ?? false
+            transaction?.turn.lendsRows = true
+            defer { transaction?.turn.lendsRows = lent }
+            let result: Result<Void, MakoError> = withoutActuallyEscaping(body) { body in
+                do throws(MakoError) {
+                    try records { () throws(RecordError) in
+                        try rows.give(
+                            in: view, cancellation: CurrentCancellation.current, rows: RowStream.batchRows,
+                            bytes: RowStream.batchBytes
+                        ) { (batch) in
+                            for values in batch {
+                                do { try body(ResultRow(places: places, values: values, number: number)) } catch {
+                                    fault = error
+                                    return false
+                                }
+                                number += 1
+                            }
+                            return true
+                        }
+                    }
+                    return .success(())
+                } catch { return .failure(error) }
+            }
+            try result.get()
+        }
+        if let fault { throw fault }
+    }
+}
+
+extension PreparedStatement {
+    /// The rows of a `SELECT` for these values, one after the other; see ``Database/rows(_:_:named:)``.
+    public func rows(
+        _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+    ) throws(MakoError) -> RowStream {
+        try RowStream(try asked(parameters, named), database)
+    }
+}

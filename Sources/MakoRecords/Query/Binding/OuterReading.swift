@@ -1,0 +1,62 @@
+/// Exchanges what a statement reads of the row around for parameters.
+struct OuterReading {
+    let outer: OuterScope
+
+    /// - Parameter hidden: names of tables, in small letters, that mean other tables than those around.
+    func parameterized(_ given: SelectStatement, hidden: Set<String> = []) throws(RecordError) -> SelectStatement {
+        var statement = given
+        for place in statement.commonTables.indices {
+            let table = statement.commonTables[place]
+            statement.commonTables[place] = table.asking(try parameterized(table.statement, hidden: hidden))
+        }
+        for place in statement.compounds.indices {
+            statement.compounds[place].statement = try parameterized(
+                statement.compounds[place].statement, hidden: hidden)
+        }
+        var own = hidden
+        for name in [statement.alias ?? statement.table] + statement.joins.map(\.name) {
+            own.insert(Folding.folded(name))
+        }
+        func inner(_ subquery: Subquery) throws(RecordError) -> Subquery {
+            subquery.asking(try parameterized(subquery.statement, hidden: own))
+        }
+        return try statement.rewritten(
+            { (expr) throws(RecordError) in
+                switch expr {
+                case .column(let path, let at): return try parameter(path, at, own)
+                case .subquery(let subquery): return .subquery(try inner(subquery))
+                default: return nil
+                }
+            }, subqueries: { (subquery) throws(RecordError) in try inner(subquery) })
+    }
+
+    private func parameter(
+        _ path: [String], _ at: SourcePosition, _ own: Set<String>
+    ) throws(RecordError) -> Expr? {
+        guard path.count > 1, path[0] != Expr.ownRow, !own.contains(Folding.folded(path[0])), outer.isTable(path[0])
+        else { return nil }
+        let bound = try outer.binder.bind(.column(path, at: at))
+        if outer.binder.isNoCase(.column([]), bound) {
+            throw at.error(
+                "a sub-query that groups, joins or puts together cannot read a column that is COLLATE NOCASE around it")
+        }
+        return .parameter(.name(RowStatement.name(outer.value(bound))), at: at)
+    }
+
+    /// Values of the kinds of those that are read, to find out what the statement gives.
+    var samples: [Value] {
+        outer.values.map { expr in
+            switch outer.binder.kind(expr) {
+            case .null: .null
+            case .bool: .bool(false)
+            case .whole: .integer(0)
+            case .real: .double(0)
+            case .text: .text("")
+            case .decimal: .text("0")
+            case .blob: .blob([])
+            case .date: .date(0)
+            case .uuid: .uuid(0, 0)
+            }
+        }
+    }
+}
