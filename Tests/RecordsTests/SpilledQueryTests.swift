@@ -15,7 +15,7 @@ import Testing
         let disk: SimulatedDisk
 
         init(rows: Int, seed: UInt64, encrypted: Bool = false) throws {
-            disk = SimulatedDisk()
+            let disk = SimulatedDisk()
             func session(_ memory: Int?, _ path: String) throws -> StatementSession {
                 var options = StoreOptions()
                 options.background = .manual
@@ -24,8 +24,8 @@ import Testing
                 if encrypted { options.encryption = .key([UInt8](repeating: 7, count: 32)) }
                 return StatementSession(store: try Store(at: path, options: options))
             }
-            ample = try session(64 << 20, "d/ample")
-            scarce = try session(1, "d/scarce")
+            let (ample, scarce) = (try session(64 << 20, "d/ample"), try session(1, "d/scarce"))
+            (self.ample, self.scarce, self.disk) = (ample, scarce, disk)
             var random = Seeded(seed)
             let long = String(repeating: "l", count: 70_000)
             var inserted: [[Value]] = []
