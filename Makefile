@@ -54,7 +54,7 @@ help:
 	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
 	@echo 'make check               make test, then $(filter-out test,$(CHECKS)); prints the minutes of each'
 	@echo 'make check-platforms     compiles the sources for iOS, macOS, musl and 32 bits, and runs CPlatform for arm64'
-	@echo 'make test-small-stacks   the tests of the language and of objects on threads with 512 KiB of stack'
+	@echo 'make test-small-stacks   the tests of the language and of objects that recurse, on threads with 512 KiB of stack'
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
@@ -114,20 +114,22 @@ ifeq ($(shell uname),Linux)
 endif
 
 # The language and the objects on stacks as Dispatch's threads have on Apple systems: the threads that run tests get the soft limit of the process.
+# The suites that go as deep as a text, a tree or a graph of objects; RECURSIVE='^(RecordsTests|CoreTests|MakoTests)\.' is all of them.
+RECURSIVE := '^(RecordsTests\.(DeepNesting|Parser|Binder|Expression|Select|Subquery|SubqueryShape|SubqueryStatement|Compound|CommonTable|Match|Join|Statement|Upsert|Step|Reference|ForgedCatalogue|WhereDocument|PlanDocument|ToManyCondition)|CoreTests\.(PredicateRefusal|PredicateCollection|ManyCondition|ParsedText|PlanParity|Refusal)|MakoTests\.(DeepCondition|Predicate|LongChain|ObjectGraph|ObjectGraphRandom|CopiedObject|DeleteRule|Hook|Owned|ValueFault|HierarchyQuery|Relation))Tests/'
 test-small-stacks:
 	@scripts/need swift lz4 macros
 	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
 	tests="$$($(SYNTAX) swift build --show-bin-path)/makoPackageTests.xctest" && ulimit -S -s 512 && \
-		$(SYNTAX) $(WIDTH) "$$tests" --testing-library swift-testing --filter '^(RecordsTests|CoreTests|MakoTests)\.'
+		$(SYNTAX) $(WIDTH) "$$tests" --testing-library swift-testing --filter $(RECURSIVE)
 
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
-CHECKS := test interrupted test-random metamorphic processes check-platforms test-threads test-no-barrier
+CHECKS := test interrupted test-small-stacks test-random metamorphic processes check-platforms test-threads test-no-barrier
 check:
 	@mkdir -p .build && rm -f .build/minutes
 	@for part in $(CHECKS); do \
 		begin=$$SECONDS; \
 		$(MAKE) --no-print-directory $$part; \
-		printf '%-14s %3d min %02d s\n' $$part $$(((SECONDS - begin) / 60)) $$(((SECONDS - begin) % 60)) >>.build/minutes; \
+		printf '%-17s %3d min %02d s\n' $$part $$(((SECONDS - begin) / 60)) $$(((SECONDS - begin) % 60)) >>.build/minutes; \
 	done
 	@cat .build/minutes
 

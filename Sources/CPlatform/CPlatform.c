@@ -348,7 +348,7 @@ int mako_is_app_extension(void) {
 #if (defined(__x86_64__) || defined(__aarch64__)) && (defined(__linux__) || defined(__APPLE__))
 #include <sys/mman.h>
 
-#define MAKO_STACK_BYTES ((size_t)8 << 20)
+#define MAKO_STACK_BYTES ((size_t)16 << 20)
 /// Nothing is mapped there, so that what runs over the end is stopped. A multiple of every system's pages.
 #define MAKO_STACK_GUARD ((size_t)64 << 10)
 /// So much of an unused stack stays in memory.

@@ -98,7 +98,11 @@ import Testing
         try session.store.close()
     }
 
-    @Test(arguments: 0...2, ["DROP TABLE t", "DELETE FROM t"]) func aTableThatGoesMakesRoom(
+    /// Whole trees are cut off, also where a condition is true of each row.
+    @Test(
+        arguments: 0...2,
+        ["DROP TABLE t", "DELETE FROM t", "DELETE FROM t WHERE id > 0", "DELETE FROM t WHERE length(note) > 1"])
+    func aTableThatGoesMakesRoom(
         indexes: Int, statement: String
     ) throws {
         try makeTable(indexes: indexes)
@@ -111,6 +115,20 @@ import Testing
         }
         try session.run(statement)
         if statement.hasPrefix("DROP") { try makeTable(indexes: indexes) }
+        _ = try fill()
+        #expect(try self.count() > count / 2)
+        #expect(try session.store.verify().findings == [] && session.faults() == [])
+        try session.store.close()
+    }
+
+    /// Neighbours leave whole pages, which are given back while the statement runs: no index has entries elsewhere.
+    @Test(arguments: [50, 90]) func neighbouringRowsOfATableWithoutIndexesGoAtOnce(percent: Int) throws {
+        try makeTable(indexes: 0)
+        disk.capacity = 6 << 20
+        check(try fill())
+        let count = try count()
+        try session.run("DELETE FROM t WHERE id BETWEEN \(count / 20) AND \(count / 20 + count * percent / 100 - 1)")
+        #expect(try self.count() == count - count * percent / 100)
         _ = try fill()
         #expect(try self.count() > count / 2)
         #expect(try session.store.verify().findings == [] && session.faults() == [])

@@ -10,6 +10,7 @@ final class MemoryMeter: @unchecked Sendable {
     // Guarded by `lock`.
     private var isRunning = true
     private var peak = 0
+    // Set before anything else runs.
     private var base = 0
     private let ended = DispatchSemaphore(value: 0)
 
@@ -24,20 +25,32 @@ final class MemoryMeter: @unchecked Sendable {
                 note()
                 Thread.sleep(forTimeInterval: 0.005)
             }
-            note()
             ended.signal()
         }
         begun.wait()
     }
 
-    /// The bytes; nil where the system does not say.
+    /// The bytes since the beginning, or since the last call; nil where the system does not say.
+    func lap() -> Int? {
+        note()
+        return lock.withLock {
+            defer { peak = 0 }
+            return Self.resident() == nil ? nil : peak
+        }
+    }
+
+    /// Ends the counting, with the bytes of the last lap.
+    @discardableResult
     func end() -> Int? {
         lock.withLock { isRunning = false }
         ended.wait()
-        return Self.resident() == nil ? nil : peak
+        return lap()
     }
 
-    private func note() { peak = max(peak, (Self.resident() ?? 0) - base) }
+    private func note() {
+        let bytes = (Self.resident() ?? 0) - base
+        lock.withLock { peak = max(peak, bytes) }
+    }
 
     private static func resident() -> Int? {
         let descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)

@@ -2,8 +2,8 @@ import Foundation
 import MakoStorage
 import MakoTestSupport
 
-/// One transaction that outgrows the cache, in a file of the real file system: the size of the file beside that of its data, and the memory
-/// beside the budget.
+/// One transaction that outgrows the cache, in a file of the real file system, and a verification of what it left: the size of the file beside
+/// that of its data, and the memory beside the budget.
 ///
 /// What the transaction changes is made by a process of its own, so that the memory of one step does not serve the other.
 struct ScaleCommand {
@@ -59,13 +59,15 @@ struct ScaleCommand {
         let meter = MemoryMeter()
         let work = ScaleWork(kind: kind, count: count, valueBytes: valueBytes)
         try store.write { tx in try work.run(in: tx) }
-        let memory = meter.end()
+        let memory = meter.lap()
         let duration = ContinuousClock.now - start
         let stats = store.stats
         // What was there before must outlive the transaction, and what is written anew comes on top of it. Deletions at random keys change
         // every leaf before any becomes empty.
         let pages = kind == .deletes ? 2 * before : stats.livePages + (work.replaces ? before : 0)
         let isWhole = try store.verify().isClean
+        let verifying = meter.lap()
+        meter.end()
         let sizes = try FileManager.default.contentsOfDirectory(atPath: folder).map { name in
             let attributes = try FileManager.default.attributesOfItem(atPath: folder + "/" + name)
             return (name, (attributes[.size] as? NSNumber)?.intValue ?? 0)
@@ -75,7 +77,7 @@ struct ScaleCommand {
         return report(
             Figures(
                 file: file, log: sizes.reduce(0) { $0 + $1.1 } - file, data: pages * stats.pageBytes, memory: memory,
-                isWhole: isWhole, duration: duration))
+                verifying: verifying, isWhole: isWhole, duration: duration))
     }
 
     private struct Figures {
@@ -83,6 +85,7 @@ struct ScaleCommand {
         var log: Int
         var data: Int
         var memory: Int?
+        var verifying: Int?
         var isWhole: Bool
         var duration: Duration
     }
@@ -94,14 +97,16 @@ struct ScaleCommand {
             "    file \(megabytes(figures.file)), data \(megabytes(figures.data)): \(rounded(fileShare)) of at most \(Self.mostFile); log \(megabytes(figures.log))"
         )
         var isWithin = fileShare <= Self.mostFile
-        if let memory = figures.memory {
+        for (name, memory) in [("memory", figures.memory), ("memory of verify", figures.verifying)] {
+            guard let memory else {
+                print("    \(name) is not measured on this system")
+                continue
+            }
             let share = Double(memory) / Double(cacheBytes)
             print(
-                "    memory \(megabytes(memory)), budget \(megabytes(cacheBytes)): \(rounded(share)) of at most \(Self.mostMemory)"
+                "    \(name) \(megabytes(memory)), budget \(megabytes(cacheBytes)): \(rounded(share)) of at most \(Self.mostMemory)"
             )
             isWithin = isWithin && share <= Self.mostMemory
-        } else {
-            print("    memory is not measured on this system")
         }
         if !figures.isWhole { print("    verify finds damage") }
         return isWithin && figures.isWhole

@@ -95,6 +95,25 @@ import Testing
         try sample.store.close()
     }
 
+    /// What an operation of a transaction counts beside pages is taken from them at once, not when the background comes by.
+    @Test func memoryBesidePagesIsTakenFromThem() throws {
+        let sample = try Sample(megabytes: 12, cacheBytes: 8 << 20)
+        try sample.expectAllValues()
+        let frames = sample.store.frames
+        #expect(frames.frameCounts.mapped > 1900)
+        try sample.store.write { tx in
+            let limit = ContinuousClock.now + .seconds(60)
+            repeat {
+                tx.countSide(bytes: 2 << 20)
+                // Operations of other tests may keep some frames from being given back.
+            } while frames.frameCounts.mapped > 1560 && ContinuousClock.now < limit
+            #expect(frames.frameCounts.mapped <= 1560)
+            tx.countSide(bytes: 0)
+        }
+        try sample.expectAllValues()
+        try sample.store.close()
+    }
+
     /// Pages that only memory has stay until the checkpoint has written them.
     @Test(arguments: [4096, 16 << 10]) func dirtyPagesStayUntilTheyAreWritten(unitBytes: Int) throws {
         let sample = try Sample(megabytes: 8, unitBytes: unitBytes)

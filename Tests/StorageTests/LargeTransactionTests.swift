@@ -41,9 +41,7 @@ import Testing
             try store.write { tx in
                 try body(tx)
                 #expect(tx.writer.hasSpilled, sourceLocation: sourceLocation)
-                let lost = tx.writer.lists
-                lists = (lost.changed.freed.count + lost.dead.count + lost.named.count) * 24
-                lists += (lost.changed.allocated.count + lost.unwritten.count) * 8
+                lists = tx.writer.lists.bytes
             }
             let stats = store.stats
             let data = stats.livePages + (livePagesBefore > 20 ? livePagesBefore : 0)
@@ -274,10 +272,38 @@ import Testing
                 try tx.put(Self.value(9, index), for: Self.scattered(index), in: sample.tree)
             }
             let lent = (frames.wholeBudgetFrames - frames.budgetFrames) * 4096
-            #expect(lent >= tx.writer.lists.changed.freed.count * 24 / 2, "\(lent) bytes")
+            #expect(lent >= tx.writer.lists.bytes / 2, "\(lent) bytes")
             #expect(sample.store.stats.cacheBudgetBytes == Self.budget)
         }
         #expect(frames.budgetFrames == frames.wholeBudgetFrames)
+    }
+
+    /// What a transaction keeps of each page that it takes or removes, and what the space map keeps of dead pages until nothing sees them.
+    @Test func aPageTakesAFewBytesOfMemory() throws {
+        let sample = try Sample(entries: 300_000, valueBytes: 100, budget: 8 << 20)
+        let pages = sample.livePagesBefore
+        #expect(pages > 8000)
+        let snapshot = try sample.store.snapshot()
+        try sample.store.write { tx in
+            for key in stride(from: UInt64(0), to: 300_000, by: 12) {
+                try tx.put(Self.value(100, key), for: key &* 7919 % 300_000, in: sample.tree)
+            }
+            let random = tx.writer.lists.changed
+            #expect(random.freed.count > pages / 2)
+            #expect(random.bytes < random.freed.count * 10 + 20_000, "\(random.bytes) bytes of \(random.freed.count)")
+            try tx.dropTree(sample.tree)
+            let all = tx.writer.lists.changed
+            #expect(all.freed.count >= pages - 10)
+            #expect(all.bytes < all.freed.count * 8 + 20_000, "\(all.bytes) bytes of \(all.freed.count)")
+        }
+        let space = sample.store.space
+        #expect(space.waitingCount >= pages - 10)
+        #expect(space.listBytes < space.waitingCount * 6 + 20_000, "\(space.listBytes) bytes of \(space.waitingCount)")
+        snapshot.close()
+        try sample.store.checkpoint()
+        try sample.store.checkpoint()
+        #expect(try sample.store.verify().findings == [])
+        try sample.store.close()
     }
 
     /// The default way of filling a database, at a scale at which nothing fits the cache.

@@ -101,6 +101,28 @@ import Testing
         }
     }
 
+    /// What passes over a whole tree is one operation or many, and holds on to few of its pages.
+    @Test(arguments: ["verify", "count", "rank", "seek"]) func passesOverATreeKeepWithinTheBudget(kind: String) throws {
+        try expectWithin { sample in
+            while try sample.store.step() {}
+            switch kind {
+            case "verify": #expect(try sample.store.verify().isClean)
+            case "count":
+                let count = try sample.store.read { [sample] in try $0.count(of: 5...39_994, in: sample.tree) }
+                #expect(count == 39_990)
+            case "rank":
+                let rank = try sample.store.read { [sample] in try $0.rank(of: UInt64(39_000), in: sample.tree) }
+                #expect(rank == 39_000)
+            default:
+                try sample.store.read { [sample] view in
+                    var cursor = try view.cursor(in: sample.tree)
+                    #expect(try cursor.seek(offset: 39_000) && cursor.integerKey == 39_000)
+                }
+            }
+            sample.peak = sample.store.stats.cacheMappedBytes
+        }
+    }
+
     /// What only memory has cannot be given up: more is taken then, and counted.
     @Test func whatGoesBeyondTheBudgetIsCounted() throws {
         let sample = try sample(.manual)

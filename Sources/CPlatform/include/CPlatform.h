@@ -167,6 +167,6 @@ uint64_t mako_available_memory(void);
 int mako_is_app_extension(void);
 int mako_is_extension_path(const char *path);
 
-/// Calls `body(context)` on the calling thread with another stack, of 8 MiB. Returns -1, and calls nothing, where there is no memory for one or
+/// Calls `body(context)` on the calling thread with another stack, of 16 MiB. Returns -1, and calls nothing, where there is no memory for one or
 /// the processor's way to change stacks is not known here: it is for x86-64 and arm64.
 int mako_call_on_large_stack(void (*body)(void *), void *context);

@@ -130,30 +130,6 @@ final class ThreadScope {
     }
 }
 
-extension ThreadScope {
-    /// Runs a closure on a thread with a stack of 64 MiB, in the scope of this one, which waits.
-    ///
-    /// - Throws: `FileError` where the system has no room for the thread.
-    static func onLargeStack(_ body: () -> Void) throws(FileError) {
-        nonisolated(unsafe) let scope = mako_get_thread_scope()
-        nonisolated(unsafe) let cancellation = mako_get_cancellation()
-        let started: Result<JoinableThread, FileError> = withoutActuallyEscaping(body) { body in
-            // The thread has ended before this call returns.
-            nonisolated(unsafe) let body = body
-            do throws(FileError) {
-                let thread = try startThread(name: "mako large stack", stackBytes: 64 << 20) {
-                    mako_set_thread_scope(scope)
-                    mako_set_cancellation(cancellation)
-                    body()
-                }
-                thread.join()
-                return .success(thread)
-            } catch { return .failure(error) }
-        }
-        _ = try started.get()
-    }
-}
-
 /// How many transactions run in this process: none is what a write to a property asks first.
 enum RunningTransactions {
     private static let count = Atomic<Int>(0)

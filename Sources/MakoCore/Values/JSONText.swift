@@ -52,11 +52,9 @@ enum JSONText {
     }
 
     private static func onLargeStack<R>(_ body: () throws -> R) throws(ValueFault) -> R {
-        var result: Result<R, any Error> = .failure(EncodingRun.Fault.shortStack)
-        do throws(FileError) { try ThreadScope.onLargeStack { result = Result { try body() } } } catch {
+        do { return try StackGuard.onLargeStack(body) { throw EncodingRun.Fault.shortStack } } catch {
             throw ValueFault(error)
         }
-        do { return try result.get() } catch { throw ValueFault(error) }
     }
 
     /// How deep the arrays and objects of a text are nested; 0 for one that is too short to be deep.

@@ -5,7 +5,7 @@ import MakoStorage
 /// They lie one behind the other in one piece of memory; what is sorted are 16-byte notes of where they are.
 final class SortedEntries {
     /// Where an entry is, and what its key looks like.
-    private struct Note {
+    fileprivate struct Note {
         /// Eight bytes of the key behind what all keys have in common.
         var head: UInt64
         /// Of a long entry, that of its lengths, which stand behind it.
@@ -19,7 +19,7 @@ final class SortedEntries {
 
     /// Keys and values, each value behind its key. What was appended becomes an entry by ``note(from:middle:)``.
     @exclusivity(unchecked) var content = KeyBuffer()
-    @exclusivity(unchecked) private var notes: [Note] = []
+    @exclusivity(unchecked) private var notes = NoteBuffer()
     @exclusivity(unchecked) private var staged = KeyBuffer()
 
     /// Memory that an entry takes beside its key and value, for sorting it included.
@@ -72,17 +72,17 @@ final class SortedEntries {
     /// Takes the memory that entries of so many bytes need, those for sorting them included.
     func reserve(_ bytes: Int) {
         content.reserve(bytes)
-        notes.reserveCapacity(bytes / SortedEntries.noteBytes)
+        notes.reserve(bytes / SortedEntries.noteBytes)
     }
 
     func removeAll() {
-        notes.removeAll(keepingCapacity: true)
+        notes.clear()
         content.clear()
     }
 
     /// Drops all entries, and the memory that they had.
     func discard() {
-        notes = []
+        notes = NoteBuffer()
         content = KeyBuffer()
         staged = KeyBuffer()
     }
@@ -126,18 +126,19 @@ final class SortedEntries {
     /// - Parameter last: gets the key of the last one that stays.
     func keepFirst(_ count: Int, last: inout KeyBuffer) {
         sort()
-        if count < notes.count { notes.removeLast(notes.count - count) }
+        notes.truncate(to: count)
+        let all = notes.all
         var kept = KeyBuffer()
-        for place in notes.indices {
-            let entry = extent(notes[place])
-            let isLong = notes[place].keyBytes == Note.long
+        for place in 0..<all.count {
+            let entry = extent(all[place])
+            let isLong = all[place].keyBytes == Note.long
             let start = kept.count
             kept.append(raw: content.raw(from: entry.start, to: isLong ? entry.end + 8 : entry.end))
-            notes[place].offset = UInt32(truncatingIfNeeded: isLong ? kept.count - 8 : start)
+            all[place].offset = UInt32(truncatingIfNeeded: isLong ? kept.count - 8 : start)
         }
         content = kept
         last.clear()
-        if let note = notes.last { last.append(raw: key(note)) }
+        if let note = all.last { last.append(raw: key(note)) }
     }
 
     /// What the entries take, memory for sorting them included.
@@ -157,17 +158,19 @@ final class SortedEntries {
     private func sort() {
         guard notes.count > 1 else { return }
         noteHeads()
-        guard notes.count >= SortedEntries.fewest else { return notes.sort { precedes($0, $1) } }
+        guard notes.count >= SortedEntries.fewest else {
+            var all = notes.all
+            return all.sort { precedes($0, $1) }
+        }
         let sorted = sortByHeads()
-        notes.withUnsafeMutableBufferPointer { notes in
-            var start = 0
-            while start < notes.count {
-                let head = notes[start].head & sorted
-                var end = start + 1
-                while end < notes.count && notes[end].head & sorted == head { end += 1 }
-                if end - start > 1 { sort(UnsafeMutableBufferPointer(rebasing: notes[start..<end])) }
-                start = end
-            }
+        let all = notes.all
+        var start = 0
+        while start < all.count {
+            let head = all[start].head & sorted
+            var end = start + 1
+            while end < all.count && all[end].head & sorted == head { end += 1 }
+            if end - start > 1 { sort(UnsafeMutableBufferPointer(rebasing: all[start..<end])) }
+            start = end
         }
     }
 
@@ -197,14 +200,13 @@ final class SortedEntries {
 
     /// Numbers and texts that look alike differ late: the heads begin behind what all keys have in common.
     private func noteHeads() {
-        let first = key(notes[0])
+        let all = notes.all
+        let first = key(all[0])
         var common = first.count
-        for note in notes { common = SortedEntries.commonBytes(first, key(note), limit: common) }
-        notes.withUnsafeMutableBufferPointer { notes in
-            for place in 0..<notes.count {
-                let entry = extent(notes[place])
-                notes[place].head = content.head(from: entry.start + common, to: entry.middle)
-            }
+        for note in all { common = SortedEntries.commonBytes(first, key(note), limit: common) }
+        for place in 0..<all.count {
+            let entry = extent(all[place])
+            all[place].head = content.head(from: entry.start + common, to: entry.middle)
         }
     }
 
@@ -220,21 +222,17 @@ final class SortedEntries {
     /// - Returns: a mask of the bytes of the heads that are in order now.
     private func sortByHeads() -> UInt64 {
         var different: UInt64 = 0
-        for note in notes { different |= note.head ^ notes[0].head }
+        for note in notes.all { different |= note.head ^ notes[0].head }
         var shifts: [UInt64] = []
         let wanted = notes.count >> 16 == 0 ? 3 : 4
         for shift in stride(from: UInt64(56), through: 0, by: -8) where different >> shift & 0xff != 0 {
             shifts.append(shift)
             if shifts.count == wanted { break }
         }
-        var other = notes
+        var other = NoteBuffer(count: notes.count)
         withUnsafeTemporaryAllocation(of: Int.self, capacity: 256) { places in
             for shift in shifts.reversed() {
-                notes.withUnsafeBufferPointer { from in
-                    other.withUnsafeMutableBufferPointer { to in
-                        SortedEntries.distribute(from, to, by: shift, places)
-                    }
-                }
+                SortedEntries.distribute(UnsafeBufferPointer(notes.all), other.all, by: shift, places)
                 swap(&notes, &other)
             }
         }
@@ -260,4 +258,58 @@ final class SortedEntries {
             places[byte] &+= 1
         }
     }
+}
+
+/// Notes in memory of their own, without bounds to look up for each.
+private struct NoteBuffer: ~Copyable {
+    private var memory: BufferMemory?
+    private(set) var count = 0
+
+    init() {}
+
+    /// So many, whatever they are.
+    init(count: Int) {
+        reserve(count)
+        self.count = count
+    }
+
+    deinit { memory?.deallocate() }
+
+    var isEmpty: Bool { count == 0 }
+
+    private var start: UnsafeMutablePointer<SortedEntries.Note>? {
+        memory?.start.assumingMemoryBound(to: SortedEntries.Note.self)
+    }
+
+    var all: UnsafeMutableBufferPointer<SortedEntries.Note> { UnsafeMutableBufferPointer(start: start, count: count) }
+
+    subscript(place: Int) -> SortedEntries.Note { all[place] }
+
+    private var capacity: Int { (memory?.count ?? 0) / MemoryLayout<SortedEntries.Note>.stride }
+
+    mutating func reserve(_ wanted: Int) {
+        guard wanted > capacity else { return }
+        let larger = BufferMemory(wanted * MemoryLayout<SortedEntries.Note>.stride)
+        let target = larger.start.bindMemory(to: SortedEntries.Note.self, capacity: wanted)
+        if let start { target.update(from: start, count: count) }
+        memory?.deallocate()
+        memory = larger
+    }
+
+    @inline(__always)
+    mutating func append(_ note: SortedEntries.Note) {
+        if count == capacity { reserve(max(64, count * 2)) }
+        start?[count] = note
+        count &+= 1
+    }
+
+    mutating func popLast() -> SortedEntries.Note? {
+        guard count > 0 else { return nil }
+        count -= 1
+        return start?[count]
+    }
+
+    mutating func clear() { count = 0 }
+
+    mutating func truncate(to count: Int) { self.count = min(self.count, count) }
 }

@@ -215,6 +215,10 @@ struct StatementRun {
         }
         let keys = try statement.rows(
             catalogue, view: tx.view, parameters: parameters, named: named, cancellation: cancellation)
+        if isAlone, returned == nil, try target.hasNoRows(besides: keys, in: tx.view) {
+            outcome.changed = try target.deleteAll(in: tx, changes: &changes)
+            return outcome
+        }
         for key in keys {
             try lookAtCancellation()
             let count = returned?.rows.rows.count ?? 0

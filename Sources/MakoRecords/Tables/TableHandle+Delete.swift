@@ -63,13 +63,16 @@ extension TableHandle {
     public func delete(
         _ keys: [RowKey], in tx: borrowing WriteTransaction, changes: inout ChangeSet
     ) throws(RecordError) -> Int {
-        let view = tx.view
-        if keys.count > 1, try keys.count == count(in: view), try allKeys(in: view) == keys {
-            return try deleteAll(in: tx, changes: &changes)
-        }
+        if keys.count > 1, try hasNoRows(besides: keys, in: tx.view) { return try deleteAll(in: tx, changes: &changes) }
         var count = 0
         for key in keys where try delete(key, in: tx, changes: &changes) { count += 1 }
         return count
+    }
+
+    /// Whether these are the keys of all rows, in order.
+    func hasNoRows(besides keys: [RowKey], in view: Snapshot) throws(RecordError) -> Bool {
+        guard try keys.count == count(in: view) else { return false }
+        return try allKeys(in: view) == keys
     }
 
     /// Deletes every row; answers how many there were.

@@ -1,3 +1,5 @@
+import MakoStorage
+
 // Sortable keys: memcmp of the bytes is the order of the values, column after column.
 //
 //   null                 00
@@ -18,13 +20,14 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
     private var base: UnsafeMutableRawPointer?
     /// What it holds, in bytes.
     private(set) var capacity = 0
+    private var memory: BufferMemory?
     private(set) var count = 0
 
     init() {}
 
     init(_ bytes: [UInt8]) { bytes.withUnsafeBytes { append(raw: $0) } }
 
-    deinit { base?.deallocate() }
+    deinit { memory?.deallocate() }
 
     /// A copy of what was appended.
     var bytes: [UInt8] { [UInt8](raw) }
@@ -77,14 +80,13 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
     mutating func reserve(_ bytes: Int) { if bytes > capacity { _ = move(to: bytes) } }
 
     private mutating func move(to larger: Int) -> UnsafeMutableRawPointer {
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
-        if let base {
-            memory.copyMemory(from: base, byteCount: count)
-            base.deallocate()
-        }
-        base = memory
-        capacity = larger
-        return memory
+        let target = BufferMemory(larger)
+        if let base { target.start.copyMemory(from: base, byteCount: count) }
+        memory?.deallocate()
+        memory = target
+        base = target.start
+        capacity = target.count
+        return target.start
     }
 
     /// Holds these bytes and nothing else.

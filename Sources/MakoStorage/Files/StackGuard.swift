@@ -3,8 +3,9 @@ import CPlatform
 /// Room on the stack for what recurses: parsing, binding, compiling and evaluating what is nested.
 ///
 /// Threads have stacks from 128 KiB (musl) over 512 KiB (Dispatch on Apple systems) to 8 MiB, and a level of nesting takes up to
-/// 48 KiB in a debug build. A recursion that calls this before each level goes on, on the same thread, on a stack of 8 MiB when
-/// the rest of its own is too small. Its depth must have a limit of its own.
+/// 48 KiB in a debug build. A recursion that calls this before each level goes on, on the same thread, on a stack of 16 MiB when
+/// the rest of its own is too small. Its depth must have a limit of its own. Code that cannot ask before each level, as Foundation's coders, runs
+/// there from the beginning.
 package enum StackGuard {
     /// What a level of nesting takes at most, with all that it calls besides the next one.
     @inlinable static var levelRoom: UInt64 { 128 << 10 }
@@ -26,8 +27,11 @@ package enum StackGuard {
         return try onLargeStack(body, refuse)
     }
 
+    /// Runs a closure on a stack of 16 MiB, whatever room there is.
+    ///
+    /// - Parameter refuse: is called instead where there is no such stack.
     @usableFromInline @inline(never)
-    static func onLargeStack<R, E: Error>(
+    package static func onLargeStack<R, E: Error>(
         _ body: () throws(E) -> R, _ refuse: () throws(E) -> R
     ) throws(E) -> R {
         var result: Result<R, E>?

@@ -4,12 +4,15 @@ import CPlatform
 /// each field. Whoever owns one deallocates it.
 struct GrowingBytes {
     private var base: UnsafeMutableRawPointer?
-    private(set) var capacity = 0
+    private var memory: BufferMemory?
     private(set) var count = 0
     private let alignment: Int
 
     /// - Parameter alignment: what the address of the bytes is a multiple of.
     init(alignment: Int = 16) { self.alignment = alignment }
+
+    /// Bytes that it has memory for.
+    private(set) var capacity = 0
 
     var isEmpty: Bool { count == 0 }
 
@@ -33,14 +36,13 @@ struct GrowingBytes {
     @inline(never)
     private mutating func grow(to needed: Int) -> UnsafeMutableRawPointer {
         let wanted = max(needed, capacity * 2, 256)
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: wanted, alignment: alignment)
-        if let base {
-            memcpy(memory, base, count)
-            base.deallocate()
-        }
-        base = memory
-        capacity = wanted
-        return memory
+        let larger = BufferMemory(wanted, alignment: alignment)
+        if let base { memcpy(larger.start, base, count) }
+        memory?.deallocate()
+        memory = larger
+        base = larger.start
+        capacity = larger.count
+        return larger.start
     }
 
     mutating func truncate(to count: Int) { self.count = min(self.count, count) }
@@ -54,7 +56,8 @@ struct GrowingBytes {
     }
 
     mutating func deallocate() {
-        base?.deallocate()
+        memory?.deallocate()
+        memory = nil
         base = nil
         capacity = 0
         count = 0

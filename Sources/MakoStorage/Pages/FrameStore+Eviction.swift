@@ -13,6 +13,9 @@ extension FrameStore {
     var frameCounts: (used: Int, mapped: Int) { lock.withLock { (usedFrames, mappedFrames) } }
     var currentCounters: Counters { lock.withLock { counters } }
 
+    /// Whether another page takes the place of one.
+    var isFull: Bool { lock.withLock { usedFrames + batchFrames > budgetFrames } }
+
     private var mappedFrames: Int { highWater - returnedUnits.count * unitFrames }
     private var usedFrames: Int { mappedFrames - freeFrames.count - limboCount }
 
@@ -59,6 +62,16 @@ extension FrameStore {
         freeFrames.append(index)
         freeIsSorted = false
         lock.unlock()
+    }
+
+    /// Gives memory over the budget back to the system, as far as its pages are clean and no operation reads them. A few pages more do not
+    /// count.
+    func evictToBudget() {
+        let counts = frameCounts
+        guard counts.mapped > budgetFrames + budgetFrames / 128 else { return }
+        // Readers may bring in pages as fast as they are taken out: what remains is the background's.
+        var rounds = counts.mapped / 8 + 64
+        while rounds > 0, evictionStep() { rounds -= 1 }
     }
 
     /// One round of the evictor: takes back frames whose readers have gone, then advances the clock. When all that is in use

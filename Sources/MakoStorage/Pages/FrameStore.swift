@@ -32,6 +32,8 @@ final class FrameStore: @unchecked Sendable {
     private let tableStart: Atomic<UnsafeMutablePointer<PageTables.Entry>>
     @exclusivity(unchecked) private var tables: PageTables
 
+    /// For copies of pages on their way to the file.
+    let staging = PageStaging()
     /// Frames that only memory has.
     let dirty = Atomic<Int>(0)
     /// Whether a sync of the file has failed: what was written before it may be gone, and reads may give what was there before.

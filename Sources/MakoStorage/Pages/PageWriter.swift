@@ -5,10 +5,8 @@ import CPlatform
 /// Each page is copied and its checksum computed on the copy: the frame itself, which others may be reading, is
 /// not touched. A frame is marked clean once its slot was written.
 struct PageWriter: ~Copyable {
-    private static let pagesPerWrite = 64
-
     private let frames: FrameStore
-    private let staging: UnsafeMutableRawPointer
+    private let memory: BufferMemory
     private let capacity: Int
     private var first: UInt64 = 0
     private var count = 0
@@ -16,11 +14,13 @@ struct PageWriter: ~Copyable {
     /// - Parameter pages: how many pages there may be to write: of few, little memory is taken.
     init(frames: FrameStore, pages: Int) {
         self.frames = frames
-        capacity = min(max(pages, 1), PageWriter.pagesPerWrite)
-        staging = .allocate(byteCount: capacity * pageBytes, alignment: pageBytes)
+        memory = frames.staging.take(pages: min(max(pages, 1), PageStaging.pages(ofBudget: frames.wholeBudgetFrames)))
+        capacity = memory.count / pageBytes
     }
 
-    deinit { staging.deallocate() }
+    deinit { frames.staging.giveBack(memory) }
+
+    private var staging: UnsafeMutableRawPointer { memory.start }
 
     /// Adds a page if it is dirty. Writes what came before when the page does not continue it.
     mutating func add(_ page: UInt64) throws(StorageError) {

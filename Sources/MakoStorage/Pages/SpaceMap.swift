@@ -19,17 +19,35 @@ final class SpaceMap {
     /// Pages before the first bitmap: the header block twice, two metas twice.
     static let fixedPages = 6
 
-    /// A page that died, and the points between which it lived.
-    struct DeadPage {
+    /// A page that a commit removed, and the serial that it had.
+    struct DeadPage: Packable {
         var page: UInt64
         var birth: UInt64
-        var death: UInt64
+
+        static var hasSecondWord: Bool { true }
+        @inline(__always)
+        var words: (UInt64, UInt64) { (page, birth) }
+
+        init(page: UInt64, birth: UInt64) { (self.page, self.birth) = (page, birth) }
+        init(words: (UInt64, UInt64)) { (page, birth) = words }
     }
 
-    /// Dead pages that wait for a point.
+    /// Dead pages that wait for a point, which is the oldest that sees them: when it goes, those behind it are looked at, up to the page's death.
     private struct WaitingPages {
+        struct WaitingPage: Packable {
+            var page: UInt64
+            var death: UInt64
+
+            static var hasSecondWord: Bool { true }
+            @inline(__always)
+            var words: (UInt64, UInt64) { (page, death) }
+
+            init(page: UInt64, death: UInt64) { (self.page, self.death) = (page, death) }
+            init(words: (UInt64, UInt64)) { (page, death) = words }
+        }
+
         var point: UInt64
-        var pages: [DeadPage] = []
+        var pages = PackedList<WaitingPage>()
     }
 
     /// What a checkpoint records of a region: which copy of the bitmap, and the serial it must carry.
@@ -48,8 +66,8 @@ final class SpaceMap {
     /// No run of so many pages, or more, is free below the last region.
     private var shortestMissing = Int.max
     /// Pages ready for use, the last freed first: they are still in the processor's cache.
-    @exclusivity(unchecked) private var recycled: [UInt64] = []
-    /// How many of them `nextRecycled` has returned.
+    @exclusivity(unchecked) private var recycled = PackedList<UInt64>()
+    /// How many of them `forEachRecycled` has told of.
     @exclusivity(unchecked) private var noted = 0
     /// Dead pages under the oldest point that sees them, by point, ascending.
     @exclusivity(unchecked) private var waiting: [WaitingPages] = []
@@ -198,19 +216,22 @@ final class SpaceMap {
     /// What their frames hold must have been forgotten.
     func settle() {
         guard !recycled.isEmpty else { return }
-        for page in recycled {
+        recycled.forEach { page in
             let region = SpaceMap.region(of: page)
             let bit = SpaceMap.bit(of: page)
             used[region][bit / 64] &= ~(1 << UInt64(bit % 64))
             if (region, bit / 64) < hint { hint = (region, bit / 64) }
         }
-        recycled.removeAll(keepingCapacity: true)
+        recycled.removeAll()
         noted = 0
         shortestMissing = .max
     }
 
     /// Takes back pages that were handed out and never published.
-    func recycle(_ pages: [UInt64]) { recycled.append(contentsOf: pages) }
+    func recycle(_ pages: [UInt64]) { for page in pages { recycled.append(page) } }
+
+    /// Takes back pages that were handed out and never published.
+    func recycle(_ pages: PackedList<UInt64>) { recycled.append(contentsOf: pages) }
 
     private func addRegion() {
         let words = SpaceMap.emptyBitmap(region: used.count)
@@ -222,32 +243,33 @@ final class SpaceMap {
     // MARK: Life and death
 
     /// Enters a commit into the map of live pages: those it brought and those it removed.
-    func enter(allocated: [UInt64], freed: [DeadPage]) {
-        for page in allocated { setLive(page, true) }
-        for dead in freed { setLive(dead.page, false) }
+    func enter(allocated: PackedList<UInt64>, freed: PackedList<DeadPage>) {
+        allocated.forEach { setLive($0, true) }
+        freed.forEach { setLive($0.page, false) }
     }
 
     /// Frees the pages a published commit removed, or lets them wait for the points that see them.
     ///
-    /// - Parameter points: the points of all snapshots and retained checkpoints, ascending.
-    func bury(_ freed: [DeadPage], points: [UInt64]) {
-        for dead in freed { place(dead, points) }
+    /// - Parameters:
+    ///   - death: the commit's point. Of several that are published together it may be the last one's, since nothing sees those before it.
+    ///   - points: the points of all snapshots and retained checkpoints, ascending.
+    func bury(_ freed: PackedList<DeadPage>, death: UInt64, points: [UInt64]) {
+        freed.forEach { place($0.page, birth: $0.birth, death: death, points) }
     }
 
     /// Undoes `enter` for a commit that could not be completed.
     ///
     /// - Parameter point: pages born before it were there before the commit.
-    func withdraw(allocated: [UInt64], freed: [DeadPage], bornSince point: UInt64) {
-        for dead in freed where dead.birth < point { setLive(dead.page, true) }
-        for page in allocated { setLive(page, false) }
+    func withdraw(allocated: PackedList<UInt64>, freed: PackedList<DeadPage>, bornSince point: UInt64) {
+        freed.forEach { if $0.birth < point { setLive($0.page, true) } }
+        allocated.forEach { setLive($0, false) }
     }
 
-    /// The next of the pages that have become ready for use, whose frames hold nothing of value any more. Nil when all were told of.
+    /// Tells of the pages that have become ready for use since the last call: their frames hold nothing of value any more.
     @inline(__always)
-    func nextRecycled() -> UInt64? {
-        guard noted < recycled.count else { return nil }
-        defer { noted += 1 }
-        return recycled[noted]
+    func forEachRecycled(_ body: (UInt64) -> Void) {
+        recycled.forEach(from: noted, body)
+        noted = recycled.count
     }
 
     /// How many dead pages came to be free since the last call.
@@ -273,28 +295,28 @@ final class SpaceMap {
     }
 
     /// Frees a dead page, or lets it wait under the oldest point that sees it. `points` is ascending.
-    private func place(_ dead: DeadPage, _ points: [UInt64]) {
-        guard SpaceMap.region(of: dead.page) < live.count else { return }
+    private func place(_ page: UInt64, birth: UInt64, death: UInt64, _ points: [UInt64]) {
+        guard SpaceMap.region(of: page) < live.count else { return }
         var low = 0
         var high = points.count
         while low < high {
             let middle = (low + high) / 2
-            if points[middle] > dead.birth { high = middle } else { low = middle + 1 }
+            if points[middle] > birth { high = middle } else { low = middle + 1 }
         }
-        if low < points.count && points[low] < dead.death {
-            wait(dead, for: points[low])
+        if low < points.count && points[low] < death {
+            wait(page, death: death, for: points[low])
         } else {
-            recycled.append(dead.page)
+            recycled.append(page)
             freed += 1
         }
     }
 
-    private func wait(_ dead: DeadPage, for point: UInt64) {
+    private func wait(_ page: UInt64, death: UInt64, for point: UInt64) {
         let index = place(of: point)
         if index == waiting.count || waiting[index].point != point {
             waiting.insert(WaitingPages(point: point), at: index)
         }
-        waiting[index].pages.append(dead)
+        waiting[index].pages.append(.init(page: page, death: death))
         waitingCount += 1
     }
 
@@ -308,6 +330,9 @@ final class SpaceMap {
         }
         return low
     }
+
+    /// The memory of the lists of dead and free pages.
+    var listBytes: Int { waiting.reduce(recycled.bytes) { $0 + $1.pages.bytes } }
 
     /// Pages that wait for a point: they are free when it goes, but for those that later points see, too.
     func waiting(for point: UInt64) -> Int {
@@ -329,7 +354,8 @@ final class SpaceMap {
         }
         for gone in gone {
             waitingCount -= gone.pages.count
-            for dead in gone.pages { place(dead, points) }
+            // No older point sees them.
+            gone.pages.forEach { place($0.page, birth: gone.point, death: $0.death, points) }
         }
     }
 
@@ -347,28 +373,6 @@ final class SpaceMap {
 
     /// Sees to it that the region of a page gets a new bitmap with the next checkpoint.
     func touch(_ page: UInt64) { changed[SpaceMap.region(of: page)] = true }
-
-    /// The pages of several lists that a map says are in use, ascending, each once.
-    static func union(of lists: [[UInt64]], in live: [[UInt64]]) -> [UInt64] {
-        var marks = live.map { [UInt64](repeating: 0, count: $0.count) }
-        for list in lists {
-            for page in list where region(of: page) < live.count {
-                let (region, bit) = (region(of: page), SpaceMap.bit(of: page))
-                marks[region][bit / 64] |= live[region][bit / 64] & 1 << UInt64(bit % 64)
-            }
-        }
-        var pages: [UInt64] = []
-        for (region, words) in marks.enumerated() {
-            for (index, word) in words.enumerated() where word != 0 {
-                var rest = word
-                while rest != 0 {
-                    pages.append(SpaceMap.page(region: region, bit: index * 64 + rest.trailingZeroBitCount))
-                    rest &= rest - 1
-                }
-            }
-        }
-        return pages
-    }
 
     static func set(_ page: UInt64, in words: inout [UInt64]) {
         let bit = SpaceMap.bit(of: page)
@@ -405,7 +409,7 @@ final class SpaceMap {
                     let bit = only.trailingZeroBitCount
                     only &= only - 1
                     let page = SpaceMap.page(region: region, bit: index * 64 + bit)
-                    wait(DeadPage(page: page, birth: 0, death: olderPoint + 1), for: olderPoint)
+                    wait(page, death: olderPoint + 1, for: olderPoint)
                 }
             }
         }
@@ -415,15 +419,13 @@ final class SpaceMap {
     func keepAllFree(of filePages: UInt64, for oldest: UInt64, upTo newest: UInt64) {
         settle()
         while SpaceMap.page(region: used.count, bit: 0) < filePages { addRegion() }
-        var pages: [DeadPage] = []
         for page in 0..<filePages {
             let region = SpaceMap.region(of: page)
             let bit = SpaceMap.bit(of: page)
             guard used[region][bit / 64] & 1 << UInt64(bit % 64) == 0 else { continue }
             used[region][bit / 64] |= 1 << UInt64(bit % 64)
-            pages.append(DeadPage(page: page, birth: 0, death: newest + 1))
+            wait(page, death: newest + 1, for: oldest)
         }
-        for page in pages { wait(page, for: oldest) }
     }
 
     /// Looks again which page is the last in use: those behind it were given back.
@@ -443,7 +445,9 @@ final class SpaceMap {
             for word in words[..<whole] { taken += word.nonzeroBitCount }
             if rest > 0 { taken += (words[whole] & (1 << UInt64(rest) - 1)).nonzeroBitCount }
         }
-        return Int(clamping: end) - taken + recycled.count { $0 < end }
+        var ready = 0
+        recycled.forEach { if $0 < end { ready += 1 } }
+        return Int(clamping: end) - taken + ready
     }
 
     /// Pages in use by the latest version, with the fixed places.

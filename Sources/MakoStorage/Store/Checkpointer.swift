@@ -2,8 +2,8 @@
 struct CheckpointRequest {
     var version: Version
     /// Pages of a commit that is not published yet; see `Store.commitByCheckpoint`.
-    var allocated: [UInt64] = []
-    var freed: [SpaceMap.DeadPage] = []
+    var allocated = PackedList<UInt64>()
+    var freed = PackedList<SpaceMap.DeadPage>()
     /// The point of the version that commit builds on.
     var basePoint: UInt64 = 0
     /// Write a barrier into the log before the metas.
@@ -45,7 +45,9 @@ final class Checkpointer: @unchecked Sendable {
     private(set) var previous: Record?
     private var run: Run?
     /// What is still to be written ahead. Guarded by `lock`.
-    private var ahead: ArraySlice<UInt64> = []
+    private var ahead = PageBitmaps()
+    /// From where on; nil: of nothing.
+    private var nextAhead: UInt64?
     /// Background steps that found nothing to do since `idleCommit`. Guarded by `lock`.
     private var idleSteps = 0
     private var idleCommit: UInt64 = 0
@@ -73,9 +75,9 @@ final class Checkpointer: @unchecked Sendable {
         var request: CheckpointRequest
         var phase = Phase.pages
         /// What was dirty when it began, to go back to: pages that a failed commit would have freed included.
-        var dirty: [UInt64]
-        var pages: [UInt64]
-        var nextPage = 0
+        var dirty: PageBitmaps
+        var pages = PageBitmaps()
+        var nextPage: UInt64 = 0
         var bitmaps: [(region: Int, words: [UInt64])]
         var regions: [SpaceMap.RegionState]
         var directory: [UInt8]
@@ -181,7 +183,9 @@ final class Checkpointer: @unchecked Sendable {
             var (next, live) = try store.spaceLock.withLock { () throws(StorageError) in
                 try fix(store, request, serial)
             }
-            next.pages = SpaceMap.union(of: [next.dirty, next.request.allocated], in: live)
+            next.pages = next.dirty
+            next.request.allocated.forEach { next.pages.insert($0) }
+            next.pages.formIntersection(live)
             run = next
         } catch {
             store.spaceLock.withLock { lastError = error }
@@ -227,9 +231,9 @@ final class Checkpointer: @unchecked Sendable {
         for (region, _) in bitmaps { regions[region] = .init(copy: freeCopy(region), serial: serial) }
 
         let dirty = store.dirtyPages
-        store.dirtyPages = []
+        store.dirtyPages = PageBitmaps()
         let run = Run(
-            request: request, dirty: dirty, pages: [], bitmaps: bitmaps, regions: regions,
+            request: request, dirty: dirty, bitmaps: bitmaps, regions: regions,
             directory: Directory(
                 regions: regions, trees: Array(UnsafeBufferPointer(start: version.trees, count: version.treeCount)),
                 names: version.names
@@ -245,16 +249,18 @@ final class Checkpointer: @unchecked Sendable {
     ///
     /// - Returns: whether there are more.
     func writeAhead(_ store: Store) throws(StorageError) -> Bool {
-        if ahead.isEmpty {
+        if nextAhead == nil {
             let (dirty, live) = store.spaceLock.withLock { (store.dirtyPages, store.space.live) }
-            ahead = SpaceMap.union(of: [dirty, run?.dirty ?? []], in: live)[...]
+            ahead = dirty
+            if let run { ahead.formUnion(run.dirty) }
+            ahead.formIntersection(live)
         }
-        let next = ahead.prefix(Checkpointer.pagesPerStep)
-        ahead = ahead.dropFirst(next.count)
+        let next = ahead.first(Checkpointer.pagesPerStep, from: nextAhead ?? 0)
+        nextAhead = next.count < Checkpointer.pagesPerStep ? nil : next.last.map { $0 + 1 }
         // Some may have died since, and serve the next transaction.
         let pages = store.spaceLock.withLock { next.filter { store.space.isLive($0) } }
         try store.writePages(pages)
-        return !ahead.isEmpty
+        return nextAhead != nil
     }
 
     /// The bitmap copy of a region that neither retained checkpoint uses.
@@ -270,10 +276,10 @@ final class Checkpointer: @unchecked Sendable {
         var current = current
         switch current.phase {
         case .pages:
-            let end = min(current.nextPage + Checkpointer.pagesPerStep, current.pages.count)
-            try store.writePages(Array(current.pages[current.nextPage..<end]))
-            current.nextPage = end
-            if end == current.pages.count { current.phase = .tables }
+            let pages = current.pages.first(Checkpointer.pagesPerStep, from: current.nextPage)
+            try store.writePages(pages)
+            if let last = pages.last { current.nextPage = last + 1 }
+            if pages.count < Checkpointer.pagesPerStep { current.phase = .tables }
         case .tables:
             try writeTables(store, current)
             current.phase = .data
@@ -396,7 +402,7 @@ final class Checkpointer: @unchecked Sendable {
         store.space.withdraw(
             allocated: run.request.allocated, freed: run.request.freed, bornSince: run.request.basePoint)
         store.space.restoreChanges(run.bitmaps.map(\.region))
-        store.dirtyPages.append(contentsOf: run.dirty)
+        store.dirtyPages.formUnion(run.dirty)
         store.space.recycle(run.directoryPages)
         runningPoint = nil
         points = mergePoints(pins, mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? []))

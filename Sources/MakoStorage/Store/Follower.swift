@@ -160,10 +160,10 @@ extension Store {
         let version = Version(
             commit: tail.lastCommit, point: point, trees: writer.trees, treeCount: writer.treeCount,
             nextTreeID: writer.nextTreeID, names: writer.names, log: tail.end)
-        writer.end(at: point)
+        writer.end()
         newest = version
         publish(version, &writer.lists.changed)
-        spaceLock.withLock { dirtyPages = [] }
+        spaceLock.withLock { dirtyPages = PageBitmaps() }
         commitLock.withLock { publishedCommit = version.commit }
     }
 }

@@ -45,7 +45,7 @@ extension Store {
                 log: options.readOnly ? tail.beforeBarrier ?? tail.end : tail.end)
             // The checkpoint's own pages are not to come to stand behind them.
             writer.returnUnusedNumbers()
-            writer.end(at: point)
+            writer.end()
             try adopt(tail)
             newest = version
             publishedCommit = version.commit

@@ -46,7 +46,7 @@ extension Store {
             let point = try takeSerial()
             let version = makeVersion(
                 writer, commit: newest.commit + 1, point: point, log: commitLock.withLock { log.position })
-            writer.setDeath(at: point)
+            writer.gatherFreed()
             request = CheckpointRequest(
                 version: version, allocated: writer.allocated, freed: writer.freed,
                 basePoint: writer.base.point, writesBarrier: true, fillsBothSlots: true)
@@ -69,7 +69,7 @@ extension Store {
         newest = version
         spaceLock.lock()
         show(version)
-        space.bury(request.freed, points: seenPoints())
+        space.bury(request.freed, death: version.point, points: seenPoints())
         forgetRecycled()
         spaceLock.unlock()
         commitLock.withLock {

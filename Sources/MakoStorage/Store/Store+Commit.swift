@@ -47,7 +47,7 @@ extension Store {
             takeBack(writer)
             throw error
         }
-        writer.end(at: point)
+        writer.end()
         let commit = newest.commit + 1
         commitLock.lock()
         if let refusal = refused.reason {
@@ -334,10 +334,10 @@ extension Store {
     func publish(_ version: Version, _ pages: inout ChangedPages) {
         spaceLock.lock()
         space.enter(allocated: pages.allocated, freed: pages.freed)
-        for index in 0..<pages.allocated.count { dirtyPages.append(pages.allocated[index]) }
+        pages.allocated.forEach { dirtyPages.insert($0) }
         show(version)
         let points = seenPoints()
-        space.bury(pages.freed, points: points)
+        space.bury(pages.freed, death: version.point, points: points)
         forgetRecycled()
         dropVersions(except: points)
         spaceLock.unlock()
@@ -364,7 +364,7 @@ extension Store {
 
     /// Frames of pages that nobody needs any more hold nothing worth writing.
     func forgetRecycled() {
-        while let page = space.nextRecycled() { frames.forget(page: page) }
+        space.forEachRecycled { frames.forget(page: $0) }
     }
 
     /// Lets go of versions that no snapshot uses. A reader may be looking at one for a moment longer, so they
@@ -478,6 +478,14 @@ extension Store {
     }
 
     func giveBack(_ pages: [UInt64]) {
+        guard !pages.isEmpty else { return }
+        spaceLock.withLock {
+            space.recycle(pages)
+            forgetRecycled()
+        }
+    }
+
+    func giveBack(_ pages: PackedList<UInt64>) {
         guard !pages.isEmpty else { return }
         spaceLock.withLock {
             space.recycle(pages)

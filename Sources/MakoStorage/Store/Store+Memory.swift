@@ -33,9 +33,7 @@ extension Store {
 
     private func takeBudget(_ bytes: Int) {
         frames.setBudget(bytes: bytes)
-        // Readers may bring in pages as fast as they are taken out: what remains is the background's.
-        var rounds = frames.frameCounts.mapped / 8 + 64
-        while rounds > 0, frames.evictionStep() { rounds -= 1 }
+        frames.evictToBudget()
         backgroundLock.withLock { backgroundWork.broadcast() }
     }
 }

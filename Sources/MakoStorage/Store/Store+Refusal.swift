@@ -52,7 +52,6 @@ extension Store {
         refused = RefusedCommits()
         hasRefused.store(false, ordering: .releasing)
         commitLock.unlock()
-        for page in pages { frames.forget(page: page) }
         giveBack(pages)
     }
 }

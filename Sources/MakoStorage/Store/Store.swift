@@ -54,7 +54,7 @@ public final class Store: @unchecked Sendable {
     @exclusivity(unchecked) var retiredVersions: [Version] = []
     @exclusivity(unchecked) var dyingVersions: (epoch: UInt64, versions: [Version])?
     /// Pages of published commits that may not be in the data file yet.
-    @exclusivity(unchecked) var dirtyPages: [UInt64] = []
+    @exclusivity(unchecked) var dirtyPages = PageBitmaps()
 
     /// What the data file has room for; see DiskReserve.swift.
     @exclusivity(unchecked) var room: FileRoom {

@@ -43,11 +43,11 @@ extension Store {
         let isLatched = commitLock.withLock { latch != nil }
         if !options.readOnly && !isLatched { try flush(.written) }
         let (version, live) = spaceLock.withLock { (versions[versions.count - 1], space.live) }
-        let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: pageBytes, alignment: 16)
-        defer { scratch.deallocate() }
+        let copies = Verifier.Copies()
+        defer { copies.deallocate() }
         var verifier = Verifier(
-            store: self, scratch: scratch, total: live.reduce(0) { $0 + $1.reduce(0) { $0 + $1.nonzeroBitCount } },
-            progress: progress)
+            store: self, copies: copies, regions: live.count,
+            total: live.reduce(0) { $0 + $1.reduce(0) { $0 + $1.nonzeroBitCount } }, progress: progress)
         try verifier.checkFixedPages()
         verifier.walk(version)
         verifier.compare(with: live)
@@ -56,25 +56,41 @@ extension Store {
     }
 }
 
-/// One pass over a version of a store.
+/// One pass over a version of a store. It works on copies of pages, and no operation goes on from page to page: so frames serve again, however
+/// large the database is.
 private struct Verifier {
+    /// Room for the pages on the way to a leaf, one for each level, for a page of a value and one as the file has it, and for a key.
+    struct Copies {
+        private let memory = BufferMemory((Limits.levels + 4) * pageBytes, alignment: pageBytes)
+        private var start: UnsafeMutableRawPointer { memory.start }
+
+        func page(ofLevel level: Int) -> UnsafeMutableRawPointer { start + min(level, Limits.levels) * pageBytes }
+        var value: UnsafeMutableRawPointer { start + (Limits.levels + 1) * pageBytes }
+        var stored: UnsafeMutableRawPointer { start + (Limits.levels + 2) * pageBytes }
+        var key: UnsafeMutableRawPointer { start + (Limits.levels + 3) * pageBytes }
+
+        func deallocate() { memory.deallocate() }
+    }
+
     private let store: Store
     private(set) var report = VerifyReport()
-    private var reached = Set<UInt64>()
+    private var reached = PageBitmaps()
+    /// The map of the file has so many regions.
+    private let regions: Int
     /// The serial boundary of what is walked over.
     private var point: UInt64 = .max
-    /// Room for a page.
-    private let scratch: UnsafeMutableRawBufferPointer
+    private let copies: Copies
     private let total: Int
     private let progress: (VerifyProgress) -> Void
     private static let findingLimit = 100
     private static let pagesPerReport = 256
 
     init(
-        store: Store, scratch: UnsafeMutableRawBufferPointer, total: Int, progress: @escaping (VerifyProgress) -> Void
+        store: Store, copies: Copies, regions: Int, total: Int, progress: @escaping (VerifyProgress) -> Void
     ) {
         self.store = store
-        self.scratch = scratch
+        self.copies = copies
+        self.regions = regions
         self.total = total
         self.progress = progress
     }
@@ -155,28 +171,36 @@ private struct Verifier {
         }
     }
 
-    /// The page in memory, after a look at what stands in its slot on disk. Nil when it cannot be used.
+    /// Notes that a page is in use.
+    ///
+    /// - Returns: false when it was already.
+    private mutating func reach(_ page: UInt64) -> Bool {
+        // A damaged entry may name any page.
+        if SpaceMap.region(of: page) >= regions {
+            note("page \(page) is in use, but marked as free")
+        } else if reached.contains(page) {
+            note("page \(page) is reached twice")
+            return false
+        } else {
+            reached.insert(page)
+        }
+        return true
+    }
+
+    /// A copy of a page, after a look at what stands in its slot on disk. Nil when it cannot be used.
     private mutating func visit(_ reference: PageReference, _ type: PageType, _ level: Int, _ tree: UInt32)
         -> UnsafeMutableRawPointer?
     {
-        guard reached.insert(reference.page).inserted else {
-            note("page \(reference.page) is reached twice")
-            return nil
-        }
+        guard reach(reference.page) else { return nil }
         count(1)
         do throws(StorageError) {
-            let page = try store.frames.resolve(reference, type: type, level: level)
+            let page = type == .overflow ? copies.value : copies.page(ofLevel: level)
+            try copy(reference, type, level, to: page)
             if Page(page).serial >= point {
                 note("page \(reference.page) is younger than the commit that refers to it")
             }
             if Page(page).tree != tree {
                 note("page \(reference.page) belongs to tree \(Page(page).tree), not \(tree)")
-            }
-            if store.frames.dirtyFrame(page: reference.page) == nil, let copy = scratch.baseAddress {
-                try store.frames.readPage(reference.page, into: copy)
-                if Page(copy).serial != Page(page).serial {
-                    note("page \(reference.page) on disk is not the one in memory")
-                }
             }
             try PageCheck.validate(page)
             return page
@@ -186,11 +210,28 @@ private struct Verifier {
         }
     }
 
+    private mutating func copy(
+        _ reference: PageReference, _ type: PageType, _ level: Int, to copy: UnsafeMutableRawPointer
+    ) throws(StorageError) {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        let page =
+            level == 0
+            ? try store.frames.peek(reference, type: type, scratch: copy)
+            : try store.frames.resolve(reference, type: type, level: level)
+        // It was read just now.
+        if page == copy { return }
+        copy.copyMemory(from: page, byteCount: pageBytes)
+        if store.frames.dirtyFrame(page: reference.page) != nil { return }
+        try store.frames.readPage(reference.page, into: copies.stored)
+        if Page(copies.stored).serial != Page(copy).serial {
+            note("page \(reference.page) on disk is not the one in memory")
+        }
+    }
+
     private mutating func walkIntegers(
         _ tree: TreeState, _ reference: PageReference, _ level: Int, _ low: UInt64, _ high: UInt64
     ) -> UInt64 {
-        let entry = Epochs.enter()
-        defer { Epochs.leave(entry) }
         guard let page = visit(reference, level > 0 ? .integerInner : .integerLeaf, level, tree.id) else { return 0 }
         let count = Page(page).count
         let keys = (0..<count).map { IntegerNode.keys(page)[$0] }
@@ -223,8 +264,6 @@ private struct Verifier {
     private mutating func walkBytes(
         _ tree: TreeState, _ reference: PageReference, _ level: Int, _ low: [UInt8], _ high: [UInt8]?
     ) -> UInt64 {
-        let entry = Epochs.enter()
-        defer { Epochs.leave(entry) }
         guard let page = visit(reference, level > 0 ? .byteInner : .byteLeaf, level, tree.id) else { return 0 }
         if [UInt8](ByteNode.lower(page)) != low { note("page \(reference.page): its lower fence is not its separator") }
         if ByteNode.upper(page).map({ [UInt8]($0) }) != high {
@@ -281,9 +320,7 @@ private struct Verifier {
     }
 
     private func key(_ page: UnsafeMutableRawPointer, _ slot: Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: pageBytes) { buffer, count in
-            count = UnsafeMutableRawPointer(buffer.baseAddress).map { ByteNode.copyKey(page, slot, to: $0) } ?? 0
-        }
+        [UInt8](UnsafeRawBufferPointer(start: copies.key, count: ByteNode.copyKey(page, slot, to: copies.key)))
     }
 
     private mutating func visitOverflow(_ record: RecordView, _ tree: TreeState) {
@@ -299,7 +336,7 @@ private struct Verifier {
                 try visitRuns(of: overflow, tree)
             } else {
                 for index in 0..<overflow.pageCount { _ = visit(overflow.reference(at: index), .overflow, 0, tree) }
-                _ = try overflow.read(from: store.frames)
+                try read(overflow)
             }
         } catch { note(error) }
     }
@@ -309,16 +346,28 @@ private struct Verifier {
         if overflow.isList {
             for index in 0..<overflow.pageCount { _ = visit(overflow.reference(at: index), .overflow, 0, tree) }
         }
-        let value = try overflow.runs(from: store.frames)
+        let value = try runs(of: overflow)
         for run in value.runs {
-            for page in run.pages where !reached.insert(page).inserted { note("page \(page) is reached twice") }
+            for page in run.pages { _ = reach(page) }
             count(run.count)
         }
         let isWhole = try RunReader(value, of: store.frames).checkDigest()
         if overflow.isList && !isWhole {
             note("the value on page \(value.runs[0].page) and others is not the one that was written")
         }
-        if overflow.isCompressed { _ = try overflow.read(from: store.frames) }
+        if overflow.isCompressed { try read(overflow) }
+    }
+
+    private func read(_ overflow: Overflow) throws(StorageError) {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        _ = try overflow.read(from: store.frames)
+    }
+
+    private func runs(of overflow: Overflow) throws(StorageError) -> ValueRuns {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        return try overflow.runs(from: store.frames)
     }
 
     // MARK: Space
@@ -335,13 +384,13 @@ private struct Verifier {
                     rest &= rest - 1
                     if bit < reserved || bit >= SpaceMap.pagesPerRegion { continue }
                     let page = SpaceMap.page(region: region, bit: bit)
-                    if reached.remove(page) == nil {
+                    if !reached.remove(page) {
                         unreached += 1
                         if unreached <= 10 { note("page \(page) is marked as used, but nothing refers to it") }
                     }
                 }
             }
         }
-        for page in reached.sorted().prefix(10) { note("page \(page) is in use, but marked as free") }
+        for page in reached.first(10, from: 0) { note("page \(page) is in use, but marked as free") }
     }
 }

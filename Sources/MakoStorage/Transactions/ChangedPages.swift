@@ -1,26 +1,15 @@
 /// Pages that commits brought and removed.
 struct ChangedPages {
-    private static let keptCount = 1024
-    private static let fewPages = 16
+    var allocated = PackedList<UInt64>()
+    var freed = PackedList<SpaceMap.DeadPage>()
 
-    var allocated: [UInt64] = []
-    var freed: [SpaceMap.DeadPage] = []
+    /// The memory that they take.
+    var bytes: Int { allocated.bytes + freed.bytes }
 
-    /// Empties the lists. Long ones are given back to the system.
+    /// Empties the lists. The memory of short ones is kept.
     mutating func removeAll() {
-        ChangedPages.empty(&allocated)
-        ChangedPages.empty(&freed)
-    }
-
-    @inline(__always)
-    static func empty<Element>(_ list: inout [Element]) {
-        if list.isEmpty { return }
-        // Taking off a few costs less than the general way.
-        if list.count <= fewPages {
-            while list.popLast() != nil {}
-            return
-        }
-        list.removeAll(keepingCapacity: list.capacity <= keptCount)
+        allocated.removeAll()
+        freed.removeAll()
     }
 
     /// Puts other ones, which are empty afterwards, behind these.
@@ -31,21 +20,8 @@ struct ChangedPages {
         other.removeAll()
     }
 
-    /// Takes out those of the pages from a position on that `isGone` answers true for.
-    mutating func removeAllocated(from first: Int, where isGone: (UInt64) -> Bool) {
-        var kept = first
-        for index in first..<max(first, allocated.count) where !isGone(allocated[index]) {
-            allocated[kept] = allocated[index]
-            kept += 1
-        }
-        allocated.removeLast(allocated.count - kept)
-    }
-
     /// Takes the first ones off.
     mutating func removeFirst(allocated first: Int, freed second: Int) -> ChangedPages {
-        let taken = ChangedPages(allocated: Array(allocated[..<first]), freed: Array(freed[..<second]))
-        allocated.removeFirst(first)
-        freed.removeFirst(second)
-        return taken
+        ChangedPages(allocated: allocated.removeFirst(first), freed: freed.removeFirst(second))
     }
 }

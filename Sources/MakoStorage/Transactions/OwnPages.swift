@@ -55,7 +55,7 @@ extension Writer {
     /// Takes over pages that were written already.
     func adopt(_ pages: Range<UInt64>) {
         namesPages = true
-        allocated.append(contentsOf: pages)
+        for page in pages { allocated.append(page) }
     }
 
     // MARK: Changing
@@ -106,7 +106,7 @@ extension Writer {
     }
 
     private func noteDead(_ page: UnsafeMutableRawPointer) {
-        note(.init(page: Page(page).number, birth: Page(page).serial, death: 0))
+        note(.init(page: Page(page).number, birth: Page(page).serial))
     }
 
     /// - Parameter isNamed: a frame of the log may name them.
@@ -114,7 +114,7 @@ extension Writer {
         // What this transaction has recorded itself may name them, too.
         let waits = isNamed && (isRecording || run.serial < floor)
         for index in 0..<max(0, run.count) {
-            let page = SpaceMap.DeadPage(page: run.page + UInt64(index), birth: run.serial + UInt64(index), death: 0)
+            let page = SpaceMap.DeadPage(page: run.page + UInt64(index), birth: run.serial + UInt64(index))
             if waits { lists.named.append(page) } else { note(page) }
         }
     }
@@ -134,9 +134,7 @@ extension Writer {
         let limit = always ? 1 : max(Writer.leastReturn, (allocated.count - first) / 8)
         defer { noteReturnSize() }
         guard lists.dead.count - kept >= limit else { return }
-        let places = lists.takeOwn(dead: kept, allocated: first)
-        for page in places { frames.forget(page: page) }
-        store.giveBack(places)
+        store.giveBack(lists.takeOwn(dead: kept, allocated: first))
         noteShape()
     }
 

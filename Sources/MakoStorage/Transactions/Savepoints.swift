@@ -73,15 +73,12 @@ extension Writer {
         nextTreeID = mark.nextTreeID
         setNames(mark.names)
         memory.operations.truncate(to: mark.operations)
-        let dropped = Array(allocated[openMarks[place].allocated...])
-        for page in dropped { frames.forget(page: page) }
-        store.giveBack(dropped)
-        allocated.removeLast(dropped.count)
+        store.giveBack(allocated.removeLast(from: openMarks[place].allocated))
         // What was not written by the savepoint has been since, when anything was.
         lists.unwritten.removeLast(lists.unwritten.count - (spills == mark.spills ? mark.unwritten : 0))
-        freed.removeLast(freed.count - mark.freed)
-        lists.named.removeLast(lists.named.count - mark.named)
-        lists.dead.removeLast(lists.dead.count - openMarks[place].dead)
+        freed.truncate(to: mark.freed)
+        lists.named.truncate(to: mark.named)
+        lists.dead.truncate(to: openMarks[place].dead)
         floor = store.nextSerial
         failure = mark.failure
         noteReturnSize()

@@ -42,6 +42,8 @@ final class Writer {
     @exclusivity(unchecked) var isTidyDue = false
     /// Memory that an operation has beside pages.
     private var sideBytes = 0
+    /// The transaction's own memory beside pages, when it was counted last.
+    private var otherBytes = 0
     /// Leaves that an ascending load left behind since then.
     @exclusivity(unchecked) private var finishedLeaves = 0
     /// Leaves that were full, or had lost much, since the beginning or the last time that leaves were packed.
@@ -75,12 +77,12 @@ final class Writer {
         _modify { yield &lists.batch }
     }
     /// Pages handed to this transaction, in order, each once.
-    var allocated: [UInt64] {
+    var allocated: PackedList<UInt64> {
         get { lists.changed.allocated }
         _modify { yield &lists.changed.allocated }
     }
-    /// Pages it removed that were there before it or that a savepoint needs; the point of their death is not known before the commit.
-    var freed: [SpaceMap.DeadPage] {
+    /// Pages it removed that were there before it or that a savepoint needs.
+    var freed: PackedList<SpaceMap.DeadPage> {
         get { lists.changed.freed }
         _modify { yield &lists.changed.freed }
     }
@@ -327,14 +329,22 @@ final class Writer {
         isTidyDue = false
         if lists.dead.count >= returnSize { returnDeadPages() }
         if lists.unwritten.count >= spillSize { try spill() }
-        let tableBytes = store.spaceLock.withLock { Int(store.room.pages) } * MemoryLayout<PageTables.Entry>.stride
-        frames.lend(bytes: lists.bytes + memory.operations.capacity + tableBytes + sideBytes)
+        let fileBytes = store.spaceLock.withLock {
+            Int(store.room.pages) * MemoryLayout<PageTables.Entry>.stride + store.space.listBytes
+        }
+        otherBytes = lists.bytes + memory.operations.capacity + fileBytes
+        lend()
     }
 
     /// Counts memory that an operation has beside pages against the budget, until it is set to 0.
     func countSide(bytes: Int) {
         sideBytes = bytes
-        frames.lend(bytes: bytes)
+        lend()
+    }
+
+    private func lend() {
+        frames.lend(bytes: otherBytes + sideBytes)
+        frames.evictToBudget()
     }
 
     /// Ascending loads leave full leaves behind that nobody comes back to: written early, they keep the device busy
@@ -389,33 +399,27 @@ final class Writer {
     func rollback() { store.rollback(self) }
 
     /// Readies what the commit hands to the store. Nothing may be changed afterwards.
-    ///
-    /// - Parameter point: where the removed pages die.
-    func end(at point: UInt64) {
+    func end() {
         isEnded = true
-        setDeath(at: point)
+        gatherFreed()
     }
 
-    /// Notes where the removed pages die.
-    func setDeath(at point: UInt64) {
-        for page in lists.dead { freed.append(page) }
-        ChangedPages.empty(&lists.dead)
-        if !lists.named.isEmpty {
-            // As if born before the oldest retained checkpoint: they wait until none is older than their death.
-            let oldest = store.oldestCheckpointPoint
-            for page in lists.named {
-                freed.append(.init(page: page.page, birth: min(page.birth, oldest - 1), death: point))
-            }
-            ChangedPages.empty(&lists.named)
-        }
-        for index in 0..<freed.count { freed[index].death = point }
+    /// Puts all removed pages into one list.
+    func gatherFreed() {
+        lists.changed.freed.append(contentsOf: lists.dead)
+        lists.dead.removeAll()
+        if lists.named.isEmpty { return }
+        // As if born before the oldest retained checkpoint: they wait until none is older than their death.
+        let oldest = store.oldestCheckpointPoint
+        let named = lists.named
+        named.forEach { freed.append(.init(page: $0.page, birth: min($0.birth, oldest - 1))) }
+        lists.named.removeAll()
     }
 
     /// Gives everything back.
     func abandon() {
         isEnded = true
         forgetWaitingPuts()
-        for page in allocated { frames.forget(page: page) }
         store.giveBack(allocated)
         lists.forgetPages()
     }

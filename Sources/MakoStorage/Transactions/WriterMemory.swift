@@ -86,24 +86,22 @@ struct WriterMemory {
 
 /// The lists that a write transaction works with, handed on in the same way: exchanged, never copied.
 struct WriterLists {
-    /// Pages handed to the transaction, in order, and those it removed; the point of their death is not known before the commit.
+    private static let keptCount = 1024
+
+    /// Pages handed to the transaction, in order, and those it removed.
     var changed = ChangedPages()
     /// Page numbers fetched ahead from the space map.
     var pages: [UInt64] = []
     /// Pages of the transaction that were changed since they were written, if they were: some more than once, some given up since.
     var unwritten: [UInt64] = []
     /// Pages that the transaction took and gave up, whose places are its own again.
-    var dead: [SpaceMap.DeadPage] = []
+    var dead = PackedList<SpaceMap.DeadPage>()
     /// Pages it removed that a frame of the log may name.
-    var named: [SpaceMap.DeadPage] = []
+    var named = PackedList<SpaceMap.DeadPage>()
     var batch = PutBatch()
 
     /// The memory that grows with what the transaction changes.
-    var bytes: Int {
-        let dead = changed.freed.capacity + dead.capacity + named.capacity
-        return (changed.allocated.capacity + unwritten.capacity) * MemoryLayout<UInt64>.stride
-            + dead * MemoryLayout<SpaceMap.DeadPage>.stride
-    }
+    var bytes: Int { changed.bytes + dead.bytes + named.bytes + unwritten.capacity * MemoryLayout<UInt64>.stride }
 
     /// Readies the lists for the next transaction.
     mutating func rest() {
@@ -113,9 +111,10 @@ struct WriterLists {
 
     mutating func forgetPages() {
         changed.removeAll()
-        ChangedPages.empty(&unwritten)
-        ChangedPages.empty(&dead)
-        ChangedPages.empty(&named)
+        dead.removeAll()
+        named.removeAll()
+        if unwritten.isEmpty { return }
+        unwritten.removeAll(keepingCapacity: unwritten.capacity <= WriterLists.keptCount)
     }
 
     /// Takes pages that were given up out of the lists.
@@ -124,34 +123,34 @@ struct WriterLists {
     ///   - kept: how many of those that were given up stay, because a savepoint is younger.
     ///   - first: where in `changed.allocated` the others are.
     /// - Returns: their places. A page that is not there was never this transaction's, whatever its entry says: it stays among those removed.
-    mutating func takeOwn(dead kept: Int, allocated first: Int) -> [UInt64] {
-        var gone = Set<UInt64>(minimumCapacity: dead.count - kept)
-        for page in dead[kept...] { gone.insert(page.page) }
+    mutating func takeOwn(dead kept: Int, allocated first: Int) -> PackedList<UInt64> {
+        // A damaged entry may name any page.
+        var end: UInt64 = 0
+        changed.allocated.forEach(from: first) { end = max(end, $0 + 1) }
+        var gone = PageBitmaps()
+        dead.forEach(from: kept) { if $0.page < end { gone.insert($0.page) } }
         unwritten.removeAll { gone.contains($0) }
-        var places: [UInt64] = []
-        places.reserveCapacity(gone.count)
-        changed.removeAllocated(from: first) { page in
-            guard gone.remove(page) != nil else { return false }
+        var places = PackedList<UInt64>()
+        changed.allocated.removeAll(from: first) { page in
+            guard gone.remove(page) else { return false }
             places.append(page)
             return true
         }
-        if !gone.isEmpty { for page in dead[kept...] where gone.contains(page.page) { changed.freed.append(page) } }
-        dead.removeLast(dead.count - kept)
+        var others = changed.freed
+        dead.forEach(from: kept) { if $0.page >= end || gone.contains($0.page) { others.append($0) } }
+        changed.freed = others
+        dead.truncate(to: kept)
         return places
     }
 
     /// Pages that were removed behind a savepoint, which is released: those that the transaction took itself were kept for that savepoint alone.
     mutating func reclaimFreed(from first: Int, bornSince floor: UInt64) {
-        var kept = first
-        for index in first..<max(first, changed.freed.count) {
-            let page = changed.freed[index]
-            if page.birth >= floor {
-                dead.append(page)
-            } else {
-                changed.freed[kept] = page
-                kept += 1
-            }
+        var own = dead
+        changed.freed.removeAll(from: first) { page in
+            guard page.birth >= floor else { return false }
+            own.append(page)
+            return true
         }
-        changed.freed.removeLast(changed.freed.count - kept)
+        dead = own
     }
 }

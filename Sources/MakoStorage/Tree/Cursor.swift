@@ -289,11 +289,13 @@ public struct Cursor: ~Copyable {
         while level > 0 {
             let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             var slot = 0
-            while slot + 1 < Page(page).count {
-                let count = try frames.count(layout, page, slot, level)
-                if left < count { break }
-                left -= count
-                slot += 1
+            try frames.withPageScratch { (scratch) throws(StorageError) in
+                while slot + 1 < Page(page).count {
+                    let count = try frames.count(layout, page, slot, level, scratch)
+                    if left < count { break }
+                    left -= count
+                    slot += 1
+                }
             }
             path[level] = Step(reference: reference, slot: slot)
             reference = Layout.child(page, at: slot)

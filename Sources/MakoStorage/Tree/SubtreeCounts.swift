@@ -82,15 +82,21 @@ extension FrameStore {
         _ layout: Layout.Type, _ tree: TreeState, from lower: Layout.Key?, to upper: Layout.Key?
     ) throws(StorageError) -> UInt64 {
         guard tree.levels > 0 else { return 0 }
-        return try count(layout, tree.root, tree.levels - 1, from: lower, to: upper)
+        return try withPageScratch { (scratch) throws(StorageError) in
+            try count(layout, tree.root, tree.levels - 1, from: lower, to: upper, scratch)
+        }
     }
 
     private func count<Layout: NodeLayout>(
         _ layout: Layout.Type, _ reference: PageReference, _ level: Int, from lower: Layout.Key?,
-        to upper: Layout.Key?
+        to upper: Layout.Key?, _ scratch: UnsafeMutableRawPointer
     ) throws(StorageError) -> UInt64 {
         guard level > 0 else {
-            let leaf = try resolve(reference, type: Layout.leafType, level: 0)
+            // Any number of leaves in one operation: memory that is full has none of them to keep.
+            let leaf =
+                isInMemory(reference) || !isFull
+                ? try resolve(reference, type: Layout.leafType, level: 0)
+                : try peek(reference, type: Layout.leafType, scratch: scratch)
             let first = lower.map { Layout.find(leaf, $0).slot } ?? 0
             let end = upper.map { Layout.find(leaf, $0).slot } ?? Page(leaf).count
             return UInt64(max(0, end - first))
@@ -100,27 +106,35 @@ extension FrameStore {
         let last = upper.map { Layout.childSlot(page, $0) } ?? Page(page).count - 1
         guard first < last else {
             guard first == last else { return 0 }
-            if lower == nil && upper == nil { return try count(layout, page, first, level) }
-            return try count(layout, Layout.child(page, at: first), level - 1, from: lower, to: upper)
+            if lower == nil && upper == nil { return try count(layout, page, first, level, scratch) }
+            return try count(layout, Layout.child(page, at: first), level - 1, from: lower, to: upper, scratch)
         }
         var entries =
             lower == nil
-            ? try count(layout, page, first, level)
-            : try count(layout, Layout.child(page, at: first), level - 1, from: lower, to: nil)
-        for slot in first + 1..<last { entries &+= try count(layout, page, slot, level) }
+            ? try count(layout, page, first, level, scratch)
+            : try count(layout, Layout.child(page, at: first), level - 1, from: lower, to: nil, scratch)
+        for slot in first + 1..<last { entries &+= try count(layout, page, slot, level, scratch) }
         return entries
             &+ (upper == nil
-                ? try count(layout, page, last, level)
-                : try count(layout, Layout.child(page, at: last), level - 1, from: nil, to: upper))
+                ? try count(layout, page, last, level, scratch)
+                : try count(layout, Layout.child(page, at: last), level - 1, from: nil, to: upper, scratch))
     }
 
     /// The entries below a child of an inner node.
     func count<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ slot: Int, _ level: Int
+        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ slot: Int, _ level: Int,
+        _ scratch: UnsafeMutableRawPointer
     ) throws(StorageError) -> UInt64 {
         if Layout.hasCounts(page) { return Layout.count(page, at: slot) }
         if level == 1 && slot + 1 < Page(page).count { prefetchHeader(Layout.child(page, at: slot + 1)) }
-        return try count(layout, Layout.child(page, at: slot), level - 1, from: nil, to: nil)
+        return try count(layout, Layout.child(page, at: slot), level - 1, from: nil, to: nil, scratch)
+    }
+
+    /// Lends memory for a page.
+    func withPageScratch<R>(_ body: (UnsafeMutableRawPointer) throws(StorageError) -> R) throws(StorageError) -> R {
+        let scratch = UnsafeMutableRawPointer.allocate(byteCount: pageBytes, alignment: 64)
+        defer { scratch.deallocate() }
+        return try body(scratch)
     }
 }
 

@@ -1,0 +1,159 @@
+import MakoStorage
+
+extension Database {
+    /// Runs a closure as one transaction: all of it happens, or nothing, in the file and in the objects in memory.
+    ///
+    /// ```swift
+    /// try db.transaction { tx in
+    ///     try ada.commit()
+    ///     if bad { try tx.rollback() }
+    /// }
+    /// ```
+    ///
+    /// Inside another transaction of the same thread it is a savepoint. When the closure throws, everything is rolled back and
+    /// the error comes out.
+    ///
+    /// - Parameters:
+    ///   - durability: how sure the commit is to be; the database's own when nil.
+    ///   - onRollback: called with the cause when everything was rolled back, before the error comes out.
+    @discardableResult
+    public func transaction<R>(
+        durability: Durability? = nil, onRollback: ((any Error) -> Void)? = nil, _ body: (Transaction) throws -> R
+    ) throws -> R {
+        do { return try run(durability, body) } catch {
+            onRollback?(error)
+            throw error
+        }
+    }
+
+    private func run<R>(_ durability: Durability?, _ body: (Transaction) throws -> R) throws -> R {
+        if let running = ThreadScope.current(of: self)?.transaction {
+            return try running.nested { try body(running) }
+        }
+        let transaction = try Transaction(self)
+        let scope = ThreadScope(
+            database: self, transaction: transaction, view: transaction.view, schema: transaction.schema,
+            outer: ThreadScope.current)
+        let result: R
+        do {
+            result = try ThreadScope.with(scope) {
+                transaction.tellBeginning()
+                let result = try body(transaction)
+                try transaction.removeOrphans()
+                return result
+            }
+            try transaction.throwIfDoomed()
+        } catch {
+            transaction.abandon(error)
+            throw error
+        }
+        try transaction.commit(durability: durability)
+        return result
+    }
+
+    /// The async form: the closure runs, whole, on the database's own writer thread, and so does `onRollback`.
+    @discardableResult
+    public func transaction<R: Sendable>(
+        durability: Durability? = nil, onRollback: (@Sendable (any Error) -> Void)? = nil,
+        _ body: @escaping @Sendable (Transaction) throws -> R
+    ) async throws -> R {
+        try await onOwnThreadAny(writes: true) {
+            try self.transaction(durability: durability, onRollback: onRollback, body)
+        }
+    }
+
+    /// Runs reads on one snapshot: what others commit meanwhile is not seen.
+    ///
+    /// ```swift
+    /// let (people, count) = try db.read { (try Person.find(ids), try Person.query().count()) }
+    /// ```
+    public func read<R>(_ body: () throws -> R) throws -> R {
+        if ThreadScope.current(of: self) != nil { return try body() }
+        try requireOpen()
+        let (view, schema) = try moment()
+        let scope = ThreadScope(
+            database: self, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
+        return try ThreadScope.with(scope) { try body() }
+    }
+
+    /// The async form: the closure runs, whole, on a thread of the database's own.
+    public func read<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+        try await onOwnThreadAny(writes: false) { try self.read(body) }
+    }
+
+    /// Runs the room's own writes: inside the running transaction, else in one of their own.
+    func writing<R>(_ body: (Transaction) throws(MakoError) -> R) throws(MakoError) -> R {
+        if let running = ThreadScope.current(of: self)?.transaction {
+            try running.throwIfDoomed()
+            return try running.joining { () throws(MakoError) in
+                let result = try body(running)
+                // A hook's own commit may have been refused.
+                try running.throwIfDoomed()
+                return result
+            }
+        }
+        if options.readOnly { throw .readOnly(reason: "\(path) was opened for reading only") }
+        let transaction = try Transaction(self)
+        let scope = ThreadScope(
+            database: self, transaction: transaction, view: transaction.view, schema: transaction.schema,
+            outer: ThreadScope.current)
+        let result: R
+        do throws(MakoError) {
+            result = try ThreadScope.with(scope) { () throws(MakoError) -> R in
+                transaction.tellBeginning()
+                return try transaction.deferringUnique { () throws(MakoError) -> R in
+                    let result = try body(transaction)
+                    try transaction.removeOrphans()
+                    return result
+                }
+            }
+            try transaction.throwIfDoomed()
+        } catch {
+            transaction.abandon(error)
+            throw error
+        }
+        try transaction.commit(durability: nil)
+        return result
+    }
+
+    /// Runs the room's own reads of no entity in particular on the running scope's view, else on a snapshot of the moment.
+    func viewing<R>(_ body: (Snapshot, SchemaState) throws(MakoError) -> R) throws(MakoError) -> R {
+        if let scope = ThreadScope.current(of: self) {
+            try scope.transaction?.settle()
+            scope.hasRead = true
+            return try body(scope.view, scope.schema)
+        }
+        try requireOpen()
+        let (view, schema) = try moment()
+        return try body(view, schema)
+    }
+
+    /// Runs the room's own reads of an entity on the running scope's view, else on a snapshot of the moment.
+    ///
+    /// - Parameter byKey: whether they look up rows by their keys alone.
+    func viewing<R>(
+        _ model: EntityModel, byKey: Bool = false,
+        _ body: (Snapshot, Binding, SchemaState) throws(MakoError) -> R
+    ) throws(MakoError) -> R {
+        if let scope = ThreadScope.current(of: self) {
+            try scope.transaction?.settle(readsByKey: byKey)
+            if let binding = scope.schema.binding(model) {
+                scope.hasRead = true
+                return try body(scope.view, binding, scope.schema)
+            }
+            let binding = try scope.bind(model)
+            return try body(scope.view, binding, scope.schema)
+        }
+        // Nearly always the table is known, and one look is enough. The snapshot comes second, as in `moment(_:)`.
+        let known = try openSchema
+        if !options.readOnly, let binding = known.binding(model) {
+            let view = try storage { () throws(StorageError) in try store.snapshot() }
+            return try body(view, binding, known)
+        }
+        let (view, schema) = try moment(model)
+        guard let binding = schema.binding(model) else {
+            throw .migration(entity: model.name, reason: "its table could not be bound")
+        }
+        return try body(view, binding, schema)
+    }
+}

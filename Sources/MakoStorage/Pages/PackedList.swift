@@ -1,0 +1,209 @@
+/// An element of a `PackedList`: one word or two, each mostly near to that of the element before.
+protocol Packable {
+    static var hasSecondWord: Bool { get }
+    var words: (UInt64, UInt64) { get }
+    init(words: (UInt64, UInt64))
+}
+
+/// A page number.
+extension UInt64: Packable {
+    static var hasSecondWord: Bool { false }
+    @inline(__always)
+    var words: (UInt64, UInt64) { (self, 0) }
+    init(words: (UInt64, UInt64)) { self = words.0 }
+}
+
+/// Pages in the order in which they were added. Of millions all but the last few hundred take two to six bytes each, and nothing is copied to grow.
+///
+/// 256 elements are packed as a block: of each word the difference from the one before, seven bits to a byte.
+struct PackedList<Element: Packable> {
+    /// Elements of a block.
+    static var blockCount: Int { 256 }
+    /// What an array takes beside its elements.
+    private static var headerBytes: Int { 32 }
+
+    private var blocks: [[UInt8]] = []
+    private var blockBytes = 0
+    /// What is behind the blocks: less than a block.
+    private var tail: [Element] = []
+
+    init() {}
+
+    init(_ elements: some Sequence<Element>) { for element in elements { append(element) } }
+
+    @inline(__always)
+    private var packedCount: Int { blocks.count &* PackedList.blockCount }
+    @inline(__always)
+    var count: Int { packedCount &+ tail.count }
+    @inline(__always)
+    var isEmpty: Bool { tail.isEmpty && blocks.isEmpty }
+
+    /// The memory that it takes.
+    var bytes: Int {
+        blockBytes + blocks.capacity * MemoryLayout<[UInt8]>.stride + tail.capacity * MemoryLayout<Element>.stride
+    }
+
+    @inline(__always)
+    mutating func append(_ element: Element) {
+        tail.append(element)
+        if tail.count == PackedList.blockCount { pack() }
+    }
+
+    mutating func append(contentsOf other: PackedList) { other.forEach { append($0) } }
+
+    @inline(__always)
+    mutating func popLast() -> Element? {
+        if tail.isEmpty && !blocks.isEmpty { unpackLast() }
+        return tail.popLast()
+    }
+
+    /// Calls a closure with each element from a position on, in their order.
+    @inline(__always)
+    func forEach(from first: Int = 0, _ body: (Element) -> Void) {
+        if !blocks.isEmpty { forEachPacked(from: first, body) }
+        var place = max(0, first &- packedCount)
+        while place < tail.count {
+            body(tail[place])
+            place &+= 1
+        }
+    }
+
+    /// Drops the elements from a position on.
+    mutating func truncate(to count: Int) {
+        guard count < self.count else { return }
+        if count >= packedCount { return tail.removeLast(self.count - count) }
+        let whole = count / PackedList.blockCount
+        let cut = unpacked(blocks[whole])
+        for block in blocks[whole...] { blockBytes -= block.count + PackedList.headerBytes }
+        blocks.removeLast(blocks.count - whole)
+        tail = Array(cut[..<(count % PackedList.blockCount)])
+    }
+
+    /// Drops those of the elements from a position on that a closure answers true for.
+    mutating func removeAll(from first: Int = 0, where isGone: (Element) -> Bool) {
+        guard first < count else { return }
+        guard first < packedCount else { return removeTail(from: first - packedCount, where: isGone) }
+        let all = self
+        truncate(to: first)
+        all.forEach(from: first) { if !isGone($0) { append($0) } }
+    }
+
+    private mutating func removeTail(from first: Int, where isGone: (Element) -> Bool) {
+        var kept = first
+        for place in first..<tail.count where !isGone(tail[place]) {
+            tail[kept] = tail[place]
+            kept += 1
+        }
+        tail.removeLast(tail.count - kept)
+    }
+
+    /// Takes the elements from a position on off.
+    mutating func removeLast(from first: Int) -> PackedList {
+        var rest = PackedList()
+        forEach(from: first) { rest.append($0) }
+        truncate(to: first)
+        return rest
+    }
+
+    /// Takes the first elements off.
+    mutating func removeFirst(_ count: Int) -> PackedList {
+        var first = self
+        self = first.removeLast(from: count)
+        return first
+    }
+
+    /// Drops all elements. The memory of a short list is kept.
+    @inline(__always)
+    mutating func removeAll() {
+        if isEmpty { return }
+        // Taking off a few costs less than the general way.
+        if blocks.isEmpty && tail.count <= 16 {
+            while tail.popLast() != nil {}
+            return
+        }
+        blocks = []
+        blockBytes = 0
+        tail.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Blocks
+
+    @inline(never)
+    private mutating func pack() {
+        var size = 0
+        PackedList.forEachByte(of: tail) { _ in size &+= 1 }
+        var block: [UInt8] = []
+        block.reserveCapacity(size)
+        PackedList.forEachByte(of: tail) { block.append($0) }
+        blocks.append(block)
+        blockBytes += size + PackedList.headerBytes
+        tail.removeAll(keepingCapacity: true)
+    }
+
+    @inline(__always)
+    private static func forEachByte(of elements: [Element], _ body: (UInt8) -> Void) {
+        var before: (UInt64, UInt64) = (0, 0)
+        for element in elements {
+            let words = element.words
+            forEachByte(ofStep: words.0 &- before.0, body)
+            if Element.hasSecondWord { forEachByte(ofStep: words.1 &- before.1, body) }
+            before = words
+        }
+    }
+
+    /// Steps back are numbers, too: the sign is the lowest bit.
+    @inline(__always)
+    private static func forEachByte(ofStep step: UInt64, _ body: (UInt8) -> Void) {
+        var rest = step << 1 ^ UInt64(bitPattern: Int64(bitPattern: step) >> 63)
+        while rest >= 0x80 {
+            body(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        body(UInt8(truncatingIfNeeded: rest))
+    }
+
+    @inline(never)
+    private mutating func unpackLast() {
+        guard let block = blocks.popLast() else { return }
+        blockBytes -= block.count + PackedList.headerBytes
+        tail = unpacked(block)
+    }
+
+    private func unpacked(_ block: [UInt8]) -> [Element] {
+        var elements: [Element] = []
+        elements.reserveCapacity(PackedList.blockCount)
+        var words: (UInt64, UInt64) = (0, 0)
+        var place = 0
+        while place < block.count {
+            words.0 &+= PackedList.step(block, &place)
+            if Element.hasSecondWord { words.1 &+= PackedList.step(block, &place) }
+            elements.append(Element(words: words))
+        }
+        return elements
+    }
+
+    @inline(__always)
+    private static func step(_ block: [UInt8], _ place: inout Int) -> UInt64 {
+        var number: UInt64 = 0
+        var shift: UInt64 = 0
+        while place < block.count {
+            let byte = block[place]
+            place &+= 1
+            number |= UInt64(byte & 0x7f) &<< shift
+            if byte < 0x80 { break }
+            shift &+= 7
+        }
+        return number >> 1 ^ (0 &- (number & 1))
+    }
+
+    @inline(never)
+    private func forEachPacked(from first: Int, _ body: (Element) -> Void) {
+        var index = first / PackedList.blockCount
+        var place = first % PackedList.blockCount
+        while index < blocks.count {
+            for element in unpacked(blocks[index])[place...] { body(element) }
+            index += 1
+            place = 0
+        }
+    }
+}
