@@ -47,6 +47,12 @@ final class GroupRun {
         tallies = isPlain ? ColumnTallies(plan.aggregates.map { ($0.function, $0.argument) }, table) : nil
     }
 
+    /// How many bytes it held at the most.
+    var peakBytes: Int {
+        table.memory + store.bytes + seen.memory + values.count * MemoryLayout<KeptOperand>.stride
+            + places.count * MemoryLayout<Place>.stride
+    }
+
     /// Without keys there is one group, also when there are no rows.
     func begin() {
         if plan.keys.isEmpty { _ = group() }
@@ -163,6 +169,8 @@ final class GroupRun {
 struct SeenValues: ~Copyable {
     private var table = KeyTable()
     private var buffer = KeyBuffer()
+
+    var memory: Int { table.memory }
 
     mutating func isNew(_ operand: Operand, _ form: KeyCoding.Form, _ group: Int, _ aggregate: Int) -> Bool {
         buffer.clear()

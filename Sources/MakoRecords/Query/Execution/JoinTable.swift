@@ -28,6 +28,11 @@ struct JoinTable: ~Copyable {
         }
     }
 
+    /// How many bytes are held.
+    var memory: Int {
+        keys.memory + ends.count * 8 + entries.count * MemoryLayout<Entry>.stride + bytes.count
+    }
+
     /// The first row of a key, or -1.
     func first(_ key: UnsafeRawBufferPointer) -> Int32 {
         keys.number(of: key).map { ends[$0].first } ?? -1

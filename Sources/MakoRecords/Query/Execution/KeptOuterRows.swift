@@ -38,6 +38,11 @@ final class KeptOuterRows {
         outer = JoinKeyCoding(ExpressionRun(bound: equalities.map(\.outer), nil, joins, view, supply), rounded)
     }
 
+    /// How many bytes are held.
+    var memory: Int {
+        keys.memory + ends.count * 8 + next.count * 4 + rows.count * MemoryLayout<Row>.stride + bytes.count
+    }
+
     /// Takes in the rows that stand now.
     func keep() throws(RecordError) {
         buffer.clear()

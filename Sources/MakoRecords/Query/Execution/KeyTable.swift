@@ -46,6 +46,9 @@ struct KeyTable: ~Copyable {
         entries.indices.sorted { KeyOrder.compareRaw(key($0), key($1)) < 0 }
     }
 
+    /// How many bytes are held.
+    var memory: Int { entries.count * MemoryLayout<Entry>.stride + slots.count * 4 + bytes.count }
+
     /// A copy of a key.
     func bytes(of number: Int) -> [UInt8] { [UInt8](key(number)) }
 

@@ -25,6 +25,9 @@ struct OperandStore: ~Copyable {
         }
     }
 
+    /// How many bytes are held.
+    var bytes: Int { memory.count }
+
     /// Forgets all that is kept, but for the memory.
     mutating func clear() { used = 0 }
 

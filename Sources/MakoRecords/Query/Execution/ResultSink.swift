@@ -50,6 +50,12 @@ final class ResultSink {
         return found.count < limit
     }
 
+    /// How many different rows it took; nil where equal ones are not left out.
+    var different: Int? { seen?.count }
+
+    /// How many bytes it held at the most, besides the rows themselves.
+    var peakBytes: Int { (seen?.memory ?? 0) + (sorter?.peakBytes ?? 0) }
+
     func rows() -> [[Value]] {
         guard let sorter else { return found }
         let places = sorter.sorted(offset: offset, limit: limit == .max ? nil : limit)
@@ -68,11 +74,19 @@ final class DistinctRows {
 
     init(isInOrder: Bool) { self.isInOrder = isInOrder }
 
+    /// How many different rows there were.
+    @exclusivity(unchecked) private(set) var count = 0
+    var memory: Int { table.memory + buffer.count + last.count }
+
     func begin() { buffer.clear() }
 
     func append(_ operand: Operand, _ form: KeyCoding.Form) { KeyCoding.append(operand, form, to: &buffer) }
 
-    func isNew() -> Bool { isInOrder ? differsFromLast() : table.place(of: buffer.raw).isNew }
+    func isNew() -> Bool {
+        let isNew = isInOrder ? differsFromLast() : table.place(of: buffer.raw).isNew
+        if isNew { count &+= 1 }
+        return isNew
+    }
 
     private func differsFromLast() -> Bool {
         if hasLast, KeyOrder.compareRaw(buffer.raw, last.raw) == 0 { return false }

@@ -145,4 +145,7 @@ final class Sorter {
         }
         codings = kept
     }
+
+    /// How many bytes it held at the most.
+    var peakBytes: Int { entries.count * MemoryLayout<Entry>.stride + codings.count }
 }

@@ -3,64 +3,49 @@ import MakoStorage
 extension StatementPlan {
     /// The rows of the result.
     ///
-    /// - Parameter measure: takes down what the tables' steps read, where the statement is a sub-query.
-    func rows(in view: Snapshot, noting measure: StepMeasure? = nil) throws(RecordError) -> [[Value]] {
+    /// - Parameter measure: of a run that is measured.
+    func rows(in view: Snapshot, _ measure: PlanMeasure? = nil) throws(RecordError) -> [[Value]] {
         switch self {
-        case .select(let plan): try plan.rows(in: view, noting: measure)
-        case .compound(let plan): try plan.rows(in: view, noting: measure)
+        case .select(let plan): try plan.rows(in: view, measure)
+        case .compound(let plan): try plan.rows(in: view, measure)
         }
     }
 
-    /// Runs the plan once and tells what its steps did.
-    func analysis(in view: Snapshot) throws(RecordError) -> PlanAnalysis {
-        switch self {
-        case .select(let plan): try plan.analysis(in: view).analysis
-        case .compound(let plan): try plan.analysis(in: view)
-        }
+    /// Runs the plan once and returns what its operators did.
+    func analysis(in view: Snapshot, _ run: RunMeasure) throws(RecordError) -> PlanAnalysis {
+        let count = try run.whole { (measure) throws(RecordError) -> Int in try rows(in: view, measure).count }
+        return run.analysis(node(run.root), rows: count)
     }
 }
 
 extension CompoundSelect<SelectPlan> {
-    func rows(in view: Snapshot, noting measure: StepMeasure? = nil) throws(RecordError) -> [[Value]] {
+    func rows(in view: Snapshot, _ measure: PlanMeasure? = nil) throws(RecordError) -> [[Value]] {
         if limit == 0 { return [] }
-        var rows = try first.rows(in: view, noting: measure)
+        var rows = try first.rows(in: view, measure?.part(0))
         for (place, (operation, part)) in rest.enumerated() {
-            let others = try part.rows(in: view, noting: measure)
-            rows = Self.joined(rows, others, operation, areNoCase(upTo: place))
+            let others = try part.rows(in: view, measure?.part(place + 1))
+            let start = rest[..<place].lastIndex { $0.operation != operation }.map { $0 + 1 } ?? 0
+            let set = measure?.part(start + 1).part(-1)
+            rows = try set.during(operation.planOperator) { (joined) throws(RecordError) in
+                joined?.counts.rows += start == place ? rows.count + others.count : others.count
+                let rows = Self.joined(rows, others, operation, areNoCase(upTo: place))
+                joined?.counts.passed = rows.count
+                return rows
+            }
         }
-        sort(&rows)
+        let found = rows.count
+        if !terms.isEmpty {
+            rows = try measure.during(.sort) { (sorted) throws(RecordError) in
+                sorted?.counts.rows += found
+                sorted?.counts.passed += found
+                sort(&rows)
+                return rows
+            }
+        }
         rows.removeFirst(min(offset, rows.count))
         if let limit { rows.removeLast(max(0, rows.count - limit)) }
+        if limit != nil || offset > 0 { measure?.note(.limit, rows: found, passed: rows.count) }
         return rows
-    }
-
-    /// Runs it once and tells what its steps did.
-    func analysis(in view: Snapshot) throws(RecordError) -> PlanAnalysis {
-        let run = RunMeasure(rest.map(\.operation.rawValue) + [stepText ?? ""])
-        var (rows, parts) = try first.analysis(in: view)
-        var steps = parts.steps
-        var subqueries = parts.subqueries
-        for (place, (operation, part)) in rest.enumerated() {
-            let (others, other) = try part.analysis(in: view)
-            let step = run.steps[place]
-            step.rows = rows.count + others.count
-            rows = run.during(place) { Self.joined(rows, others, operation, areNoCase(upTo: place)) }
-            step.passed = rows.count
-            steps += other.steps
-            subqueries += other.subqueries
-        }
-        let last = run.steps[rest.count]
-        last.rows = rows.count
-        run.during(rest.count) {
-            sort(&rows)
-            rows.removeFirst(min(offset, rows.count))
-            if let limit { rows.removeLast(max(0, rows.count - limit)) }
-        }
-        last.passed = rows.count
-        let own = run.analysis(rows: rows.count)
-        return PlanAnalysis(
-            steps: steps + (stepText == nil ? own.steps.dropLast() : own.steps[...]), subqueries: subqueries,
-            rows: rows.count, time: own.time)
     }
 
     private func areNoCase(upTo place: Int) -> [Bool] { collations(upTo: place).map { $0?.isNoCase == true } }

@@ -12,7 +12,7 @@ final class SubqueryRun: SubqueryAnswers {
     private let view: Snapshot
     private let cancellation: Cancellation?
     /// Takes down what is read, where the run around is measured.
-    private let measure: StepMeasure?
+    private let measure: PlanMeasure?
     private var arena = Arena()
 
     /// What was found once for all rows.
@@ -35,7 +35,7 @@ final class SubqueryRun: SubqueryAnswers {
         self.subquery = subquery
         self.view = view
         self.cancellation = cancellation
-        measure = SubqueryMeasures.current?.measure(of: subquery)
+        measure = RunMeasure.current?.measure(of: subquery)
         super.init(OuterValues(subquery.query.outers.count))
     }
 
@@ -43,6 +43,7 @@ final class SubqueryRun: SubqueryAnswers {
 
     override func exists() throws(RecordError) -> Bool {
         if let isThere { return isThere }
+        noteRun()
         if let groups = try linkedGroups() { return try groups.place(outers, &key) != nil }
         var isFound = false
         try forEachRow { _, _ throws(RecordError) in
@@ -55,6 +56,7 @@ final class SubqueryRun: SubqueryAnswers {
 
     override func contains(_ value: Operand) throws(RecordError) -> Truth {
         if !subquery.isCorrelated { return try wholeList().contains(value) }
+        noteRun()
         var result = Truth.no
         let values = valueRun()
         try forEachRow { key, row throws(RecordError) in
@@ -73,6 +75,7 @@ final class SubqueryRun: SubqueryAnswers {
     /// All values of a sub-query that reads nothing of the row around.
     func wholeList() throws(RecordError) -> SubqueryList {
         if let list { return list }
+        noteRun()
         let list = SubqueryList()
         if case .statement(let plan) = subquery.source {
             for row in try rows(plan) {
@@ -92,11 +95,16 @@ final class SubqueryRun: SubqueryAnswers {
             }
         }
         self.list = list
+        measure?.at(.subquery).hold(list.table.memory)
         return list
     }
 
+    /// Takes down that it is run for the row around, or for all.
+    private func noteRun() { measure?.at(subquery.operation).counts.runs += 1 }
+
     override func scalar() throws(RecordError) -> Operand {
         if let singleOperand { return singleOperand }
+        noteRun()
         arena.reset()
         if let groups = try linkedGroups() {
             guard let place = try groups.place(outers, &key) else {
@@ -124,10 +132,13 @@ final class SubqueryRun: SubqueryAnswers {
         if aggregate == .count, subquery.output == nil, let count = try countedRows() { return .integer(Int64(count)) }
         var accumulator = Accumulator(aggregate, isNoCase: subquery.isNoCase)
         let values = subquery.output == nil ? nil : valueRun()
+        var rows = 0
         try forEachRow { key, row throws(RecordError) in
+            rows &+= 1
             if let values { accumulator.add(try values.operand(row, key)) } else { accumulator.addRow() }
             return true
         }
+        if let measure, subquery.aggregatesRows { measure.part(0).note(.aggregate, rows: rows, passed: 1) }
         return accumulator.result
     }
 
@@ -135,12 +146,12 @@ final class SubqueryRun: SubqueryAnswers {
     private func countedRows() throws(RecordError) -> Int? {
         if subquery.isCorrelated { return try probe()?.count() }
         guard case .plan(let plan) = subquery.source else { return nil }
-        return try plan.count(in: view, measure)
+        return try plan.count(in: view, measure?.part(0))
     }
 
     private func rows(_ plan: StatementPlan) throws(RecordError) -> [[Value]] {
         try followingTree(false) { () throws(RecordError) in
-            try plan.ended(by: cancellation).rows(in: view, noting: measure)
+            try plan.ended(by: cancellation).rows(in: view, measure?.part(0))
         }
     }
 
@@ -175,7 +186,7 @@ final class SubqueryRun: SubqueryAnswers {
         case .plan(let plan):
             if let probe = probe() { return try probe.forEachRow(body) }
             let scan = scan ?? RowScan(plan, view, outers, cancellation)
-            scan.measure = measure
+            scan.measure = measure?.part(0)
             self.scan = scan
             try recorded { try plan.forEachRow(plan.table.layout, scan, view) { try body($0, $1) } }
         case .statement(let plan):

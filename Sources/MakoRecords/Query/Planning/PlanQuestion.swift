@@ -170,7 +170,7 @@ extension Planner {
                 question.bound, access: best.access, isReversed: best.isReversed,
                 orders: best.isOrdered ? [] : question.orders, residual: residual,
                 expectedShare: best.rows * (residual.isEmpty ? 1 : Selectivity.passing) / question.estimates.rows,
-                nearest: best.nearest, text: text(best, question))
+                nearest: best.nearest, note: note(best, question))
             plan.cover = best.cover
             return plan
         }
@@ -178,9 +178,7 @@ extension Planner {
 
     /// The plan of a selection that has no rows.
     static func nothing(_ bound: BoundSelection) -> Plan {
-        Plan(
-            bound, access: .nothing, isReversed: false, orders: [], residual: [],
-            text: PlanText(find: "nothing to read"))
+        Plan(bound, access: .nothing, isReversed: false, orders: [], residual: [], note: PlanNote())
     }
 }
 
