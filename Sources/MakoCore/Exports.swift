@@ -23,7 +23,9 @@ public typealias Durability = MakoStorage.Durability
 public typealias FileProtection = MakoStorage.FileProtection
 /// How a query is run, and what else was thought of.
 public typealias PlanExplanation = MakoRecords.PlanExplanation
-/// What the steps of a plan did when its question was run once; see ``Query/explanation(analyzing:)``.
+/// An operator of a plan, with those that feed it.
+public typealias PlanNode = MakoRecords.PlanNode
+/// What the operators of a plan did when its query was run once; see ``Query/explanation(_:analyzing:)``.
 public typealias PlanAnalysis = MakoRecords.PlanAnalysis
 /// How a database is encrypted, and what it opens with.
 public typealias Encryption = MakoStorage.Encryption

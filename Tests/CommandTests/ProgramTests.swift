@@ -123,7 +123,12 @@ import Testing
             try mako("explain", "people.mako", "SELECT name FROM people WHERE age = 36").output.contains("people_age"))
         let measured = try mako(
             "explain", "people.mako", "SELECT name FROM people WHERE age > ?", "-p", "1", "--analyze")
-        #expect(measured.output.contains(" examined, 2 passed, ") && measured.output.contains("2 rows in "))
+        #expect(measured.output.contains(" 2 passed, ") && measured.output.contains("2 rows in "))
+        let asJSON = try mako("explain", "people.mako", "SELECT name FROM people WHERE age = 36", "--json", "--analyze")
+        let read = try JSONSerialization.jsonObject(with: Data(asJSON.output.utf8)) as? [String: Any]
+        let plan = try #require(read?["plan"] as? [String: Any])
+        #expect(plan["operator"] as? String == "indexScan" && plan["index"] as? String == "people_age")
+        #expect(read?["rows"] as? Int == 1)
         #expect(try mako("check", "people.mako").output.hasPrefix("people.mako is whole: 1 table, 3 rows"))
         #expect(
             try mako("info", "people.mako", "-f", "csv").output == "table,rows,key,columns,indexes\npeople,3,id,2,1\n")

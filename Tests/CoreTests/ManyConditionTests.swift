@@ -55,7 +55,7 @@ import Testing
     @Test func explanationsTellWhatWasThoughtOf() throws {
         let db = try database()
         let explanation = try db.query(Vessel.self).where(\.tons > 7).explanation()
-        #expect(try explanation.chosen.text == db.query(Vessel.self).where(\.tons > 7).explain())
+        #expect(try explanation.plan.description == db.query(Vessel.self).where(\.tons > 7).explain())
         #expect(explanation.missingIndexes.map(\.columns) == [["tons"]] && !explanation.usesIndex("fleet"))
         let fleet = try #require(try db.query(Fleet.self).first())
         let byFleet = try db.query(Vessel.self).where(\.fleet == fleet).explanation()

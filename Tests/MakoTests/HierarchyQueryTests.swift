@@ -81,7 +81,9 @@ import Testing
         #expect(found.map(\.wheels) == made.map(\.wheels).filter { $0 != 0 }.sorted())
         #expect(found.allSatisfy { $0.owner?.name == "of \($0.wheels)" })
         #expect(db.metrics.lazyLoads == before)
-        #expect(try query.explain().split(separator: "\n").count == 3)
+        let plan = try query.limit(4).plan(analyzing: true)
+        #expect(plan.operation == .merge && plan.children.count == 3 && plan.counts?.passed == 4, "\(plan)")
+        #expect(try query.explain().hasPrefix("merge the classes by order\n  "))
     }
 
     @Test func objectsAreRemoved() throws {

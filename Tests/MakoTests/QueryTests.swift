@@ -1,3 +1,4 @@
+import Foundation
 import Mako
 import Testing
 
@@ -184,15 +185,23 @@ import Testing
         let explanation = try query.explanation(analyzing: true)
         let analysis = try #require(explanation.analysis)
         #expect(try analysis.rows == query.count() && analysis.steps.last?.passed == analysis.rows)
-        #expect(explanation.description.contains("\n  run: ") && explanation.description.contains(" examined, "))
+        #expect(explanation.description.contains(" examined, ") && explanation.plan == analysis.plan)
         #expect(try query.explanation().analysis == nil)
         #expect(explanation.usesIndex("age,name") == explanation.chosen.text.contains("using index age,name"))
         #expect(try db.query(Person.self).where(\.age == 36).explanation().usesIndex("age,name"))
         #expect(try query.explain(analyzing: true).contains("\(analysis.rows) rows in "))
         let groups = db.query(Person.self).group(by: \.age).select("count(*) AS n")
         #expect(try groups.explain(analyzing: true).contains("group by age in order ("))
+        #expect(
+            try groups.plan().operation == .sortedAggregate
+                && groups.plan(analyzing: true).counts?.passed == groups.fetch().rows.count)
         let joined = db.query(Person.self).joinTo(Department.self, left: "department", target: "id")
         #expect(try joined.explanation(analyzing: true).analysis?.rows == joined.count())
+        let encoded = try JSONEncoder().encode(explanation)
+        let read = try JSONSerialization.jsonObject(with: encoded) as? [String: Any]
+        let top = read?["plan"] as? [String: Any]
+        #expect(top?["operator"] as? String == explanation.plan.operation.rawValue && top?["inputs"] != nil)
+        #expect((top?["counts"] as? [String: Any])?["passed"] as? Int == analysis.rows)
     }
 
     @Test func measuredExplanationsAwaited() async throws {

@@ -251,8 +251,8 @@ import Testing
         let fixture = try JoinFixture.make()
         let text = "WITH p AS (SELECT * FROM Person WHERE name > 'A') SELECT name FROM p WHERE age = 36"
         #expect(
-            try SelectStatement.parse(text).explanation(fixture.catalogue)
-                == "search Person using index Person.age (age = 36), then filter name > 'A'")
+            try SelectStatement.parse(text).explanation(fixture.catalogue).outline
+                == "filter name > 'A'\n  search Person using index Person.age (age = 36)")
     }
 
     @Test(arguments: [

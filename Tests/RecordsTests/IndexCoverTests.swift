@@ -113,8 +113,8 @@ import Testing
             let text = Self.question(&random, try indexed.table("A"), isKeyed: isKeyed)
             let statement = try SelectStatement.parse(text)
             let view = try indexed.store.snapshot()
-            let explanation = try statement.explanation(indexed.catalogue, view: view)
-            if explanation.contains(" alone") { alone += 1 }
+            let explanation = try statement.explanation(indexed.catalogue, view: view).outline
+            if explanation.contains("covering index") { alone += 1 }
             let found = try statement.run(indexed.catalogue, view: view).rows
             let expected = try statement.run(plain.catalogue, view: plain.store.snapshot()).rows
             let isOrdered = text.contains("ORDER BY")
@@ -150,27 +150,28 @@ import Testing
     }
 
     @Test(arguments: [
-        ("SELECT a, b FROM T WHERE a > 3", "search T using index ab alone (a > 3)"),
+        ("SELECT a, b FROM T WHERE a > 3", "search T using covering index ab (a > 3)"),
         (
             "SELECT id FROM T WHERE a = 3 AND length(b) > 1",
-            "search T using index ab alone (a = 3), then filter length(b) > 1"
+            "filter length(b) > 1\n  search T using covering index ab (a = 3)"
         ),
         ("SELECT c FROM T WHERE a = 3", "search T using index ab (a = 3)"),
-        ("SELECT b FROM T WHERE a = 3 AND c = 'x'", "search T using index ab (a = 3), then filter c = 'x'"),
+        ("SELECT b FROM T WHERE a = 3 AND c = 'x'", "filter c = 'x'\n  search T using index ab (a = 3)"),
         ("SELECT n FROM T WHERE n = 'X' COLLATE NOCASE", "search T using index n (n COLLATE NOCASE = 'x')"),
-        ("SELECT a FROM T ORDER BY a", "scan T using index ab alone, already in order of a"),
-        ("SELECT b FROM T WHERE a = 3 ORDER BY id", "search T using index ab alone (a = 3)\nsort by id"),
+        ("SELECT a FROM T ORDER BY a", "scan T using covering index ab, already in order of a"),
+        ("SELECT b FROM T WHERE a = 3 ORDER BY id", "sort by id\n  search T using covering index ab (a = 3)"),
         (
             "SELECT sum(a) FROM T WHERE a < 9 AND b LIKE '%x'",
-            "search T using index ab alone (a < 9), then filter b LIKE '%x'"
+            "aggregate sum(a)\n  filter b LIKE '%x'\n    search T using covering index ab (a < 9)"
         ),
         (
             "SELECT min(a), max(b) FROM T WHERE a > 3",
-            "search T using index ab alone (a > 3)"
+            "aggregate min(a), max(b)\n  search T using covering index ab (a > 3)"
         ),
         (
             "SELECT min(a) FROM T",
-            "min(a): search T using index ab alone (a IS NOT NULL), already in order of a, limit 1"
+            "min(a) by index order\n  limit 1\n    "
+                + "search T using covering index ab (a IS NOT NULL), already in order of a"
         ),
         ("SELECT * FROM T WHERE a = 3", "search T using index ab (a = 3)"),
     ])
@@ -192,7 +193,7 @@ import Testing
         let view = try fixture.store.snapshot()
         let statement = try SelectStatement.parse("SELECT sum(a), count(*) FROM T WHERE a % 2 = 0")
         let analysis = try statement.analysis(fixture.catalogue, view: view)
-        #expect(analysis.steps[0].text.hasPrefix("scan T using index T.a alone"))
+        #expect(analysis.steps[0].text.hasPrefix("scan T using covering index T.a"))
         #expect(analysis.steps[0].examinedEntries == 1500 && analysis.steps[0].examinedRows == 0)
         let rows = try statement.run(fixture.catalogue, view: view).rows
         #expect(rows == [[.integer(2568), .integer(857)]])
@@ -208,9 +209,9 @@ import Testing
         let table = try fixture.table("T")
         let plan = try Selection(table: "T", condition: .parse("a = 2 AND b LIKE '%1'")).plan(fixture.catalogue)
         let view = try fixture.store.snapshot()
-        let measure = StepMeasure("")
-        #expect(try plan.count(in: view, measure) == 7)
-        #expect(measure.entries == 20 && measure.rows == 0)
+        let run = RunMeasure()
+        #expect(try plan.count(in: view, run.root) == 7)
+        #expect(run.root.access.counts.entries == 20 && run.root.access.counts.rows == 0)
         #expect(try plan.ids(in: view).count == 7 && table.count(in: view) == 100)
         #expect(try plan.aggregate(.maximum, of: .path("b"), in: view) == .text("1"))
     }

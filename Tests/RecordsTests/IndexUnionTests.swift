@@ -50,16 +50,16 @@ import Testing
     }
 
     @Test(arguments: [
-        ("T", "a = 1 OR b = 2", "using union of index T.a, index T.b"),
-        ("T", "a = 1 OR b = 2 OR c = 'x' AND a = 3", "using union of index T.a, index T.b, index T."),
-        ("T", "a = 1 OR a IN (2, 3) OR id < 4 OR b = 1", "using union of"),
-        ("T", "(a = 1 OR b = 2) AND free > 3", "using union of"),
-        ("T", "a = 1 AND b = 2", "using intersection of index T.a, index T.b"),
-        ("T", "a = 5 AND b = 2 AND free > 3", "using intersection of"),
-        ("K", "v = 3 OR w = 4", "using union of index K.v, index K.w"),
-        ("K", "v = 3 AND w = 4", "using intersection of index K.v, index K.w"),
-        ("K", "v = 3 OR k = 'k7'", "using union of index K.v"),
-        ("T", "b IS NULL OR a = 19", "using union of index T.b, index T.a"),
+        ("T", "a = 1 OR b = 2", "union of index T.a, index T.b"),
+        ("T", "a = 1 OR b = 2 OR c = 'x' AND a = 3", "union of index T.a, index T.b, index T."),
+        ("T", "a = 1 OR a IN (2, 3) OR id < 4 OR b = 1", "union of"),
+        ("T", "(a = 1 OR b = 2) AND free > 3", "union of"),
+        ("T", "a = 1 AND b = 2", "intersection of index T.a, index T.b"),
+        ("T", "a = 5 AND b = 2 AND free > 3", "intersection of"),
+        ("K", "v = 3 OR w = 4", "union of index K.v, index K.w"),
+        ("K", "v = 3 AND w = 4", "intersection of index K.v, index K.w"),
+        ("K", "v = 3 OR k = 'k7'", "union of index K.v"),
+        ("T", "b IS NULL OR a = 19", "union of index T.b, index T.a"),
     ])
     func gatheredKeysAnswerAsAFilterDoes(table: String, text: String, way: String) throws {
         var random = Seeded(11)
@@ -157,7 +157,7 @@ import Testing
         let view = try fixture.store.snapshot()
         let selection = Selection(table: "T", condition: try .parse("a > 8"))
         let explanation = try selection.explanation(fixture.catalogue, in: view)
-        #expect(explanation.chosen.text.contains("rows in the order of keys"), "\(explanation)")
+        #expect(explanation.chosen.text.contains("by row ids"), "\(explanation)")
         let plan = try selection.plan(fixture.catalogue, in: view)
         let expected = try self.plan(fixture, "T", "a > 8", isFiltered: true).ids(in: view)
         #expect(expected.count > 4096)
@@ -165,19 +165,19 @@ import Testing
         var limited = selection
         limited.limit = 5
         let few = try limited.explanation(fixture.catalogue, in: view)
-        #expect(!few.chosen.text.contains("order of keys"), "\(few)")
+        #expect(!few.chosen.text.contains("by row ids"), "\(few)")
     }
 
     @Test(arguments: [
-        ("Person", "id IN (SELECT owner FROM Pet WHERE name = 'Rex')", "by keys of a sub-query"),
-        ("Person", "EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id AND age = 3)", "by keys of a sub-query"),
+        ("Person", "id IN (SELECT owner FROM Pet WHERE name = 'Rex')", "from row ids"),
+        ("Person", "EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id AND age = 3)", "from row ids in owner"),
         (
             "Person", "department IN (SELECT id FROM Department WHERE id = 3)",
-            "using index Person.department for a sub-query"
+            "from index Person.department for each value"
         ),
-        ("Person", "name IN (SELECT name FROM Person WHERE id = 3)", "using index Person.name for a sub-query"),
-        ("Department", "people.@count > 8", "by counts of a sub-query"),
-        ("Department", "people.@count = 6 AND budget > 2", "by counts of a sub-query"),
+        ("Person", "name IN (SELECT name FROM Person WHERE id = 3)", "from index Person.name for each value"),
+        ("Department", "people.@count > 8", "from row ids in department (count(*) > 8)"),
+        ("Department", "people.@count = 6 AND budget > 2", "from row ids in department (count(*) = 6)"),
         ("Department", "people.@count < 9", "scan Department"), ("Department", "people.@count >= 0", "scan Department"),
         ("Person", "id NOT IN (SELECT owner FROM Pet WHERE owner > 5)", "scan Person"),
     ])

@@ -8,7 +8,7 @@ import Testing
     private func plan(_ text: String, _ sizes: [String: Int], indexed: Bool = true) throws -> String {
         let fixture = try JoinFixture.make(indexed: indexed)
         return try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) { sizes[$0.schema.name] }
-            .plan().description
+            .plan().node(nil).outline
     }
 
     private static let employed = "SELECT p.name, d.name FROM Person p JOIN Department d ON p.department = d.id"
@@ -17,8 +17,9 @@ import Testing
         #expect(
             try plan(Self.employed, ["Person": 100_000, "Department": 10])
                 == """
-                scan Person as p
-                join Department AS d by hash (d.id = p.department): scan Department
+                join Department AS d by hash (d.id = p.department)
+                  scan Person AS p
+                  scan Department AS d
                 """)
     }
 
@@ -26,16 +27,16 @@ import Testing
         #expect(
             try plan(Self.employed + " WHERE p.id = 3", ["Person": 100_000, "Department": 10_000])
                 == """
-                search Person by key (p.id = 3) as p
                 join Department AS d by key (p.department)
+                  search Person AS p by key (p.id = 3)
                 """)
         #expect(
             try plan(
                 "SELECT * FROM Pet JOIN Person p ON Pet.owner = p.id WHERE p.id = 3 AND Pet.kind LIKE '%x'",
                 ["Person": 100_000, "Pet": 100_000])
                     == """
-                    search Person by key (p.id = 3) as p
                     join Pet using index Pet.owner (p.id), test Pet.kind LIKE '%x'
+                      search Person AS p by key (p.id = 3)
                     """)
     }
 
@@ -46,7 +47,7 @@ import Testing
             WHERE l.city = 'London'
             """
         let sizes = ["Person": 1_000_000, "Department": 1000, "Location": 50]
-        let walk = "join Person AS p by hash of the rows before it (p.department = d.id): scan Person"
+        let walk = "join Person AS p by hash of the rows before it (p.department = d.id)"
         #expect(try plan(text, sizes, indexed: false).contains(walk))
         // Whoever wants an order, few rows or those that meet none has them in the order of the first table.
         for ending in [" ORDER BY l.id", " LIMIT 3"] {
@@ -72,7 +73,7 @@ import Testing
         let statement = try SelectStatement.parse(text)
         let sizes = ["Person": 1_000_000, "Pet": 100_000, "Department": 1000, "Location": 50]
         let plan = try SelectPlanner(statement, fixture.catalogue, [], [:]) { sizes[$0.schema.name] }.plan()
-        #expect(plan.description.contains("by hash of the rows before it"), "\(plan)")
+        #expect(plan.node(nil).outline.contains("by hash of the rows before it"), "\(plan.node(nil))")
         let view = try fixture.store.snapshot()
         let rows = try plan.rows(in: view)
         let expected = try SelectPlanner(statement, fixture.catalogue, [], [:]) { _ in 3 }.plan().rows(in: view)
@@ -85,8 +86,9 @@ import Testing
                 "SELECT 1 FROM Person p LEFT JOIN Department d ON p.department = d.id AND d.budget > 3 WHERE d.id IS NULL",
                 ["Person": 10, "Department": 100_000])
                     == """
-                    scan Person as p
-                    left join Department AS d by key (p.department), test d.budget > 3.0, then filter d.id IS NULL
+                    filter d.id IS NULL
+                      left join Department AS d by key (p.department), test d.budget > 3.0
+                        scan Person AS p
                     """)
         #expect(
             try plan(
@@ -100,9 +102,9 @@ import Testing
             "SELECT * FROM Person p JOIN Department d ON p.department = d.id ORDER BY p.age LIMIT 5",
             ["Person": 100_000, "Department": 10_000])
         let expected = """
-            scan Person using index Person.age, already in order of p.age as p
-            join Department AS d by key (p.department)
             limit 5
+              join Department AS d by key (p.department)
+                scan Person AS p using index Person.age, already in order of p.age
             """
         #expect(ordered == expected)
         #expect(
@@ -110,12 +112,12 @@ import Testing
                 "SELECT d.name, count(*) FROM Person p JOIN Department d ON p.department = d.id GROUP BY d.name HAVING count(*) > 2 ORDER BY 2 DESC LIMIT 5",
                 ["Person": 100_000, "Department": 10])
                     == """
-                    scan Person as p
-                    join Department AS d by hash (d.id = p.department): scan Department
-                    group by d.name
-                    having count(*) > 2
-                    sort by count(*) DESC
-                    limit 5
+                    sort by count(*) DESC limit 5
+                      having count(*) > 2
+                        group by d.name
+                          join Department AS d by hash (d.id = p.department)
+                            scan Person AS p
+                            scan Department AS d
                     """)
         #expect(
             try plan("SELECT * FROM Location, Kind WHERE 1 = 2", [:]) == "nothing to read")
@@ -167,7 +169,7 @@ import Testing
                 let plan = try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) {
                     sizes[$0.schema.name]
                 }.plan()
-                plans.insert(plan.description)
+                plans.insert(plan.node(nil).outline)
                 let rows = try plan.rows(in: view)
                 answers.insert(rows.sorted { KeyOrder.precedes(Self.bytes($0), Self.bytes($1)) })
             }

@@ -148,7 +148,7 @@ import Testing
                 let plan = try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) {
                     known[$0.schema.name]
                 }.plan()
-                plans.insert(plan.description)
+                plans.insert(plan.node(nil).outline)
                 let rows = try plan.rows(in: view)
                 answers.insert(Set(rows))
                 counts.insert(rows.count)
@@ -200,7 +200,7 @@ import Testing
             let plan = try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) { table in
                 table.schema.name == "Owner" ? 100_000 : 5_000_000
             }.plan()
-            #expect(plan.description.contains(words))
+            #expect(plan.node(nil).outline.contains(words))
             #expect(try plan.rows(in: view) == [[.integer(2)]])
         }
     }
@@ -212,7 +212,7 @@ import Testing
             SelectStatement.parse("SELECT DISTINCT o.flag FROM Owner o JOIN Item i ON i.owner = o.rank LIMIT 1"),
             fixture.catalogue, [], [:]
         ) { table in table.schema.name == "Owner" ? 1000 : 5_000_000 }.plan()
-        #expect(plan.description.contains("by hash of the rows before it"))
+        #expect(plan.node(nil).outline.contains("by hash of the rows before it"))
         #expect(try plan.rows(in: fixture.store.snapshot()).count == 1)
     }
 
@@ -226,8 +226,8 @@ import Testing
             fixture.catalogue, [], [:]
         ) { _ in 100_000 }.plan()
         #expect(
-            plan.description.contains(
-                "scan Item using index Item.price, then filter i.number != 6, already in order of i.price DESC")
+            plan.node(nil).summary.contains(
+                "scan Item AS i using index Item.price, already in order of i.price DESC, then filter i.number != 6")
         )
         #expect(try plan.rows(in: fixture.store.snapshot()) == [[.double(6)], [.double(6)], [.double(6)]])
         let nothing = try SelectPlanner(

@@ -80,7 +80,7 @@ import Testing
 
     @Test func rowsAreOrderedByWhatIsShown() throws {
         let text = "SELECT title FROM Article WHERE Article MATCH 'steam' ORDER BY highlight(title), snippet(body)"
-        let plan = try SelectStatement.parse(text).explanation(Self.library().catalogue)
+        let plan = try SelectStatement.parse(text).explanation(Self.library().catalogue).outline
         #expect(plan.contains("sort by highlight(title), snippet(body)"))
         #expect(try rows(text) == [[.text("Steam engines")], [.text("Sailing")]])
     }
@@ -114,7 +114,7 @@ import Testing
         let plan = try SelectStatement.parse(
             "SELECT id FROM Article WHERE Article MATCH 'steam' AND year > 0 ORDER BY rank"
         )
-        .explanation(Self.library().catalogue)
+        .explanation(Self.library().catalogue).outline
         #expect(plan.contains("already in order of rank"))
     }
 
@@ -198,8 +198,8 @@ import Testing
         }
         #expect(
             try plan("body MATCH 'steam' AND year > 3", "rank", limit: 5)
-                == "search Article using index words (body MATCH 'steam'), then filter year > 3, "
-                + "already in order of rank, limit 5")
+                == "search Article using index words (body MATCH 'steam'), already in order of rank, "
+                + "then filter year > 3, limit 5")
         #expect(
             try plan("year = 5 AND Article MATCH 'a'", "year, rank DESC")
                 == "search Article using index words (Article MATCH 'a'), then filter year = 5, sort by rank DESC")

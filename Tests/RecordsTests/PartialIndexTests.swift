@@ -80,7 +80,7 @@ import Testing
         #expect(plan == "search Task using index open (due > 2 AND isDone = FALSE)")
         #expect(
             try session.plan("SELECT title FROM Task WHERE due IS NOT NULL AND NOT isDone ORDER BY due LIMIT 1")
-                == "search Task using index open (due IS NOT NULL AND NOT isDone), already in order of due, limit 1")
+                == "limit 1\n  search Task using index open (due IS NOT NULL AND NOT isDone), already in order of due")
     }
 
     /// Conditions that say more than the index asks, in other words.

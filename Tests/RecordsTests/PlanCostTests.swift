@@ -30,9 +30,13 @@ import Testing
         return fixture
     }
 
-    private func analysis(_ text: String, _ fixture: Fixture) throws -> PlanAnalysis.Step {
+    /// The plan in one line, what was read for it, and how many rows came of it.
+    private func analysis(
+        _ text: String, _ fixture: Fixture
+    ) throws -> (text: String, examinedEntries: Int, examinedRows: Int, passed: Int) {
         let found = try SelectStatement.parse(text).analysis(fixture.catalogue, view: fixture.store.snapshot())
-        return try #require(found.steps.first)
+        let rows = found.steps.filter { $0.node.table != nil }.reduce(0) { $0 + $1.examinedRows }
+        return (found.plan.summary, found.steps.reduce(0) { $0 + $1.examinedEntries }, rows, found.rows)
     }
 
     /// Half of the rows are not looked up one by one, and two of a hundred not found by looking at all.

@@ -111,8 +111,8 @@ import Testing
         let grouped = try SelectStatement.parse(
             "SELECT name, count(*) FROM Person GROUP BY name ORDER BY name COLLATE NOCASE DESC, 2")
         #expect(
-            try grouped.explanation(fixture.catalogue, view: view).hasSuffix(
-                "sort by name COLLATE NOCASE DESC, count(*)"))
+            try grouped.explanation(fixture.catalogue, view: view).text
+                == "sort by name COLLATE NOCASE DESC, count(*)")
         #expect(try grouped.run(fixture.catalogue, view: view).rows.first?.first == .text("Mary"))
         let many = "SELECT id FROM Pet UNION SELECT p.id FROM Person p, Pet, Location UNION SELECT id FROM Location"
         #expect(try SelectStatement.parse(many).tableCount == 3)

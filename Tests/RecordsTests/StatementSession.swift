@@ -44,8 +44,11 @@ struct StatementSession {
     }
 
     func plan(_ text: String, _ parameters: [Value] = []) throws -> String {
-        guard case .text(let plan)? = try rows("EXPLAIN " + text, parameters).first?.first else { return "" }
-        return plan
+        try store.read { view in
+            try SelectStatement.parse(text).explanation(
+                try Catalogue.load(view: view), parameters: parameters, view: view
+            ).outline
+        }
     }
 
     func table(_ name: String) throws -> TableHandle {

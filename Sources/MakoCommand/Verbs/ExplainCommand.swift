@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import MakoRecords
 import MakoStorage
 
@@ -6,7 +7,8 @@ struct ExplainCommand: Verb {
     static let configuration = CommandConfiguration(
         commandName: "explain", abstract: "Shows how a SELECT would find its rows, without running it.",
         discussion:
-            "With --analyze it is run once, and each step tells what it examined, what passed, and how long that took.")
+            "The operators, each above those that feed it. With --analyze the statement is run once to measure each of them."
+    )
 
     @Argument(help: "The database file.", completion: .file())
     var file: String
@@ -21,18 +23,30 @@ struct ExplainCommand: Verb {
         help: "A value for the next ? of the statement; may be repeated. A number in single quotes is text: \"'007'\".")
     var parameters: [String] = []
 
-    @Flag(help: "Runs the statement once and measures its steps.")
+    @Flag(help: "Runs the statement once and measures its operators.")
     var analyze = false
+
+    @Flag(help: "The operators as JSON.")
+    var json = false
 
     func perform() throws {
         let database = try DatabaseFile(reading: file, access)
         let select = try SelectStatement.parse(statement)
         let values = parameters.map(ParameterText.value)
-        let plan = try database.read { view, catalogue in
-            analyze
-                ? try select.analysis(catalogue, view: view, parameters: values).description
-                : try select.explanation(catalogue, parameters: values, view: view)
+        let text = try database.read { view, catalogue in
+            if analyze {
+                let analysis = try select.analysis(catalogue, view: view, parameters: values)
+                return json ? try ExplainCommand.json(analysis) : analysis.description
+            }
+            let plan = try select.explanation(catalogue, parameters: values, view: view)
+            return json ? try ExplainCommand.json(plan) : plan.description
         }
-        Terminal.write(plan + "\n")
+        Terminal.write(text + "\n")
+    }
+
+    private static func json(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 }

@@ -195,10 +195,18 @@ public struct GroupedQuery<T: Entity>: Sendable {
 
     /// How the groups are found.
     ///
-    /// - Parameter analyzing: whether the question is run once, to tell what each step did, as by ``Query/explain(analyzing:)``.
+    /// - Parameter analyzing: whether the query is run once, to measure what each operator did, as by ``Query/explain(_:analyzing:)``.
     public func explain(analyzing: Bool = false) throws(MakoError) -> String {
         try asked { (statement, catalogue, view) throws(RecordError) in
             if analyzing { return try statement.analysis(catalogue, view: view).description }
+            return try statement.explanation(catalogue, view: view).description
+        }
+    }
+
+    /// The operators that find the groups, as a value; analyzing, with what each did.
+    public func plan(analyzing: Bool = false) throws(MakoError) -> PlanNode {
+        try asked { (statement, catalogue, view) throws(RecordError) in
+            if analyzing { return try statement.analysis(catalogue, view: view).plan }
             return try statement.explanation(catalogue, view: view)
         }
     }

@@ -136,14 +136,23 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         }
     }
 
-    /// How the query is run, for each of the classes.
+    /// How the query is run: the operators of each of the classes, and how their rows are put together.
     ///
-    /// - Parameter analyzing: whether it is run once, to tell what each step did, as by ``Query/explain(analyzing:)``.
+    /// - Parameter analyzing: whether it is run once, to measure what each operator did, as by ``Query/explain(_:analyzing:)``.
     public func explain(analyzing: Bool = false) throws(MakoError) -> String {
+        try plan(analyzing: analyzing).description
+    }
+
+    /// The operators that find the objects, as a value; analyzing, with what each did.
+    public func plan(analyzing: Bool = false) throws(MakoError) -> PlanNode {
         try reading { (models) throws(MakoError) in
-            var lines: [String] = []
-            for model in models { lines.append(try plan(of: model.type, analyzing)) }
-            return lines.joined(separator: "\n")
+            let offset = query.offset ?? 0
+            let enough = query.limit.map { $0.addingReportingOverflow(offset) }
+            let limit = enough.flatMap { $0.overflow ? nil : $0.partialValue }
+            var plans: [PlanNode] = []
+            for model in models { plans.append(try plan(of: model.type, limit, analyzing)) }
+            return PlanNode(
+                classes: plans, isMerged: !query.orders.isEmpty || offset > 0, limit: query.limit, offset: offset)
         }
     }
 
@@ -216,8 +225,10 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         try Query<S>(inherited: query).exists()
     }
 
-    private func plan<S: Entity>(of type: S.Type, _ analyzing: Bool) throws(MakoError) -> String {
-        try Query<S>(inherited: query).explain(analyzing: analyzing)
+    private func plan<S: Entity>(
+        of type: S.Type, _ limit: Int?, _ analyzing: Bool
+    ) throws(MakoError) -> PlanNode {
+        try Query<S>(inherited: query).from(nil, limit: limit).explanation(analyzing: analyzing).plan
     }
 }
 

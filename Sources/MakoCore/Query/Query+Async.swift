@@ -45,8 +45,10 @@ extension Query {
     public func keys() async throws(MakoError) -> [RowKey] {
         try await away { (query) throws(MakoError) in try query.keys() }
     }
-    public func explain(analyzing: Bool = false) async throws(MakoError) -> String {
-        try await away { (query) throws(MakoError) in try query.explain(analyzing: analyzing) }
+    public func explain(
+        _ terminal: QueryTerminal<T> = .fetch, analyzing: Bool = false
+    ) async throws(MakoError) -> String {
+        try await away { (query) throws(MakoError) in try query.explain(terminal, analyzing: analyzing) }
     }
     @discardableResult
     public func delete() async throws(MakoError) -> Int {

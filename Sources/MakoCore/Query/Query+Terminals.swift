@@ -34,7 +34,7 @@ extension Query {
     ///
     /// - Throws: `MakoError.query` for a condition that does not hold together.
     public func prepare() throws(MakoError) {
-        let repeated = try joined { (selection, view) throws(RecordError) in try selection.explanation(in: view) }
+        let repeated = try joined { (selection, view) throws(RecordError) in try selection.planExplanation(in: view) }
         if repeated != nil { return }
         try planned { (_, _, _, _) throws(MakoError) in }
     }
@@ -114,24 +114,24 @@ extension Query {
         try distinct(try parsed(expression), direction)
     }
 
-    /// How the query is run: which index, what is filtered and sorted.
+    /// How the query is run: its operators, one on a line, each above those that feed it.
     ///
     /// ```swift
     /// print(try Person.query().where(\.age > 30).orderBy("name").explain(analyzing: true))
-    /// // search Person using index age (age > 30) (412 entries, 412 rows examined, 412 passed, 0.391 ms)
-    /// // sort by name (412 rows examined, 412 passed, 0.210 ms)
+    /// // sort by name (cost 5521) (412 rows examined, 412 passed, 14832 bytes, 0.210 ms)
+    /// //   search Person using index age (age > 30) (about 412 rows) (412 entries, 412 rows examined, 412 passed, 0.391 ms)
     /// // 412 rows in 0.612 ms
     /// ```
     ///
-    /// - Parameter analyzing: whether the query is run once, to tell what each step did: how many entries of indexes and how many rows it
-    ///   examined, how many of them passed, and how long that took. Rows are read, and no objects are made.
+    /// - Parameters:
+    ///   - terminal: what the query is run for.
+    ///   - analyzing: whether the query is run once, to measure what each operator did: how many entries of indexes and how many rows it
+    ///     examined, how many of them passed, how long that took, and how many bytes it held. Rows are read, and no objects are made.
     /// - Throws: `MakoError.query` for a condition that does not hold together.
     /// - Complexity: that of planning; analyzing, that of ``fetch()``.
-    public func explain(analyzing: Bool = false) throws(MakoError) -> String {
-        if analyzing { return try explanation(analyzing: true).analysis?.description ?? "" }
-        let repeated = try joined { (selection, view) throws(RecordError) in try selection.explanation(in: view) }
-        if let repeated { return repeated }
-        return try planned { (plan, _, _, _) throws(MakoError) in plan.description }
+    public func explain(_ terminal: QueryTerminal<T> = .fetch, analyzing: Bool = false) throws(MakoError) -> String {
+        let explanation = try explanation(terminal, analyzing: analyzing)
+        return explanation.analysis?.description ?? explanation.plan.description
     }
 
     /// How the query is run, with what else was thought of, what it was expected to cost, and the index that would help.
@@ -141,12 +141,17 @@ extension Query {
     /// if !explanation.usesIndex("age") { print(explanation.missingIndexes) }
     /// ```
     ///
-    /// - Parameter analyzing: whether the query is run once, to tell what each step did: ``PlanExplanation/analysis``.
+    /// - Parameters:
+    ///   - terminal: what the query is run for.
+    ///   - analyzing: whether the query is run once, to measure what each operator did: ``PlanExplanation/analysis``.
     /// - Throws: `MakoError.query` for a condition that does not hold together; `.cancelled`.
     /// - Complexity: that of planning; analyzing, that of ``fetch()``.
-    public func explanation(analyzing: Bool = false) throws(MakoError) -> PlanExplanation {
+    public func explanation(
+        _ terminal: QueryTerminal<T> = .fetch, analyzing: Bool = false
+    ) throws(MakoError) -> PlanExplanation {
+        let result = try terminal.result.get()
         let repeated = try joined { (selection, view) throws(RecordError) in
-            try selection.planExplanation(in: view, analyzing: analyzing)
+            try selection.planExplanation(of: result, in: view, analyzing: analyzing)
         }
         if let repeated { return repeated }
         let database = try target()
@@ -155,7 +160,8 @@ extension Query {
             let selection = try selection(binding, schema, view)
             return try records { () throws(RecordError) in
                 try selection.explanation(
-                    schema.catalogue, in: view, analyzing: analyzing, cancellation: CurrentCancellation.current)
+                    schema.catalogue, in: view, of: result, analyzing: analyzing,
+                    cancellation: CurrentCancellation.current)
             }
         }
     }

@@ -6,8 +6,25 @@ extension Plan {
     ///
     /// - Parameter counting: whether the numbers matter; else entries of a value that is known are passed over.
     func indexedValues(
-        _ expr: Expr, counting: Bool, in view: Snapshot
+        _ expr: Expr, counting: Bool, in view: Snapshot, _ measure: PlanMeasure?
     ) throws(RecordError) -> [(value: Value, count: Int)]? {
+        guard let (index, ranges, type) = try valuesIndex(expr) else { return nil }
+        guard let measure else { return try values(index, ranges, type, counting, view).found }
+        let access = measure.part(0).access
+        let before = measure.run.turn(to: access)
+        defer { measure.run.turn(to: before) }
+        let (found, entries) = try values(index, ranges, type, counting, view)
+        guard let found else { return nil }
+        access.operation = counting ? .coveringIndexScan : .skipScan
+        access.counts.runs += 1
+        access.counts.entries += entries
+        access.counts.passed += entries
+        measure.note(counting ? .sortedAggregate : .sortedDistinct, rows: entries, passed: found.count)
+        return found
+    }
+
+    /// The index whose entries have the different values of a column one behind the other; nil: there is none.
+    func valuesIndex(_ expr: Expr) throws(RecordError) -> (index: IndexHandle, ranges: [KeyRange], type: ColumnType)? {
         guard !hasResidual, bound.limit == nil, bound.offset == 0, case .column = expr else { return nil }
         var binder = Binder(bound)
         guard case .column(let column) = try binder.bind(expr), column.node < 0, !column.isDecimal, !column.isNoCase,
@@ -18,18 +35,19 @@ extension Plan {
             return Int(first.slot.ordinal) == ordinal && !first.descending && !first.noCase
         }
         if case .index(let index, let ranges) = access {
-            return leads(index) ? try values(index, ranges, column.type, counting, view) : nil
+            return leads(index) ? (index, ranges, column.type) : nil
         }
         guard isWholeTable, let index = table.indexes.first(where: { $0.isPlain && leads($0) }) else { return nil }
-        return try values(index, [KeyRange(lower: [], upper: nil)], column.type, counting, view)
+        return (index, [KeyRange(lower: [], upper: nil)], column.type)
     }
 
     /// So many entries of one value are walked over before the next is sought.
     private static let patience = 32
 
+    /// - Returns: the values, nil where an entry does not hold all of one; and how many entries were read.
     private func values(
         _ index: IndexHandle, _ ranges: [KeyRange], _ type: ColumnType, _ counting: Bool, _ view: Snapshot
-    ) throws(RecordError) -> [(value: Value, count: Int)]? {
+    ) throws(RecordError) -> (found: [(value: Value, count: Int)]?, entries: Int) {
         var found: [(value: Value, count: Int)] = []
         var last: [UInt8] = []
         var isCut = false
@@ -64,15 +82,19 @@ extension Plan {
                         return true
                     }
                 }
-                if isCut { return nil }
+                if isCut { return (nil, steps) }
             }
         }
-        return found
+        return (found, steps)
     }
 
     /// The different values of an expression over the rows, ascending.
     public func distinctValues(of expr: Expr, in view: Snapshot) throws(RecordError) -> [Value] {
-        if let found = try indexedValues(expr, counting: false, in: view) { return found.map(\.value) }
-        return try groupCount(by: expr, in: view).map(\.value)
+        try distinctValues(of: expr, in: view, nil)
+    }
+
+    func distinctValues(of expr: Expr, in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> [Value] {
+        if let found = try indexedValues(expr, counting: false, in: view, measure) { return found.map(\.value) }
+        return try groupCount(by: expr, in: view, measure).map(\.value)
     }
 }

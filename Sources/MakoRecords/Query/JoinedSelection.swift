@@ -68,25 +68,43 @@ public struct JoinedSelection {
         return try whole.run(catalogue, view: view).rows.first?.first ?? .null
     }
 
-    /// How the rows are found, in words.
-    public func explanation(in view: Snapshot) throws(RecordError) -> String {
-        try statement.explanation(catalogue, view: view)
-    }
-
-    /// How the rows are found, as a value. Other orders of the tables are not listed.
+    /// How what is wanted of the rows is found, as a value. Other orders of the tables are not listed.
     ///
-    /// - Parameter analyzing: whether the question is run once, to tell what each step did.
-    public func planExplanation(in view: Snapshot, analyzing: Bool = false) throws(RecordError) -> PlanExplanation {
-        let plan = try statement.prepared(catalogue, [], [:], view)
-        var way = PlanExplanation.Way(text: plan.description, expectedRows: 0, cost: 0, indexes: [])
+    /// - Parameter analyzing: whether the query is run once, to measure what each operator did.
+    public func planExplanation(
+        of result: SelectionResult = .rows, in view: Snapshot, analyzing: Bool = false
+    ) throws(RecordError) -> PlanExplanation {
+        let plan = try statement(for: result).prepared(catalogue, [], [:], view)
+        let node = plan.node(nil)
+        var way = PlanExplanation.Way(text: node.summary, expectedRows: 0, cost: 0, indexes: [])
         if case .join(let join) = plan.feed {
             way = PlanExplanation.Way(
-                text: plan.description, expectedRows: join.expectedRows, cost: join.cost,
+                text: node.summary, expectedRows: join.expectedRows, cost: join.cost,
                 indexes: join.steps.flatMap(\.indexes))
         }
+        let analysis = analyzing ? try StatementPlan.select(plan).analysis(in: view, RunMeasure()) : nil
         return PlanExplanation(
             chosen: way, rejected: [], tableRows: try TableEstimates(table, view).rows, missingIndexes: [],
-            analysis: analyzing ? try plan.analysis(in: view).analysis : nil)
+            plan: analysis?.plan ?? node, analysis: analysis)
+    }
+
+    /// The statement that gives what is wanted.
+    private func statement(for result: SelectionResult) -> SelectStatement {
+        var copy = statement
+        let isCut = copy.limit != nil || copy.offset != nil
+        switch result {
+        case .rows: break
+        case .aggregate(let function, let expr) where !isCut:
+            copy.outputs = [.init(expr: SelectStatement.aggregate(function, expr), name: "")]
+            copy.orderBy = []
+        case .count where !isCut:
+            copy.outputs = [.init(expr: SelectStatement.aggregate(.count, nil), name: "")]
+            copy.orderBy = []
+        case .count, .exists, .aggregate, .distinct, .groupCount:
+            copy.outputs.removeLast(names.count)
+            if case .exists = result { copy.limit = 1 }
+        }
+        return copy
     }
 
     private func key(_ values: ArraySlice<Value>) -> RowKey {

@@ -23,26 +23,26 @@ extension SelectStatement {
         }
     }
 
-    /// How the rows are found, in words: a line for each table and for what is done with the rows then.
+    /// The operators that run, which print themselves.
     ///
     /// - Parameter view: says how large tables are.
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
     public func explanation(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:], view: Snapshot? = nil
-    ) throws(RecordError) -> String {
+    ) throws(RecordError) -> PlanNode {
         try followingTree(isDeep) { () throws(RecordError) in
-            try planned(catalogue, parameters, named, view).description
+            try planned(catalogue, parameters, named, view).node(nil)
         }
     }
 
-    /// What each step of the statement does: it is run once, and its rows are thrown away.
+    /// What each operator of the statement does: it is run once, and its rows are thrown away.
     ///
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
     public func analysis(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> PlanAnalysis {
         try followingTree(isDeep) { () throws(RecordError) in
-            try planned(catalogue, parameters, named, view).analysis(in: view)
+            try planned(catalogue, parameters, named, view).analysis(in: view, RunMeasure())
         }
     }
 
@@ -83,19 +83,30 @@ extension SelectStatement {
 extension SelectPlan {
     /// The rows of the result.
     ///
-    /// - Parameter run: measures the steps, see ``SelectPlan/stepTexts``.
-    func rows(in view: Snapshot, _ run: RunMeasure? = nil) throws(RecordError) -> [[Value]] {
+    /// - Parameter measure: of a run that is measured; its parts are the plans of the feed.
+    func rows(in view: Snapshot, _ measure: PlanMeasure? = nil) throws(RecordError) -> [[Value]] {
         let rows = RowBatches()
-        try give(to: rows, in: view, run)
+        try give(to: rows, in: view, measure)
         return rows.rows
     }
 
     /// Gives the rows of the result on; the last ones may be left in the batch.
-    func give(to output: RowBatches, in view: Snapshot, _ run: RunMeasure? = nil) throws(RecordError) {
+    func give(to output: RowBatches, in view: Snapshot, _ measure: PlanMeasure? = nil) throws(RecordError) {
         switch feed {
-        case .table, .join: try giveFound(to: output, in: view, run)
-        case .count(let plan): try cut([.integer(Int64(try count(plan, view, run)))], output)
-        case .extremes(let extremes): try cut(try values(extremes, view, run), output)
+        case .table, .join: try giveFound(to: output, in: view, measure)
+        case .count(let plan):
+            try cut([.integer(Int64(try plan.count(in: view, measure?.part(0))))], output, measure)
+        case .extremes(let extremes):
+            let row = try measure.during(.extremes) { (result) throws(RecordError) in
+                var row: [Value] = []
+                for (place, extreme) in extremes.enumerated() {
+                    row.append(try extreme.plan.firstValue(of: extreme.column, in: view, measure?.part(place)))
+                }
+                result?.counts.rows += row.count
+                result?.counts.passed += 1
+                return row
+            }
+            try cut(row, output, measure)
         }
     }
 
@@ -109,42 +120,25 @@ extension SelectPlan {
     }
 
     /// The only row of a result, where limit and offset leave it.
-    private func cut(_ row: [Value], _ output: RowBatches) throws(RecordError) {
-        if offset == 0 && limit != 0 { _ = try output.append(row) }
-    }
-
-    private func count(_ plan: Plan, _ view: Snapshot, _ run: RunMeasure?) throws(RecordError) -> Int {
-        let number = try measured(run, 0) { (find) throws(RecordError) in try plan.count(in: view, find) }
-        run?.steps[0].passed = number
-        if let run, run.steps.count > 2 { (run.steps[1].rows, run.steps[1].passed) = (number, 1) }
-        return number
-    }
-
-    private func values(
-        _ extremes: [Extreme], _ view: Snapshot, _ run: RunMeasure?
-    ) throws(RecordError) -> [Value] {
-        var row: [Value] = []
-        for (place, extreme) in extremes.enumerated() {
-            row.append(
-                try measured(run, place) { (find) throws(RecordError) in
-                    try extreme.plan.firstValue(of: extreme.column, in: view, find)
-                })
-        }
-        return row
+    private func cut(_ row: [Value], _ output: RowBatches, _ measure: PlanMeasure?) throws(RecordError) {
+        let isWanted = offset == 0 && limit != 0
+        if limit != nil || offset > 0 { measure?.note(.limit, rows: 1, passed: isWanted ? 1 : 0) }
+        if isWanted { _ = try output.append(row) }
     }
 
     /// The rows that are found one after the other.
-    private func giveFound(to output: RowBatches, in view: Snapshot, _ run: RunMeasure?) throws(RecordError) {
+    private func giveFound(to output: RowBatches, in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) {
         let supply = try SuppliedRows(
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
-        if let group { return try giveGroups(group, to: output, view, supply, run) }
+        if let group { return try giveGroups(group, to: output, view, supply, measure) }
         let sink = ResultSink(
             outputs, orders, isDistinct: isDistinct, collations, isInOrder: isInOrder, limit: isCut ? nil : limit,
             offset: isCut ? 0 : offset, to: output, view, cancellation
         ) { ExpressionRun(bound: $0, table, nodes, view, supply) }
         if limit == 0 { return }
-        try forEachRow(in: view, supply, run, last(of: run)) { row, key throws(RecordError) in try sink.take(row, key) }
-        try measured(run, last(of: run)) { _ throws(RecordError) in try sink.finish() }
+        if let measure { return try giveMeasured(in: view, supply, measure, sink) }
+        try forEachRow(in: view, supply, nil) { row, key throws(RecordError) in try sink.take(row, key) }
+        try sink.finish()
     }
 
     /// The one table; nil for a join.
@@ -153,7 +147,7 @@ extension SelectPlan {
     }
 
     private func giveGroups(
-        _ group: BoundGroups, to output: RowBatches, _ view: Snapshot, _ supply: SuppliedRows, _ measure: RunMeasure?
+        _ group: BoundGroups, to output: RowBatches, _ view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?
     ) throws(RecordError) {
         let run = GroupRun(group, table, nodes, view, supply, cancellation)
         run.begin()
@@ -165,77 +159,114 @@ extension SelectPlan {
         }
         let having = group.having.map { Evaluator(Program(nil, $0), view, supply) }
         let key = RowKey.rowID(0)
-        let result = last(of: measure)
+        var counts = (groups: 0, passed: 0)
         // Made once: to make it for a row would copy the plan.
         let give = { () throws(RecordError) -> Bool in
             var goesOn = true
-            try measured(measure, result - 1) { (groups) throws(RecordError) in
-                try run.forEachGroup(supply) { () throws(RecordError) in
-                    if let having, !(try having.test(supply.blank, key)) { return true }
-                    groups?.passed += 1
-                    goesOn = try measured(measure, result) { (sort) throws(RecordError) in
-                        sort?.rows += 1
-                        return try sink.take(supply.blank, key)
-                    }
-                    return goesOn
-                }
+            try run.forEachGroup(supply) { () throws(RecordError) in
+                counts.groups += 1
+                if let having, !(try having.test(supply.blank, key)) { return true }
+                counts.passed += 1
+                goesOn = try sink.take(supply.blank, key)
+                return goesOn
             }
             return goesOn
         }
         var wantsMore = limit != 0
-        if wantsMore, !(try addByWalk(run, view, measure)) {
-            if isInOrder {
-                try forEachRow(in: view, supply, measure, result - 1) { row, key throws(RecordError) in
-                    wantsMore = try run.addInOrder(row, key, give)
-                    return wantsMore
-                }
-            } else {
-                try forEachRow(in: view, supply, measure, result - 1) { row, key throws(RecordError) in
-                    try run.add(row, key)
-                    return true
-                }
-            }
-        }
-        if wantsMore { _ = try give() }
-        try measured(measure, result) { _ throws(RecordError) in try sink.finish() }
-    }
-
-    /// Adds all rows in one walk, where that is all there is to do.
-    private func addByWalk(
-        _ run: GroupRun, _ view: Snapshot, _ measure: RunMeasure?
-    ) throws(RecordError) -> Bool {
-        guard case .table(let plan) = feed, let tallies = run.tallies else { return false }
-        return try measured(measure, 0) { (find) throws(RecordError) in
-            guard let count = try recorded({ try tallies.addRows(of: plan, in: view) }) else { return false }
-            find?.rows = count
-            find?.passed = count
-            measure?.steps[last(of: measure) - 1].rows = count
-            return true
-        }
-    }
-
-    /// Lends the rows that are asked about; those of a join stand in the supply.
-    private func forEachRow(
-        in view: Snapshot, _ supply: SuppliedRows, _ run: RunMeasure?, _ taker: Int,
-        _ body: (RowReader, RowKey) throws(RecordError) -> Bool
-    ) throws(RecordError) {
-        if let run { return try forEachRow(in: view, supply, measuredBy: run, taker, body) }
-        switch feed {
-        case .table(let plan):
-            try recorded {
-                if group == nil {
-                    try plan.forEachRow(in: view) { key, row in try body(row, key) }
+        let operation: PlanNode.Operator =
+            group.keys.isEmpty ? .aggregate : isInOrder ? .sortedAggregate : .hashAggregate
+        try measure.during(operation) { (groups) throws(RecordError) in
+            if wantsMore, !(try addByWalk(run, view, measure)) {
+                if isInOrder {
+                    try forEachRow(in: view, supply, measure) { row, key throws(RecordError) in
+                        wantsMore = try run.addInOrder(row, key, give)
+                        return wantsMore
+                    }
                 } else {
-                    try RowScan(plan, view).forEachRow(plan.table.layout, expecting: 1 << 20) { key, row in
-                        try body(row, key)
+                    try forEachRow(in: view, supply, measure) { row, key throws(RecordError) in
+                        try run.add(row, key)
+                        return true
                     }
                 }
             }
+            if wantsMore { _ = try give() }
+            groups?.counts.rows += measure?.part(0).found ?? 0
+            groups?.counts.passed += counts.groups
+            groups?.hold(run.peakBytes)
+        }
+        if having != nil { measure?.note(.filter, rows: counts.groups, passed: counts.passed) }
+        try finish(sink, counts.passed, measure)
+    }
+
+    /// Adds all rows in one walk, where that is all there is to do.
+    private func addByWalk(_ run: GroupRun, _ view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool {
+        guard case .table(let plan) = feed, let tallies = run.tallies else { return false }
+        return try recorded { try tallies.addRows(of: plan, in: view, measure?.part(0)) != nil }
+    }
+
+    /// Lends the rows that the result is made of; those of a join stand in the supply.
+    private func forEachRow(
+        in view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?,
+        _ body: (RowReader, RowKey) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        switch feed {
+        case .table(let plan):
+            let scan = RowScan(plan, view)
+            scan.measure = measure?.part(0)
+            try recorded {
+                if group == nil {
+                    try plan.forEachRow(plan.table.layout, scan, view) { key, row in try body(row, key) }
+                } else {
+                    try scan.forEachRow(plan.table.layout, expecting: 1 << 20) { key, row in try body(row, key) }
+                }
+            }
         case .join(let plan):
-            let run = try JoinRun(plan, view, supply)
+            let run = try JoinRun(plan, view, supply, measure?.part(0))
             let key = RowKey.rowID(0)
             try recorded { try run.forEachRow { try body(supply.blank, key) } }
         case .count, .extremes: return
+        }
+    }
+
+    // MARK: - Measured
+
+    /// The rows that are found one after the other, in a run that is measured.
+    private func giveMeasured(
+        in view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure, _ sink: ResultSink
+    ) throws(RecordError) {
+        var count = 0
+        let result = measure.at(sortTerms.isEmpty ? .project : limit == nil ? .sort : .topN)
+        try forEachRow(in: view, supply, measure) { row, key throws(RecordError) in
+            count += 1
+            let before = measure.run.turn(to: result)
+            defer { measure.run.turn(to: before) }
+            return try sink.take(row, key)
+        }
+        try finish(sink, count, measure)
+    }
+
+    /// Gives on what waited for all rows, and takes down what was done to them.
+    private func finish(_ sink: ResultSink, _ given: Int, _ measure: PlanMeasure?) throws(RecordError) {
+        guard let measure else { return try sink.finish() }
+        let isSorted = !sortTerms.isEmpty
+        let result = measure.at(isSorted ? limit == nil ? .sort : .topN : .project)
+        let before = measure.run.turn(to: result)
+        try sink.finish()
+        measure.run.turn(to: before)
+        if (group?.outputs ?? outputs).contains(where: { !$0.subqueries.isEmpty }) {
+            measure.note(.project, rows: given, passed: given)
+        }
+        let different = isDistinct ? sink.different : given
+        if isDistinct {
+            let isInOrder = isInOrder && group == nil
+            measure.note(
+                isInOrder ? .sortedDistinct : .distinct, rows: given, passed: different,
+                memory: isSorted ? 0 : sink.peakBytes)
+        }
+        if isSorted {
+            measure.note(limit == nil ? .sort : .topN, rows: different, passed: sink.given, memory: sink.peakBytes)
+        } else if !isCut, limit != nil || offset > 0 {
+            measure.note(.limit, rows: different, passed: sink.given)
         }
     }
 }

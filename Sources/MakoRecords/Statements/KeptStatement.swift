@@ -166,7 +166,7 @@ extension SelectPlan {
         _ view: Snapshot, _ cancellation: Cancellation?, isDeep: Bool
     ) throws(RecordError) -> QueryRows {
         try followingTree(isDeep) { () throws(RecordError) in
-            QueryRows(columns: names, rows: try ended(by: cancellation).rows(in: view, noting: nil))
+            QueryRows(columns: names, rows: try ended(by: cancellation).rows(in: view))
         }
     }
 }

@@ -18,7 +18,7 @@ extension Statement {
             return QueryRows(columns: ["plan"], rows: [[.text(analysis.description)]])
         case .explain(let statement, false):
             let plan = try statement.explanation(catalogue, parameters: parameters, named: named, view: view)
-            return QueryRows(columns: ["plan"], rows: [[.text(plan)]])
+            return QueryRows(columns: ["plan"], rows: [[.text(plan.description)]])
         case .tableInfo(let table):
             return try table.find(in: catalogue).schema.information
         case .analyze(let table):

@@ -7,7 +7,7 @@ struct OuterValue: Sendable, Hashable {
     let collation: Collation?
 }
 
-/// What the planner makes of a sub-query; prints itself as an explanation.
+/// What the planner makes of a sub-query; its description names what it gives.
 protocol PlannedSubquery: AnyObject, Sendable, CustomStringConvertible {}
 
 /// A sub-query whose names are resolved.

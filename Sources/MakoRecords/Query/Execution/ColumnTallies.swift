@@ -47,8 +47,19 @@ final class ColumnTallies {
     deinit { columns.deallocate() }
 
     /// Adds every row of a plan that only walks over its table, and tells how many. Nil: it does more than that.
-    func addRows(of plan: Plan, in view: Snapshot) throws -> Int? {
+    func addRows(of plan: Plan, in view: Snapshot, _ measure: PlanMeasure? = nil) throws -> Int? {
         guard let walk = plan.plainWalk else { return nil }
+        guard let measure else { return try addRows(of: plan, walk, in: view) }
+        measure.access.operation = walk.isWhole ? .scan : .keyRange
+        let start = measure.beginScan()
+        defer { measure.endScan(start, isTested: false) }
+        let count = try addRows(of: plan, walk, in: view)
+        measure.access.counts.rows += count
+        measure.found += count
+        return count
+    }
+
+    private func addRows(of plan: Plan, _ walk: PlainWalk, in view: Snapshot) throws -> Int {
         let cancellation = plan.cancellation
         var count = 0
         try withUnsafeTemporaryAllocation(of: RowReader.self, capacity: ColumnTallies.most) { rows in

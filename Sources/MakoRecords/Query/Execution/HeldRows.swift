@@ -7,12 +7,14 @@ final class HeldRows {
     private let view: Snapshot
     private let outers: OuterValues
     private let cancellation: Cancellation?
-    private let measure: StepMeasure?
+    /// Takes down what is looked up and what the test leaves, where the run is measured.
+    private let measure: PlanMeasure?
+    private let members: OperatorMeasure?
     private let evaluator: Evaluator?
 
     init(
         _ subquery: SubqueryPlan, _ plan: Plan, _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?,
-        _ measure: StepMeasure?
+        _ measure: PlanMeasure?
     ) {
         self.plan = plan
         source = subquery.source
@@ -20,10 +22,29 @@ final class HeldRows {
         self.outers = outers
         self.cancellation = cancellation
         self.measure = measure
+        if case .held = subquery.source { members = measure?.at(.heldKeys) } else { members = measure?.at(.keyHolders) }
         evaluator = !plan.hasResidual ? nil : Evaluator(plan.program, view, outers: outers, cancellation)
     }
 
     func forEachRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
+        guard let measure, let members else { return try lookUp(body) }
+        members.counts.runs += 1
+        let examined = members.counts.rows
+        var passed = 0
+        let before = measure.run.turn(to: members)
+        defer { measure.run.turn(to: before) }
+        try lookUp { (key, row) throws(RecordError) in
+            passed += 1
+            measure.run.turn(to: before)
+            defer { measure.run.turn(to: members) }
+            return try body(key, row)
+        }
+        let found = members.counts.rows - examined
+        members.counts.passed += evaluator == nil ? passed : found
+        if evaluator != nil { measure.note(.filter, rows: found, passed: passed) }
+    }
+
+    private func lookUp(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
         if cancellation?.isCancelled == true { throw .cancelled }
         switch source {
         case .held:
@@ -34,7 +55,7 @@ final class HeldRows {
         case .holders(_, let column, let isRowID):
             guard let key = key(isRowID) else { return }
             let keys = try plan.table.keys(holding: key, in: column, view: view)
-            measure?.entries += keys.count
+            members?.counts.entries += keys.count
             try recorded {
                 for key in keys { guard try lend(key, body) else { return } }
             }
@@ -61,7 +82,7 @@ final class HeldRows {
         guard (key.rowID != nil) == plan.table.isRowID else { return true }
         if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
         return try plan.table.withRow(key, in: view) { row in
-            measure?.rows += 1
+            members?.counts.rows += 1
             if let evaluator, !(try evaluator.test(row, key)) { return true }
             return try body(key, row)
         } ?? true

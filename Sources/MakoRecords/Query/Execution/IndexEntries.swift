@@ -67,7 +67,7 @@ extension RowScan {
         let made = EntryRow(cover, layout)
         let evaluator = evaluator
         var count = 0
-        defer { measure?.entries += count }
+        defer { measure?.access.counts.entries += count }
         let walk = IndexWalk(index, table, view, isReversed ?? plan.isReversed)
         try walk.forEachEntry(ranges) { key, entry in
             count &+= 1

@@ -9,12 +9,14 @@ final class JoinRun {
     /// Whether there are no tables, and what decides whether the one row comes.
     private let isOneRow: Bool
     private let condition: Evaluator?
+    private let measure: PlanMeasure?
 
-    /// - Parameter measure: takes down what the steps do; they are the first ones of the run.
+    /// - Parameter measure: of a run that is measured; its parts are the tables.
     init(
-        _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, _ measure: RunMeasure? = nil
+        _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure? = nil
     ) throws(RecordError) {
         self.supply = supply
+        self.measure = measure
         tables = plan.steps.count
         isOneRow = plan.isOneRow
         condition = plan.condition.map { Evaluator(Program(nil, $0, joins: plan.joins), view, supply) }
@@ -22,7 +24,7 @@ final class JoinRun {
         for (place, step) in plan.steps.enumerated().reversed() {
             let before = plan.steps[..<place].map { (source: $0.source, layout: $0.own.table.layout) }
             next = try recorded {
-                try JoinLoop(step, plan, before: before, view, supply, next, measure.map { ($0, place) })
+                try JoinLoop(step, plan, before: before, view, supply, next, measure?.part(place))
             }
         }
         first = next
@@ -31,9 +33,34 @@ final class JoinRun {
     /// Calls a closure for each row of the join until it answers false; the tables' rows stand in ``supply`` meanwhile.
     func forEachRow(_ body: () throws -> Bool) throws {
         guard let first else {
-            if isOneRow, try condition?.test(supply.blank, RowKey.rowID(0)) ?? true { _ = try body() }
+            if isOneRow {
+                let isThere = try condition?.test(supply.blank, RowKey.rowID(0)) ?? true
+                measure?.note(.oneRow, rows: 0, passed: 1)
+                if condition != nil { measure?.note(.filter, rows: 1, passed: isThere ? 1 : 0) }
+                if isThere {
+                    measure?.found += 1
+                    _ = try body()
+                }
+            } else {
+                measure?.note(.nothing, rows: 0, passed: 0)
+            }
             return
         }
+        guard let measure else { return try run(first, body) }
+        let before = measure.run.turn(to: nil)
+        defer { measure.run.turn(to: before) }
+        let last = measure.part(tables - 1)
+        try run(first) {
+            last.loopEnd?.counts.passed += 1
+            measure.found += 1
+            let inner = measure.run.turn(to: before)
+            defer { measure.run.turn(to: inner) }
+            return try body()
+        }
+        first.end()
+    }
+
+    private func run(_ first: JoinLoop, _ body: () throws -> Bool) throws {
         // Each loop runs inside those before it.
         try StackGuard.run(isDeep: tables > StackGuard.shallowLevels) {
             if try first.run(body) { _ = try first.finish(body) }
@@ -62,14 +89,18 @@ private final class JoinLoop {
     @exclusivity(unchecked) private var hasMet = false
     @exclusivity(unchecked) private var steps = 0
     private let cancellation: Cancellation?
-    /// The run's measure, where there is one, with the place of this loop's step.
-    private let measure: (run: RunMeasure, place: Int)?
-    /// How many rows were looked up.
+    /// Of a run that is measured; the loop before it is told how many rows it gave.
+    private let measure: PlanMeasure?
+    private var before: PlanMeasure?
+    /// The join's operator.
+    private let join: OperatorMeasure?
+    /// How many rows were looked up, and how many met the filter behind the join.
     @exclusivity(unchecked) private var lookedUp = 0
+    @exclusivity(unchecked) private var filtered = 0
 
     init(
         _ step: JoinStep, _ plan: JoinPlan, before: [(source: Int, layout: RowLayout)], _ view: Snapshot,
-        _ supply: SuppliedRows, _ next: JoinLoop?, _ measure: (run: RunMeasure, place: Int)?
+        _ supply: SuppliedRows, _ next: JoinLoop?, _ measure: PlanMeasure?
     ) throws {
         self.step = step
         self.measure = measure
@@ -102,17 +133,14 @@ private final class JoinLoop {
         case .holders(let holders, let expr):
             let part = JoinKeyPart(origin: .outer(expr), type: holders.type, noCase: false, descending: false)
             lookup = .members(
-                JoinMembers(holders, table, JoinKey([part], plan.joins, view, supply), view))
+                JoinMembers(holders, table, JoinKey([part], plan.joins, view, supply), view), isIndexed: true)
             self.own = own(bound)
         case .held(let expr):
             let values = ExpressionRun(bound: [expr], nil, plan.joins, view, supply)
-            lookup = .members(JoinMembers(heldBy: values, table, supply, view))
+            lookup = .members(JoinMembers(heldBy: values, table, supply, view), isIndexed: false)
             self.own = own(bound)
         case .kept(let equalities):
-            lookup = .kept(
-                KeptRows(
-                    step, equalities, plan.joins, view, supply, measure.map { $0.run.steps[$0.place] },
-                    plan.cancellation))
+            lookup = .kept(KeptRows(step, equalities, plan.joins, view, supply, measure, plan.cancellation))
             self.own = nil
         case .walked(let equalities):
             lookup = .walked(
@@ -122,17 +150,42 @@ private final class JoinLoop {
             lookup = .all
             self.own = nil
         }
+        join = lookup.operation.flatMap { measure?.at($0) }
+        if let measure {
+            let filter = join == nil ? match : after
+            measure.loopEnd = filter == nil ? join : measure.at(.filter)
+            next?.before = measure
+        }
     }
 
     /// The rows that meet those before them. False: no more are wanted.
     func run(_ body: () throws -> Bool) throws -> Bool {
         guard let measure else { return try loop(body) }
-        if measure.place > 0 { measure.run.steps[measure.place - 1].passed += 1 }
-        return try measure.run.during(measure.place) {
-            let before = lookedUp
-            defer { measure.run.steps[measure.place].noteLookups(lookedUp - before, by: step.method) }
-            return try loop(body)
+        before?.loopEnd?.counts.passed += 1
+        let working = measure.run.turn(to: join)
+        join?.counts.runs += 1
+        defer { measure.run.turn(to: working) }
+        return try loop(body)
+    }
+
+    /// Takes down what the loops did in a run that is measured.
+    func end() {
+        if let join {
+            join.counts.rows += lookedUp
+            switch lookup {
+            case .index, .members(_, isIndexed: true): join.counts.entries += lookedUp
+            case .kept(let rows): join.hold(rows.memory)
+            case .walked(let rows): join.hold(rows.memory)
+            case .all, .key, .members: break
+            }
         }
+        if let measure, let end = measure.loopEnd, end !== join {
+            // A filter behind a join, or of the first table's rows.
+            end.counts.runs += 1
+            end.counts.rows += join == nil ? measure.part(0).found : filtered
+            join?.counts.passed += filtered
+        }
+        next?.end()
     }
 
     @inline(__always)
@@ -150,7 +203,7 @@ private final class JoinLoop {
         var goesOn = true
         switch lookup {
         case .all:
-            try step.own.forEachRow(layout: layout, in: view, measure.map { $0.run.steps[$0.place] }) { key, row in
+            try step.own.forEachRow(layout: layout, in: view, measure?.part(0)) { key, row in
                 goesOn = try take(row, key.rowID ?? 0, body)
                 return goesOn
             }
@@ -163,7 +216,7 @@ private final class JoinLoop {
                 goesOn = try test(RowReader(bytes, layout), id, body)
                 return goesOn
             }
-        case .members(let rows):
+        case .members(let rows, _):
             try rows.forEachRow { row, id in
                 goesOn = try test(row, id, body)
                 return goesOn
@@ -198,12 +251,14 @@ private final class JoinLoop {
     /// Does something on the time of this loop's step, where that is measured.
     private func measured(_ body: () throws -> Bool) throws -> Bool {
         guard let measure else { return try body() }
-        return try measure.run.during(measure.place, body)
+        let working = measure.run.turn(to: join)
+        defer { measure.run.turn(to: working) }
+        return try body()
     }
 
     private func walk(_ rows: KeptOuterRows, _ body: () throws -> Bool) throws -> Bool {
         var goesOn = true
-        try step.own.forEachRow(layout: nil, in: view, measure.map { $0.run.steps[$0.place] }) { key, row in
+        try step.own.forEachRow(layout: nil, in: view, measure?.part(0)) { key, row in
             goesOn = try rows.forEach(meeting: row, key) { try take(row, key.rowID ?? 0, body) }
             return goesOn
         }
@@ -228,7 +283,10 @@ private final class JoinLoop {
 
     @inline(__always)
     private func goOn(_ body: () throws -> Bool) throws -> Bool {
-        if let after, !(try after.test(supply.blank, blankKey)) { return true }
+        if let after {
+            filtered &+= 1
+            if !(try after.test(supply.blank, blankKey)) { return true }
+        }
         guard let next else { return try body() }
         return try next.run(body)
     }
@@ -238,9 +296,21 @@ private enum JoinLookup {
     case all
     case key(JoinKey)
     case index(JoinIndexWalk)
-    case members(JoinMembers)
+    case members(JoinMembers, isIndexed: Bool)
     case kept(KeptRows)
     case walked(KeptOuterRows)
+
+    /// What the loop does with the rows before it; nil for the first one.
+    var operation: PlanNode.Operator? {
+        switch self {
+        case .all: nil
+        case .key: .keyJoin
+        case .index: .indexJoin
+        case .members(_, let isIndexed): isIndexed ? .keyHoldersJoin : .heldKeysJoin
+        case .kept(let rows): rows.isHashed ? .hashJoin : .nestedLoopJoin
+        case .walked: .hashJoinOfOuter
+        }
+    }
 }
 
 /// A table's rows that its own condition leaves, read once and kept under what they are compared by; in a file, when they are more than memory
@@ -253,15 +323,17 @@ private final class KeptRows {
     @exclusivity(unchecked) private var rows = JoinTable()
     @exclusivity(unchecked) private var buffer = KeyBuffer()
     private let supply: SuppliedRows
-    private let measure: StepMeasure?
+    private let measure: PlanMeasure?
+    let isHashed: Bool
     @exclusivity(unchecked) private var isRead = false
     private let spill: SpilledJoinRows
 
     init(
         _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode], _ view: Snapshot,
-        _ supply: SuppliedRows, _ measure: StepMeasure?, _ cancellation: Cancellation?
+        _ supply: SuppliedRows, _ measure: PlanMeasure?, _ cancellation: Cancellation?
     ) {
         self.measure = measure
+        isHashed = !equalities.isEmpty
         self.step = step
         self.view = view
         self.supply = supply
@@ -279,7 +351,7 @@ private final class KeptRows {
 
     private func read() throws {
         isRead = true
-        try step.own.forEachRow(layout: nil, in: view, measure) { key, row in
+        try step.own.forEachRow(layout: nil, in: view, measure?.part(0)) { key, row in
             buffer.clear()
             guard try inner.append(row, key, to: &buffer) else { return true }
             if spill.isUsed {
@@ -297,6 +369,9 @@ private final class KeptRows {
         try rows.forEach { (key, row, id) throws(RecordError) in try spill.add(key, row, id) }
         rows = JoinTable()
     }
+
+    /// How many bytes are held at the most.
+    var memory: Int { max(rows.memory, spill.peakBytes) }
 
     /// The first row that meets those before it, or -1; of rows in a file any number for one that does.
     func first() throws -> Int32 {

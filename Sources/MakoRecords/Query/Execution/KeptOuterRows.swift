@@ -76,7 +76,7 @@ final class KeptOuterRows {
     }
 
     /// What is held, in bytes.
-    private var memory: Int {
+    var memory: Int {
         keys.memory &+ (ends.capacity &+ next.capacity) &* MemoryLayout<(Int32, Int32)>.stride
             &+ rows.capacity &* MemoryLayout<Row>.stride &+ bytes.capacity
     }

@@ -8,6 +8,8 @@ protocol GatheredKey {
     /// Nil: it is of another kind.
     init?(_ key: RowKey)
     var rowKey: RowKey { get }
+    /// How many bytes it takes.
+    var memory: Int { get }
 }
 
 extension Int64: GatheredKey {
@@ -19,6 +21,7 @@ extension Int64: GatheredKey {
         self = id
     }
     var rowKey: RowKey { .rowID(self) }
+    var memory: Int { 8 }
 }
 
 extension [UInt8]: GatheredKey {
@@ -30,6 +33,7 @@ extension [UInt8]: GatheredKey {
         self = bytes
     }
     var rowKey: RowKey { .bytes(self) }
+    var memory: Int { count }
 }
 
 /// The keys of a walk. In a value of its own, not in a variable of the walk: what closures share is looked at before each use.
@@ -50,48 +54,65 @@ struct KeyGathering {
     let table: TableHandle
     let view: Snapshot
     let cancellation: Cancellation?
-    let measure: StepMeasure?
 
-    func keys(_ source: KeySource) throws(RecordError) -> [RowKey] {
-        if table.isRowID { return try gather(source, Int64.self).map(\.rowKey) }
-        return try gather(source, [UInt8].self).map(\.rowKey)
+    /// - Parameter measure: takes down what is read, where the run is measured.
+    func keys(_ source: KeySource, _ measure: PlanMeasure?) throws(RecordError) -> [RowKey] {
+        if table.isRowID { return try gather(source, Int64.self, measure).map(\.rowKey) }
+        return try gather(source, [UInt8].self, measure).map(\.rowKey)
     }
 
-    private func gather<Key: GatheredKey>(_ source: KeySource, _ kind: Key.Type) throws(RecordError) -> [Key] {
+    private func gather<Key: GatheredKey>(
+        _ source: KeySource, _ kind: Key.Type, _ measure: PlanMeasure?, isSorted: Bool = true
+    ) throws(RecordError) -> [Key] {
         if cancellation?.isCancelled == true { throw .cancelled }
+        guard let measure else { return try gathered(source, kind, nil, isSorted) }
+        let before = measure.run.turn(to: measure.access)
+        defer { measure.run.turn(to: before) }
+        let keys = try gathered(source, kind, measure, isSorted)
+        measure.access.counts.runs += 1
+        measure.access.counts.passed += keys.count
+        measure.access.hold(keys.reduce(0) { $0 + $1.memory })
+        return keys
+    }
+
+    private func gathered<Key: GatheredKey>(
+        _ source: KeySource, _ kind: Key.Type, _ measure: PlanMeasure?, _ isSorted: Bool
+    ) throws(RecordError) -> [Key] {
         switch source {
-        case .access(let access): return KeyGathering.sorted(try walk(access, kind))
+        case .access(.gathered(let inner)): return try gathered(inner, kind, measure, isSorted)
+        case .access(let access):
+            let keys = try walk(access, kind, measure)
+            return isSorted ? KeyGathering.sorted(keys) : keys
         case .union(let parts):
+            measure?.access.operation = .union
             var all: [Key] = []
-            for part in parts {
-                if case .access(let access) = part {
-                    all += try walk(access, kind)
-                } else {
-                    all += try gather(part, kind)
-                }
+            for (place, part) in parts.enumerated() {
+                all += try gather(part, kind, measure?.part(place), isSorted: false)
             }
             return KeyGathering.sorted(all)
         case .intersection(let parts):
+            measure?.access.operation = .intersection
             var common: [Key]?
-            for part in parts {
-                let next = try gather(part, kind)
+            for (place, part) in parts.enumerated() {
+                let next = try gather(part, kind, measure?.part(place))
                 common = common.map { KeyGathering.common($0, next) } ?? next
             }
             return common ?? []
         case .members(let subquery, let index):
             let list = try SubqueryRun(subquery, view, cancellation).wholeList()
+            measure?.access.operation = index == nil ? .subqueryKeys : .indexSearch
             if let index {
-                return KeyGathering.sorted(try walk(index, list.codings(index.parts[0].slot.type), kind))
+                return KeyGathering.sorted(try walk(index, list.codings(index.parts[0].slot.type), kind, measure))
             }
             if table.isRowID { return list.numbers.compactMap { Key(.rowID($0)) } }
             return list.codings(table.keySlots[0].type).compactMap {
                 $0.count > TableHandle.longestKey ? nil : Key(.bytes($0))
             }
         case .linked(let subquery):
-            return try linked(subquery, kind) { _ in true }
-        case .collection(let source): return KeyGathering.sorted(try collect(source, kind))
+            return try linked(subquery, kind, measure) { _ in true }
+        case .collection(let source): return KeyGathering.sorted(try collect(source, kind, measure))
         case .counted(let subquery, let operation, let number):
-            return try linked(subquery, kind) { value in
+            return try linked(subquery, kind, measure) { value in
                 guard case .integer(let count) = value else { return false }
                 return Binder.holds(operation, KeyOrder.compare(count, number))
             }
@@ -99,19 +120,22 @@ struct KeyGathering {
     }
 
     private func collect<Key: GatheredKey>(
-        _ source: CollectionSource, _ kind: Key.Type
+        _ source: CollectionSource, _ kind: Key.Type, _ measure: PlanMeasure?
     ) throws(RecordError) -> [Key] {
         var found = FoundKeys<Key>(cancellation: cancellation)
-        let others = SubqueryMeasures.current?.measure(of: source.subquery)
+        switch source.link {
+        case .holders: measure?.access.operation = .keyHolders
+        case .held: measure?.access.operation = .heldKeys
+        }
         try recorded {
-            try source.others.forEachRow(layout: nil, in: view, others) { key, row in
+            try source.others.forEachRow(layout: nil, in: view, measure?.part(0)) { key, row in
                 switch source.link {
                 case .holders(let index):
                     let keys = try table.keys(holding: key, in: index.schema.columns[0].name, view: view)
-                    measure?.entries += keys.count
+                    measure?.access.counts.entries += keys.count
                     for key in keys { _ = try found.take(key) }
-                case .held(let slot):
-                    guard case .blob(let bytes) = Operand(row, slot) else { return true }
+                case .held(let index):
+                    guard case .blob(let bytes) = Operand(row, index.slot) else { return true }
                     try HeldKeys.forEach(in: bytes) { number, key in number == 0 ? try take(held: key, &found) : true }
                 }
                 return true
@@ -128,15 +152,15 @@ struct KeyGathering {
 
     /// The rows whose first column of an index has one of some values.
     private func walk<Key: GatheredKey>(
-        _ index: IndexHandle, _ codings: [[UInt8]], _ kind: Key.Type
+        _ index: IndexHandle, _ codings: [[UInt8]], _ kind: Key.Type, _ measure: PlanMeasure?
     ) throws(RecordError) -> [Key] {
         let whole = codings.filter { $0.count <= IndexHandle.keptBytes }
-        var keys = try walk(.index(index, whole.map { KeyRange(prefix: $0) }), kind)
+        var keys = try found(.index(index, whole.map { KeyRange(prefix: $0) }), kind, measure)
         // Of longer values an index keeps the beginning; the rows tell the rest.
         for coding in codings where coding.count > IndexHandle.keptBytes {
             var range = KeyRange(prefix: coding)
             range.widen(to: IndexHandle.keptBytes)
-            for key in try walk(.index(index, [range]), kind) where try holds(key.rowKey, index, coding) {
+            for key in try found(.index(index, [range]), kind, measure) where try holds(key.rowKey, index, coding) {
                 keys.append(key)
             }
         }
@@ -154,30 +178,49 @@ struct KeyGathering {
     }
 
     private func linked<Key: GatheredKey>(
-        _ subquery: SubqueryPlan, _ kind: Key.Type, _ isWanted: (Value) -> Bool
+        _ subquery: SubqueryPlan, _ kind: Key.Type, _ measure: PlanMeasure?, _ isWanted: (Value) -> Bool
     ) throws(RecordError) -> [Key] {
         guard let link = subquery.link, let all = link.all else { return [] }
-        let measure = SubqueryMeasures.current?.measure(of: subquery)
+        measure?.access.operation = .linkedKeys
         var keys: [Key] = []
         if let index = link.counting {
+            let entries = measure?.part(0).access
+            entries?.operation = .coveringIndexScan
+            entries?.counts.runs += 1
             try IndexGroups.forEach(index, all.table.schema.name, view, cancellation) { number, count in
-                measure?.entries += Int(count)
+                entries?.counts.entries += Int(count)
+                entries?.counts.passed += 1
                 if isWanted(.integer(count)), let key = Key(.rowID(number)) { keys.append(key) }
             }
             return keys
         }
-        try SubqueryGroups(subquery, link, all, view, cancellation, measure).forEachNumber { number, value in
+        try SubqueryGroups(subquery, link, all, view, cancellation, measure?.part(0)).forEachNumber { number, value in
             if isWanted(value), let key = Key(.rowID(number)) { keys.append(key) }
         }
         return keys
     }
 
-    private func walk<Key: GatheredKey>(_ access: Access, _ kind: Key.Type) throws(RecordError) -> [Key] {
+    private func walk<Key: GatheredKey>(
+        _ access: Access, _ kind: Key.Type, _ measure: PlanMeasure?
+    ) throws(RecordError) -> [Key] {
+        switch access {
+        case .nothing, .gathered, .query: measure?.access.operation = .nothing
+        case .rows, .keyRanges: measure?.access.operation = .keyRange
+        case .keys: measure?.access.operation = .keyLookup
+        case .index: measure?.access.operation = .coveringIndexScan
+        case .fullText: measure?.access.operation = .textSearch
+        }
+        return try found(access, kind, measure)
+    }
+
+    private func found<Key: GatheredKey>(
+        _ access: Access, _ kind: Key.Type, _ measure: PlanMeasure?
+    ) throws(RecordError) -> [Key] {
         var found = FoundKeys<Key>(cancellation: cancellation)
         try recorded {
             switch access {
-            // The rows of a query are those of no table, and have no keys.
-            case .nothing, .query: break
+            // What is gathered is put together by ``gathered(_:_:_:)``. The rows of a query are those of no table, and have no keys.
+            case .nothing, .gathered, .query: break
             case .keys(let list): for key in list { _ = try found.take(key) }
             case .index(let index, let ranges):
                 try IndexWalk(index, table, view, false).run(ranges) { try found.take($0) }
@@ -201,10 +244,14 @@ struct KeyGathering {
                 for number in try TextAccess(match: text.match, isRanked: false).numbers(view, wanted: nil) {
                     _ = try found.take(try text.match.index.key(of: number, in: view))
                 }
-            case .gathered(let inner): found.keys = try gather(inner, kind)
             }
         }
-        measure?.note(found.keys.count, of: access)
+        switch access {
+        case .index, .fullText: measure?.access.counts.entries += found.keys.count
+        case .rows, .keyRanges: measure?.access.counts.rows += found.keys.count
+        // Keys that are given are looked up nowhere.
+        case .nothing, .keys, .gathered, .query: break
+        }
         return found.keys
     }
 

@@ -37,13 +37,28 @@ public struct MergedKeys {
     }
 }
 
+extension PlanNode {
+    /// The rows of several classes: merged in the order that all of them have, or one class after the other.
+    package init(classes plans: [PlanNode], isMerged: Bool, limit: Int?, offset: Int) {
+        let cut = PlanNode.limitText(limit, offset).map { ", \($0)" } ?? ""
+        var counts: Counts?
+        if plans.contains(where: { $0.counts != nil }) {
+            let rows = plans.reduce(0) { $0 + ($1.counts?.passed ?? 0) }
+            counts = Counts(runs: 1, rows: rows, passed: min(max(0, rows - offset), limit ?? .max))
+        }
+        self.init(
+            isMerged ? .merge : .append, (isMerged ? "merge the classes by order" : "append the classes") + cut, plans,
+            counts)
+    }
+}
+
 extension Plan {
     /// A plan for the rows with these keys, in this order.
     public func fetching(_ keys: [RowKey]) -> Plan {
         let count = keys.count
         var plan = Plan(
             bound.alone([]), access: .keys(keys), isReversed: false, orders: [], residual: [],
-            text: PlanText(find: "\(count) rows by key"))
+            note: PlanNote(conditions: "\(count) rows"))
         plan.cancellation = cancellation
         return plan
     }

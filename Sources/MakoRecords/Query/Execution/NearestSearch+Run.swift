@@ -5,13 +5,14 @@ extension NearestSearch {
     private static let firstRadius = 500.0
 
     func keys(
-        _ plan: Plan, _ view: Snapshot, _ measure: StepMeasure? = nil
+        _ plan: Plan, _ view: Snapshot, _ measure: PlanMeasure?, _ sort: OperatorMeasure?
     ) throws(RecordError) -> [RowKey] {
         var radius = NearestSearch.firstRadius
         while true {
             let isWhole = radius >= Sphere.farthest
             let (sorter, found) = try ring(radius, isWhole, plan, view, measure)
-            measure?.passed += found
+            measure?.access.operation = .nearest
+            sort?.hold(sorter.peakBytes)
             if isWhole || found >= wanted || radius >= farthest {
                 return try sorter.sorted(offset: plan.bound.offset, limit: plan.bound.limit)
             }
@@ -22,7 +23,7 @@ extension NearestSearch {
 
     /// All rows within a distance: whatever is not among them is farther away.
     private func ring(
-        _ radius: Double, _ isWhole: Bool, _ plan: Plan, _ view: Snapshot, _ measure: StepMeasure?
+        _ radius: Double, _ isWhole: Bool, _ plan: Plan, _ view: Snapshot, _ measure: PlanMeasure?
     ) throws(RecordError) -> (sorter: Sorter, found: Int) {
         let sorter = Sorter(plan, view)
         let scan = RowScan(Plan(plan, by: .index(index, ranges(radius, isWhole))), view)

@@ -15,7 +15,7 @@ extension Plan {
     }
 
     func forEachRow(
-        layout: RowLayout?, in view: Snapshot, _ measure: StepMeasure?, _ body: (RowKey, RowReader) throws -> Bool
+        layout: RowLayout?, in view: Snapshot, _ measure: PlanMeasure?, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let scan = RowScan(self, view)
         scan.measure = measure
@@ -32,9 +32,11 @@ extension Plan {
         {
             // Of what is left out the index's entries are walked over, and no rows are read.
             try scan.fetchTested(try keys(scan, view), layout, namedBy: index, body)
+            scan.measure?.access.operation = .indexScan
         } else if orders.isEmpty {
             var left = bound.offset
             var room = bound.limit ?? .max
+            defer { noteLimit(scan.measure, left, room) }
             try scan.forEachRow(layout, expecting: expected) { key, row in
                 if left > 0 {
                     left -= 1
@@ -44,13 +46,22 @@ extension Plan {
                 return try body(key, row) && room > 0
             }
         } else {
-            try forEachSorted(scan, view) { keys in
-                var isWanted = true
-                try scan.fetch(keys, layout) { key, row in
-                    isWanted = try body(key, row)
+            guard let measure = scan.measure else {
+                return try forEachSorted(scan, view) { keys in
+                    var isWanted = true
+                    try scan.fetch(keys, layout) { key, row in
+                        isWanted = try body(key, row)
+                        return isWanted
+                    }
                     return isWanted
                 }
-                return isWanted
+            }
+            let keys = try sortedKeys(scan, view)
+            let (run, sort) = (measure.run, measure.at(bound.limit == nil ? .sort : .topN))
+            let before = run.turn(to: sort)
+            defer { run.turn(to: before) }
+            try scan.fetch(keys, layout) { key, row in
+                try run.passing(from: sort, to: before) { try body(key, row) }
             }
         }
     }
@@ -58,7 +69,7 @@ extension Plan {
     /// Lends the keys of the rows in their order, some at a time.
     private func forEachSorted(_ scan: RowScan, _ view: Snapshot, _ body: ([RowKey]) throws -> Bool) throws {
         if let nearest {
-            _ = try body(try nearest.keys(self, view))
+            _ = try body(try nearest.keys(self, view, nil, nil))
         } else {
             try sorter(scan, view).forEachBatch(
                 of: RowScan.largestBatch, offset: bound.offset, limit: bound.limit, body)
@@ -75,6 +86,7 @@ extension Plan {
         var keys: [RowKey] = []
         var left = bound.offset
         var room = bound.limit ?? .max
+        defer { noteLimit(scan.measure, left, room) }
         try recorded {
             try scan.forEachKey(expecting: expected) { key in
                 if left > 0 {
@@ -89,6 +101,13 @@ extension Plan {
         return keys
     }
 
+    /// Takes down what is left of an offset and of a limit.
+    private func noteLimit(_ measure: PlanMeasure?, _ left: Int, _ room: Int) {
+        guard let measure, isCut else { return }
+        let passed = (bound.limit ?? .max) - room
+        measure.note(.limit, rows: bound.offset - max(0, left) + passed, passed: passed)
+    }
+
     /// The ids of the rows, in order; for tables with row ids.
     public func ids(in view: Snapshot) throws(RecordError) -> [Int64] {
         guard table.isRowID else {
@@ -100,14 +119,19 @@ extension Plan {
     /// How many rows there are, limit and offset observed.
     public func count(in view: Snapshot) throws(RecordError) -> Int { try count(in: view, nil) }
 
-    func count(in view: Snapshot, _ measure: StepMeasure?) throws(RecordError) -> Int {
+    func count(in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Int {
         var count = 0
-        if !hasResidual, case .rows(let range) = access, range == .min ... .max {
+        if !hasResidual, isWholeTable {
             count = try table.count(in: view)
-        } else if !hasResidual, case .keyRanges(let ranges) = access, ranges == [KeyRange(lower: [], upper: nil)] {
-            count = try table.count(in: view)
+            measure?.note(.tableCount, rows: 0, passed: 1)
         } else if !hasResidual, case .fullText(let found) = access {
             count = try TextAccess(match: found.match, isRanked: false).numbers(view, wanted: nil).count
+            if let access = measure?.access {
+                access.operation = .textSearch
+                access.counts.runs += 1
+                access.counts.entries += count
+                access.counts.passed += count
+            }
         } else {
             let enough = bound.limit.map { $0.addingReportingOverflow(bound.offset) }
             let stop = enough.map { $0.overflow ? Int.max : $0.partialValue } ?? .max
@@ -120,27 +144,56 @@ extension Plan {
                 }
             }
         }
-        return min(max(0, count - bound.offset), bound.limit ?? .max)
+        let counted = min(max(0, count - bound.offset), bound.limit ?? .max)
+        if let measure {
+            if isCut { measure.note(.limit, rows: count, passed: counted) }
+            if hasResidual || !isWholeTable { measure.note(.count, rows: counted, passed: 1) }
+        }
+        return counted
     }
 
     /// Whether there is at least one row.
-    public func exists(in view: Snapshot) throws(RecordError) -> Bool {
+    public func exists(in view: Snapshot) throws(RecordError) -> Bool { try exists(in: view, nil) }
+
+    func exists(in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool {
         if bound.limit == 0 { return false }
         var left = bound.offset
         var isThere = false
+        let scan = RowScan(self, view)
+        scan.measure = measure
         try recorded {
-            try RowScan(self, view).forEachKey(expecting: 1) { _ in
+            try scan.forEachKey(expecting: 1) { _ in
                 isThere = left == 0
                 left -= 1
                 return !isThere
             }
         }
+        measure?.note(.exists, rows: bound.offset - max(0, left) + (isThere ? 1 : 0), passed: isThere ? 1 : 0)
         return isThere
     }
 
     func sortedKeys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
-        if let nearest { return try nearest.keys(self, view) }
-        return try sorter(scan, view).sorted(offset: bound.offset, limit: bound.limit)
+        let measure = scan.measure
+        return try measure.during(bound.limit == nil ? .sort : .topN) { (sort) throws(RecordError) in
+            let before = sort.map { _ in measure?.found ?? 0 }
+            let keys: [RowKey] =
+                if let nearest {
+                    try nearest.keys(self, view, measure, sort)
+                } else {
+                    try sortedKeys(scan, view, sort)
+                }
+            if let sort, let before { sort.counts.rows += (measure?.found ?? 0) - before }
+            sort?.counts.passed += keys.count
+            return keys
+        }
+    }
+
+    private func sortedKeys(
+        _ scan: RowScan, _ view: Snapshot, _ measure: OperatorMeasure?
+    ) throws(RecordError) -> [RowKey] {
+        let sorter = try sorter(scan, view)
+        measure?.hold(sorter.peakBytes)
+        return try sorter.sorted(offset: bound.offset, limit: bound.limit)
     }
 
     /// Sorts the rows.
@@ -157,7 +210,7 @@ extension Plan {
 
     /// The value of a column in the first row; NULL where there is none.
     func firstValue(
-        of column: BoundExpr, in view: Snapshot, _ measure: StepMeasure? = nil
+        of column: BoundExpr, in view: Snapshot, _ measure: PlanMeasure? = nil
     ) throws(RecordError) -> Value {
         let run = ExpressionRun(bound: [column], table, bound.joins, view)
         let scan = RowScan(self, view)
@@ -165,7 +218,6 @@ extension Plan {
         var value = Value.null
         try recorded {
             try forEachRow(table.layout, scan, view) { key, row in
-                measure?.passed += 1
                 value = try run.operand(0, row, key).value
                 return false
             }
@@ -174,15 +226,19 @@ extension Plan {
     }
 
     /// Every row of the result, in any order.
-    func forEachResult(in view: Snapshot, _ body: (RowKey, RowReader) throws(RecordError) -> Void) throws(RecordError) {
+    func forEachResult(
+        in view: Snapshot, _ measure: PlanMeasure? = nil, _ body: (RowKey, RowReader) throws(RecordError) -> Void
+    ) throws(RecordError) {
         try recorded {
+            let scan = RowScan(self, view)
+            scan.measure = measure
             if bound.limit == nil && bound.offset == 0 {
-                try RowScan(self, view).forEachRow(table.layout, expecting: 1 << 20) { key, row in
+                try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in
                     try body(key, row)
                     return true
                 }
             } else {
-                try forEachRow(in: view) { key, row in
+                try forEachRow(table.layout, scan, view) { key, row in
                     try body(key, row)
                     return true
                 }

@@ -10,9 +10,12 @@ final class ResultSink {
     private let sorted: SpilledEntries?
     private let limit: Int
     @exclusivity(unchecked) private var left: Int
-    @exclusivity(unchecked) private var given = 0
+    /// How many rows it gave on.
+    @exclusivity(unchecked) private(set) var given = 0
+    /// How many different rows it took, where equal ones are left out.
+    @exclusivity(unchecked) private(set) var different = 0
     private let output: RowBatches
-    private let different: DifferentRows?
+    private let set: DifferentRows?
 
     init(
         _ bound: [BoundExpr], _ orders: [BoundOrder], isDistinct: Bool, _ collations: [Collation?],
@@ -34,7 +37,7 @@ final class ResultSink {
             : SpilledEntries(
                 memory: view.queryMemory, wanted: total.flatMap { $0.overflow ? nil : $0.partialValue })
         sorted?.cancellation = cancellation
-        different = !isDistinct ? nil : isInOrder ? .inOrder(RowBefore()) : .any(RowSet(.union, view, cancellation))
+        set = !isDistinct ? nil : isInOrder ? .inOrder(RowBefore()) : .any(RowSet(.union, view, cancellation))
     }
 
     private enum DifferentRows {
@@ -45,15 +48,15 @@ final class ResultSink {
 
     /// How many bytes it held at the most.
     var peakBytes: Int {
-        let set = if case .any(let set) = different { set.peakBytes } else { 0 }
+        let set = if case .any(let set) = set { set.peakBytes } else { 0 }
         return set + (sorted?.peakBytes ?? 0)
     }
 
     /// False: no more are wanted.
     func take(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
         if limit == 0 { return false }
-        if let different {
-            switch different {
+        if let set {
+            switch set {
             case .inOrder(let before):
                 before.begin()
                 for index in forms.indices { before.append(try outputs.operand(index, row, key), forms[index]) }
@@ -69,6 +72,7 @@ final class ResultSink {
                     return true
                 }
             }
+            different &+= 1
         }
         if let coding, let sorted {
             let start = sorted.content.count
@@ -107,8 +111,9 @@ final class ResultSink {
 
     /// Gives on what waited for all rows to be there.
     func finish() throws(RecordError) {
-        if case .any(let set) = different {
+        if case .any(let set) = set {
             try set.finish { (content) throws(RecordError) in
+                different &+= 1
                 var reader = OperandReader(content)
                 guard let sorted else { return try cut(&reader) }
                 let order = reader.content()

@@ -19,7 +19,7 @@ final class RowScan {
     private let cancellation: Cancellation?
     @exclusivity(unchecked) private var tested = 0
     /// Takes down what is read, where somebody wants to know: when a walk or a batch has ended, never for a single row.
-    var measure: StepMeasure?
+    var measure: PlanMeasure?
 
     init(_ plan: Plan, _ view: Snapshot, _ outers: OuterValues? = nil, _ cancellation: Cancellation? = nil) {
         self.plan = plan
@@ -49,17 +49,26 @@ final class RowScan {
 
     /// Calls `body` with the key of each row until it answers `false`; reads no row unless it must be tested.
     func forEachKey(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
+        guard let measure else { return try lendKeys(expecting: expecting, body) }
+        let start = measure.beginScan()
+        defer { measure.endScan(start, isTested: hasTest) }
+        try lendKeys(expecting: expecting) { key in try measure.passing(start) { try body(key) } }
+    }
+
+    private func lendKeys(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
         guard !hasTest else {
             if plan.cover == nil, case .index(let index, let ranges) = plan.access, let cover = plan.cover() {
+                measure?.access.operation = .coveringIndexScan
                 return try walkEntries(index, ranges, cover, table.layout) { key, _ in try body(key) }
             }
-            return try forEachRow(table.layout, expecting: expecting) { key, _ in try body(key) }
+            return try lend(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
         switch plan.access {
-        case .nothing: return
+        case .nothing: measure?.access.operation = .nothing
         case .index(let index, let ranges):
+            measure?.access.operation = .coveringIndexScan
             let before = tested
-            defer { measure?.entries += tested &- before }
+            defer { measure?.access.counts.entries += tested &- before }
             try IndexWalk(index, table, view, plan.isReversed).run(ranges) { key in
                 tested &+= 1
                 if tested & 1023 == 0 { try endIfCancelled() }
@@ -69,25 +78,35 @@ final class RowScan {
         case .gathered(let source) where source.namesRows:
             for key in try gathered(source) { guard try body(key) else { return } }
         case .keys, .rows, .keyRanges, .gathered, .query:
-            try forEachRow(table.layout, expecting: expecting) { key, _ in try body(key) }
+            try lend(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
     }
 
     /// Calls `body` with each row until it answers `false`.
     func forEachRow(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
+        guard let measure else { return try lend(layout, expecting: expecting, body) }
+        let start = measure.beginScan()
+        defer { measure.endScan(start, isTested: hasTest) }
+        try lend(layout, expecting: expecting) { key, row in try measure.passing(start) { try body(key, row) } }
+    }
+
+    private func lend(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
         switch plan.access {
-        case .nothing: return
+        case .nothing: measure?.access.operation = .nothing
         case .rows(let range): try walkRows(range, layout, body)
         case .keyRanges(let ranges): try walkKeys(ranges, layout, body)
         case .keys(let keys):
+            measure?.access.operation = .keyLookup
             try fetchTested(plan.isReversed ? keys.reversed() : keys, layout, namedBy: nil, body)
         case .index(let index, let ranges):
             if let cover = plan.cover {
+                measure?.access.operation = plan.skip == nil ? .coveringIndexScan : .skipScan
                 if let skip = plan.skip { return try walkRuns(index, ranges, cover, skip, layout, body) }
                 return try walkEntries(index, ranges, cover, layout, body)
             }
+            measure?.access.operation = .indexScan
             let before = fetched
-            defer { measure?.entries += fetched &- before }
+            defer { measure?.access.counts.entries += fetched &- before }
             var batch: [RowKey] = []
             var size = !hasTest ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
             batch.reserveCapacity(min(size, 16))
@@ -122,10 +141,11 @@ final class RowScan {
 
     /// Calls `body` with each row of a query that passes, until it answers `false`.
     private func run(_ query: StatementPlan, _ body: (RowKey, RowReader) throws -> Bool) throws {
+        measure?.access.operation = .queryScan
         var writer = RowWriter()
         var number: Int64 = 0
-        defer { measure?.rows += Int(number) }
-        try query.ended(by: cancellation).forEachRow(in: view) { (row) throws(RecordError) in
+        defer { measure?.access.counts.rows += Int(number) }
+        func lend(_ row: [Value]) throws(RecordError) -> Bool {
             writer.begin(table.layout)
             for (position, value) in row.enumerated() { writer.set(position, value) }
             let key = RowKey.rowID(number)
@@ -134,6 +154,9 @@ final class RowScan {
             guard try passes(reader, key) else { return true }
             return try recorded { try body(key, reader) }
         }
+        let query = query.ended(by: cancellation)
+        guard let measure else { return try query.forEachRow(in: view, lend) }
+        for row in try query.rows(in: view, measure.part(0)) { guard try lend(row) else { return } }
     }
 
     /// Calls `body` with the keys of the rows that a match finds.
@@ -145,7 +168,8 @@ final class RowScan {
         }
         let numbers = try found.numbers(view, wanted: wanted)
         let last = numbers.count - 1
-        measure?.entries += numbers.count
+        measure?.access.operation = .textSearch
+        measure?.access.counts.entries += numbers.count
         for place in numbers.indices {
             tested &+= 1
             if tested & 1023 == 0 { try endIfCancelled() }
@@ -155,13 +179,18 @@ final class RowScan {
     }
 
     private func gathered(_ source: KeySource) throws(RecordError) -> [RowKey] {
-        let keys = try KeyGathering(table: table, view: view, cancellation: cancellation, measure: measure)
-            .keys(source)
+        measure?.access.operation = .rowIDLookup
+        let keys = try KeyGathering(table: table, view: view, cancellation: cancellation)
+            .keys(source, measure?.part(0))
         return plan.isReversed ? keys.reversed() : keys
     }
 
     /// Lends rows by their keys, in this order; rows that are gone are left out.
     func fetch(_ keys: [RowKey], _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool) throws {
+        // Rows that are read once more, in their order, are no more rows.
+        let measure = measure
+        self.measure = nil
+        defer { self.measure = measure }
         var start = 0
         while start < keys.count {
             let end = min(start + RowScan.largestBatch, keys.count)
@@ -187,8 +216,9 @@ final class RowScan {
     ) throws {
         let low = KeyOrder.treeKey(range.lowerBound)
         let high = KeyOrder.treeKey(range.upperBound)
+        measure?.access.operation = range == .min ... .max ? .scan : .keyRange
         let before = tested
-        defer { measure?.rows += tested &- before }
+        defer { measure?.access.counts.rows += tested &- before }
         if !plan.isReversed {
             if let prefilter {
                 return try withExtendedLifetime(prefilter) { try walk(low...high, prefilter.tests, layout, body) }
@@ -219,7 +249,7 @@ final class RowScan {
         // In variables of its own: what stands in an object is counted for each row.
         let (evaluator, cancellation) = (evaluator, cancellation)
         var count = 0
-        defer { measure?.rows += count }
+        defer { measure?.access.counts.rows += count }
         try view.forEach(in: table.rows, from: range.lowerBound) { key, bytes in
             if key > range.upperBound { return false }
             count &+= 1
@@ -246,7 +276,7 @@ final class RowScan {
             return try body(key, row)
         }
         var count = 0
-        defer { measure?.rows += count }
+        defer { measure?.access.counts.rows += count }
         try view.forEach(in: table.rows, from: range.lowerBound) { key, bytes in
             if key > range.upperBound { return false }
             count &+= 1
@@ -258,8 +288,9 @@ final class RowScan {
     func walkKeys(
         _ ranges: [KeyRange], _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
+        measure?.access.operation = ranges == [KeyRange(lower: [], upper: nil)] ? .scan : .keyRange
         let before = tested
-        defer { measure?.rows += tested &- before }
+        defer { measure?.access.counts.rows += tested &- before }
         for range in plan.isReversed ? ranges.reversed() : ranges {
             var cursor = try view.cursor(in: table.rows)
             var isThere = try IndexWalk.start(&cursor, range, plan.isReversed)
@@ -304,7 +335,7 @@ final class RowScan {
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {
         fetched += keys.count
-        measure?.rows += keys.count
+        measure?.access.counts.rows += keys.count
         try endIfCancelled()
         var goesOn = true
         func take(_ key: RowKey, _ bytes: UnsafeRawBufferPointer?) throws {

@@ -3,11 +3,11 @@ import MakoStorage
 extension StatementPlan {
     /// The rows of the result.
     ///
-    /// - Parameter measure: takes down what the tables' steps read, where the statement is a sub-query.
-    func rows(in view: Snapshot, noting measure: StepMeasure? = nil) throws(RecordError) -> [[Value]] {
+    /// - Parameter measure: of a run that is measured.
+    func rows(in view: Snapshot, _ measure: PlanMeasure? = nil) throws(RecordError) -> [[Value]] {
         switch self {
-        case .select(let plan): try plan.rows(in: view, noting: measure)
-        case .compound(let plan): try plan.rows(in: view, noting: measure)
+        case .select(let plan): try plan.rows(in: view, measure)
+        case .compound(let plan): try plan.rows(in: view, measure)
         }
     }
 
@@ -15,7 +15,7 @@ extension StatementPlan {
     func give(to output: RowBatches, in view: Snapshot) throws(RecordError) {
         switch self {
         case .select(let plan): try plan.give(to: output, in: view)
-        case .compound(let plan): try plan.give(to: output, in: view, noting: nil)
+        case .compound(let plan): try plan.give(to: output, in: view)
         }
         try output.flush()
     }
@@ -27,60 +27,60 @@ extension StatementPlan {
         _ = try RowBatches.lend(to: body) { (batches) throws(RecordError) in try give(to: batches, in: view) }
     }
 
-    /// Runs the plan once and tells what its steps did.
-    func analysis(in view: Snapshot) throws(RecordError) -> PlanAnalysis {
-        switch self {
-        case .select(let plan): try plan.analysis(in: view).analysis
-        case .compound(let plan): try plan.analysis(in: view)
-        }
+    /// Runs the plan once and returns what its operators did.
+    func analysis(in view: Snapshot, _ run: RunMeasure) throws(RecordError) -> PlanAnalysis {
+        let count = try run.whole { (measure) throws(RecordError) -> Int in try rows(in: view, measure).count }
+        return run.analysis(node(run.root), rows: count)
     }
 }
 
 extension CompoundSelect<SelectPlan> {
-    func rows(in view: Snapshot, noting measure: StepMeasure? = nil) throws(RecordError) -> [[Value]] {
+    /// - Parameter measure: of a run that is measured: rows of whole parts are put together then.
+    func rows(in view: Snapshot, _ measure: PlanMeasure? = nil) throws(RecordError) -> [[Value]] {
+        if let measure { return try measuredRows(in: view, measure) }
         let rows = RowBatches()
-        try give(to: rows, in: view, noting: measure)
+        try give(to: rows, in: view)
         return rows.rows
     }
 
-    func give(to output: RowBatches, in view: Snapshot, noting measure: StepMeasure?) throws(RecordError) {
+    func give(to output: RowBatches, in view: Snapshot) throws(RecordError) {
         if limit == 0 { return }
         let end = CompoundEnd(self, output, view)
         // Each part but those of UNION ALL gives its rows on inside the one behind it.
         try followingTree(isDeepTree(rest.count)) { () throws(RecordError) in
-            _ = try forEachRow(upTo: rest.count, in: view, measure) { (row) throws(RecordError) in try end.take(row) }
+            _ = try forEachRow(upTo: rest.count, in: view) { (row) throws(RecordError) in try end.take(row) }
         }
         try end.finish()
     }
 
     /// Lends the rows of the first part and so many of the others as they are put together. False: no more are wanted.
     private func forEachRow(
-        upTo count: Int, in view: Snapshot, _ measure: StepMeasure?, _ body: ([Value]) throws(RecordError) -> Bool
+        upTo count: Int, in view: Snapshot, _ body: ([Value]) throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
-        if count == 0 { return try first.forEachRow(in: view, measure, body) }
+        if count == 0 { return try first.forEachRow(in: view, body) }
         let (operation, part) = rest[count - 1]
         if operation == .unionAll {
             let start = rest[..<count].lastIndex { $0.operation != .unionAll }.map { $0 + 1 } ?? 0
-            guard try forEachRow(upTo: start, in: view, measure, body) else { return false }
+            guard try forEachRow(upTo: start, in: view, body) else { return false }
             for (_, part) in rest[start..<count] {
-                guard try part.forEachRow(in: view, measure, body) else { return false }
+                guard try part.forEachRow(in: view, body) else { return false }
             }
             return true
         }
         let set = DifferentRows(operation, areNoCase(upTo: count - 1), view, part.cancellation)
         if operation == .union {
-            let goesOn = try forEachRow(upTo: count - 1, in: view, measure) { (row) throws(RecordError) in
+            let goesOn = try forEachRow(upTo: count - 1, in: view) { (row) throws(RecordError) in
                 try set.take(row, body)
             }
             guard goesOn else { return false }
-            guard try part.forEachRow(in: view, measure, { (row) throws(RecordError) in try set.take(row, body) })
+            guard try part.forEachRow(in: view, { (row) throws(RecordError) in try set.take(row, body) })
             else { return false }
         } else {
-            _ = try part.forEachRow(in: view, measure) { (row) throws(RecordError) in
+            _ = try part.forEachRow(in: view) { (row) throws(RecordError) in
                 try set.takeOther(row)
                 return true
             }
-            let goesOn = try forEachRow(upTo: count - 1, in: view, measure) { (row) throws(RecordError) in
+            let goesOn = try forEachRow(upTo: count - 1, in: view) { (row) throws(RecordError) in
                 try set.take(row, body)
             }
             guard goesOn else { return false }
@@ -88,37 +88,37 @@ extension CompoundSelect<SelectPlan> {
         return try set.finish(body)
     }
 
-    /// Runs it once and tells what its steps did.
-    func analysis(in view: Snapshot) throws(RecordError) -> PlanAnalysis {
-        let run = RunMeasure(rest.map(\.operation.rawValue) + [stepText ?? ""])
-        var (rows, parts) = try first.analysis(in: view)
-        var steps = parts.steps
-        var subqueries = parts.subqueries
+    private func measuredRows(in view: Snapshot, _ measure: PlanMeasure) throws(RecordError) -> [[Value]] {
+        if limit == 0 { return [] }
+        var rows = try first.rows(in: view, measure.part(0))
         for (place, (operation, part)) in rest.enumerated() {
-            let (others, other) = try part.analysis(in: view)
-            let step = run.steps[place]
-            step.rows = rows.count + others.count
-            rows = try recorded {
-                try run.during(place) { try joined(rows, others, operation, areNoCase(upTo: place), view) }
-            }
-            step.passed = rows.count
-            steps += other.steps
-            subqueries += other.subqueries
-        }
-        let last = run.steps[rest.count]
-        last.rows = rows.count
-        rows = try recorded {
-            try run.during(rest.count) {
-                let end = CompoundEnd(self, RowBatches(), view)
-                for row in rows where !(try end.take(row)) { break }
-                return try end.finish()
+            let others = try part.rows(in: view, measure.part(place + 1))
+            let start = rest[..<place].lastIndex { $0.operation != operation }.map { $0 + 1 } ?? 0
+            let set: PlanMeasure? = measure.part(start + 1).part(-1)
+            rows = try set.during(operation.planOperator) { (joined) throws(RecordError) in
+                joined?.counts.rows += start == place ? rows.count + others.count : others.count
+                let rows = try self.joined(rows, others, operation, areNoCase(upTo: place), view)
+                joined?.counts.passed = rows.count
+                return rows
             }
         }
-        last.passed = rows.count
-        let own = run.analysis(rows: rows.count)
-        return PlanAnalysis(
-            steps: steps + (stepText == nil ? own.steps.dropLast() : own.steps[...]), subqueries: subqueries,
-            rows: rows.count, time: own.time)
+        let found = rows.count
+        func end() throws(RecordError) -> [[Value]] {
+            let end = CompoundEnd(self, RowBatches(), view)
+            for row in rows where !(try end.take(row)) { break }
+            return try end.finish()
+        }
+        if terms.isEmpty {
+            rows = try end()
+        } else {
+            rows = try (measure as PlanMeasure?).during(.sort) { (sorted) throws(RecordError) in
+                sorted?.counts.rows += found
+                sorted?.counts.passed += found
+                return try end()
+            }
+        }
+        if limit != nil || offset > 0 { measure.note(.limit, rows: found, passed: rows.count) }
+        return rows
     }
 
     private func areNoCase(upTo place: Int) -> [Bool] { collations(upTo: place).map { $0?.isNoCase == true } }
@@ -143,12 +143,8 @@ extension CompoundSelect<SelectPlan> {
 extension SelectPlan {
     /// Lends the rows of the result. False: no more are wanted.
     fileprivate func forEachRow(
-        in view: Snapshot, _ measure: StepMeasure?, _ body: ([Value]) throws(RecordError) -> Bool
+        in view: Snapshot, _ body: ([Value]) throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
-        if measure != nil {
-            for row in try rows(in: view, noting: measure) { guard try body(row) else { return false } }
-            return true
-        }
         return try RowBatches.lend(to: body) { (batches) throws(RecordError) in try give(to: batches, in: view) }
     }
 }

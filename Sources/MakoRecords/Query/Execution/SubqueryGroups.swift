@@ -11,19 +11,33 @@ final class SubqueryGroups {
 
     init(
         _ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan, _ view: Snapshot,
-        _ cancellation: Cancellation?, _ measure: StepMeasure?
+        _ cancellation: Cancellation?, _ measure: PlanMeasure?
     ) throws(RecordError) {
         places = link.outers
         isCount = subquery.output == nil || subquery.aggregate == nil
-        if let index = link.counting {
-            try IndexGroups.forEach(index, all.table.schema.name, view, cancellation) { number, count in
-                _ = table.insert(wholeNumber: number)
-                counts.append(count)
-                measure?.entries += Int(count)
-            }
-            return
+        try measure.during(.subqueryHash) { (kept) throws(RecordError) in
+            try read(subquery, link, all, view, cancellation, measure?.part(1))
+            kept?.counts.rows += Int(counts.reduce(0, +))
+            kept?.counts.passed += counts.count
+            kept?.hold(table.memory + counts.count * 8 + accumulators.count * MemoryLayout<Accumulator>.stride)
         }
-        try readRows(subquery, link, all, view, cancellation, measure)
+    }
+
+    private func read(
+        _ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan, _ view: Snapshot,
+        _ cancellation: Cancellation?, _ measure: PlanMeasure?
+    ) throws(RecordError) {
+        guard let index = link.counting else {
+            return try readRows(subquery, link, all, view, cancellation, measure)
+        }
+        measure?.access.operation = .coveringIndexScan
+        measure?.access.counts.runs += 1
+        try IndexGroups.forEach(index, all.table.schema.name, view, cancellation) { number, count in
+            _ = table.insert(wholeNumber: number)
+            counts.append(count)
+            measure?.access.counts.entries += Int(count)
+            measure?.access.counts.passed += 1
+        }
     }
 
     /// The group of the rows that are linked to the row around; nil: there are none.
@@ -49,7 +63,7 @@ final class SubqueryGroups {
 
     private func readRows(
         _ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan, _ view: Snapshot,
-        _ cancellation: Cancellation?, _ measure: StepMeasure?
+        _ cancellation: Cancellation?, _ measure: PlanMeasure?
     ) throws(RecordError) {
         let slots = link.columns.map { $0.ordinal.map { all.table.layout.allSlots[$0] } }
         let values = isCount ? nil : ValueRun(subquery, view, nil, cancellation)

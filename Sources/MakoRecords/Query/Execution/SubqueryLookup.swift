@@ -10,7 +10,9 @@ final class SubqueryLookup {
     private let view: Snapshot
     private let outers: OuterValues
     private let cancellation: Cancellation?
-    private let measure: StepMeasure?
+    /// Takes down what is looked up and what the test leaves, where the run is measured.
+    private let measure: PlanMeasure?
+    private let lookup: OperatorMeasure?
     private let evaluator: Evaluator?
     /// Made of entries where these tell all that is asked for.
     private let made: EntryRow?
@@ -18,7 +20,7 @@ final class SubqueryLookup {
 
     init(
         _ probe: SubqueryProbe, _ link: SubqueryPlan.Link, _ plan: Plan, reading output: BoundExpr?,
-        _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?, _ measure: StepMeasure?
+        _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?, _ measure: PlanMeasure?
     ) {
         self.probe = probe
         columns = probe.order.map { link.columns[$0] }
@@ -28,6 +30,7 @@ final class SubqueryLookup {
         self.outers = outers
         self.cancellation = cancellation
         self.measure = measure
+        lookup = measure?.at(.subqueryLookup)
         let test = Program(plan.table, probe.residual, joins: plan.bound.joins)
         evaluator = probe.residual == nil ? nil : Evaluator(test, view, outers: outers, cancellation)
         if case .index(let index) = probe.way {
@@ -43,16 +46,36 @@ final class SubqueryLookup {
     /// How many rows there are, when no row has to be read for that; else nil.
     func count() throws(RecordError) -> Int? {
         guard evaluator == nil, case .index(let index) = probe.way else { return nil }
+        lookup?.counts.runs += 1
         guard code() else { return 0 }
         var count = 0
         try walk(index) { _ in
             count += 1
             return true
         }
+        lookup?.counts.passed += count
         return count
     }
 
     func forEachRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
+        guard let measure, let lookup else { return try lookUp(body) }
+        lookup.counts.runs += 1
+        let examined = max(lookup.counts.rows, lookup.counts.entries)
+        var passed = 0
+        let before = measure.run.turn(to: lookup)
+        defer { measure.run.turn(to: before) }
+        try lookUp { (key, row) throws(RecordError) in
+            passed += 1
+            measure.run.turn(to: before)
+            defer { measure.run.turn(to: lookup) }
+            return try body(key, row)
+        }
+        let found = max(lookup.counts.rows, lookup.counts.entries) - examined
+        lookup.counts.passed += evaluator == nil ? passed : found
+        if evaluator != nil { measure.note(.filter, rows: found, passed: passed) }
+    }
+
+    private func lookUp(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
         if cancellation?.isCancelled == true { throw .cancelled }
         switch probe.way {
         case .rowID:
@@ -85,7 +108,7 @@ final class SubqueryLookup {
         if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
         return try recorded {
             try table.withRow(key, in: view) { row in
-                measure?.rows += 1
+                lookup?.counts.rows += 1
                 return try test(key, row, body)
             } ?? true
         }
@@ -104,7 +127,7 @@ final class SubqueryLookup {
         try recorded {
             let walk = IndexWalk(index, table, view, false)
             try walk.forEachEntry([KeyRange(prefix: key.bytes)]) { key, entry in
-                measure?.entries += 1
+                lookup?.counts.entries += 1
                 guard let entry, made.read(entry, key) else { return try lend(key, body) }
                 return try test(key, try made.reader(), body)
             }
@@ -117,7 +140,7 @@ final class SubqueryLookup {
         let whole = isCut ? key.bytes : []
         try recorded {
             try IndexWalk(index, table, view, false).run([range]) { row in
-                measure?.entries += 1
+                lookup?.counts.entries += 1
                 // Of cut entries only the rows tell whether they are equal.
                 if isCut, try !isEqual(row, whole) { return true }
                 return try body(row)

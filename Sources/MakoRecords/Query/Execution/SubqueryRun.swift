@@ -12,7 +12,7 @@ final class SubqueryRun: SubqueryAnswers {
     private let view: Snapshot
     private let cancellation: Cancellation?
     /// Takes down what is read, where the run around is measured.
-    private let measure: StepMeasure?
+    private let measure: PlanMeasure?
     private var arena = Arena()
 
     /// What was found once for all rows.
@@ -41,7 +41,7 @@ final class SubqueryRun: SubqueryAnswers {
         self.subquery = subquery
         self.view = view
         self.cancellation = cancellation
-        measure = SubqueryMeasures.current?.measure(of: subquery)
+        measure = RunMeasure.current?.measure(of: subquery)
         super.init(OuterValues(subquery.query.outers.count))
     }
 
@@ -49,6 +49,7 @@ final class SubqueryRun: SubqueryAnswers {
 
     override func exists() throws(RecordError) -> Bool {
         if let isThere { return isThere }
+        noteRun()
         if let groups = try linkedGroups() { return try groups.place(outers, &key) != nil }
         var isFound = false
         try forEachRow { _, _ throws(RecordError) in
@@ -61,6 +62,7 @@ final class SubqueryRun: SubqueryAnswers {
 
     override func contains(_ value: Operand) throws(RecordError) -> Truth {
         if !subquery.isCorrelated { return try wholeList().contains(value) }
+        noteRun()
         if case .perRow(let planner) = subquery.source { return list(of: try rows(planner)).contains(value) }
         var result = Truth.no
         let values = valueRun()
@@ -80,6 +82,7 @@ final class SubqueryRun: SubqueryAnswers {
     /// All values of a sub-query that reads nothing of the row around.
     func wholeList() throws(RecordError) -> SubqueryList {
         if let list { return list }
+        noteRun()
         var list = SubqueryList()
         if case .statement(let plan) = subquery.source {
             list = self.list(of: try rows(plan))
@@ -91,6 +94,7 @@ final class SubqueryRun: SubqueryAnswers {
             }
         }
         self.list = list
+        measure?.at(.subquery).hold(list.table.memory)
         return list
     }
 
@@ -108,8 +112,12 @@ final class SubqueryRun: SubqueryAnswers {
         return list
     }
 
+    /// Takes down that it is run for the row around, or for all.
+    private func noteRun() { measure?.at(subquery.operation).counts.runs += 1 }
+
     override func scalar() throws(RecordError) -> Operand {
         if let singleOperand { return singleOperand }
+        noteRun()
         arena.reset()
         if let groups = try linkedGroups() {
             guard let place = try groups.place(outers, &key) else {
@@ -141,10 +149,13 @@ final class SubqueryRun: SubqueryAnswers {
         if aggregate == .count, subquery.output == nil, let count = try countedRows() { return .integer(Int64(count)) }
         var accumulator = Accumulator(aggregate, isNoCase: subquery.isNoCase)
         let values = subquery.output == nil ? nil : valueRun()
+        var rows = 0
         try forEachRow { key, row throws(RecordError) in
+            rows &+= 1
             if let values { accumulator.add(try values.operand(row, key)) } else { accumulator.addRow() }
             return true
         }
+        if let measure, subquery.aggregatesRows { measure.part(0).note(.aggregate, rows: rows, passed: 1) }
         return accumulator.result
     }
 
@@ -152,12 +163,12 @@ final class SubqueryRun: SubqueryAnswers {
     private func countedRows() throws(RecordError) -> Int? {
         if subquery.isCorrelated { return try probe()?.count() }
         guard case .plan(let plan) = subquery.source else { return nil }
-        return try plan.count(in: view, measure)
+        return try plan.count(in: view, measure?.part(0))
     }
 
     private func rows(_ plan: StatementPlan) throws(RecordError) -> [[Value]] {
         try followingTree(false) { () throws(RecordError) in
-            try plan.ended(by: cancellation).rows(in: view, noting: measure)
+            try plan.ended(by: cancellation).rows(in: view, measure?.part(0))
         }
     }
 
@@ -205,7 +216,7 @@ final class SubqueryRun: SubqueryAnswers {
         case .plan(let plan):
             if let probe = probe() { return try probe.forEachRow(body) }
             let scan = scan ?? RowScan(plan, view, outers, cancellation)
-            scan.measure = measure
+            scan.measure = measure?.part(0)
             self.scan = scan
             try recorded { try plan.forEachRow(plan.table.layout, scan, view) { try body($0, $1) } }
         case .statement(let plan):

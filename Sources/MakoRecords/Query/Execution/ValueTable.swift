@@ -10,6 +10,9 @@ struct ValueTable: ~Copyable {
     private var buffer = KeyBuffer()
     private(set) var count = 0
 
+    /// How many bytes are held.
+    var memory: Int { whole.memory + other.memory + places.count * 8 }
+
     /// The number of a value that is there.
     mutating func find(_ value: Operand) -> Int? {
         if let number = ValueTable.whole(value) { return whole.find(number) }
@@ -82,6 +85,8 @@ struct NumberTable {
     /// Twice as many as are taken at least; -1 is open.
     private var places: [Int32] = Array(repeating: -1, count: 16)
     private(set) var entries: [(key: UInt64, place: Int)] = []
+    /// How many bytes are held.
+    var memory: Int { places.count * 4 + entries.count * 16 }
 
     @inline(__always)
     private func start(_ key: UInt64) -> Int {

@@ -56,16 +56,13 @@ struct JoinStep: Sendable {
     let after: [BoundCondition]
 }
 
-/// The way to the rows of a join; prints itself, a line for each table.
+/// How the rows of a join are found.
 struct JoinPlan: Sendable {
     let sources: [JoinedTable]
     let joins: [JoinNode]
     private(set) var steps: [JoinStep]
     /// Whether the rows come in the wanted order.
     let isOrdered: Bool
-    let description: String
-    /// A line for each step.
-    var stepTexts: [String] { isOneRow ? [description] : steps.map { $0.text(sources[$0.source]) } }
     /// Whether it is that of a query without tables, which has one row.
     var isOneRow = false
     /// Decides whether that row comes.
@@ -89,48 +86,5 @@ extension JoinStep {
         case .holders(let holders, _): [holders.index.schema.name]
         case .first, .kept, .walked: KeySource.access(own.access).indexes
         }
-    }
-
-    func text(_ source: JoinedTable) -> String {
-        let start = isLeft ? "left join " : "join "
-        let ownCondition = own.bound.condition.map { "\($0)" }
-        var tests = match.map { "\($0)" }
-        var text: String
-        switch method {
-        case .first:
-            text = own.description
-            if source.name != source.table.schema.name { text += " as \(source.name)" }
-        case .key(let parts):
-            text = start + "\(source.label) by key (\(JoinStep.text(parts)))"
-            if let ownCondition { tests.insert(ownCondition, at: 0) }
-        case .index(let index, let parts):
-            text = start + "\(source.label) using index \(index.schema.name) (\(JoinStep.text(parts)))"
-            if let ownCondition { tests.insert(ownCondition, at: 0) }
-        case .holders(let holders, let key):
-            text = start + "\(source.label) using index \(holders.index.schema.name) (holding \(key))"
-            if let ownCondition { tests.insert(ownCondition, at: 0) }
-        case .held(let column):
-            text = start + "\(source.label) by keys in \(column)"
-            if let ownCondition { tests.insert(ownCondition, at: 0) }
-        case .kept(let equalities):
-            let terms = equalities.map { "\($0.inner) = \($0.outer)" }.joined(separator: " AND ")
-            let how = equalities.isEmpty ? "\(source.label), all kept" : "\(source.label) by hash (\(terms))"
-            text = start + how + ": " + own.description
-        case .walked(let equalities):
-            let terms = equalities.map { "\($0.inner) = \($0.outer)" }.joined(separator: " AND ")
-            text = start + "\(source.label) by hash of the rows before it (\(terms)): " + own.description
-        }
-        if !tests.isEmpty { text += ", test " + tests.joined(separator: " AND ") }
-        if !after.isEmpty { text += ", then filter " + after.map { "\($0)" }.joined(separator: " AND ") }
-        return text
-    }
-
-    private static func text(_ parts: [JoinKeyPart]) -> String {
-        parts.map { part in
-            switch part.origin {
-            case .outer(let expr): "\(expr)"
-            case .constant(let value): "\(value)"
-            }
-        }.joined(separator: ", ")
     }
 }

@@ -48,7 +48,7 @@ struct CollectionSource: Sendable {
         /// Rows that hold the key of one of the others: the index over the column has them.
         case holders(ElementIndex)
         /// Rows whose keys one of the others holds in this column.
-        case held(ColumnSlot)
+        case held(ElementIndex)
     }
 
     /// The condition on many that is answered.

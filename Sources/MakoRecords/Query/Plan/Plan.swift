@@ -6,7 +6,7 @@
 public struct Plan: Sendable, CustomStringConvertible {
     /// What of a plan is made when somebody asks: most plans are run and never read.
     private enum Origin {
-        case planned(Program, residual: BoundCondition?, text: @Sendable () -> PlanText)
+        case planned(Program, residual: BoundCondition?, note: @Sendable () -> PlanNote)
         case kept(any PlanTemplate, [Value?])
     }
 
@@ -70,12 +70,12 @@ public struct Plan: Sendable, CustomStringConvertible {
 
     init(
         _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],
-        expectedShare: Double = 1, nearest: NearestSearch? = nil, text: @autoclosure @escaping @Sendable () -> PlanText
+        expectedShare: Double = 1, nearest: NearestSearch? = nil, note: @autoclosure @escaping @Sendable () -> PlanNote
     ) {
         let residual = BoundCondition.all(residual)
         body = Body(
             bound, .access(access), isReversed: isReversed, orders, expectedShare, nearest,
-            .planned(Program(bound.table, residual, joins: bound.joins), residual: residual, text: text))
+            .planned(Program(bound.table, residual, joins: bound.joins), residual: residual, note: note))
     }
 
     /// A plan that was kept, for other values.
@@ -125,12 +125,12 @@ public struct Plan: Sendable, CustomStringConvertible {
     /// What it was made of, where it was kept.
     var kept: (any PlanTemplate)? { if case .kept(let kept, _) = body.origin { kept } else { nil } }
 
-    public var description: String { text.whole }
+    public var description: String { node.summary }
 
-    var text: PlanText {
+    var note: PlanNote {
         switch body.origin {
-        case .planned(_, _, let text): text()
-        case .kept(let kept, let values): kept.text(values, access, bound)
+        case .planned(_, _, let note): note()
+        case .kept(let kept, let values): kept.note(values)
         }
     }
 
@@ -174,5 +174,5 @@ protocol PlanTemplate: SelectionTemplate {
     var covered: (index: IndexHandle, cover: IndexCover?)? { get }
     func program(_ values: [Value?]) -> Program
     func residual(_ values: [Value?]) -> BoundCondition?
-    func text(_ values: [Value?], _ access: Access, _ bound: BoundSelection) -> PlanText
+    func note(_ values: [Value?]) -> PlanNote
 }

@@ -1,7 +1,7 @@
-/// A statement that can be run: everything about it that could be wrong was found right. Prints itself as an explanation.
+/// A statement that can be run: everything about it that could be wrong was found right.
 ///
 /// It holds no snapshot: it may be run over any number of them, from any thread.
-struct SelectPlan: SelectPart, CustomStringConvertible {
+struct SelectPlan: SelectPart {
     /// Where the rows come from.
     enum Feed: Sendable {
         case table(Plan)
@@ -60,27 +60,6 @@ struct SelectPlan: SelectPart, CustomStringConvertible {
         tables = bound.tables
     }
 
-    var description: String {
-        let groups = [groupText, group?.having.map { "having \($0)" }].compactMap { $0 }
-        return (feed.lines + groups + endLines).joined(separator: "\n")
-    }
-
-    /// What rows are put together by, in words; nil: by nothing.
-    var groupText: String? { group?.keyText.map { $0 + (isInOrder ? " in order" : "") } }
-
-    /// What is done with the rows or groups that were found, in words.
-    var endLines: [String] {
-        var lines: [String] = []
-        if isDistinct && group == nil { lines.append("different rows" + (isInOrder ? " in order" : "")) }
-        let terms = orders.filter { $0.expr.constant == nil }.map { order in
-            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
-        }
-        if !terms.isEmpty { lines.append("sort by " + terms.joined(separator: ", ")) }
-        if !isCut, let limit { lines.append("limit \(limit)") }
-        if !isCut, offset > 0 { lines.append("offset \(offset)") }
-        return lines
-    }
-
     /// About how many rows it gives: a guess where nothing limits them.
     var expectedRows: Double {
         switch feed {
@@ -110,36 +89,5 @@ struct SelectPlan: SelectPart, CustomStringConvertible {
             copy.feed = .extremes(extremes)
         }
         return copy
-    }
-}
-
-extension SelectPlan.Feed {
-    fileprivate var lines: [String] {
-        switch self {
-        case .table(let plan): [plan.description]
-        case .join(let plan): [plan.description]
-        case .count, .extremes: stepTexts
-        }
-    }
-
-    /// A text for each step.
-    var stepTexts: [String] {
-        switch self {
-        case .table(let plan): plan.stepTexts
-        case .join(let plan): plan.stepTexts
-        // The table knows how many rows it has.
-        case .count(let plan) where plan.isWholeTable && !plan.hasResidual: ["count of \(plan.table.schema.name)"]
-        case .count(let plan): [plan.text.find, "count"]
-        case .extremes(let extremes): extremes.map { "\($0.text): \($0.plan)" }
-        }
-    }
-
-    /// How many of the steps find rows; they are the first ones.
-    var tableSteps: Int {
-        switch self {
-        case .table, .count: 1
-        case .join(let plan): max(1, plan.steps.count)
-        case .extremes(let extremes): extremes.count
-        }
     }
 }

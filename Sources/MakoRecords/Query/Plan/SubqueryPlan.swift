@@ -2,10 +2,12 @@ import MakoStorage
 
 /// Plans a statement for the values that it reads of one row.
 protocol RowPlanner: Sendable {
+    /// The statement, as it is written.
+    var text: String { get }
     func plan(_ values: [Value], in view: Snapshot) throws(RecordError) -> StatementPlan
 }
 
-/// The way to the rows of a sub-query; prints itself as an explanation.
+/// How a sub-query is run.
 final class SubqueryPlan: PlannedSubquery {
     enum Source: Sendable {
         case plan(Plan)
@@ -29,6 +31,9 @@ final class SubqueryPlan: PlannedSubquery {
         let all: Plan?
         /// The index whose entries alone tell how many of these rows each row has; nil: the rows must be read.
         let counting: IndexHandle?
+
+        /// A look-up costs what some thirty rows do in a scan, or a hundred entries of an index.
+        var rowsPerLookup: Int { counting == nil ? 32 : 128 }
     }
 
     let query: BoundSubquery
@@ -36,15 +41,12 @@ final class SubqueryPlan: PlannedSubquery {
     /// What the rows give, see ``BoundSubquery/output``.
     let output: BoundExpr?
     let link: Link?
-    let description: String
 
-    init(_ query: BoundSubquery, _ source: Source, output: BoundExpr?, link: Link? = nil, description: String) {
+    init(_ query: BoundSubquery, _ source: Source, output: BoundExpr?, link: Link? = nil) {
         self.query = query
         self.source = source
         self.output = output
         self.link = link
-        // Plans inside plans would repeat each other.
-        self.description = description.utf8.count > 1000 ? description.prefix(1000) + "…)" : description
     }
 
     var aggregate: AggregateFunction? { query.aggregate }

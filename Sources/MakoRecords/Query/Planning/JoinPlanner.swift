@@ -128,13 +128,9 @@ struct JoinPlanner {
         guard let wanted = question.wanted else { return Planner.plan(whole) }
         let few = Planner.plan(ownSelection(source, question, sets, question.orders, wanted))
         guard few.orders.isEmpty else { return Planner.plan(whole) }
-        let ending = ", limit \(wanted)"
         return Plan(
             whole, access: few.access, isReversed: few.isReversed, orders: [],
-            residual: few.residual.map { [$0] } ?? [],
-            text: PlanText(
-                find: few.description.hasSuffix(ending)
-                    ? String(few.description.dropLast(ending.count)) : few.description))
+            residual: few.residual.map { [$0] } ?? [], note: few.note)
     }
 
     private static func ownSelection(
@@ -157,9 +153,7 @@ struct JoinPlanner {
     private func plan() -> JoinPlan {
         let isImpossible = question.conjuncts.contains { $0 == .constant(false) || $0 == .constant(nil) }
         if isImpossible || question.wanted == 0 {
-            return JoinPlan(
-                sources: sources.map(\.joined), joins: question.joins, steps: [], isOrdered: true,
-                description: "nothing to read")
+            return JoinPlan(sources: sources.map(\.joined), joins: question.joins, steps: [], isOrdered: true)
         }
         let found = JoinOrder(self).best()
         let order = found.order
@@ -173,7 +167,6 @@ struct JoinPlanner {
         let isOrdered = question.orders.isEmpty || ordered[order[0].source] != nil
         return JoinPlan(
             sources: sources.map(\.joined), joins: question.joins, steps: steps, isOrdered: isOrdered,
-            description: steps.map { $0.text(sources[$0.source].joined) }.joined(separator: "\n"),
             expectedRows: found.rows, cost: found.cost, weighed: found.weighed)
     }
 

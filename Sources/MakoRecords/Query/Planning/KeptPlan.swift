@@ -55,7 +55,7 @@ final class KeptPlan: PlanTemplate {
     private let numbered: Int?
     private let answered: Set<Int>
     private let used: [Int]
-    private let name: String?
+    private let expected: (rows: Double?, cost: Double?)
     let isReversed: Bool
     let isOrdered: Bool
     private let rows: Double
@@ -95,7 +95,7 @@ final class KeptPlan: PlanTemplate {
         numbered = asksMore ? nil : byIndex?.pattern.numbered
         answered = best.answered
         used = best.used
-        name = best.name
+        expected = question.estimates.isKnown ? (best.rows, best.cost) : (nil, nil)
         isReversed = best.isReversed
         isOrdered = best.isOrdered
         rows = question.estimates.rows
@@ -294,13 +294,12 @@ extension KeptPlan {
         .all(conjuncts(values).enumerated().filter { !answered.contains($0.offset) }.map(\.element))
     }
 
-    /// What a plan with these values prints.
-    func text(_ values: [Value?], _ access: Access, _ bound: BoundSelection) -> PlanText {
-        let question = Planner.Question(bound, conjuncts(values), constraints, orders, .unknown)
-        return Planner.text(
-            Planner.Candidate(
-                access: access, isReversed: isReversed, isOrdered: isOrdered, answered: answered, used: used, cost: 0,
-                name: name, rows: 0), question)
+    /// What a plan with these values says beside what it consists of. What was expected for the first of them is said for all.
+    func note(_ values: [Value?]) -> PlanNote {
+        let conjuncts = conjuncts(values)
+        return PlanNote(
+            conditions: used.map { "\(conjuncts[$0])" }.joined(separator: " AND "),
+            order: isOrdered ? BoundOrder.text(orders) : "", rows: expected.rows, cost: expected.cost)
     }
 
     private func conjuncts(_ values: [Value?]) -> [BoundCondition] {

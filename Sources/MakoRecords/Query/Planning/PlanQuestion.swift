@@ -170,7 +170,7 @@ extension Planner {
                 question.bound, access: best.access, isReversed: best.isReversed,
                 orders: best.isOrdered ? [] : question.orders, residual: residual,
                 expectedShare: best.rows * (residual.isEmpty ? 1 : Selectivity.passing) / question.estimates.rows,
-                nearest: best.nearest, text: text(best, question))
+                nearest: best.nearest, note: note(best, question))
             plan.cover = best.cover
             return plan
         }
@@ -179,19 +179,14 @@ extension Planner {
     /// The plan of those rows of a query that fulfil a condition.
     static func rows(of query: StatementPlan, _ unplanned: BoundSelection) -> Plan {
         let bound = SubqueryPlanner(view: nil).selection(unplanned)
-        let filter = bound.condition.map { ", filter \($0)" } ?? ""
-        let lines = query.description.split(separator: "\n").joined(separator: "; ")
-        let text = "scan \(bound.table.schema.name) (\(lines))\(filter)"
         return Plan(
             bound, access: .query(query), isReversed: false, orders: [], residual: bound.condition.map { [$0] } ?? [],
-            text: PlanText(find: text))
+            note: PlanNote())
     }
 
     /// The plan of a selection that has no rows.
     static func nothing(_ bound: BoundSelection) -> Plan {
-        Plan(
-            bound, access: .nothing, isReversed: false, orders: [], residual: [],
-            text: PlanText(find: "nothing to read"))
+        Plan(bound, access: .nothing, isReversed: false, orders: [], residual: [], note: PlanNote())
     }
 }
 

@@ -7,7 +7,6 @@ extension Planner {
         let rows: Double
         /// What it costs to find the others and the keys.
         let cost: Double
-        let name: String
     }
 
     /// The rows for which one of many fulfils a condition that asks nothing of the row itself; nil: the condition is another one.
@@ -21,24 +20,20 @@ extension Planner {
                 let others = others(all, [], question)
             else { return nil }
             let rows = question.estimates.holders(of: others, of: all.table, index)
-            let plan = others.plan()
             return CollectionWay(
-                source: CollectionSource(subquery: subquery, others: plan, link: .holders(index)),
+                source: CollectionSource(subquery: subquery, others: others.plan(), link: .holders(index)),
                 rows: min(question.estimates.rows, rows),
                 cost: others.best.cost + min(others.rows, question.estimates.rows(of: all.table, share: 1))
-                    * CostModel.stretch,
-                name: "using index \(index.schema.name), from \(plan)")
+                    * CostModel.stretch)
         case .holders(let all, let name, _):
             guard isOwnKey(bound.outers, table),
                 let index = all.table.elementIndexes.first(where: { $0.schema.columns.first?.name == name }),
                 let others = others(all, [index.slot], question)
             else { return nil }
             let rows = max(1, others.rows * question.estimates.perRow(index, of: all.table))
-            let plan = others.plan()
             return CollectionWay(
-                source: CollectionSource(subquery: subquery, others: plan, link: .held(index.slot)),
-                rows: min(question.estimates.rows, rows), cost: others.best.cost,
-                name: "by keys in \(name), from \(plan)")
+                source: CollectionSource(subquery: subquery, others: others.plan(), link: .held(index)),
+                rows: min(question.estimates.rows, rows), cost: others.best.cost)
         case .plan, .statement, .perRow: return nil
         }
     }

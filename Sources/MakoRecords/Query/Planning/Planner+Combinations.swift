@@ -8,8 +8,7 @@ extension Planner {
         let (bound, conjuncts, estimates) = (question.bound, question.conjuncts, question.estimates)
         var found: [Candidate] = []
         func add(
-            _ source: KeySource, keys: Double, rows: Double, extra: Double = 0, answered: Set<Int>, used: [Int],
-            _ name: String
+            _ source: KeySource, keys: Double, rows: Double, extra: Double = 0, answered: Set<Int>, used: [Int]
         ) {
             let reversed = rowOrder(question)
             let isOrdered = question.orders.isEmpty || reversed != nil
@@ -21,24 +20,21 @@ extension Planner {
                         + question.searchCost(
                             rows: rows, perRow: CostModel.orderedRow, isOrdered: isOrdered, answered: answered,
                             sort: CostModel.sort),
-                    name: name, rows: rows))
+                    rows: rows))
         }
         for (place, conjunct) in conjuncts.enumerated() {
             if let union = union(bound, conjunct, estimates) {
-                let names = KeySource.union(union.sources).indexes
                 add(
                     .union(union.sources), keys: union.rows, rows: union.rows, answered: union.isExact ? [place] : [],
-                    used: [place],
-                    names.isEmpty
-                        ? "by union of keys" : "using union of \(names.map { "index \($0)" }.joined(separator: ", "))")
+                    used: [place])
             }
             if let way = collection(conjunct, question) {
                 add(
                     .collection(way.source), keys: way.rows, rows: way.rows, extra: way.cost, answered: [place],
-                    used: [], way.name)
+                    used: [])
             }
-            for (source, keys, rows, name) in members(bound.table, conjunct, estimates) {
-                add(source, keys: keys, rows: rows, answered: [place], used: [place], name)
+            for (source, keys, rows) in members(bound.table, conjunct, estimates) {
+                add(source, keys: keys, rows: rows, answered: [place], used: [place])
             }
         }
         let searches = singles.filter { single in
@@ -49,14 +45,11 @@ extension Planner {
                 add(
                     .intersection([.access(first.access), .access(second.access)]), keys: first.rows + second.rows,
                     rows: max(1, first.rows * second.rows / estimates.rows), extra: CostModel.secondScan,
-                    answered: first.answered.union(second.answered), used: first.used + second.used,
-                    "using intersection of index \(first.name ?? ""), index \(second.name ?? "")")
+                    answered: first.answered.union(second.answered), used: first.used + second.used)
             }
         }
         if estimates.isKnown, bound.limit == nil, let best = searches.first, best.rows >= manyRows {
-            add(
-                .access(best.access), keys: best.rows, rows: best.rows, answered: best.answered, used: best.used,
-                "using index \(best.name ?? ""), rows in the order of keys,")
+            add(.access(best.access), keys: best.rows, rows: best.rows, answered: best.answered, used: best.used)
         }
         return found
     }
@@ -85,8 +78,8 @@ extension Planner {
     /// Rows whose column is among the values of a sub-query, or to which its rows are linked.
     private static func members(
         _ table: TableHandle, _ condition: BoundCondition, _ estimates: TableEstimates
-    ) -> [(KeySource, keys: Double, rows: Double, String)] {
-        var found: [(KeySource, keys: Double, rows: Double, String)] = []
+    ) -> [(KeySource, keys: Double, rows: Double)] {
+        var found: [(KeySource, keys: Double, rows: Double)] = []
         switch condition {
         case .isInQuery(.column(let column), let bound):
             guard column.node < 0, let subquery = bound.plan as? SubqueryPlan, !subquery.isCorrelated,
@@ -95,7 +88,7 @@ extension Planner {
             let values = subquery.expectedRows(estimates)
             let keys = table.keySlots
             if column.ordinal == nil || (keys.count == 1 && Int(keys[0].ordinal) == column.ordinal) {
-                found.append((.members(subquery, nil), values, values, "by keys of a sub-query"))
+                found.append((.members(subquery, nil), values, values))
             }
             for index in table.indexes where index.isPlain {
                 guard let first = index.parts.first, Int(first.slot.ordinal) == column.ordinal, !first.descending,
@@ -105,23 +98,19 @@ extension Planner {
                 let rows =
                     index.isUnique && index.parts.count == 1
                     ? values : values * max(1, estimates.rows * Selectivity.equal)
-                found.append(
-                    (
-                        .members(subquery, index), values * CostModel.gatheredValue + rows, rows,
-                        "using index \(index.schema.name) for a sub-query"
-                    ))
+                found.append((.members(subquery, index), values * CostModel.gatheredValue + rows, rows))
             }
         case .exists(let bound) where table.isRowID:
             guard let subquery = bound.linkedToRowID else { return [] }
             let rows = subquery.expectedRows(estimates)
-            found.append((.linked(subquery), rows, rows, "by keys of a sub-query"))
+            found.append((.linked(subquery), rows, rows))
         case .comparison(let operation, .subquery(let bound), .constant(.integer(let number)))
         where table.isRowID && bound.aggregate == .count && bound.output == nil:
             guard let subquery = bound.linkedToRowID else { return [] }
             // Who has none is not met in a walk over those that there are.
             if Binder.holds(operation, KeyOrder.compare(0, number)) { return [] }
             let rows = min(estimates.rows * Selectivity.counted, subquery.expectedRows(estimates))
-            found.append((.counted(subquery, operation, number), rows, rows, "by counts of a sub-query"))
+            found.append((.counted(subquery, operation, number), rows, rows))
         default: break
         }
         return found

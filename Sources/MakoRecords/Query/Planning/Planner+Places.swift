@@ -12,7 +12,7 @@ extension Planner {
                 answered: [], used: [],
                 cost: question.searchCost(
                     rows: rows, perRow: question.estimates.indexCost, isOrdered: false, answered: []),
-                name: index.schema.name, rows: rows, nearest: search)
+                rows: rows, nearest: search)
         }
         guard let area else { return nil }
         let ranges = SpaceCurve.ranges(area.boxes).map { KeyRange(cells: $0) }
@@ -23,7 +23,7 @@ extension Planner {
             answered: [], used: area.used,
             cost: question.searchCost(
                 rows: rows, perRow: question.estimates.indexCost, isOrdered: isOrdered, answered: []),
-            name: index.schema.name, rows: rows)
+            rows: rows)
     }
 
     /// What conjuncts say of where a row's place is.

@@ -30,26 +30,15 @@ struct SubqueryPlanner: BoundRewriting {
         case .rows(let selection):
             let plan = Planner.plan(selection, reading: output.map { [$0] } ?? [])
             let link = isLinked(subquery, selection) ? SubqueryLinks.link(plan.bound, output, subquery.aggregate) : nil
-            return SubqueryPlan(
-                subquery, .plan(plan), output: output, link: link,
-                description: SubqueryLinks.text(subquery, plan, link, output))
+            return SubqueryPlan(subquery, .plan(plan), output: output, link: link)
         case .statement(let statement):
-            let plan = SelectPlanner.plan(statement, view)
-            let lines = plan.description.split(separator: "\n").joined(separator: "; ")
-            return SubqueryPlan(subquery, .statement(plan), output: nil, description: "(\(lines))")
+            return SubqueryPlan(subquery, .statement(SelectPlanner.plan(statement, view)), output: nil)
         case .perRow(let statement):
-            return SubqueryPlan(
-                subquery, .perRow(RowStatementPlanner(statement: statement)), output: nil,
-                description: "(planned for each row: \(statement.text))")
-        case .held(let selection):
-            let plan = tested(selection)
-            return SubqueryPlan(
-                subquery, .held(plan), output: output, description: text(subquery, output, "held keys: \(plan)"))
+            return SubqueryPlan(subquery, .perRow(RowStatementPlanner(statement: statement)), output: nil)
+        case .held(let selection): return SubqueryPlan(subquery, .held(tested(selection)), output: output)
         case .holders(let selection, let column, let isRowID):
-            let plan = tested(selection)
             return SubqueryPlan(
-                subquery, .holders(plan, column: column, isRowID: isRowID), output: output,
-                description: text(subquery, output, "holders in \(column): \(plan)"))
+                subquery, .holders(tested(selection), column: column, isRowID: isRowID), output: output)
         }
     }
 
@@ -63,21 +52,14 @@ struct SubqueryPlanner: BoundRewriting {
     private func tested(_ selection: BoundSelection) -> Plan {
         let bound = self.selection(selection)
         let residual = bound.condition.map { [$0] } ?? []
-        let filter = residual.first.map { ", filter \($0)" } ?? ""
-        return Plan(
-            bound, access: .nothing, isReversed: false, orders: [], residual: residual,
-            text: PlanText(find: "rows of \(bound.table.schema.name)" + filter))
-    }
-
-    private func text(_ subquery: BoundSubquery, _ output: BoundExpr?, _ rows: String) -> String {
-        let of = subquery.aggregate.map { "\($0.rawValue)(\(output.map { "\($0)" } ?? "*")) of " } ?? ""
-        return "(\(of)\(rows))"
+        return Plan(bound, access: .nothing, isReversed: false, orders: [], residual: residual, note: PlanNote())
     }
 }
 
 /// Plans a sub-query for each row around.
 private struct RowStatementPlanner: RowPlanner {
     let statement: RowStatement
+    var text: String { statement.text }
 
     func plan(_ values: [Value], in view: Snapshot) throws(RecordError) -> StatementPlan {
         SelectPlanner.plan(try statement.bound(values), view)
@@ -163,25 +145,5 @@ enum SubqueryLinks {
             if order.count > best?.order.count ?? 0 { best = made(.index(index), order) }
         }
         return best
-    }
-
-    static func text(
-        _ subquery: BoundSubquery, _ plan: Plan, _ link: SubqueryPlan.Link?, _ output: BoundExpr?
-    ) -> String {
-        var text = plan.description
-        if let link {
-            let name = plan.table.schema.name
-            let key = link.columns.map(\.path).joined(separator: ", ")
-            switch link.probe?.way {
-            case .index(let index)?: text += "; by \(key), using index \(index.schema.name)"
-            case .rowID?, .key?: text += "; by the key of \(name)"
-            case nil: text += "; by \(key)"
-            }
-        }
-        let value = output.map { "\($0)" } ?? "*"
-        if let aggregate = subquery.aggregate {
-            return "(\(aggregate.rawValue)(\(subquery.countsRows ? "*" : value)) of \(text))"
-        }
-        return subquery.form == .exists ? "(\(text))" : "(\(value) of \(text))"
     }
 }

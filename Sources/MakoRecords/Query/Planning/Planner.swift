@@ -14,8 +14,6 @@ public enum Planner {
         let answered: Set<Int>
         let used: [Int]
         let cost: Double
-        /// The index, or what is gathered.
-        let name: String?
         /// How many rows are expected to be looked at.
         let rows: Double
         /// Where rows are looked for in rings around a place.
@@ -120,7 +118,7 @@ public enum Planner {
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: [], used: [],
             cost: question.scanCost(rows: rows, known: singles, isOrdered: isOrdered, answered: []),
-            name: nil, rows: rows)
+            rows: rows)
     }
 
     private static func byID(_ question: Question) -> Candidate? {
@@ -142,7 +140,7 @@ public enum Planner {
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
             used: answered.sorted(),
-            cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: answered), name: nil, rows: rows)
+            cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: answered), rows: rows)
     }
 
     /// The rows that are left by what is asked of their ids, and by which of these tests they are.
@@ -190,7 +188,7 @@ public enum Planner {
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: search.answered,
             used: search.used,
-            cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: search.answered), name: nil, rows: rows)
+            cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: search.answered), rows: rows)
     }
 
     static func byIndex(_ index: IndexHandle, _ question: Question) -> Candidate? {
@@ -233,7 +231,7 @@ public enum Planner {
             used: search.used + implied.subtracting(search.used).sorted(),
             cost: Double(max(0, search.ranges.count - 1)) * CostModel.stretch
                 + question.searchCost(rows: rows, perRow: entryCost, isOrdered: isOrdered, answered: answered),
-            name: index.schema.name, rows: rows, cover: search.ranges.isEmpty ? nil : cover)
+            rows: rows, cover: search.ranges.isEmpty ? nil : cover)
     }
 
     /// By a full-text index. What a match finds must be found anyway, also to ask of single rows whether they are among it.
@@ -258,8 +256,7 @@ public enum Planner {
             }
             return Candidate(
                 access: .fullText(TextAccess(match: match, isRanked: isRanked && isOrdered)), isReversed: isReversed,
-                isOrdered: isOrdered, answered: [place], used: [place], cost: 0, name: match.index.schema.name,
-                rows: 1000)
+                isOrdered: isOrdered, answered: [place], used: [place], cost: 0, rows: 1000)
         }
         return nil
     }
@@ -279,36 +276,13 @@ public enum Planner {
         return reversed
     }
 
-    /// What a way prints.
-    static func text(_ best: Candidate, _ question: Question) -> PlanText {
-        let (bound, conjuncts, orders) = (question.bound, question.conjuncts, question.orders)
-        let residual = question.residual(best)
-        let name = bound.table.schema.name
-        let conditions = best.used.map { "\(conjuncts[$0])" }.joined(separator: " AND ")
-        var text: String
-        switch best.access {
-        case .nothing: return PlanText(find: "nothing to read")
-        case .index where best.nearest != nil: text = "nearest in \(name)"
-        case .index: text = conditions.isEmpty ? "scan \(name)" : "search \(name)"
-        case .fullText: text = "search \(name)"
-        case .rows, .keyRanges: text = conditions.isEmpty ? "scan \(name)" : "search \(name) by key range"
-        case .keys: text = "search \(name) by key"
-        case .gathered: text = "search \(name) \(best.name ?? "")"
-        case .query: text = "scan \(name)"
-        }
-        if best.isFullText, let index = best.name { text += " using index \(index)" }
-        if case .index = best.access, let index = best.name {
-            text += " using index \(index)" + (best.cover == nil ? "" : " alone")
-        }
-        if !conditions.isEmpty { text += " (\(conditions))" }
-        if !residual.isEmpty { text += ", then filter \(residual.count == 1 ? residual[0] : .and(residual))" }
-        let terms = orders.map { order in
-            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
-        }.joined(separator: ", ")
-        var cut = bound.limit.map { " limit \($0)" } ?? ""
-        if bound.offset > 0 { cut += "\(bound.limit == nil ? "," : "") offset \(bound.offset)" }
-        if !orders.isEmpty && !best.isOrdered { return PlanText(find: text, sort: "sort by \(terms)" + cut) }
-        if !orders.isEmpty { text += ", already in order of \(terms)" }
-        return PlanText(find: text + (bound.limit == nil ? "" : ",") + cut)
+    /// What the plan of a way says beside what it consists of.
+    static func note(_ best: Candidate, _ question: Question) -> PlanNote {
+        let conditions = best.used.map { "\(question.conjuncts[$0])" }.joined(separator: " AND ")
+        let order = best.isOrdered ? BoundOrder.text(question.orders) : ""
+        // Where sizes are not known, numbers would only look like some.
+        let isKnown = question.estimates.isKnown
+        return PlanNote(
+            conditions: conditions, order: order, rows: isKnown ? best.rows : nil, cost: isKnown ? best.cost : nil)
     }
 }

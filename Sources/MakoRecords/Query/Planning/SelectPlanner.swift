@@ -133,8 +133,7 @@ struct SelectPlanner {
     /// Of a statement without tables: one row, which may be grouped and tested like those of a table.
     private static func oneRow(_ bound: BoundSelect, _ join: BoundJoin, _ subqueries: SubqueryPlanner) -> SelectPlan {
         let condition = BoundCondition.all(join.conjuncts.map { subqueries.planned($0) })
-        let text = "one row" + (condition.map { ", filter \($0)" } ?? "")
-        var plan = JoinPlan(sources: [], joins: join.nodes, steps: [], isOrdered: true, description: text)
+        var plan = JoinPlan(sources: [], joins: join.nodes, steps: [], isOrdered: true)
         (plan.isOneRow, plan.condition) = (true, condition)
         return SelectPlan(
             bound, .join(plan), bound.group, orders: bound.group?.orders ?? [], isCut: false, isInOrder: false)

@@ -1,0 +1,55 @@
+import MakoRecords
+
+/// What a query is run for: its objects, or one result of them. For ``Query/explain(_:analyzing:)`` and ``Query/explanation(_:analyzing:)``,
+/// as each of them may be found in another way:
+///
+/// ```swift
+/// print(try db.query(Person.self).explain(.min(\.age)))
+/// // min(age) by index order
+/// //   limit 1 (cost 2)
+/// //     search Person using covering index age (age IS NOT NULL), already in order of age (about 1000 rows)
+/// ```
+public struct QueryTerminal<T: Entity>: Sendable {
+    let result: Result<SelectionResult, MakoError>
+
+    private init(_ result: SelectionResult) { self.result = .success(result) }
+
+    private init<V>(_ property: KeyPath<Row<T>, Column<V>>, _ result: (Expr) -> SelectionResult) {
+        do throws(MakoError) {
+            self.result = .success(result(try property.path().expr()))
+        } catch {
+            self.result = .failure(error)
+        }
+    }
+
+    /// The objects.
+    public static var fetch: QueryTerminal { QueryTerminal(.rows) }
+    /// How many objects there are.
+    public static var count: QueryTerminal { QueryTerminal(.count) }
+    /// Whether there is an object.
+    public static var exists: QueryTerminal { QueryTerminal(.exists) }
+
+    public static func sum<V>(_ property: KeyPath<Row<T>, Column<V>>) -> QueryTerminal {
+        QueryTerminal(property) { .aggregate(.sum, of: $0) }
+    }
+    public static func total<V>(_ property: KeyPath<Row<T>, Column<V>>) -> QueryTerminal {
+        QueryTerminal(property) { .aggregate(.total, of: $0) }
+    }
+    public static func avg<V>(_ property: KeyPath<Row<T>, Column<V>>) -> QueryTerminal {
+        QueryTerminal(property) { .aggregate(.average, of: $0) }
+    }
+    public static func min<V>(_ property: KeyPath<Row<T>, Column<V>>) -> QueryTerminal {
+        QueryTerminal(property) { .aggregate(.minimum, of: $0) }
+    }
+    public static func max<V>(_ property: KeyPath<Row<T>, Column<V>>) -> QueryTerminal {
+        QueryTerminal(property) { .aggregate(.maximum, of: $0) }
+    }
+    /// The different values of a property.
+    public static func distinct<V>(_ property: KeyPath<Row<T>, Column<V>>) -> QueryTerminal {
+        QueryTerminal(property) { .distinct($0) }
+    }
+    /// How many objects have each value of a property.
+    public static func groupCount<V>(_ property: KeyPath<Row<T>, Column<V>>) -> QueryTerminal {
+        QueryTerminal(property) { .groupCount(by: $0) }
+    }
+}

@@ -1,0 +1,95 @@
+extension JoinPlan: CustomStringConvertible {
+    var description: String { node(nil).outline }
+
+    /// The operators that find the joined rows: each join over what stands before it.
+    ///
+    /// - Parameter measure: of a run; its parts are the tables.
+    func node(_ measure: PlanMeasure?) -> PlanNode {
+        if isOneRow {
+            let node = PlanNode(.oneRow, "one row", [], measure?.counts(.oneRow))
+            guard let condition else { return node }
+            return PlanNode(
+                .filter, "filter \(condition)", [node] + condition.subqueries.nodes(measure), measure?.counts(.filter))
+        }
+        var node: PlanNode?
+        for (place, step) in steps.enumerated() {
+            node = step.node(node, sources[step.source], measure?.part(place))
+        }
+        node?.cost = cost
+        if steps.count > 1 { node?.expectedRows = expectedRows }
+        return node ?? PlanNode(.nothing, "nothing to read", [], measure?.counts(.nothing))
+    }
+}
+
+extension JoinStep {
+    /// The join's operator.
+    var operation: PlanNode.Operator {
+        switch method {
+        case .first: .nestedLoopJoin
+        case .kept(let equalities): equalities.isEmpty ? .nestedLoopJoin : .hashJoin
+        case .key: .keyJoin
+        case .index: .indexJoin
+        case .holders: .keyHoldersJoin
+        case .held: .heldKeysJoin
+        case .walked: .hashJoinOfOuter
+        }
+    }
+
+    /// - Parameter input: finds the rows before those of the table; nil for the first table.
+    fileprivate func node(_ input: PlanNode?, _ source: JoinedTable, _ measure: PlanMeasure?) -> PlanNode {
+        let start = "\(isLeft ? "left join" : "join") \(source.label)"
+        var tests = match
+        var inputs = input.map { [$0] } ?? []
+        let text: String
+        switch method {
+        case .first:
+            let node = own.node(measure?.part(0), source.label)
+            return filtered(node, by: match, measure)
+        case .key(let parts): text = "\(start) by key (\(JoinStep.text(parts)))"
+        case .index(let index, let parts): text = "\(start) using index \(index.schema.name) (\(JoinStep.text(parts)))"
+        case .holders(let holders, let key): text = "\(start) using index \(holders.index.schema.name) (holding \(key))"
+        case .held(let column): text = "\(start) by keys in \(column)"
+        case .kept(let equalities) where equalities.isEmpty: text = "\(start) by nested loop"
+        case .kept(let equalities): text = "\(start) by hash (\(JoinStep.text(equalities)))"
+        case .walked(let equalities): text = "\(start) by hash of the rows before it (\(JoinStep.text(equalities)))"
+        }
+        switch method {
+        case .kept, .walked, .first: inputs.append(own.node(measure?.part(0), source.label))
+        // Of rows that are looked up the table's own condition is tested then.
+        case .key, .index, .holders, .held: tests = (own.bound.condition.map { [$0] } ?? []) + tests
+        }
+        let test = tests.isEmpty ? "" : ", test " + tests.map { "\($0)" }.joined(separator: " AND ")
+        var node = PlanNode(
+            operation, text + test, inputs + tests.flatMap(\.subqueries).nodes(measure), measure?.counts(operation))
+        node.table = source.table.schema.name
+        node.index = index
+        return filtered(node, by: after, measure)
+    }
+
+    private var index: String? {
+        switch method {
+        case .index(let index, _): index.schema.name
+        case .holders(let holders, _): holders.index.schema.name
+        case .first, .key, .held, .kept, .walked: nil
+        }
+    }
+
+    private func filtered(_ node: PlanNode, by conditions: [BoundCondition], _ measure: PlanMeasure?) -> PlanNode {
+        guard let condition = BoundCondition.all(conditions) else { return node }
+        return PlanNode(
+            .filter, "filter \(condition)", [node] + condition.subqueries.nodes(measure), measure?.counts(.filter))
+    }
+
+    private static func text(_ equalities: [JoinEquality]) -> String {
+        equalities.map { "\($0.inner) = \($0.outer)" }.joined(separator: " AND ")
+    }
+
+    private static func text(_ parts: [JoinKeyPart]) -> String {
+        parts.map { part in
+            switch part.origin {
+            case .outer(let expr): "\(expr)"
+            case .constant(let value): "\(value)"
+            }
+        }.joined(separator: ", ")
+    }
+}

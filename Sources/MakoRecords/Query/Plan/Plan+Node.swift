@@ -1,0 +1,198 @@
+extension Plan {
+    /// The operators that find the rows.
+    var node: PlanNode { node(nil) }
+
+    /// - Parameters:
+    ///   - measure: of a run of the plan.
+    ///   - name: what the table is called around it; nil: by its own name.
+    func node(_ measure: PlanMeasure?, _ name: String? = nil) -> PlanNode {
+        let note = note
+        var node = found(note, measure, name)
+        let isSorted = !orders.isEmpty
+        if isSorted {
+            let operation: PlanNode.Operator = bound.limit == nil ? .sort : .topN
+            let cut = bound.limit == nil && bound.offset > 0 ? "," : ""
+            let limit = PlanNode.limitText(bound.limit, bound.offset).map { "\(cut) \($0)" } ?? ""
+            node = PlanNode(
+                operation, "sort by \(BoundOrder.text(orders))\(limit)",
+                [node] + orders.flatMap(\.expr.subqueries).nodes(measure), measure?.counts(operation))
+        } else {
+            node = cut(node, measure)
+        }
+        node.cost = note.cost
+        return node
+    }
+
+    /// The operators that find the rows' keys, where neither their values nor their order are wanted.
+    func keysNode(_ measure: PlanMeasure?) -> PlanNode {
+        var node = cut(found(note, measure, nil, isOfKeys: true), measure)
+        node.cost = note.cost
+        return node
+    }
+
+    /// How the rows are counted.
+    func countNode(_ measure: PlanMeasure?) -> PlanNode {
+        if isWholeTable && !hasResidual {
+            var node = PlanNode(.tableCount, "count of \(table.schema.name)", [], measure?.counts(.tableCount))
+            node.table = table.schema.name
+            return cut(node, measure)
+        }
+        return PlanNode(.count, "count", [keysNode(measure)], measure?.counts(.count))
+    }
+
+    /// How the first row is looked for.
+    func existsNode(_ measure: PlanMeasure?) -> PlanNode {
+        let note = note
+        let offset = bound.offset > 0 ? " offset \(bound.offset)" : ""
+        var node = PlanNode(
+            .exists, "exists" + offset, [found(note, measure, nil, isOfKeys: true)], measure?.counts(.exists))
+        node.cost = note.cost
+        return node
+    }
+
+    /// The operators that find the rows in any order, for a result to which they are put together.
+    func resultNode(_ measure: PlanMeasure?) -> PlanNode {
+        if bound.limit != nil || bound.offset > 0 { return node(measure) }
+        let note = note
+        var node = found(note, measure, nil)
+        node.cost = note.cost
+        return node
+    }
+
+    /// The access and the filter.
+    private func found(
+        _ note: PlanNote, _ measure: PlanMeasure?, _ name: String?, isOfKeys: Bool = false
+    ) -> PlanNode {
+        var node = accessNode(note, measure, name ?? table.schema.name, isOfKeys)
+        if case .nothing = access { return node }
+        node.table = table.schema.name
+        node.expectedRows = note.rows
+        guard let residual else { return node }
+        return PlanNode(
+            .filter, "filter \(residual)", [node] + residual.subqueries.nodes(measure), measure?.counts(.filter))
+    }
+
+    private func cut(_ node: PlanNode, _ measure: PlanMeasure?) -> PlanNode {
+        guard isCut, let text = PlanNode.limitText(bound.limit, bound.offset) else { return node }
+        return PlanNode(.limit, text, [node], measure?.counts(.limit))
+    }
+
+    /// Whether a limit or an offset leaves some of the rows out.
+    var isCut: Bool {
+        if case .nothing = access { return false }
+        return bound.limit != nil || bound.offset > 0
+    }
+
+    private func accessNode(
+        _ note: PlanNote, _ measure: PlanMeasure?, _ name: String, _ isOfKeys: Bool
+    ) -> PlanNode {
+        let conditions = note.conditions.isEmpty ? "" : " (\(note.conditions))"
+        let order = note.order.isEmpty ? "" : ", already in order of \(note.order)"
+        func made(_ operation: PlanNode.Operator, _ text: String, _ inputs: [PlanNode] = []) -> PlanNode {
+            PlanNode(operation, text + order, inputs, measure?.counts(operation))
+        }
+        switch access {
+        case .nothing: return PlanNode(.nothing, "nothing to read", [], measure?.counts(.nothing))
+        case .rows, .keyRanges:
+            return isWholeTable
+                ? made(.scan, "scan \(name)") : made(.keyRange, "search \(name) by key range\(conditions)")
+        case .keys: return made(.keyLookup, "search \(name) by key\(conditions)")
+        case .index(let index, _):
+            let start = note.conditions.isEmpty ? "scan \(name)" : "search \(name)"
+            var node: PlanNode
+            if nearest != nil {
+                node = made(.nearest, "nearest in \(name) using index \(index.schema.name)")
+            } else if skip != nil {
+                node = made(.skipScan, "skip \(start) using covering index \(index.schema.name)\(conditions)")
+            } else if cover != nil || isOfKeys && (!hasResidual || cover() != nil) {
+                node = made(.coveringIndexScan, "\(start) using covering index \(index.schema.name)\(conditions)")
+            } else {
+                node = made(.indexScan, "\(start) using index \(index.schema.name)\(conditions)")
+            }
+            node.index = index.schema.name
+            return node
+        case .fullText(let found):
+            var node = made(.textSearch, "search \(name) using index \(found.match.index.schema.name)\(conditions)")
+            node.index = found.match.index.schema.name
+            return node
+        case .gathered(let source):
+            return made(.rowIDLookup, "search \(name) by row ids\(conditions)", [source.node(measure?.part(0))])
+        case .query(let query): return made(.queryScan, "scan rows of \(name)", [query.node(measure?.part(0))])
+        }
+    }
+}
+
+extension PlanNode {
+    /// A limit and an offset in words; nil: there is neither.
+    static func limitText(_ limit: Int?, _ offset: Int) -> String? {
+        let parts = [limit.map { "limit \($0)" }, offset > 0 ? "offset \(offset)" : nil].compactMap { $0 }
+        return parts.isEmpty ? nil : parts.joined(separator: " ")
+    }
+}
+
+extension BoundOrder {
+    static func text(_ orders: [BoundOrder]) -> String {
+        orders.map { order in
+            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
+        }.joined(separator: ", ")
+    }
+}
+
+extension KeySource {
+    /// The operators that gather row ids.
+    func node(_ measure: PlanMeasure?) -> PlanNode {
+        func made(_ operation: PlanNode.Operator, _ text: String, _ inputs: [PlanNode] = []) -> PlanNode {
+            PlanNode(operation, text, inputs, measure?.counts(operation))
+        }
+        func parts(_ sources: [KeySource]) -> [PlanNode] {
+            sources.enumerated().map { $1.node(measure?.part($0)) }
+        }
+        switch self {
+        case .access(let access): return KeySource.node(access, measure)
+        case .union(let sources): return made(.union, "union of row ids", parts(sources))
+        case .intersection(let sources): return made(.intersection, "intersection of row ids", parts(sources))
+        case .members(let subquery, nil): return made(.subqueryKeys, "row ids", [subquery.node(measure?.run)])
+        case .members(let subquery, let index?):
+            var node = made(
+                .indexSearch, "index \(index.schema.name) for each value", [subquery.node(measure?.run)])
+            node.index = index.schema.name
+            return node
+        case .linked(let subquery):
+            return made(
+                .linkedKeys, "row ids in \(subquery.keyText)", subquery.linkNodes(measure?.part(0), isKept: false))
+        case .counted(let subquery, let operation, let number):
+            return made(
+                .linkedKeys, "row ids in \(subquery.keyText) (count(*) \(operation.rawValue) \(number))",
+                subquery.linkNodes(measure?.part(0), isKept: false))
+        case .collection(let source):
+            let others = source.others.node(measure?.part(0))
+            switch source.link {
+            case .holders(let index):
+                var node = made(.keyHolders, "index \(index.schema.name) for each row", [others])
+                node.index = index.schema.name
+                return node
+            case .held(let index): return made(.heldKeys, "keys in \(index.schema.columns[0].name)", [others])
+            }
+        }
+    }
+
+    private static func node(_ access: Access, _ measure: PlanMeasure?) -> PlanNode {
+        func made(_ operation: PlanNode.Operator, _ text: String, _ index: IndexHandle? = nil) -> PlanNode {
+            var node = PlanNode(operation, text, [], measure?.counts(operation))
+            node.index = index?.schema.name
+            return node
+        }
+        switch access {
+        // The rows of a query have no keys to gather.
+        case .nothing, .query: return made(.nothing, "nothing to read")
+        case .rows, .keyRanges: return made(.keyRange, "key range")
+        case .keys: return made(.keyLookup, "given keys")
+        case .index(let index, _): return made(.coveringIndexScan, "index \(index.schema.name)", index)
+        case .fullText(let found):
+            var node = made(.textSearch, "index \(found.match.index.schema.name)")
+            node.index = found.match.index.schema.name
+            return node
+        case .gathered(let inner): return inner.node(measure)
+        }
+    }
+}

@@ -1,0 +1,229 @@
+/// An operator of a plan, with the operators that feed it.
+///
+///     print(try query.explanation().plan)
+///     // sort by name (cost 1502)
+///     //   search Person using index byAge (age > 30) (about 412 rows)
+///
+/// The plan that runs makes its nodes; the text of `EXPLAIN`, its JSON and the steps of an analysis are derived from them.
+public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
+    /// What an operator does. The raw value is its name in JSON.
+    public enum Operator: String, Sendable, Hashable, CaseIterable, Encodable {
+        // Access to the rows of a table.
+        /// The rows of a query in FROM, which its input finds.
+        case queryScan
+        case nothing, oneRow, scan, keyRange, keyLookup, indexScan, coveringIndexScan, skipScan, textSearch, nearest
+        /// Rows read by row ids that the operator's inputs gather.
+        case rowIDLookup
+        // Sources of row ids.
+        case union, intersection
+        /// An index is searched for each value of a sub-query, or for each row.
+        case indexSearch
+        /// The values of a sub-query are the row ids.
+        case subqueryKeys
+        /// The row ids that rows of a sub-query refer to.
+        case linkedKeys
+        /// The rows that hold a key in a column of keys, by its index, or the keys that the column holds.
+        case keyHolders, heldKeys
+
+        case filter, sort, topN, limit
+        case nestedLoopJoin, keyJoin, indexJoin, keyHoldersJoin, heldKeysJoin
+        /// The joined table, or the rows before it, kept in memory by the joined values.
+        case hashJoin, hashJoinOfOuter
+        case aggregate, sortedAggregate, hashAggregate
+        /// The first rows of an order that has the smallest or the largest value first.
+        case extremes
+        case count, tableCount, exists
+        case distinct, sortedDistinct
+        /// Columns that sub-queries give.
+        case project
+        case setUnion, setUnionAll, setIntersect, setExcept
+        /// The rows of several classes, one class after the other, or in one order.
+        case append, merge
+
+        /// A sub-query that is run once, or for each row.
+        case subquery, correlatedSubquery
+        /// Looked up until keeping all rows costs less: its inputs are both methods.
+        case adaptiveSubquery
+        case subqueryLookup, subqueryHash
+    }
+
+    /// What an operator did when the plan was run.
+    public struct Counts: Sendable, Hashable {
+        /// How often it was started; 0: it was not needed.
+        public var runs = 0
+        /// How many entries of indexes were read.
+        public var entries = 0
+        /// How many rows were examined: rows of the table where they are found, in any other operator those that came from its inputs.
+        public var rows = 0
+        /// How many rows the operator gave to the next one.
+        public var passed = 0
+        /// Spent in the operator itself, without those before and behind it. A filter works in the time of its input.
+        public var time = Duration.zero
+        /// How many bytes of rows, keys or values it held at the most; 0: it holds none.
+        public var memory = 0
+
+        init() {}
+
+        init(runs: Int, rows: Int, passed: Int) { (self.runs, self.rows, self.passed) = (runs, rows, passed) }
+    }
+
+    public let operation: Operator
+    /// What `EXPLAIN` prints of the operator itself.
+    public let text: String
+    /// The table whose rows it finds.
+    public var table: String?
+    /// The index that it reads.
+    public var index: String?
+    /// How many rows are expected to be examined; nil: that is not known.
+    public var expectedRows: Double?
+    /// What the operator and its inputs are expected to cost, in units of a short row that a scan passes over; nil: that is not known.
+    public var cost: Double?
+    /// Nil where the plan was not run.
+    public let counts: Counts?
+    /// The input first, then the sub-queries of the operator's conditions and values.
+    public let children: [PlanNode]
+    /// How many operators are above each other.
+    let height: Int
+
+    init(_ operation: Operator, _ text: String, _ children: [PlanNode] = [], _ counts: Counts? = nil) {
+        self.operation = operation
+        self.text = text
+        self.children = children
+        self.counts = counts
+        height = 1 + (children.map(\.height).max() ?? 0)
+    }
+
+    /// The operators, each on a line, inputs indented, with what is expected of them and what they did.
+    public var description: String { text(withNumbers: true) }
+
+    /// The same without numbers.
+    public var outline: String { text(withNumbers: false) }
+
+    /// The operators in one line, in the order in which rows go through them, without numbers and sub-queries.
+    public var summary: String {
+        let inputs = children.filter { !$0.isSubquery }.map(\.summary)
+        switch operation {
+        case .rowIDLookup: return inputs.isEmpty ? text : "\(text), from \(inputs.joined(separator: ", "))"
+        case .union, .intersection: return "\(operation) of \(inputs.joined(separator: ", "))"
+        case .indexSearch, .subqueryKeys, .linkedKeys, .keyHolders, .heldKeys:
+            return inputs.isEmpty ? text : "\(text) of \(inputs.joined(separator: ", "))"
+        case .filter: return (inputs + ["then \(text)"]).joined(separator: ", ")
+        default: return (inputs + [text]).joined(separator: ", ")
+        }
+    }
+
+    /// Whether this is a sub-query of the operator above it.
+    var isSubquery: Bool {
+        switch operation {
+        case .subquery, .correlatedSubquery, .adaptiveSubquery: true
+        default: false
+        }
+    }
+
+    /// This operator and all below it, inputs first.
+    public var operators: [PlanNode] { operators { _ in true } }
+
+    /// The same without some operators and all below these.
+    func operators(where isWanted: (PlanNode) -> Bool) -> [PlanNode] {
+        var found: [PlanNode] = []
+        var open = [self]
+        while let node = open.popLast() {
+            guard isWanted(node) else { continue }
+            found.append(node)
+            open += node.children
+        }
+        return found.reversed()
+    }
+
+    /// Without recursion: a tree may be higher than a small stack.
+    private func text(withNumbers: Bool) -> String {
+        var text = ""
+        var open = [(node: self, depth: 0)]
+        while let (node, depth) = open.popLast() {
+            text += (text.isEmpty ? "" : "\n") + String(repeating: "  ", count: depth) + node.text
+            if withNumbers { text += node.numbers }
+            for child in node.children.reversed() { open.append((child, depth + 1)) }
+        }
+        return text
+    }
+
+    private var numbers: String {
+        let expected = [
+            expectedRows.map { "about \(PlanNode.whole($0)) rows" }, cost.map { "cost \(PlanNode.whole($0))" },
+        ]
+        .compactMap { $0 }.joined(separator: ", ")
+        return (expected.isEmpty ? "" : " (\(expected))") + (counts.map { " (\($0))" } ?? "")
+    }
+
+    private static func whole(_ number: Double) -> Int64 { Int64(min(number, 1e15).rounded()) }
+}
+
+extension PlanNode.Counts: CustomStringConvertible {
+    public var description: String {
+        if runs == 0 { return "never run" }
+        var parts: [String] = []
+        if runs > 1 { parts.append("\(runs) runs") }
+        if entries > 0 { parts.append(PlanNode.count(entries, "entry", "entries")) }
+        parts.append(PlanNode.count(rows, "row", "rows") + " examined")
+        parts.append("\(passed) passed")
+        if memory > 0 { parts.append(PlanNode.count(memory, "byte", "bytes")) }
+        if time > .zero { parts.append(time.inMilliseconds) }
+        return parts.joined(separator: ", ")
+    }
+}
+
+extension PlanNode {
+    static func count(_ number: Int, _ one: String, _ many: String) -> String {
+        "\(number) \(number == 1 ? one : many)"
+    }
+}
+
+extension Duration {
+    /// Milliseconds with three digits behind the point: `1.204 ms`.
+    var inMilliseconds: String {
+        let micros = wholeNanoseconds / 1000
+        let digits = String(micros % 1000)
+        return "\(micros / 1000).\(String(repeating: "0", count: max(0, 3 - digits.count)))\(digits) ms"
+    }
+
+    var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}
+
+// MARK: - JSON
+
+extension PlanNode: Encodable {
+    private enum Name: String, CodingKey {
+        case operation = "operator"
+        case text, table, index, expectedRows, cost, counts, inputs
+    }
+
+    /// `operator` and `text`, where they are known `table`, `index`, `expectedRows`, `cost` and `counts`, and the `inputs`.
+    public func encode(to encoder: any Encoder) throws {
+        var fields = encoder.container(keyedBy: Name.self)
+        try fields.encode(operation, forKey: .operation)
+        try fields.encode(text, forKey: .text)
+        try fields.encodeIfPresent(table, forKey: .table)
+        try fields.encodeIfPresent(index, forKey: .index)
+        try fields.encodeIfPresent(expectedRows, forKey: .expectedRows)
+        try fields.encodeIfPresent(cost, forKey: .cost)
+        try fields.encodeIfPresent(counts, forKey: .counts)
+        if !children.isEmpty { try fields.encode(children, forKey: .inputs) }
+    }
+}
+
+extension PlanNode.Counts: Encodable {
+    private enum Name: String, CodingKey { case runs, entries, rows, passed, nanoseconds, memory }
+
+    public func encode(to encoder: any Encoder) throws {
+        var fields = encoder.container(keyedBy: Name.self)
+        try fields.encode(runs, forKey: .runs)
+        try fields.encode(entries, forKey: .entries)
+        try fields.encode(rows, forKey: .rows)
+        try fields.encode(passed, forKey: .passed)
+        try fields.encode(time.wholeNanoseconds, forKey: .nanoseconds)
+        try fields.encode(memory, forKey: .memory)
+    }
+}

@@ -1,0 +1,234 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// What runs is what is printed: each shape of a plan is run, and the operators that say that they ran are compared with those of the plan.
+@Suite struct PlanOperatorTests {
+    /// Of the tables of `docs/plans.md`.
+    private static let shapes = [
+        // Access to the rows of a table.
+        "SELECT 1 + 1", "SELECT count(*)", "SELECT name FROM Person WHERE age > 30 AND age < 20",
+        "SELECT mail FROM Person", "SELECT mail FROM Person WHERE mail LIKE '%x'",
+        "SELECT mail FROM Person WHERE age + 1 > 70 LIMIT 3",
+        "SELECT mail FROM Person ORDER BY id DESC LIMIT 3 OFFSET 2",
+        "SELECT name FROM Person WHERE id = 3", "SELECT name FROM Person WHERE id IN (3, 9, 70000) AND age > 1",
+        "SELECT name FROM Person WHERE id > 5990",
+        "SELECT name FROM Person WHERE id > 5990 AND age > 3 ORDER BY id DESC",
+        "SELECT mail FROM Person WHERE name = 'p3'",
+        "SELECT mail FROM Person WHERE age > 75 AND mail LIKE '%x' ORDER BY age",
+        "SELECT mail FROM Person WHERE age = 30 ORDER BY name LIMIT 10 OFFSET 5",
+        "SELECT mail FROM Person ORDER BY age LIMIT 5", "SELECT name FROM Person WHERE age > 78",
+        "SELECT name FROM Person WHERE age > 77 AND name LIKE '%3'", "SELECT age FROM Person WHERE age = 30 LIMIT 2",
+        "SELECT mail FROM Person WHERE bio MATCH 'steam'",
+        "SELECT mail FROM Person WHERE bio MATCH 'steam' ORDER BY rank LIMIT 5",
+        "SELECT mail FROM Person WHERE bio MATCH 'steam' AND age > 40 ORDER BY mail, id",
+        "SELECT mail FROM Person WHERE id < 9 AND bio MATCH 'steam'",
+        // Row ids that are gathered first.
+        "SELECT mail FROM Person WHERE name = 'p3' OR age = 36",
+        "SELECT mail FROM Person WHERE name = 'p3' OR id > 5998",
+        "SELECT mail FROM Person WHERE name = 'p3' OR id = 7 OR bio MATCH 'steam'",
+        "SELECT mail FROM Person WHERE age < 25 AND department = 2",
+        "SELECT mail FROM Person WHERE age < 25 AND department = 2 AND mail LIKE 'm%' ORDER BY name LIMIT 3",
+        "SELECT mail FROM Person WHERE department IN (SELECT id FROM Department WHERE name = 'd3')",
+        "SELECT mail FROM Person WHERE id IN (SELECT department FROM Person WHERE age = 36)",
+        "SELECT id FROM Department WHERE EXISTS (SELECT 1 FROM Person WHERE department = Department.id AND age = 36)",
+        "SELECT id FROM Department WHERE (SELECT count(*) FROM Person WHERE department = Department.id) > 3",
+        "SELECT title FROM Note WHERE ANY labels.name = 'l7'", "SELECT title FROM Note WHERE ANY labels = 7",
+        "SELECT name FROM Label WHERE ANY notes.title = 'n8'",
+        // Sorting and cutting.
+        "SELECT mail FROM Person ORDER BY mail", "SELECT mail FROM Person ORDER BY mail, id LIMIT 5 OFFSET 1",
+        "SELECT mail FROM Person LIMIT 3 OFFSET 5990", "SELECT name FROM Person ORDER BY length(name), name DESC",
+        "SELECT name, age FROM Person WHERE age > 70 ORDER BY name",
+        // Joins.
+        "SELECT p.mail, d.name FROM Person p JOIN Department d ON d.id = p.department WHERE p.name = 'p3'",
+        "SELECT p.mail FROM Person p JOIN Department d ON d.name = p.name",
+        "SELECT p.mail FROM Person p JOIN Department d ON d.name = p.mail WHERE length(p.mail) + d.id > 3",
+        "SELECT p.mail FROM Department d LEFT JOIN Person p ON p.department = d.id WHERE d.id < 3",
+        "SELECT d.id FROM Department d LEFT JOIN Person p ON p.department = d.id AND p.age > 3 WHERE p.id IS NULL",
+        "SELECT a.id, b.id FROM Department a JOIN Department b ON a.id < b.id WHERE a.id < 4 AND b.id < 6",
+        "SELECT n.title FROM Note n JOIN Label l ON ANY n.labels = l.id WHERE l.name = 'l7'",
+        "SELECT l.name FROM Note n JOIN Label l ON ANY n.labels = l.id WHERE n.id = 3",
+        """
+        SELECT d.name, count(*) FROM Department d JOIN Person p ON p.mail = d.name || 'x' OR p.department = d.id
+        WHERE d.id < 3 GROUP BY d.name ORDER BY 2 LIMIT 1
+        """,
+        "SELECT a.name FROM Department a, Department b WHERE a.id = 1 AND b.id = 2 AND ? IS NULL",
+        "SELECT p.id FROM Person p, Department WHERE 1 = 2",
+        // Groups, aggregates, different rows.
+        "SELECT count(*) FROM Person", "SELECT count(*) FROM Person LIMIT 1",
+        "SELECT count(*) FROM Person WHERE age > 70",
+        "SELECT count(*) FROM Person WHERE age > 70 AND mail LIKE '%x'", "SELECT count(*) FROM Person WHERE id < 9",
+        "SELECT count(*) FROM Person WHERE bio MATCH 'steam'",
+        "SELECT count(*) FROM Person WHERE age < 22 AND department = 2",
+        "SELECT min(age), max(age) FROM Person", "SELECT max(id) FROM Person LIMIT 1",
+        "SELECT sum(age) FROM Person", "SELECT sum(age), count(DISTINCT department) FROM Person WHERE mail > 'a'",
+        "SELECT age, count(*) FROM Person GROUP BY age", "SELECT age, max(name) FROM Person GROUP BY age",
+        "SELECT mail, count(*) FROM Person GROUP BY mail HAVING count(*) > 1 ORDER BY 2",
+        "SELECT DISTINCT name FROM Person", "SELECT DISTINCT age FROM Person", "SELECT DISTINCT mail FROM Person",
+        "SELECT DISTINCT mail, age FROM Person ORDER BY age LIMIT 3",
+        "SELECT DISTINCT count(*) FROM Person GROUP BY mail",
+        "SELECT DISTINCT mail FROM Person LIMIT 2 OFFSET 1",
+        // Rows put together.
+        "SELECT name FROM Person UNION SELECT name FROM Department ORDER BY 1 LIMIT 3",
+        "SELECT age FROM Person UNION ALL SELECT id FROM Department UNION ALL SELECT id FROM Label LIMIT 5",
+        "SELECT age FROM Person INTERSECT SELECT id FROM Department EXCEPT SELECT 3 FROM Label",
+        "SELECT id FROM Label UNION SELECT sum(age) FROM Person GROUP BY department",
+        // Sub-queries.
+        "SELECT id FROM Person WHERE mail LIKE '%x' OR age = (SELECT max(id) FROM Department WHERE id < 30)",
+        "SELECT id FROM Person WHERE age = (SELECT count(*) FROM Department WHERE id < 30)",
+        "SELECT id FROM Label WHERE id IN (SELECT age FROM Person GROUP BY age HAVING count(*) > 3)",
+        "SELECT name, (SELECT count(*) FROM Person WHERE department = Department.id) FROM Department",
+        "SELECT name, (SELECT sum(age) FROM Person WHERE department = Department.id) FROM Department WHERE id < 5",
+        "SELECT name FROM Department d WHERE EXISTS (SELECT 1 FROM Person WHERE id = d.id AND length(mail) > d.id)",
+        "SELECT name FROM Department d WHERE EXISTS (SELECT 1 FROM Person WHERE mail = d.name)",
+        "SELECT name FROM Department d WHERE d.id < 4 AND (SELECT max(age) FROM Person WHERE id > d.id + 5990) > 3",
+        "SELECT name FROM Department d WHERE d.id < 4 AND d.id IN (SELECT age FROM Person WHERE id < d.id + 9)",
+        "SELECT title FROM Note WHERE NONE labels.name = 'l7'", "SELECT name FROM Label WHERE NONE notes.title = 'n8'",
+        "SELECT name FROM Department ORDER BY (SELECT count(*) FROM Person WHERE department = Department.id) LIMIT 2",
+        "SELECT age, count(*) FROM Person GROUP BY age HAVING count(*) > (SELECT count(*) FROM Label WHERE id < 20)",
+        "SELECT age, (SELECT max(id) FROM Label) FROM Person GROUP BY age ORDER BY 1 DESC LIMIT 2",
+    ]
+
+    /// Of tables with a key of their own and with places.
+    private static let others = [
+        "SELECT v FROM K", "SELECT v FROM K WHERE k = 'k3'", "SELECT v FROM K WHERE k > 'k3' ORDER BY k DESC",
+        "SELECT w FROM K WHERE v = 3 OR w = 4", "SELECT count(*) FROM K", "SELECT k FROM K WHERE v = 3 AND w < 9",
+        "SELECT w FROM K WHERE k IN (SELECT k FROM K WHERE v = 3)",
+        "SELECT a.v FROM K a JOIN K b ON b.k = a.k WHERE a.v = 3",
+        "SELECT v FROM K a WHERE EXISTS (SELECT 1 FROM K b WHERE b.k = a.k AND b.w = 3)",
+        "SELECT n FROM P WHERE distance(place, 47, 8) < 2000000",
+        "SELECT n FROM P WHERE place_latitude IS NOT NULL ORDER BY distance(place, 47, 8) LIMIT 3",
+        "SELECT count(*) FROM P WHERE distance(place, 47, 8) < 2000000",
+        "SELECT a.v FROM K a, K b WHERE a.v = b.w AND a.k < 'k2'",
+    ]
+
+    /// The operators of a plan that did not run, but for those of two methods for a sub-query of which the second was not needed.
+    private static func idle(_ node: PlanNode) -> [String] {
+        let own = node.counts?.runs ?? 0 > 0 ? [] : [node.text]
+        if node.operation == .adaptiveSubquery {
+            return own + (node.children.allSatisfy { !idle($0).isEmpty } ? node.children.flatMap(idle) : [])
+        }
+        return own + node.children.flatMap(idle)
+    }
+
+    private static func check(_ catalogue: Catalogue, _ view: Snapshot, _ text: String) throws -> Set<PlanNode.Operator>
+    {
+        let statement = try SelectStatement.parse(text)
+        let parameters: [Value] = text.contains("?") ? [.null] : []
+        let printed = try statement.explanation(catalogue, parameters: parameters, view: view)
+        let run = RunMeasure()
+        let analysis = try statement.planned(catalogue, parameters, [:], view).analysis(in: view, run)
+        #expect(analysis.plan.outline == printed.outline, "\(text)")
+        #expect(run.unshown.isEmpty, "\(run.unshown) ran and are not printed: \(text)\n\(analysis)")
+        #expect(idle(analysis.plan).isEmpty, "\(idle(analysis.plan)) did not run: \(text)\n\(analysis)")
+        #expect(try analysis.rows == statement.run(catalogue, view: view, parameters: parameters).rows.count, "\(text)")
+        // What goes out of an operator comes into the next one.
+        #expect(analysis.plan.counts?.passed == analysis.rows, "\(text)\n\(analysis)")
+        return Set(analysis.plan.operators.map(\.operation))
+    }
+
+    @Test func whatRunsIsWhatIsPrinted() throws {
+        let fixture = try PlanDocumentTests.fixture()
+        let catalogue = fixture.catalogue.describing([
+            "Label": TableRelations(inverses: ["notes": .init(table: "Note", column: "labels")])
+        ])
+        var met: Set<PlanNode.Operator> = []
+        let view = try fixture.store.snapshot()
+        for text in Self.shapes { met.formUnion(try Self.check(catalogue, view, text)) }
+        met.formUnion(try results(catalogue, view))
+        let session = try Self.session()
+        try session.store.read { view in
+            for text in Self.others { met.formUnion(try Self.check(try Catalogue.load(view: view), view, text)) }
+        }
+        // Put together by whoever asks several classes.
+        let missing = Set(PlanNode.Operator.allCases).subtracting(met).subtracting([.append, .merge])
+        #expect(missing.isEmpty, "no shape has \(missing)")
+    }
+
+    private static func session() throws -> StatementSession {
+        let session = try StatementSession(
+            "CREATE TABLE K (k TEXT PRIMARY KEY, v INTEGER, w INTEGER)", "CREATE INDEX K.v ON K (v)",
+            "CREATE INDEX K.w ON K (w)", "CREATE TABLE P (place_latitude REAL, place_longitude REAL, n INTEGER)",
+            "CREATE SPATIAL INDEX near ON P (place)")
+        for number in 0..<200 {
+            try session.run(
+                "INSERT INTO K (k, v, w) VALUES (?, ?, ?)",
+                [.text("k\(number)"), .integer(Int64(number % 7)), .integer(Int64(number % 11))])
+            try session.run(
+                "INSERT INTO P (place_latitude, place_longitude, n) VALUES (?, ?, ?)",
+                [.double(Double(number % 90)), .double(Double(number % 70)), .integer(Int64(number))])
+        }
+        return session
+    }
+
+    /// Results of typed queries.
+    private func results(_ catalogue: Catalogue, _ view: Snapshot) throws -> Set<PlanNode.Operator> {
+        var met: Set<PlanNode.Operator> = []
+        for (condition, order, limit) in [
+            (nil, nil, nil), ("age > 70", nil, nil), ("age > 70", "name", 7), ("mail LIKE 'm%'", "mail", 5),
+            ("id < 40", nil, nil), ("name = 'p3' OR age = 36", nil, nil), ("bio MATCH 'steam'", nil, nil),
+            ("age = 36 AND department = 7", "id", 3), ("age > 70", nil, 7),
+        ] as [(String?, String?, Int?)] {
+            let selection = Selection(
+                table: "Person", condition: try condition.map { try Condition.parse($0) },
+                orderBy: try order.map { try Order.parse($0) } ?? [], limit: limit)
+            for result in [
+                .rows, .count, .exists, .aggregate(.minimum, of: .path("age")), .aggregate(.sum, of: .path("age")),
+                .aggregate(.maximum, of: .path("mail")), .aggregate(.count, of: .path("bio")), .distinct(.path("age")),
+                .distinct(.path("mail")), .groupCount(by: .path("age")), .groupCount(by: .path("department.name")),
+            ] as [SelectionResult] {
+                let run = RunMeasure()
+                let plan = try selection.plan(catalogue, in: view)
+                let printed = try plan.node(of: result, in: view, nil)
+                let analysis = try plan.analysis(of: result, in: view, run)
+                let words = "\(condition ?? "") \(result)\n\(analysis)"
+                #expect(analysis.plan.outline == printed.outline, "\(words)")
+                #expect(run.unshown.isEmpty, "\(run.unshown) ran and are not printed: \(words)")
+                #expect(Self.idle(analysis.plan).isEmpty, "\(Self.idle(analysis.plan)) did not run: \(words)")
+                met.formUnion(analysis.plan.operators.map(\.operation))
+            }
+        }
+        return met
+    }
+
+    /// What a run of one operator gives is what comes into the next.
+    @Test func rowsGoFromOneOperatorToTheNext() throws {
+        let session = try Self.session()
+        try session.store.read { view in
+            let found = try SelectStatement.parse(
+                "SELECT v, count(*) FROM K WHERE w < 9 AND k > 'k1' GROUP BY v HAVING count(*) > 2 ORDER BY 2 DESC LIMIT 3"
+            ).analysis(try Catalogue.load(view: view), view: view)
+            let steps = found.steps
+            for (step, next) in zip(steps, steps.dropFirst()) { #expect(step.passed == next.examinedRows, "\(found)") }
+            #expect(steps.last?.passed == 3 && found.rows == 3)
+        }
+    }
+
+    /// Sub-queries that are looked up first, and kept when many rows ask.
+    @Test func theMethodThatASubqueryTookIsMeasured() throws {
+        let fixture = try PlanDocumentTests.fixture()
+        func kept(_ ending: String) throws -> [Int] {
+            let found = try SelectStatement.parse(
+                "SELECT name FROM Department d WHERE (SELECT sum(age) FROM Person WHERE department = d.id) > 3" + ending
+            ).analysis(fixture.catalogue, view: fixture.store.snapshot())
+            let node = try #require(found.plan.operators.first { $0.operation == .adaptiveSubquery })
+            return ([node] + node.children).map { $0.counts?.runs ?? -1 }
+        }
+        #expect(try kept("") == [1000, 32 + 6000 / 32, 1])
+        #expect(try kept(" AND d.id < 20") == [19, 19, 0])
+    }
+
+    @Test func nodesAreJSON() throws {
+        let session = try Self.session()
+        try session.store.read { view in
+            let plan = try SelectStatement.parse("SELECT w FROM K WHERE v = 3 AND w > 2 ORDER BY k LIMIT 2")
+                .explanation(
+                    try Catalogue.load(view: view), view: view)
+            #expect(plan.operation == .topN && plan.children.first?.operation == .filter, "\(plan)")
+            let access = try #require(plan.children.first?.children.first)
+            #expect(
+                access.table == "K" && access.index == "K.v" && access.expectedRows ?? 0 > 0 && access.counts == nil)
+        }
+    }
+}
