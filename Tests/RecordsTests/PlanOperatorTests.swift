@@ -1,3 +1,4 @@
+import Foundation
 import MakoStorage
 import Testing
 
@@ -227,8 +228,13 @@ import Testing
                     try Catalogue.load(view: view), view: view)
             #expect(plan.operation == .topN && plan.children.first?.operation == .filter, "\(plan)")
             let access = try #require(plan.children.first?.children.first)
-            #expect(
-                access.table == "K" && access.index == "K.v" && access.expectedRows ?? 0 > 0 && access.counts == nil)
+            #expect(access.table == "K" && access.index == "K.v" && access.counts == nil)
+            let json = try JSONSerialization.jsonObject(with: try JSONEncoder().encode(plan)) as? [String: Any]
+            #expect(json?["operator"] as? String == "topN" && json?["text"] as? String == "sort by k limit 2")
+            let filter = try #require((json?["inputs"] as? [[String: Any]])?.first)
+            let scan = try #require((filter["inputs"] as? [[String: Any]])?.first)
+            #expect(scan["operator"] as? String == "indexScan" && scan["index"] as? String == "K.v")
+            #expect(scan["expectedRows"] as? Double == access.expectedRows && scan["counts"] == nil)
         }
     }
 }
