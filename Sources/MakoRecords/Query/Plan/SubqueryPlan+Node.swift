@@ -1,17 +1,15 @@
 extension SubqueryPlan {
     /// What its columns are in conditions and values: `(count(*) of Person)`, `(department of Person)`, `(rows of Person)`.
-    var description: String {
+    func words() -> String {
         let tables: String
-        var value = output.map { "\($0)" }
         switch source {
         case .plan(let plan), .held(let plan), .holders(let plan, _, _): tables = plan.table.schema.name
-        case .statement(let plan):
-            tables = query.tables.sorted().joined(separator: ", ")
-            value = plan.first.names.first
-        case .perRow: tables = query.tables.sorted().joined(separator: ", ")
+        case .statement, .perRow: tables = query.tables.sorted().joined(separator: ", ")
         }
         if let aggregateText { return "(\(aggregateText) of \(tables))" }
-        return "(\(query.form == .exists ? "rows" : value ?? "rows") of \(tables))"
+        if query.form == .exists { return "(rows of \(tables))" }
+        if case .statement(let plan) = source { return "(\(plan.first.names.first ?? "rows") of \(tables))" }
+        return "(\(output.map { "\($0)" } ?? "rows") of \(tables))"
     }
 
     /// The columns that link its rows to the row around.

@@ -1,4 +1,5 @@
 import MakoStorage
+import Synchronization
 
 /// Plans a statement for the values that it reads of one row.
 protocol RowPlanner: Sendable {
@@ -41,6 +42,16 @@ final class SubqueryPlan: PlannedSubquery {
     /// What the rows give, see ``BoundSubquery/output``.
     let output: BoundExpr?
     let link: Link?
+    private let made = AtomicLazyReference<Words>()
+
+    /// What it prints: made once, since sub-queries inside each other print those inside them.
+    private final class Words: Sendable {
+        let text: String
+
+        init(_ text: String) { self.text = text.utf8.count > 1000 ? text.prefix(1000) + "…)" : text }
+    }
+
+    var description: String { (made.load() ?? made.storeIfNil(Words(words()))).text }
 
     init(_ query: BoundSubquery, _ source: Source, output: BoundExpr?, link: Link? = nil) {
         self.query = query
