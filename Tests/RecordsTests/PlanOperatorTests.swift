@@ -75,6 +75,13 @@ import Testing
         "SELECT age FROM Person UNION ALL SELECT id FROM Department UNION ALL SELECT id FROM Label LIMIT 5",
         "SELECT age FROM Person INTERSECT SELECT id FROM Department EXCEPT SELECT 3 FROM Label",
         "SELECT id FROM Label UNION SELECT sum(age) FROM Person GROUP BY department",
+        // Queries in FROM.
+        "SELECT n, count(*) FROM (SELECT age, count(*) AS n FROM Person GROUP BY age) x WHERE n > 3 GROUP BY n",
+        "SELECT d.name, x.n FROM Department d JOIN (SELECT department, count(*) AS n FROM Person GROUP BY department) x "
+            + "ON x.department = d.id",
+        "SELECT max(name) FROM (SELECT name FROM Person UNION SELECT name FROM Department) x",
+        "SELECT name FROM Department d WHERE d.id < 4 AND EXISTS "
+            + "(SELECT 1 FROM Person p JOIN Label l ON l.id = p.age WHERE p.department = d.id)",
         // Sub-queries.
         "SELECT id FROM Person WHERE mail LIKE '%x' OR age = (SELECT max(id) FROM Department WHERE id < 30)",
         "SELECT id FROM Person WHERE age = (SELECT count(*) FROM Department WHERE id < 30)",

@@ -166,9 +166,11 @@ final class SubqueryRun: SubqueryAnswers {
         return try plan.count(in: view, measure?.part(0))
     }
 
-    private func rows(_ plan: StatementPlan) throws(RecordError) -> [[Value]] {
+    private func rows(_ plan: StatementPlan) throws(RecordError) -> [[Value]] { try rows(plan, measure?.part(0)) }
+
+    private func rows(_ plan: StatementPlan, _ measure: PlanMeasure?) throws(RecordError) -> [[Value]] {
         try followingTree(false) { () throws(RecordError) in
-            try plan.ended(by: cancellation).rows(in: view, measure?.part(0))
+            try plan.ended(by: cancellation).rows(in: view, measure)
         }
     }
 
@@ -179,7 +181,9 @@ final class SubqueryRun: SubqueryAnswers {
         for value in values { KeyCoding.append(value, noCase: false, to: &key) }
         let asked = key.bytes
         if let known = answers[asked] { return known }
-        let found = try rows(try planner.plan(values, in: view))
+        let plan = try planner.plan(values, in: view)
+        // Each row has a plan of its own, which nothing prints and nobody measures.
+        let found = try recorded { try RunMeasure.$current.withValue(nil) { try rows(plan, nil) } }
         if answers.count >= SubqueryRun.mostAnswers { answers.removeAll(keepingCapacity: true) }
         if found.count <= SubqueryRun.longestAnswer { answers[asked] = found }
         return found
