@@ -149,7 +149,7 @@ import Testing
         try session.store.read { view in
             for text in Self.others { met.formUnion(try Self.check(try Catalogue.load(view: view), view, text)) }
         }
-        // Put together by whoever asks several classes.
+        // Of queries over several classes.
         let missing = Set(PlanNode.Operator.allCases).subtracting(met).subtracting([.append, .merge])
         #expect(missing.isEmpty, "no shape has \(missing)")
     }
@@ -213,7 +213,7 @@ import Testing
         }
     }
 
-    /// Sub-queries that are looked up first, and kept when many rows ask.
+    /// Sub-queries that are looked up first, and kept after many look-ups.
     @Test func theMethodThatASubqueryTookIsMeasured() throws {
         let fixture = try PlanDocumentTests.fixture()
         func kept(_ ending: String) throws -> [Int] {

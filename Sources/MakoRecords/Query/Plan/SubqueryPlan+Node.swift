@@ -26,6 +26,11 @@ extension SubqueryPlan {
     ///
     /// - Parameter run: measures a run of the query around.
     func node(_ run: RunMeasure?) -> PlanNode {
+        // Sub-queries inside each other meet here.
+        withDeepRoom(false) { nodeInPlace(run) }
+    }
+
+    private func nodeInPlace(_ run: RunMeasure?) -> PlanNode {
         let measure = run?.measure(of: self)
         func made(_ how: String, _ inputs: [PlanNode]) -> PlanNode {
             let isShown = inputs.allSatisfy { $0.height < SubqueryPlan.greatestHeight }
