@@ -46,7 +46,7 @@ import Testing
     ]
 
     @Test(arguments: [nil, 1]) func rowsAreThoseOfTheArray(memory: Int?) async throws {
-        let db = try database(memory: memory)
+        let db = try database(rows: 1200, memory: memory)
         for question in Self.questions {
             let expected = try await db.rawQuery(WhereText(text: question))
             let stream = try db.rows(text: question)
@@ -123,7 +123,7 @@ import Testing
                     [number, "word \(number * 7919 % 6007)"]
                 })
         }
-        disk.capacity = disk.usedBytes + 20_000
+        disk.capacity = disk.usedBytes + 10_000
         let full = MakoError.storage(.diskFull(path: "d/log"))
         for question in ["SELECT id FROM Log ORDER BY word", "SELECT word, max(id) FROM Log GROUP BY word"] {
             let stream = try db.rows(text: question)
@@ -197,17 +197,18 @@ import Testing
     @Test func aStreamIsLeftInItsMiddle() async throws {
         let db = try database()
         do {
-            let stream = try db.rows("SELECT a.id FROM Log a, Log b")
+            let stream = try db.rows("SELECT id FROM Log")
             #expect(try stream.next() != nil)
         }
         #expect(holdsNoSnapshot(db))
-        let stream = try db.rows("SELECT a.id FROM Log a, Log b")
+        let stream = try db.rows("SELECT id FROM Log")
         #expect(throws: Stop.self) { try stream.forEach { _ in throw Stop() } }
-        #expect(try stream.next()?[0] == .integer(0))
+        #expect(try stream.next()?[0] == .integer(1))
         stream.close()
         #expect(try stream.next() == nil)
         #expect(holdsNoSnapshot(db))
-        for try await _ in try db.rows("SELECT a.id FROM Log a, Log b") { break }
+        func leave() async throws { for try await _ in try db.rows("SELECT id FROM Log") { break } }
+        try await leave()
         #expect(holdsNoSnapshot(db))
         // One that was never begun.
         _ = try db.rows("SELECT id FROM Log")
@@ -216,7 +217,7 @@ import Testing
 
     @Test func closingTheDatabaseEndsIt() throws {
         let db = try database()
-        let begun = try db.rows("SELECT a.id FROM Log a, Log b")
+        let begun = try db.rows("SELECT id FROM Log")
         let waiting = try db.rows("SELECT id FROM Log")
         #expect(try begun.next() != nil)
         try db.close()
@@ -230,7 +231,7 @@ import Testing
         let db = try database()
         let task = Task { () throws -> Int in
             var count = 0
-            for try await _ in try db.rows("SELECT a.id FROM Log a, Log b, Log c") {
+            for try await _ in try db.rows("SELECT id FROM Log") {
                 count += 1
                 if count == 1000 { withUnsafeCurrentTask { $0?.cancel() } }
             }

@@ -79,13 +79,13 @@ import Testing
         "SELECT k % 5 AS r, count(DISTINCT s), sum(DISTINCT d), count(DISTINCT k), avg(DISTINCT d) FROM t GROUP BY r",
         "SELECT k, count(DISTINCT s), sum(DISTINCT d), max(DISTINCT w) FROM t GROUP BY k HAVING count(*) > 3",
         "SELECT count(DISTINCT s), sum(DISTINCT d), count(DISTINCT k), min(DISTINCT d) FROM t",
-        "SELECT s, sum(d) FROM t GROUP BY s COLLATE NOCASE HAVING sum(d) > 0 LIMIT 100 OFFSET 50",
+        "SELECT min(s), sum(d) FROM t GROUP BY s COLLATE NOCASE HAVING sum(d) > 0 LIMIT 100 OFFSET 50",
         "SELECT id, max(s) FROM t GROUP BY id LIMIT 5",
         "SELECT upper(s), k + 0.5, sum(k) FROM t GROUP BY upper(s), k + 0.5",
         // Different rows.
         "SELECT DISTINCT s, k FROM t", "SELECT DISTINCT s FROM t LIMIT 4000 OFFSET 100",
         "SELECT DISTINCT s COLLATE NOCASE FROM t", "SELECT DISTINCT k, s FROM t ORDER BY s DESC LIMIT 3000",
-        "SELECT DISTINCT w, s FROM t ORDER BY length(s), s", "SELECT DISTINCT count(*), k % 2 FROM t GROUP BY s",
+        "SELECT DISTINCT w, s FROM t ORDER BY length(s), s", "SELECT DISTINCT count(*), length(s) FROM t GROUP BY s",
         // Several questions.
         "SELECT s, k FROM t UNION SELECT s, k FROM u", "SELECT s, k FROM t UNION SELECT s, k FROM u ORDER BY 2, 1 DESC",
         "SELECT s, k FROM t INTERSECT SELECT s, k FROM u", "SELECT s, k FROM t EXCEPT SELECT s, k FROM u",
@@ -176,7 +176,7 @@ import Testing
         let names = try pair.disk.list(directory: "d")
         for question in Self.spilling {
             let expected = try pair.ample.rows(question)
-            pair.disk.capacity = pair.disk.usedBytes + 20_000
+            pair.disk.capacity = pair.disk.usedBytes + 10_000
             #expect(throws: StorageError.diskFull(path: "d/scarce"), "\(question)") {
                 do { _ = try pair.scarce.rows(question) } catch RecordError.storage(let error) { throw error }
             }

@@ -137,8 +137,44 @@ extension SelectPlan {
         ) { ExpressionRun(bound: $0, table, nodes, view, supply) }
         if limit == 0 { return }
         if let measure { return try giveMeasured(in: view, supply, measure, sink) }
+        if output.isHandedOver, sink.givesAtOnce, case .table(let plan) = feed,
+            try givePortions(of: plan, through: sink, to: output, view)
+        {
+            return
+        }
         try forEachRow(in: view, supply, nil) { row, key throws(RecordError) in try sink.take(row, key) }
         try sink.finish()
+    }
+
+    /// Gives the rows of a table on while they are found: between portions no page is held. False: they can only be found all at once.
+    private func givePortions(
+        of plan: Plan, through sink: ResultSink, to output: RowBatches, _ view: Snapshot
+    ) throws(RecordError) -> Bool {
+        var isWanted = true
+        if !plan.orders.isEmpty {
+            try recorded {
+                let scan = RowScan(plan, view)
+                try plan.forEachSorted(scan, view) { keys in
+                    try scan.fetch(keys, plan.table.layout) { key, row in
+                        isWanted = try sink.take(row, key)
+                        return isWanted
+                    }
+                    return try isWanted && output.flush()
+                }
+            }
+            return true
+        }
+        var portions = Portions(of: plan)
+        guard portions.holdsPlaceOnly else { return false }
+        try recorded {
+            while isWanted, !portions.isAtEnd {
+                try portions.next(RowScan.largestBatch, in: view) { key, row in
+                    if isWanted { isWanted = try sink.take(row, key) }
+                }
+                if isWanted { isWanted = try output.flush() }
+            }
+        }
+        return true
     }
 
     /// The one table; nil for a join.

@@ -24,7 +24,10 @@ public struct PlannedQuestion: Sendable {
         source = .found(found.rows)
     }
 
-    /// Finds the rows and hands them over, some at a time.
+    /// Finds the rows and hands them over, some at a time, where no read holds pages: who takes them may be slow.
+    ///
+    /// Rows of one table are found while they are taken. Those of joins, DISTINCT and groups in the order of an index wait, in memory and then in a
+    /// file, until all are found.
     ///
     /// - Parameters:
     ///   - view: the one that it was planned on.
@@ -41,7 +44,8 @@ public struct PlannedQuestion: Sendable {
         case .found(let found): _ = try take(found)
         case .plan(let plan, let isDeep):
             try followingTree(isDeep) { () throws(RecordError) in
-                try plan.ended(by: cancellation).give(to: RowBatches(rows: rows, bytes: bytes, take), in: view)
+                try plan.ended(by: cancellation).give(
+                    to: RowBatches(rows: rows, bytes: bytes, view, cancellation, take), in: view)
             }
         }
     }

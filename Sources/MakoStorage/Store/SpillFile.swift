@@ -163,6 +163,9 @@ extension Snapshot: SpillSpace {
     /// How many bytes each sort, set of groups or different rows, and hash join of a query over the snapshot may hold.
     package var queryMemory: Int { store._withUnsafeGuaranteedRef { $0.queryMemory } }
 
+    /// Whether this thread is inside a read that lends bytes: until that ends pages of others stay as well, so that it must not wait for anything.
+    package static var isLending: Bool { Epochs.isInside }
+
     /// What queries hold is not taken off the memory for pages.
     package func countSide(bytes: Int) {}
 

@@ -67,7 +67,7 @@ extension Plan {
     }
 
     /// Lends the keys of the rows in their order, some at a time.
-    private func forEachSorted(_ scan: RowScan, _ view: Snapshot, _ body: ([RowKey]) throws -> Bool) throws {
+    func forEachSorted(_ scan: RowScan, _ view: Snapshot, _ body: ([RowKey]) throws -> Bool) throws {
         if let nearest {
             _ = try body(try nearest.keys(self, view, nil, nil))
         } else {

@@ -63,6 +63,9 @@ public struct Portions: Sendable {
         (left, room) = (0, .max)
     }
 
+    /// Whether no more is held between portions than a place.
+    var holdsPlaceOnly: Bool { if case .unsorted = rest { false } else { true } }
+
     /// Whether there are no more rows.
     public var isAtEnd: Bool { if case .nothing = rest { true } else { room <= 0 } }
 

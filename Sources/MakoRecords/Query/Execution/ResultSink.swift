@@ -52,6 +52,9 @@ final class ResultSink {
         return set + (sorted?.peakBytes ?? 0)
     }
 
+    /// Whether each row that is taken is given on, unless it is cut off.
+    var givesAtOnce: Bool { self.set == nil && sorted == nil }
+
     /// False: no more are wanted.
     func take(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
         if limit == 0 { return false }

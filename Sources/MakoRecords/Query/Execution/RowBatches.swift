@@ -1,27 +1,44 @@
+import MakoStorage
+
 /// Where the rows of a result go: all into one array, or some at a time to whoever takes them.
+///
+/// Rows are handed over where no read lends bytes, since whoever takes them may be slow, and pages wait for such a read. Inside of one a full batch
+/// waits in memory, or in a file.
 final class RowBatches {
     /// Behind the last batch that was given on.
     @exclusivity(unchecked) private(set) var rows: [[Value]] = []
     private let mostRows: Int
     private let mostBytes: Int
+    private let view: Snapshot?
+    private let cancellation: Cancellation?
     private let take: ([[Value]]) throws(RecordError) -> Bool
     @exclusivity(unchecked) private var bytes = 0
     @exclusivity(unchecked) private var isWanted = true
+    /// Full batches that could not be handed over, by the numbers of their rows.
+    @exclusivity(unchecked) private var waiting: SpilledEntries?
+    @exclusivity(unchecked) private var number: UInt64 = 0
 
     /// Gathers all rows.
     init() {
-        (mostRows, mostBytes) = (.max, .max)
+        (mostRows, mostBytes, view, cancellation) = (.max, .max, nil, nil)
         take = { (_) throws(RecordError) in true }
     }
 
     /// - Parameters:
     ///   - rows: how many rows a batch has at most.
     ///   - bytes: how many bytes their texts and blobs take together, give or take one row.
+    ///   - view: has the file for rows that wait; nil: they are taken by this thread, and wait for nothing.
     ///   - take: gets each batch; false: no more rows are wanted.
-    init(rows: Int, bytes: Int, _ take: @escaping ([[Value]]) throws(RecordError) -> Bool) {
-        (mostRows, mostBytes) = (rows, bytes)
+    init(
+        rows: Int, bytes: Int, _ view: Snapshot?, _ cancellation: Cancellation?,
+        _ take: @escaping ([[Value]]) throws(RecordError) -> Bool
+    ) {
+        (mostRows, mostBytes, self.view, self.cancellation) = (rows, bytes, view, cancellation)
         self.take = take
     }
+
+    /// Whether rows are handed over before all are there.
+    var isHandedOver: Bool { mostRows != .max }
 
     /// False: no more rows are wanted.
     @inline(__always)
@@ -32,13 +49,53 @@ final class RowBatches {
 
     private func giveIfFull(_ row: [Value]) throws(RecordError) -> Bool {
         for value in row { bytes += value.contentBytes }
-        return rows.count < mostRows && bytes < mostBytes ? isWanted : try flush()
+        if rows.count < mostRows && bytes < mostBytes { return isWanted }
+        if let view, Snapshot.isLending { return try wait(view) }
+        return try flush()
     }
 
-    /// Gives on what is left, where all are not gathered.
+    private func wait(_ view: Snapshot) throws(RecordError) -> Bool {
+        let entries = waiting ?? SpilledEntries(memory: view.queryMemory / 4)
+        entries.cancellation = cancellation
+        waiting = entries
+        for row in rows {
+            let start = entries.content.count
+            entries.content.append(bigEndian: number)
+            number += 1
+            let middle = entries.content.count
+            entries.content.append(varint: UInt64(row.count))
+            for value in row { entries.content.append(coded: value) }
+            try entries.end(start, middle, view)
+        }
+        (rows, bytes) = ([], 0)
+        return isWanted
+    }
+
+    /// Hands over what there is, where all are not gathered. No read lends bytes here.
     @discardableResult
     func flush() throws(RecordError) -> Bool {
-        if mostRows == .max || rows.isEmpty || !isWanted { return isWanted }
+        if mostRows == .max || !isWanted { return isWanted }
+        if let entries = waiting {
+            let last = rows
+            (rows, bytes, waiting) = ([], 0, nil)
+            try entries.forEachUntil { (_, row) throws(RecordError) in
+                var reader = OperandReader(row)
+                let values = reader.values(Int(truncatingIfNeeded: reader.varint()))
+                rows.append(values)
+                for value in values { bytes += value.contentBytes }
+                return rows.count < mostRows && bytes < mostBytes ? true : try give()
+            }
+            for row in last where isWanted {
+                rows.append(row)
+                if rows.count >= mostRows { _ = try give() }
+            }
+        }
+        return try give()
+    }
+
+    private func give() throws(RecordError) -> Bool {
+        if rows.isEmpty || !isWanted { return isWanted }
+        if cancellation?.isCancelled == true { throw .cancelled }
         let batch = rows
         (rows, bytes) = ([], 0)
         isWanted = try take(batch)
@@ -52,7 +109,7 @@ extension RowBatches {
         to body: ([Value]) throws(RecordError) -> Bool, _ run: (RowBatches) throws(RecordError) -> Void
     ) throws(RecordError) -> Bool {
         let result: Result<Bool, RecordError> = withoutActuallyEscaping(body) { body in
-            let batches = RowBatches(rows: 256, bytes: 64 << 10) { (rows) throws(RecordError) in
+            let batches = RowBatches(rows: 256, bytes: 64 << 10, nil, nil) { (rows) throws(RecordError) in
                 for row in rows { guard try body(row) else { return false } }
                 return true
             }
