@@ -46,7 +46,7 @@ import Testing
     ]
 
     @Test(arguments: [nil, 1]) func rowsAreThoseOfTheArray(memory: Int?) async throws {
-        let db = try database(rows: 1200, memory: memory)
+        let db = try database(rows: 600, memory: memory)
         for question in Self.questions {
             let expected = try await db.rawQuery(WhereText(text: question))
             let stream = try db.rows(text: question)
