@@ -166,11 +166,12 @@ extension Planner {
         func plan() -> Plan {
             let (question, best) = (question, best)
             let residual = question.residual(best)
+            let (conjuncts, orders, isKnown) = (question.conjuncts, question.orders, question.estimates.isKnown)
             var plan = Plan(
                 question.bound, access: best.access, isReversed: best.isReversed,
                 orders: best.isOrdered ? [] : question.orders, residual: residual,
                 expectedShare: best.rows * (residual.isEmpty ? 1 : Selectivity.passing) / question.estimates.rows,
-                nearest: best.nearest, note: note(best, question))
+                nearest: best.nearest, note: note(best, conjuncts, orders, isKnown: isKnown))
             plan.cover = best.cover
             return plan
         }

@@ -276,12 +276,15 @@ public enum Planner {
         return reversed
     }
 
-    /// What the plan of a way says beside what it consists of.
-    static func note(_ best: Candidate, _ question: Question) -> PlanNote {
-        let conditions = best.used.map { "\(question.conjuncts[$0])" }.joined(separator: " AND ")
-        let order = best.isOrdered ? BoundOrder.text(question.orders) : ""
-        // Where sizes are not known, numbers would only look like some.
-        let isKnown = question.estimates.isKnown
+    /// What the plan of a way says beside what it consists of. The plan keeps what this is made of, so it must not be the question, whose
+    /// estimates hold a snapshot.
+    ///
+    /// - Parameter isKnown: whether sizes are: where they are not, numbers would only look like some.
+    static func note(
+        _ best: Candidate, _ conjuncts: [BoundCondition], _ orders: [BoundOrder], isKnown: Bool
+    ) -> PlanNote {
+        let conditions = best.used.map { "\(conjuncts[$0])" }.joined(separator: " AND ")
+        let order = best.isOrdered ? BoundOrder.text(orders) : ""
         return PlanNote(
             conditions: conditions, order: order, rows: isKnown ? best.rows : nil, cost: isKnown ? best.cost : nil)
     }
