@@ -21,6 +21,12 @@ extension ViewSchema {
         return found
     }
 
+    /// The view of a name, whatever its case.
+    static func stored(named name: String, in view: Snapshot) throws(RecordError) -> ViewSchema? {
+        let folded = Folding.folded(name)
+        return try stored(in: view).first { Folding.folded($0.name) == folded }
+    }
+
     private init(_ name: String, _ bytes: [UInt8]) throws(RecordError) {
         var source = ByteSource(bytes, what: "view \(name)")
         guard try source.byte() == ViewSchema.format else {
@@ -30,6 +36,22 @@ extension ViewSchema {
         for _ in 0..<(try source.count()) { names.append(try source.text()) }
         self.init(name: name, columns: names.isEmpty ? nil : names, text: try source.text())
         if !source.isAtEnd { throw source.damaged }
+    }
+
+    /// Removes views that cannot be read, so that the rest of the catalogue can be.
+    ///
+    /// - Returns: what is wrong with each.
+    static func removeUnreadable(in tx: borrowing WriteTransaction) throws(RecordError) -> [String] {
+        guard let tree = tx.view.tree(named: Catalogue.treeName) else { return [] }
+        var findings: [String] = []
+        for (key, bytes) in try StoredCatalogue.entries(tree, from: [2], to: [3], tx.view) {
+            let name = String(decoding: key.dropFirst(), as: UTF8.self)
+            do throws(RecordError) { _ = try ViewSchema(name, bytes) } catch {
+                findings.append("view \(name) is left out: \(error)")
+                _ = try engine { () throws(StorageError) in try tx.delete(key, in: tree) }
+            }
+        }
+        return findings
     }
 
     func store(in tx: borrowing WriteTransaction) throws(RecordError) {

@@ -63,6 +63,10 @@ struct MigrationPlan {
         subjects = program?.subjects ?? [:]
         rows = if let stored { try StoredCatalogue.rowCount(of: stored, view) } else { 0 }
         let old = stored?.schema
+        if old?.name != wanted.name, let view = try ViewSchema.stored(named: wanted.name, in: view) {
+            throw refuse(
+                wanted, "there is a view \(view.name), which it would hide; drop the view, or name one of the two anew")
+        }
         if let old {
             if old.name != wanted.name { steps.append(.renameTable(from: old.name, to: wanted.name)) }
         } else {

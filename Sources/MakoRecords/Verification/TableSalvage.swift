@@ -129,6 +129,7 @@ private struct TableMending {
         }
         let trees = try StoredCatalogue.trees(transaction)
         let records = try takeRecords(trees.catalogue, transaction)
+        report.findings += try ViewSchema.removeUnreadable(in: transaction)
         try mendRules(transaction)
         try mendIDs(trees, records, rowTrees, transaction)
         for record in records.sorted(by: { $0.schema.name < $1.schema.name }) {
