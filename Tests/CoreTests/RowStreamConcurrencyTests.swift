@@ -41,7 +41,7 @@ import Testing
         #expect(count == [[.integer(2040)]])
     }
 
-    /// Whoever waits for a row is woken when the database is closed.
+    /// A wait for a row ends when the database is closed.
     @Test func closingWakesThoseThatWait() async throws {
         for round in 0..<6 {
             let db = try database()

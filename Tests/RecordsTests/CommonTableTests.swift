@@ -21,6 +21,23 @@ import Testing
             "WITH old (who, years) AS (SELECT name, age + 1 FROM Person) SELECT * FROM old WHERE years > 37 ORDER BY who DESC",
             "SELECT name AS who, age + 1 AS years FROM Person WHERE age + 1 > 37 ORDER BY name DESC"
         ),
+        // Rows that nothing else orders.
+        (
+            "SELECT name FROM (SELECT name, age FROM Person ORDER BY age DESC, name) LIMIT 2",
+            "SELECT name FROM Person ORDER BY age DESC, name LIMIT 2"
+        ),
+        (
+            "SELECT id AS name FROM (SELECT * FROM Person ORDER BY name) x WHERE age > 20",
+            "SELECT id AS name FROM Person p WHERE age > 20 ORDER BY p.name"
+        ),
+        (
+            "WITH x AS (SELECT age AS a, name FROM Person p ORDER BY a DESC, 2) SELECT name AS a FROM x",
+            "SELECT name AS a FROM Person ORDER BY age DESC, Person.name"
+        ),
+        (
+            "SELECT n, d FROM (SELECT p.name AS n, q.name AS d FROM Person p JOIN Department q ON p.department = q.id ORDER BY q.name, n DESC)",
+            "SELECT p.name AS n, q.name AS d FROM Person p JOIN Department q ON p.department = q.id ORDER BY q.name, p.name DESC"
+        ),
         // Names that change places.
         (
             "WITH x (boss, id) AS (SELECT id, boss FROM Person) SELECT boss, id FROM x ORDER BY boss DESC",

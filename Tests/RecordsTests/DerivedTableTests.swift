@@ -6,7 +6,7 @@ import Testing
 
 /// Queries in FROM that are run by themselves, views, and sub-queries that are planned for each row.
 ///
-/// What they find stands in `Tests/SQLLogic/derived.test`, with another engine's answers; here is what that engine does not have.
+/// Their results are checked by `Tests/SQLLogic/derived.test`, with another engine's answers; here is what that engine does not have.
 @Suite struct DerivedTableTests {
     private struct Files {
         let store: Store
@@ -223,5 +223,74 @@ import Testing
             }
             #expect(throws: RecordError.self) { try files.catalogue }
         }
+    }
+
+    /// A type that is to be stored under the name of a view would hide it.
+    @Test func aTableDoesNotTakeTheNameOfAView() throws {
+        let files = try Files()
+        try files.run("CREATE TABLE t (a INTEGER)")
+        try files.run("CREATE VIEW v AS SELECT a FROM t")
+        for name in ["v", "V"] {
+            let error = #expect(throws: RecordError.self) {
+                try files.store.write { tx in
+                    _ = try Catalogue.migrate(
+                        to: EntitySchema(name: name, columns: [ColumnSchema("a", .integer)]), in: tx)
+                }
+            }
+            #expect("\(try #require(error))".contains("there is a view v"))
+        }
+        let renamed = #expect(throws: RecordError.self) {
+            try files.store.write { tx in
+                _ = try Catalogue.migrate(
+                    to: EntitySchema(name: "v", columns: [ColumnSchema("a", .integer)], originalName: "t"), in: tx)
+            }
+        }
+        #expect("\(try #require(renamed))".contains("there is a view v"))
+    }
+
+    /// What a sub-query that is planned for each row reads has its kind, also where it is NULL.
+    @Test func aValueOfTheRowAroundKeepsItsKindWhereItIsNull() throws {
+        let files = try Files()
+        try Self.fill(files)
+        try files.run("INSERT INTO pet (id, owner) VALUES (9, 1)")
+        for (column, test) in [
+            ("big", "z.v > 3"), ("born", "z.v > '2001-01-02'"), ("w", "z.v < 1"), ("ok", "z.v = TRUE"),
+            ("owner", "z.v = 1"), ("tag", "z.v = '00000000-0000-0007-0000-000000000000'"),
+        ] {
+            let inner = "SELECT count(*) FROM (SELECT p.\(column) AS v FROM pet LIMIT 1) z WHERE \(test)"
+            let plain = "CASE WHEN \(test.replacing("z.v", with: "p.\(column)")) THEN 1 ELSE 0 END"
+            #expect(
+                try files.run("SELECT p.id, (\(inner)) FROM pet p ORDER BY p.id")
+                    == files.run("SELECT p.id, \(plain) FROM pet p ORDER BY p.id"), "\(column)")
+            #expect(
+                try files.run(
+                    "SELECT p.id, (SELECT max(q.id) FROM pet q JOIN owner o ON o.id = q.owner WHERE q.\(column) = p.\(column)) FROM pet p WHERE p.id = 9"
+                )
+                    == [[.integer(9), column == "owner" ? .integer(9) : .null]], "\(column)")
+        }
+    }
+
+    @Test func salvageLeavesOutAViewThatCannotBeRead() throws {
+        let disk = SimulatedDisk()
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        let store = try Store(at: "d/a.mako", options: options)
+        _ = try store.write { tx in
+            var changes = ChangeSet()
+            for text in [
+                "CREATE TABLE t (a INTEGER)", "CREATE VIEW v AS SELECT a FROM t", "CREATE VIEW w AS SELECT 1 AS b",
+            ] {
+                _ = try Statement.parse(text).run(try Catalogue.load(view: tx.view), in: tx, changes: &changes)
+            }
+            let tree = try #require(tx.view.tree(named: Catalogue.treeName))
+            try tx.put([9], for: [2] + Array("v".utf8), in: tree)
+        }
+        try store.close()
+        let report = try Catalogue.salvage(from: "d/a.mako", to: "d/b.mako", options: options)
+        #expect(report.findings.contains { $0.contains("view v") })
+        let salvaged = try Store(at: "d/b.mako", options: options)
+        #expect(try Catalogue.load(view: salvaged.snapshot()).views.map(\.name) == ["w"])
+        try salvaged.close()
     }
 }

@@ -31,7 +31,7 @@ public final class Database: MadeElsewhere, Sendable {
     let failures = FailureHub()
     let transactionWatchers = TransactionWatchers()
     let metricsCounters = MetricsCounters()
-    /// Those between the threads that find rows and whoever takes them.
+    /// Those between the threads that find rows and their consumers.
     let channels = RowChannels<[StoredValue], MakoError>()
     let historyWriter: HistoryWriter
     let naming: NamingAgreement

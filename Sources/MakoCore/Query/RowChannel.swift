@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// Between the thread that finds the rows of a question and whoever takes them: holds a few batches of rows, and has the one wait for the other.
+/// Between the thread that finds the rows of a query and their consumer: holds a few batches of rows, and has the one wait for the other.
 final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
     // Unchecked: the lock guards all that changes.
 
@@ -19,7 +19,7 @@ final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
     private var batches: [Batch] = []
     /// Nil as long as there may be more rows.
     private var end: Result<Void, Failure>?
-    /// Nobody wants any more rows.
+    /// No more rows are wanted.
     private var isLeft = false
     private var waiter: CheckedContinuation<Result<Batch?, Failure>, Never>?
 

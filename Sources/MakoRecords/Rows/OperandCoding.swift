@@ -100,7 +100,7 @@ struct OperandReader {
         }
     }
 
-    /// Bytes whose number stands before them.
+    /// Bytes behind their count.
     mutating func content() -> UnsafeRawBufferPointer {
         bytes(Int(truncatingIfNeeded: varint() & 0x7fff_ffff_ffff))
     }

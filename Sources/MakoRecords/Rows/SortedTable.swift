@@ -23,7 +23,7 @@ final class SortedTable {
     /// Blocks in memory, each at the place that its number gives, and which ones they are.
     private let blocks: UnsafeMutableRawBufferPointer
     private var numbers: [UInt64]
-    /// What stands in several blocks.
+    /// A record that lies in several blocks.
     private var key = KeyBuffer()
     private var scratch = KeyBuffer()
     private var wanted = KeyBuffer()
@@ -73,7 +73,7 @@ final class SortedTable {
     /// Goes to the next record with the same key. False: there is none.
     func next() throws(StorageError) -> Bool { try read() == 0 }
 
-    /// Reads the record at the place, and tells how its key compares to the wanted one; nil: there is none.
+    /// Reads the record at the place, and compares its key to the wanted one; nil: there is none.
     private func read() throws(StorageError) -> Int? {
         guard place < bytes else { return nil }
         var header: UInt64 = 0

@@ -1,5 +1,5 @@
 /// Memory for a buffer that grows. A large one has pages of its own, which the system has back when it is freed: an allocator would keep them for
-/// whoever asks next. Whoever owns it frees it.
+/// its next request. The owner frees it.
 package struct BufferMemory {
     /// Smaller ones come from the allocator.
     private static let leastBytes = 128 << 10

@@ -67,7 +67,7 @@ final class SpaceMap {
     private var shortestMissing = Int.max
     /// Pages ready for use, the last freed first: they are still in the processor's cache.
     @exclusivity(unchecked) private var recycled = PackedList<UInt64>()
-    /// How many of them `forEachRecycled` has told of.
+    /// How many of them `forEachRecycled` has given.
     @exclusivity(unchecked) private var noted = 0
     /// Dead pages under the oldest point that sees them, by point, ascending.
     @exclusivity(unchecked) private var waiting: [WaitingPages] = []

@@ -187,7 +187,7 @@ private struct Verifier {
         return true
     }
 
-    /// A copy of a page, after a look at what stands in its slot on disk. Nil when it cannot be used.
+    /// A copy of a page, checked against its slot on disk. Nil when it cannot be used.
     private mutating func visit(_ reference: PageReference, _ type: PageType, _ level: Int, _ tree: UInt32)
         -> UnsafeMutableRawPointer?
     {

@@ -1,5 +1,5 @@
 extension SourcePosition {
-    /// What says that a query cannot be written out in the statement that reads it: it is run by itself then, and nobody sees this.
+    /// What says that a query cannot be written out in the statement that reads it: it is run by itself then, and this is never shown.
     var notWrittenOut: RecordError { error("") }
 }
 
@@ -69,6 +69,25 @@ struct AskedQuestion {
             } else if let place = columns.firstIndex(where: { $0.expr == orders[index].expr }) {
                 orders[index].expr = .literal(.integer(Int64(place + 1)), at: at)
             }
+        }
+        return orders
+    }
+
+    /// Its orders, over the columns of its one table.
+    func rowOrders(_ at: SourcePosition) throws(RecordError) -> [Order] {
+        if statement.orderBy.isEmpty || statement.hasNoTable { return [] }
+        if !statement.joins.isEmpty { throw at.notWrittenOut }
+        let isWritten = statement.outputs.count == columns.count && !statement.outputs.contains(where: \.isWildcard)
+        let outputs = columns.enumerated().map { place, column in
+            SelectStatement.Output(
+                expr: column.expr, name: isWritten ? statement.outputs[place].name : column.name,
+                isNamed: isWritten && statement.outputs[place].isNamed)
+        }
+        var orders: [Order] = []
+        for var order in try SelectNames.orders(statement, outputs) {
+            if case .literal = order.expr.uncollated { continue }
+            order.expr = try order.expr.qualified(by: sourceName, insteadOf: sourceName)
+            orders.append(order)
         }
         return orders
     }

@@ -144,7 +144,7 @@ extension Binder {
             let statement = try reading.parameterized(subquery.statement)
             if !outer.values.isEmpty {
                 let perRow = RowStatement(
-                    statement: statement, catalogue: catalogue, parameters: values, named: named,
+                    statement: statement, names: reading.names, catalogue: catalogue, parameters: values, named: named,
                     text: subquery.at.words)
                 return try made(.perRow(perRow), try perRow.bound(reading.samples, budget))
             }
@@ -213,7 +213,7 @@ extension RowStatement {
         _ values: [Value], _ budget: SubqueryBudget = SubqueryBudget()
     ) throws(RecordError) -> BoundStatement {
         var named = named
-        for (place, value) in values.enumerated() { named[RowStatement.name(place)] = value }
+        for (name, value) in zip(names, values) { named[name] = value }
         return try statement.bound(catalogue, parameters, named, budget)
     }
 }

@@ -42,7 +42,7 @@ struct BoundSelect: SelectPart {
 
     var source: Source
     let names: [String]
-    /// What its columns are called where it stands in FROM.
+    /// What its columns are called as a table in FROM.
     let columnNames: [String]
     /// What is told of each row, where rows are not grouped.
     var outputs: [BoundExpr]

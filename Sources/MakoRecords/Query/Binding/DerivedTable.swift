@@ -1,4 +1,4 @@
-/// A column of a query's rows, where the query stands in FROM.
+/// A column of a query in FROM.
 struct DerivedColumn: Sendable {
     let type: ColumnType
     /// For a reference: the table it points to.
@@ -7,6 +7,8 @@ struct DerivedColumn: Sendable {
     var isDecimal = false
     /// Whether it is NULL in every row, and of any type.
     var isNull = false
+    /// Whether it holds whole numbers from 0 on, which unsigned columns hold as well.
+    var isNatural = false
 
     init(_ kind: ValueKind) {
         (isDecimal, isNull) = (kind == .decimal, kind == .null)
@@ -38,6 +40,9 @@ struct DerivedColumn: Sendable {
         switch (type, other.type) {
         case (.double, let other) where whole.contains(other): return DerivedColumn(.double)
         case (let own, .double) where whole.contains(own): return DerivedColumn(.double)
+        case (.unsigned, let own) where own != .double && other.isNatural,
+            (let own, .unsigned) where own != .double && isNatural:
+            return DerivedColumn(.unsigned)
         case (let own, let other) where whole.contains(own) && whole.contains(other): return DerivedColumn(.integer)
         default: return nil
         }
@@ -63,8 +68,28 @@ extension BoundSelect {
             guard aggregate.function == .minimum || aggregate.function == .maximum, let argument = aggregate.argument
             else { return DerivedColumn(kind) }
             return derived(argument)
+        case .constant(.unsigned): return DerivedColumn(.unsigned)
+        case .constant(.integer(let number)):
+            var column = DerivedColumn(.integer)
+            column.isNatural = number >= 0
+            return column
+        // Their values are those of one of these.
+        case .function(.coalesce, let values): return derived(anyOf: values) ?? DerivedColumn(Binder.kind(expr))
+        case .choice(let choice):
+            let values = choice.branches.map(\.value) + [choice.otherwise ?? .constant(.null)]
+            return derived(anyOf: values) ?? DerivedColumn(Binder.kind(expr))
+        case .function(.nullif, let values): return derived(values[0])
         default: return DerivedColumn(Binder.kind(expr))
         }
+    }
+
+    private func derived(anyOf values: [BoundExpr]) -> DerivedColumn? {
+        var found = DerivedColumn(ValueKind.null)
+        for value in values {
+            guard let both = found.joined(derived(value)) else { return nil }
+            found = both
+        }
+        return found
     }
 
     private func table(of column: BoundColumn) -> TableHandle? {

@@ -5,7 +5,7 @@ final class FromReading {
     /// The names of the views that are being exchanged for their queries, each inside the one before it.
     private var open: [String] = []
 
-    /// The query that a name in FROM stands for, itself rewritten; nil: the name is a table's.
+    /// The query behind a name in FROM, itself rewritten; nil: the name is a table's.
     ///
     /// - Parameter common: what the statement itself calls so.
     /// - Throws: `syntax` for views that read themselves, for too many queries, and where a view's query is wrong by now.

@@ -40,8 +40,11 @@ struct OuterReading {
             throw at.error(
                 "a sub-query that groups, joins or puts together cannot read a column that is COLLATE NOCASE around it")
         }
-        return .parameter(.name(RowStatement.name(outer.value(bound))), at: at)
+        return .parameter(.name(RowStatement.name(outer.value(bound), outer.binder.kind(bound))), at: at)
     }
+
+    /// The names of the parameters, in the order of the values.
+    var names: [String] { outer.values.enumerated().map { RowStatement.name($0, outer.binder.kind($1)) } }
 
     /// Values of the kinds of those that are read, to find out what the statement gives.
     var samples: [Value] {

@@ -115,6 +115,8 @@ extension SelectStatement {
         let inner = asked.statement
         (copy.table, copy.alias, copy.joins, copy.tableAt) = (inner.table, inner.alias, inner.joins, inner.tableAt)
         copy.condition = SelectStatement.both(inner.condition, copy.condition)
+        // Rows that nothing else orders come as they are ordered inside.
+        if orderBy.isEmpty, !isGrouped, !isDistinct, compounds.isEmpty { copy.orderBy = try asked.rowOrders(tableAt) }
         return copy
     }
 

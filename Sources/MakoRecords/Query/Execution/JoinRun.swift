@@ -89,7 +89,7 @@ private final class JoinLoop {
     @exclusivity(unchecked) private var hasMet = false
     @exclusivity(unchecked) private var steps = 0
     private let cancellation: Cancellation?
-    /// Of a run that is measured; the loop before it is told how many rows it gave.
+    /// Of a run that is measured; which counts the rows of the loop before it.
     private let measure: PlanMeasure?
     private var before: PlanMeasure?
     /// The join's operator.

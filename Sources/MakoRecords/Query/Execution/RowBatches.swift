@@ -1,8 +1,8 @@
 import MakoStorage
 
-/// Where the rows of a result go: all into one array, or some at a time to whoever takes them.
+/// Where the rows of a result go: all into one array, or some at a time to a consumer.
 ///
-/// Rows are handed over where no read lends bytes, since whoever takes them may be slow, and pages wait for such a read. Inside of one a full batch
+/// Rows are handed over where no read lends bytes, since the consumer may be slow, and pages wait for such a read. Inside of one a full batch
 /// waits in memory, or in a file.
 final class RowBatches {
     /// Behind the last batch that was given on.

@@ -182,7 +182,7 @@ final class SubqueryRun: SubqueryAnswers {
         let asked = key.bytes
         if let known = answers[asked] { return known }
         let plan = try planner.plan(values, in: view)
-        // Each row has a plan of its own, which nothing prints and nobody measures.
+        // Each row has a plan of its own, which is neither printed nor measured.
         let found = try recorded { try RunMeasure.$current.withValue(nil) { try rows(plan, nil) } }
         if answers.count >= SubqueryRun.mostAnswers { answers.removeAll(keepingCapacity: true) }
         if found.count <= SubqueryRun.longestAnswer { answers[asked] = found }

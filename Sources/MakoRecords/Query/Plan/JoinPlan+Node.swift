@@ -1,7 +1,7 @@
 extension JoinPlan: CustomStringConvertible {
     var description: String { node(nil).outline }
 
-    /// The operators that find the joined rows: each join over what stands before it.
+    /// The operators that find the joined rows: each join over the tables before it.
     ///
     /// - Parameter measure: of a run; its parts are the tables.
     func node(_ measure: PlanMeasure?) -> PlanNode {

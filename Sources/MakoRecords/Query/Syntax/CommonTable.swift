@@ -20,7 +20,7 @@ struct CommonTable: Sendable, Hashable {
 extension Parser {
     private static let commonTableLimit = 50
 
-    /// Counts one more SELECT and those behind the names in its FROM clause: whoever follows the names meets each of them.
+    /// Counts one more SELECT and those behind the names in its FROM clause: following the names meets each of them.
     mutating func count(_ named: [CommonTable], _ at: SourcePosition) throws(RecordError) {
         selects = named.reduce(selects + 1) { $0 + $1.selects }
         if selects > Parser.selectLimit {

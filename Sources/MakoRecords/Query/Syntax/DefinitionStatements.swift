@@ -68,7 +68,7 @@ public struct CreateViewStatement: Sendable, Hashable {
     /// What its columns are called; nil: as the query calls them.
     var columns: [String]?
     let query: SelectStatement
-    /// Where the SELECT stands.
+    /// The place of the SELECT in the text.
     let queryAt: SourcePosition
 }
 

@@ -46,7 +46,7 @@ extension Parser {
         }
     }
 
-    /// A table, or a query that stands for one, and what it is called. A query without a name gets one that no text spells by chance.
+    /// A table, or a query in its place, and what it is called. A query without a name gets one that no text spells by chance.
     mutating func source(_ common: inout [CommonTable]) throws(RecordError) -> (table: String, alias: String?) {
         if startsSubquery(index) {
             let start = token
