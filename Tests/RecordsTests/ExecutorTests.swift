@@ -103,6 +103,21 @@ import Testing
         return buffer.bytes
     }
 
+    /// A sort of which only the first rows are wanted drops the others on the way, but for those that an offset passes over.
+    @Test func rowsThatAnOffsetPassesOverAreKept() throws {
+        var random = Seeded(21)
+        let fixture = try QueryFixture.filled(3000, [], &random)
+        let view = try fixture.store.snapshot()
+        var selection = Selection(table: "A", orderBy: try Order.parse("j DESC, t, id DESC"))
+        let all = try selection.plan(fixture.catalogue).keys(in: view)
+        selection.limit = 3
+        for offset in [0, 1, 40, 700, 1499, 2600, all.count - 1] {
+            selection.offset = offset
+            let found = try selection.plan(fixture.catalogue).keys(in: view)
+            #expect(found == Array(all.dropFirst(offset).prefix(3)), "\(offset)")
+        }
+    }
+
     /// More rows are referred to than a query keeps at hand.
     @Test func everyReferenceLeadsToItsOwnRow() throws {
         let fixture = try Fixture(

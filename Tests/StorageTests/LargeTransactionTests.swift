@@ -267,6 +267,7 @@ import Testing
     @Test func listsCountAgainstTheBudget() throws {
         let sample = try Sample(entries: Self.entries)
         let frames = sample.store.frames
+        let whole = frames.budgetFrames
         try sample.expectSmallFile { tx in
             for index in 0..<Self.entries {
                 try tx.put(Self.value(9, index), for: Self.scattered(index), in: sample.tree)
@@ -275,7 +276,9 @@ import Testing
             #expect(lent >= tx.writer.lists.bytes / 2, "\(lent) bytes")
             #expect(sample.store.stats.cacheBudgetBytes == Self.budget)
         }
-        #expect(frames.budgetFrames == frames.wholeBudgetFrames)
+        // The entries for pages that the file has now stay in memory: four bytes each.
+        let grown = Int(sample.store.stats.filePages) * 4 / 4096
+        #expect(frames.budgetFrames >= whole - grown - 1, "\(frames.budgetFrames) of \(whole)")
     }
 
     /// What a transaction keeps of each page that it takes or removes, and what the space map keeps of dead pages until nothing sees them.

@@ -47,8 +47,8 @@ public struct LiveRows: Sendable {
         let isDescending = selection.orderBy.last?.descending ?? false
         self.isDescending = isDescending
         whole.orderBy += keyNames.map { Order(.column([$0]), descending: isDescending) }
-        let selected = try whole.bind(catalogue)
-        plan = Planner.plan(selected, try TableEstimates(selected.table, view))
+        plan = try whole.plan(catalogue, in: view)
+        let selected = plan.bound
         orders = Array(plan.bound.orders.dropLast(keyNames.count))
         columns = ReadColumns(selected)
         shown = ShownRows(selected)

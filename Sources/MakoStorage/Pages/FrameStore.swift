@@ -21,6 +21,8 @@ final class FrameStore: @unchecked Sendable {
     private let budget: Atomic<Int>
     /// Frames that a transaction's lists take the place of.
     private let lent = Atomic<Int>(0)
+    /// How many pages of the file may have taken memory of the table, as far as it was told.
+    private let filePages = Atomic<Int>(0)
 
     /// Where frames are: their words and, by their numbers, their bytes.
     let chunks: FrameChunks
@@ -100,6 +102,7 @@ final class FrameStore: @unchecked Sendable {
         base = chunks.origin
         tableStart = Atomic(table.start)
         covered = Atomic(UInt64(table.count))
+        note(filePages: filePages)
     }
 
     /// Gives all memory back to the system. Nothing may be read any more.
@@ -115,16 +118,24 @@ final class FrameStore: @unchecked Sendable {
     /// The budget of the caller.
     var wholeBudgetFrames: Int { budget.load(ordering: .relaxed) }
 
-    /// What the frames of pages should not exceed: the budget without the memory that a transaction has beside them.
+    /// What the frames of pages should not exceed: the budget without the table's entries and the memory that a transaction has beside pages,
+    /// but a quarter of it at least.
     var budgetFrames: Int {
         let whole = wholeBudgetFrames
-        return whole - min(lent.load(ordering: .relaxed), whole / 2)
+        let tableBytes = filePages.load(ordering: .relaxed) * MemoryLayout<PageTables.Entry>.stride
+        let beside = lent.load(ordering: .relaxed) + tableBytes / pageBytes
+        return whole - min(beside, whole / 4 * 3)
     }
 
-    /// Takes the memory that a transaction has beside pages off the budget, at most a half of it, until it ends with 0.
+    /// Takes the memory that a transaction has beside pages off the budget, until it ends with 0.
     func lend(bytes: Int) {
         let frames = (bytes + pageBytes - 1) / pageBytes
         lent.store(frames, ordering: .relaxed)
+    }
+
+    /// Says how many pages the file has: memory is taken for the entries of those that are looked up.
+    func note(filePages pages: UInt64) {
+        filePages.store(Int(min(pages, UInt64(PageTables.mostEntries))), ordering: .relaxed)
     }
 
     private static func frames(ofBudget bytes: Int) -> Int {

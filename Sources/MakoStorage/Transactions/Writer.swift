@@ -329,10 +329,9 @@ final class Writer {
         isTidyDue = false
         if lists.dead.count >= returnSize { returnDeadPages() }
         if lists.unwritten.count >= spillSize { try spill() }
-        let fileBytes = store.spaceLock.withLock {
-            Int(store.room.pages) * MemoryLayout<PageTables.Entry>.stride + store.space.listBytes
-        }
-        otherBytes = lists.bytes + memory.operations.capacity + fileBytes
+        let (filePages, spaceBytes) = store.spaceLock.withLock { (store.room.pages, store.space.bytes) }
+        frames.note(filePages: filePages)
+        otherBytes = lists.bytes + memory.operations.capacity + spaceBytes
         lend()
     }
 
