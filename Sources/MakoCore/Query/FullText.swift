@@ -39,6 +39,11 @@ extension Condition {
     }
 }
 
+extension MatchPattern: ConditionValue {
+    /// The pattern as the value of a parameter: `where("body MATCH ?", pattern)`.
+    public var conditionValue: StoredValue { .text(text) }
+}
+
 /// The order of how well objects fit what was sought.
 public struct RankOrder: Sendable, Hashable {
     /// The best first, by BM25.

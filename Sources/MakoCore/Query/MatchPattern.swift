@@ -44,11 +44,6 @@ public struct MatchPattern: Sendable, Hashable {
     }
 }
 
-extension MatchPattern: ConditionValue {
-    /// The pattern as the value of a parameter: `where("body MATCH ?", pattern)`.
-    public var conditionValue: StoredValue { .text(text) }
-}
-
 extension MatchPattern: CustomStringConvertible {
     public var description: String { text }
 }
