@@ -28,10 +28,17 @@ import Testing
         try #require(parts.count == 3)
         let example = parts[1].trimmingCharacters(in: .newlines)
         #expect(example.split(separator: "\n").count <= 20)
-        for path in ["README.md", "Sources/MakoStorage/MakoStorage.docc/MakoStorage.md"] {
-            let page = try #require(Repository.read(path))
-            #expect(Self.blocks(in: page).contains(example), "no ```swift block of \(path) is the example")
-        }
+        let path = "Sources/MakoStorage/MakoStorage.docc/MakoStorage.md"
+        let page = try #require(Repository.read(path))
+        #expect(Self.blocks(in: page).contains(example), "no ```swift block of \(path) is the example")
+    }
+
+    @Test func theExampleWithStructsIsTheOneThatIsCompiled() throws {
+        let readme = try #require(Repository.read("README.md"))
+        let source = try #require(Repository.read("Tests/MakoTests/ReadmeExampleTests.swift"))
+        let classes = try Self.snippet(of: #require(Repository.read("Demo/ReadmeExample.swift")))
+        let others = Self.blocks(in: readme).filter { !$0.hasPrefix(".package(") && $0 != classes }
+        #expect(others == Self.examples(in: source, of: "README.md"))
     }
 
     /// The pages of the documentation, and the file that compiles the examples of each.
@@ -45,7 +52,10 @@ import Testing
             "Querying": "QueryingExample", "Transactions": "TransactionExample", "FromSharkORM": "SharkORMGuide",
             "FromBZObjectStore": "BZObjectStoreGuide", "FromSwiftyDB": "SwiftyDBGuide", "Databases": "DatabasesExample",
             "Migrating": "MigratingExample", "Watching": "WatchingExample", "KeyedStores": "KeyedStoresExample",
-            "ImportingAndExporting": "ImportingExample",
+            "ImportingAndExporting": "ImportingExample", "Concurrency": "ConcurrencyExample", "Errors": "ErrorsExample",
+            "Performance": "PerformanceExample", "FromGRDB": "GRDBGuideExample",
+            "FromSwiftData": "SwiftDataGuideExample",
+            "FromRealm": "RealmGuideExample",
         ] {
             articles["Mako/Mako.docc/\(name).md"] = "MakoTests/\(source)Tests.swift"
         }
@@ -73,7 +83,7 @@ import Testing
     }
 
     @Test func noArticleHasExamplesThatNobodyCompiles() {
-        // The one whose example the README has, too.
+        // The one whose example has a test of its own.
         let others: Set = ["MakoStorage/MakoStorage.docc/MakoStorage.md"]
         for file in Repository.files(in: "Sources", extensions: ["md"]) where !Self.blocks(in: file.text).isEmpty {
             let name = String(file.path.dropFirst("Sources/".count))
