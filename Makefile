@@ -24,6 +24,10 @@ BUGS ?=
 
 # The first of the seeds of `make soak`, which goes on for SECONDS (600 if not told): one of its own choice when there is none.
 SEED ?=
+# The layers in which `make replay` repeats SEED.
+LAYER ?= store records objects
+# The commit that `make api-breakage` compares with: the last release.
+BASELINE ?=
 # How many seeds of each layer `make test-random` runs.
 SEEDS ?= 5000
 
@@ -43,7 +47,7 @@ PREFIX ?= /usr/local
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo install test test-small-stacks interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak kill power processes scale sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo install test test-small-stacks interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -58,6 +62,8 @@ help:
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
+	@echo 'make replay SEED=1346    one random run again, with a line per step; LAYER=store, records or objects, else all three'
+	@echo 'make api-breakage BASELINE=commit   public declarations that were removed or changed since that commit'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
 	@echo 'make processes SECONDS=60           two and three processes at the same files, each stopped before each of its calls'
 	@echo 'make scale               transactions larger than the cache: the size of the file and the memory; ENTRIES=10000000 ROWS=1000000 CACHE=8'
@@ -156,6 +162,18 @@ REFUSED = $(if $(SQLLOGICTEST),'$(abspath $(SQLLOGICTEST))' Tests/SQLLogic/Refus
 sqllogictest:
 	@scripts/need swift lz4 macros
 	$(SOAK_RUNNER) sqllogic $(REFUSED)
+
+# The random run of a seed that a failure named.
+replay:
+	@test -n '$(SEED)' || { echo 'make replay SEED=1346 LAYER=records: the seed and the layer that the failure named'; exit 64; }
+	@scripts/need swift lz4 macros
+	$(SYNTAX) swift build -c release --product SoakRunner
+	@for layer in $(LAYER); do echo "$$layer, seed $(SEED)"; .build/release/SoakRunner repeat "$$layer" '$(SEED)' || exit 1; done
+
+api-breakage:
+	@test -n '$(BASELINE)' || { echo 'make api-breakage BASELINE=commit: docs/releasing.md says which'; exit 64; }
+	@scripts/need swift lz4 macros
+	$(SYNTAX) scripts/api-breakage '$(BASELINE)'
 
 metamorphic:
 	@scripts/need swift lz4 macros
