@@ -82,6 +82,27 @@ import Testing
         for trait in traits { #expect(package.contains("name: \(trait),"), "there is no trait \(trait)") }
     }
 
+    /// Each file of the tutorial has the lines that its step and those before it have in the test that runs them.
+    @Test(arguments: 1...5)
+    func aStepOfTheTutorialIsTheCodeThatIsCompiled(step: Int) throws {
+        let source = try #require(Repository.read("Tests/MakoTests/TutorialExampleTests.swift"))
+        var lines: [Substring] = []
+        var current = 0
+        for line in source.split(separator: "\n", omittingEmptySubsequences: false) {
+            let text = line.trimmingCharacters(in: .whitespaces)
+            if text.hasPrefix("// STEP ") {
+                current = Int(text.dropFirst("// STEP ".count)) ?? 0
+            } else if (1...step).contains(current) {
+                lines.append(line)
+            }
+        }
+        let code = lines.joined(separator: "\n").trimmingCharacters(in: .newlines)
+        let file = try #require(Repository.read("Sources/Mako/Mako.docc/Resources/Recipes-\(step).swift"))
+        #expect(file == "import Mako\n\n\(code)\n")
+        let tutorial = try #require(Repository.read("Sources/Mako/Mako.docc/Tutorials/KeepRecipes.tutorial"))
+        #expect(tutorial.contains("file: \"Recipes-\(step).swift\""))
+    }
+
     @Test func noArticleHasExamplesThatNobodyCompiles() {
         // The one whose example has a test of its own.
         let others: Set = ["MakoStorage/MakoStorage.docc/MakoStorage.md"]
