@@ -45,9 +45,9 @@ PREFIX ?= /usr/local
 
 # The macros are built against the toolchain's own swift-syntax where there is one: seconds instead of minutes.
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
-SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
+SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo install test test-small-stacks interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo install test test-small-stacks interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -64,6 +64,7 @@ help:
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
 	@echo 'make replay SEED=1346    one random run again, with a line per step; LAYER=store, records or objects, else all three'
 	@echo 'make api-breakage BASELINE=commit   public declarations that were removed or changed since that commit'
+	@echo 'make examples            the server in Examples/Server, built and tested by requests over HTTP'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
 	@echo 'make processes SECONDS=60           two and three processes at the same files, each stopped before each of its calls'
 	@echo 'make scale               transactions larger than the cache: the size of the file and the memory; ENTRIES=10000000 ROWS=1000000 CACHE=8'
@@ -254,6 +255,11 @@ sabotage:
 bench:
 	@scripts/need swift lz4 lmdb sqlite
 	cd Benchmarks/Comparison && SYNTAX_HOST="$$(../../scripts/syntax-host)" swift run -c release mako-bench $(if $(JSON),--json '$(abspath $(JSON))')
+
+# The packages in Examples, with their tests. Nothing else needs what they depend on.
+examples:
+	@scripts/need swift lz4 macros
+	cd Examples/Server && $(PLAIN) SYNTAX_HOST="$$(../../scripts/syntax-host)" swift test --disable-xctest
 
 # A build of its own, so that the other targets never see SQLite and LMDB.
 DIFFERENTIAL = MAKO_DIFFERENTIAL=1 $(SYNTAX) swift run -c release --scratch-path .build-differential mako-differential
