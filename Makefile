@@ -24,6 +24,10 @@ BUGS ?=
 
 # The first of the seeds of `make soak`, which goes on for SECONDS (600 if not told): one of its own choice when there is none.
 SEED ?=
+# The layers in which `make replay` repeats SEED.
+LAYER ?= store records objects
+# The commit that `make api-breakage` compares with: the last release.
+BASELINE ?=
 # How many seeds of each layer `make test-random` runs.
 SEEDS ?= 5000
 
@@ -41,9 +45,9 @@ PREFIX ?= /usr/local
 
 # The macros are built against the toolchain's own swift-syntax where there is one: seconds instead of minutes.
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
-SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
+SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo install test test-small-stacks interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak kill power processes scale sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo install test test-small-stacks interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -58,6 +62,9 @@ help:
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
+	@echo 'make replay SEED=1346    one random run again, with a line per step; LAYER=store, records or objects, else all three'
+	@echo 'make api-breakage BASELINE=commit   public declarations that were removed or changed since that commit'
+	@echo 'make examples            the server in Examples/Server, built and tested by requests over HTTP'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
 	@echo 'make processes SECONDS=60           two and three processes at the same files, each stopped before each of its calls'
 	@echo 'make scale               transactions larger than the cache: the size of the file and the memory; ENTRIES=10000000 ROWS=1000000 CACHE=8'
@@ -157,6 +164,18 @@ sqllogictest:
 	@scripts/need swift lz4 macros
 	$(SOAK_RUNNER) sqllogic $(REFUSED)
 
+# The random run of a seed that a failure named.
+replay:
+	@test -n '$(SEED)' || { echo 'make replay SEED=1346 LAYER=records: the seed and the layer that the failure named'; exit 64; }
+	@scripts/need swift lz4 macros
+	$(SYNTAX) swift build -c release --product SoakRunner
+	@for layer in $(LAYER); do echo "$$layer, seed $(SEED)"; .build/release/SoakRunner repeat "$$layer" '$(SEED)' || exit 1; done
+
+api-breakage:
+	@test -n '$(BASELINE)' || { echo 'make api-breakage BASELINE=commit: docs/releasing.md says which'; exit 64; }
+	@scripts/need swift lz4 macros
+	$(SYNTAX) scripts/api-breakage '$(BASELINE)'
+
 metamorphic:
 	@scripts/need swift lz4 macros
 	$(SOAK_RUNNER) metamorphic $(or $(SECONDS),60) $(or $(SEED),1)
@@ -236,6 +255,11 @@ sabotage:
 bench:
 	@scripts/need swift lz4 lmdb sqlite
 	cd Benchmarks/Comparison && SYNTAX_HOST="$$(../../scripts/syntax-host)" swift run -c release mako-bench $(if $(JSON),--json '$(abspath $(JSON))')
+
+# The packages in Examples, with their tests. Nothing else needs what they depend on.
+examples:
+	@scripts/need swift lz4 macros
+	cd Examples/Server && $(PLAIN) SYNTAX_HOST="$$(../../scripts/syntax-host)" swift test --disable-xctest
 
 # A build of its own, so that the other targets never see SQLite and LMDB.
 DIFFERENTIAL = MAKO_DIFFERENTIAL=1 $(SYNTAX) swift run -c release --scratch-path .build-differential mako-differential

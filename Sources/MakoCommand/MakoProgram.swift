@@ -18,7 +18,7 @@ public struct MakoProgram: ParsableCommand {
             Exit status: 0 all went well, 1 there is damage, 64 wrong usage, 65 wrong input or query,
             66 no such file, 70 any other failure, 74 reading or writing failed, 75 the file is in use elsewhere.
             """,
-        version: "0.1.0",
+        version: MakoVersion.current,
         subcommands: [
             InfoCommand.self, CheckCommand.self, QueryCommand.self, ExplainCommand.self, ShellCommand.self,
             ImportCommand.self, ExportCommand.self, DumpCommand.self, BackupCommand.self, CompactCommand.self,

@@ -1,4 +1,5 @@
 import Foundation
+import MakoCommand
 import MakoStorage
 import Testing
 
@@ -257,7 +258,7 @@ import Testing
         #expect(try mako("import", "people", "people.mako").status == 64)
         #expect(try mako("check", "people.csv").status != 0)
         #expect(try mako("--help").output.contains("import"))
-        #expect(try mako("--version").output == "0.1.0\n")
+        #expect(try mako("--version").output == MakoVersion.current + "\n")
         let unknown = try mako("inof", "people.mako")
         #expect(
             unknown.status == 64

@@ -1,4 +1,5 @@
 import Foundation
+import MakoCommand
 import MakoRecords
 import MakoStorage
 import Testing
@@ -199,7 +200,7 @@ import Testing
             #expect(refused.errors.hasPrefix("Error: Unknown option '--\\x1b]0;title\\x07'\nUsage: "), "\(refused)")
             let help = try program.run(["help", "import"])
             #expect(help.status == 0 && help.errors.isEmpty && help.output.contains("USAGE: mako import"))
-            #expect(try program.run(["--version"]).output == "0.1.0\n")
+            #expect(try program.run(["--version"]).output == MakoVersion.current + "\n")
             #expect(try program.run(["help"], outputPath: "/dev/full").status == 74)
         }
 

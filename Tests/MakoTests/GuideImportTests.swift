@@ -77,4 +77,22 @@ import Testing
             #expect(ned.wolf == nil && ned.titles.isEmpty)
         }
     }
+
+    @Test func tablesOfGRDB() throws {
+        let id = "6F9619FF-8B86-D011-B42D-00CF4FC964FF"
+        let files = [
+            "Team.json": #"[{"id": 3, "name": "Engines", "motto": "Steam and iron"}]"#,
+            "Player.json":
+                #"[{"id": "\#(id)", "name": "Ada", "score": 10, "team": 3}, "#
+                + #"{"id": "7F9619FF-8B86-D011-B42D-00CF4FC964FF", "name": "Bob", "score": 0, "team": null}]"#,
+        ]
+        try imported("FromGRDB.md", files, [GRDBGuide.Player.self, GRDBGuide.Team.self]) { db in
+            let ada = try #require(try db.find(GRDBGuide.Player.self, UUID(uuidString: id) ?? UUID()))
+            #expect(ada.score == 10)
+            #expect(try ada.team.load()?.name == "Engines")
+            #expect(
+                try db.query(GRDBGuide.Team.self).where(.match(\.motto, MatchPattern(allTokens: "iron"))).count() == 1)
+            #expect(try db.query(GRDBGuide.Player.self).where("team IS NULL").count() == 1)
+        }
+    }
 }

@@ -352,6 +352,17 @@ enum QueryingExample {
         return (harbours.array, best.array, shown)
     }
 
+    static func patterns(_ db: Database, _ typed: String) throws -> [[City]] {
+        // EXAMPLE Querying.md
+        let all = try db.query(City.self).where(.match(\.history, MatchPattern(allTokens: typed))).orderBy(.rank)
+            .fetch()
+        let any = try db.query(City.self).where("history MATCH \(MatchPattern(anyToken: typed))").fetch()
+        let exact = try db.query(City.self).where("history MATCH ?", MatchPattern(phrase: typed)).fetch()
+        let asTyped = try db.query(City.self).where(.match(\.history, MatchPattern(prefix: typed))).limit(10).fetch()
+        // EXAMPLE ends
+        return [all.array, any.array, exact.array, asTyped.array]
+    }
+
     // EXAMPLE Querying.md
     @Entity final class Harbour {
         var name = ""
@@ -382,6 +393,19 @@ enum QueryingExample {
         for step in measured.analysis?.steps ?? [] { print(step.text, step.examinedRows, step.passed, step.time) }
         // EXAMPLE ends
         return measured
+    }
+
+    static func paged(_ db: Database, _ print: ([String]) -> Void) throws -> ([City], [City]) {
+        // EXAMPLE Querying.md
+        let pages = db.query(City.self).orderBy(\.name).orderBy(\.id).limit(2)
+        let first = try pages.fetch()
+        if let last = first.last {
+            let next = try pages.where("name > ? OR name = ? AND id > ?", last.name, last.name, last.id).fetch()
+            print(next.map(\.name))
+        }
+        let third = try pages.offset(4).fetch()  // by number: scans the first four
+        // EXAMPLE ends
+        return (first.array, third.array)
     }
 
     static func watched(_ print: @escaping @Sendable (String) -> Void) throws -> Database {
@@ -491,6 +515,8 @@ enum QueryingExample {
         #expect(harbours.map(\.name) == ["Trieste"])
         #expect(best.map(\.name) == ["Lucerne", "Thun"])
         #expect(shown.map(\.text).contains("The [castle] above the town."))
+        let typed = try E.patterns(db, "the \"castle (AND")
+        #expect(typed.map { names($0).sorted() } == [["Trieste"], ["Lucerne", "Thun", "Trieste"], [], ["Trieste"]])
     }
 
     @Test func statementsThatWrite() throws {
@@ -514,6 +540,12 @@ enum QueryingExample {
             E.Harbour(name: "Stavanger", place: Coordinate(latitude: 58.97, longitude: 5.73)),
         ])
         #expect(try E.near(db).map { $0.map(\.name) } == [["Bergen"], ["Bergen", "Stavanger"], ["Cape Town"]])
+    }
+
+    @Test func pagesFollowOneAnother() throws {
+        var next: [String] = []
+        let (first, third) = try E.paged(db) { next = $0 }
+        #expect(names(first) == ["Basel", "Bern"] && next == ["Nowhere", "Vienna"] && names(third) == ["Zurich"])
     }
 
     @Test func plansAndFaults() throws {

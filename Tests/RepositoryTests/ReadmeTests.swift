@@ -28,10 +28,17 @@ import Testing
         try #require(parts.count == 3)
         let example = parts[1].trimmingCharacters(in: .newlines)
         #expect(example.split(separator: "\n").count <= 20)
-        for path in ["README.md", "Sources/MakoStorage/MakoStorage.docc/MakoStorage.md"] {
-            let page = try #require(Repository.read(path))
-            #expect(Self.blocks(in: page).contains(example), "no ```swift block of \(path) is the example")
-        }
+        let path = "Sources/MakoStorage/MakoStorage.docc/MakoStorage.md"
+        let page = try #require(Repository.read(path))
+        #expect(Self.blocks(in: page).contains(example), "no ```swift block of \(path) is the example")
+    }
+
+    @Test func theExampleWithStructsIsTheOneThatIsCompiled() throws {
+        let readme = try #require(Repository.read("README.md"))
+        let source = try #require(Repository.read("Tests/MakoTests/ReadmeExampleTests.swift"))
+        let classes = try Self.snippet(of: #require(Repository.read("Demo/ReadmeExample.swift")))
+        let others = Self.blocks(in: readme).filter { !$0.hasPrefix(".package(") && $0 != classes }
+        #expect(others == Self.examples(in: source, of: "README.md"))
     }
 
     /// The pages of the documentation, and the file that compiles the examples of each.
@@ -45,7 +52,10 @@ import Testing
             "Querying": "QueryingExample", "Transactions": "TransactionExample", "FromSharkORM": "SharkORMGuide",
             "FromBZObjectStore": "BZObjectStoreGuide", "FromSwiftyDB": "SwiftyDBGuide", "Databases": "DatabasesExample",
             "Migrating": "MigratingExample", "Watching": "WatchingExample", "KeyedStores": "KeyedStoresExample",
-            "ImportingAndExporting": "ImportingExample",
+            "ImportingAndExporting": "ImportingExample", "Concurrency": "ConcurrencyExample", "Errors": "ErrorsExample",
+            "Performance": "PerformanceExample", "FromGRDB": "GRDBGuideExample",
+            "FromSwiftData": "SwiftDataGuideExample",
+            "FromRealm": "RealmGuideExample",
         ] {
             articles["Mako/Mako.docc/\(name).md"] = "MakoTests/\(source)Tests.swift"
         }
@@ -72,8 +82,29 @@ import Testing
         for trait in traits { #expect(package.contains("name: \(trait),"), "there is no trait \(trait)") }
     }
 
+    /// Each file of the tutorial has the lines that its step and those before it have in the test that runs them.
+    @Test(arguments: 1...5)
+    func aStepOfTheTutorialIsTheCodeThatIsCompiled(step: Int) throws {
+        let source = try #require(Repository.read("Tests/MakoTests/TutorialExampleTests.swift"))
+        var lines: [Substring] = []
+        var current = 0
+        for line in source.split(separator: "\n", omittingEmptySubsequences: false) {
+            let text = line.trimmingCharacters(in: .whitespaces)
+            if text.hasPrefix("// STEP ") {
+                current = Int(text.dropFirst("// STEP ".count)) ?? 0
+            } else if (1...step).contains(current) {
+                lines.append(line)
+            }
+        }
+        let code = lines.joined(separator: "\n").trimmingCharacters(in: .newlines)
+        let file = try #require(Repository.read("Sources/Mako/Mako.docc/Resources/Recipes-\(step).swift"))
+        #expect(file == "import Mako\n\n\(code)\n")
+        let tutorial = try #require(Repository.read("Sources/Mako/Mako.docc/Tutorials/KeepRecipes.tutorial"))
+        #expect(tutorial.contains("file: \"Recipes-\(step).swift\""))
+    }
+
     @Test func noArticleHasExamplesThatNobodyCompiles() {
-        // The one whose example the README has, too.
+        // The one whose example has a test of its own.
         let others: Set = ["MakoStorage/MakoStorage.docc/MakoStorage.md"]
         for file in Repository.files(in: "Sources", extensions: ["md"]) where !Self.blocks(in: file.text).isEmpty {
             let name = String(file.path.dropFirst("Sources/".count))

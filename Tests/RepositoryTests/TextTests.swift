@@ -3,7 +3,7 @@ import Testing
 
 /// What must not stand in the repository's text.
 @Suite struct TextTests {
-    private static let folders = ["Sources", "Tests", "Demo", "Fuzz", "Benchmarks", "docs", "scripts"]
+    private static let folders = ["Sources", "Tests", "Demo", "Fuzz", "Benchmarks", "Examples", "docs", "scripts"]
     private static let kinds: Set<String> = ["swift", "md", "h", "c", "modulemap", "yml", "sh"]
 
     private var texts: [Repository.File] {

@@ -19,9 +19,29 @@ extension Condition {
         Condition(.match(.column([Root.entityModel.givenTable]), .literal(.text(text))))
     }
 
+    /// Matches objects whose text has the words of a pattern; the property needs a full-text index.
+    ///
+    /// ```swift
+    /// let articles = try Article.query().where(.match(\.body, MatchPattern(allTokens: searchField.text))).fetch()
+    /// ```
+    public static func match(_ keyPath: KeyPath<Row<Root>, Column<String>>, _ pattern: MatchPattern) -> Condition {
+        matching(keyPath.path(), pattern.text)
+    }
+    /// Matches objects whose text has the words of a pattern; nil has none.
+    public static func match(_ keyPath: KeyPath<Row<Root>, Column<String?>>, _ pattern: MatchPattern) -> Condition {
+        matching(keyPath.path(), pattern.text)
+    }
+    /// Matches objects that have the words of a pattern in any property of the entity's only full-text index.
+    public static func match(_ pattern: MatchPattern) -> Condition { match(pattern.text) }
+
     private static func matching(_ path: [PathStep], _ text: String) -> Condition {
         ConditionBuilder.make(path) { (expr) throws(MakoError) in .match(expr, .literal(.text(text))) }
     }
+}
+
+extension MatchPattern: ConditionValue {
+    /// The pattern as the value of a parameter: `where("body MATCH ?", pattern)`.
+    public var conditionValue: StoredValue { .text(text) }
 }
 
 /// The order of how well objects fit what was sought.

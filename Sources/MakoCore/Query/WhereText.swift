@@ -51,6 +51,7 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
         public mutating func appendInterpolation<V: StorableValue & RawRepresentable>(_ value: V?)
         where V.RawValue: StorableValue { append(value?.stored ?? .null) }
         public mutating func appendInterpolation(_ bytes: [UInt8]) { append(.blob(bytes)) }
+        public mutating func appendInterpolation(_ pattern: MatchPattern) { append(pattern.conditionValue) }
 
         public mutating func appendInterpolation<V: StorableValue>(_ values: [V]) { append(list: values.map(\.stored)) }
         @_disfavoredOverload

@@ -8,6 +8,7 @@
 ///     NEAR(steam sail, 5)     both with at most so many words between them; 10 when nothing is said
 ///     title:steam             in one column of the index
 ///     (steam OR sail) rope    parentheses
+///     ""                      no row: what is made of a text without a word
 ///
 /// NOT binds before AND, and AND before OR; these three and NEAR are written in capitals. What is sought is cut into words as
 /// texts are: what makes several words is a phrase.
@@ -54,10 +55,10 @@ indirect enum MatchNode: Sendable, Hashable {
 }
 
 /// Reads a query by recursive descent.
-struct MatchParser {
+package struct MatchParser {
     /// Deeper nesting is refused, so that no text can exhaust the stack.
     static let depthLimit = 100
-    static let phraseLimit = 1000
+    package static let phraseLimit = 1000
     static let nearest: UInt64 = 10
 
     private enum Kind: Hashable {
@@ -261,6 +262,10 @@ struct MatchParser {
             let narrowed = try column(start) & columns
             place += 2
             return try nested(start) { (parser) throws(RecordError) in try parser.primary(narrowed) }
+        }
+        if start.kind == .quoted, start.content.isEmpty {
+            place += 1
+            return .or([])
         }
         return .phrase(try phrase(columns))
     }

@@ -155,6 +155,30 @@ struct Tokenizer: ~Copyable {
     }
 }
 
+extension String {
+    /// The words of the text that a full-text index sees, as they are written; the first `limit` of them.
+    ///
+    /// Words without a separator between them are one piece: a name in a script without spaces.
+    package func wordPieces(limit: Int) -> [String] {
+        var text = self
+        return text.withUTF8 { bytes in
+            var words = Tokenizer()
+            words.begin(UnsafeRawBufferPointer(bytes))
+            var pieces: [Range<Int>] = []
+            var count = 0
+            while count < limit, words.next() {
+                count += 1
+                if let last = pieces.last, last.upperBound == words.start {
+                    pieces[pieces.count - 1] = last.lowerBound..<words.end
+                } else {
+                    pieces.append(words.start..<words.end)
+                }
+            }
+            return pieces.map { String(decoding: bytes[$0], as: UTF8.self) }
+        }
+    }
+}
+
 /// Letters and digits of ASCII, eight bytes at a time.
 enum AsciiLetters {
     private static let ones: UInt64 = 0x0101_0101_0101_0101

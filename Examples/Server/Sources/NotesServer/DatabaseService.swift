@@ -1,0 +1,12 @@
+import Mako
+import ServiceLifecycle
+
+/// Closes the database when the server has stopped, so that the file alone has everything and no log is left.
+struct DatabaseService: Service {
+    let db: Database
+
+    func run() async throws {
+        try? await gracefulShutdown()
+        try await db.close()
+    }
+}

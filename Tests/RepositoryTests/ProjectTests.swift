@@ -1,0 +1,112 @@
+import Foundation
+import Testing
+
+/// The files around the sources: version, placeholders, README, dependencies, and what a visitor looks for.
+@Suite struct ProjectTests {
+    @Test(arguments: [
+        "SECURITY.md", "CODE_OF_CONDUCT.md", "AGENTS.md", "llms.txt", "docs/releasing.md", "docs/quirks.md",
+        "docs/glossary.md",
+        "docs/dependencies.md", ".github/PULL_REQUEST_TEMPLATE.md", ".github/ISSUE_TEMPLATE/defect.md",
+        ".github/ISSUE_TEMPLATE/request.md", ".github/workflows/ci.yml", ".github/workflows/nightly.yml",
+    ])
+    func isThere(_ path: String) {
+        #expect(Repository.exists(path))
+    }
+
+    @Test func theVersionIsWrittenOnceAndNamedAlike() throws {
+        let source = try #require(Repository.read("Sources/MakoCommand/MakoVersion.swift"))
+        let version = try #require(source.firstMatch(of: #/current = "([0-9]+\.[0-9]+\.[0-9]+)"/#)).output.1
+        let changes = try #require(Repository.read("CHANGELOG.md"))
+        let release = try #require(changes.split(separator: "\n").first { $0.hasPrefix("## ") })
+        #expect(release.hasPrefix("## \(version)"), "CHANGELOG.md begins with \(release)")
+        let readme = try #require(Repository.read("README.md"))
+        #expect(readme.contains(".package(url: \"REPOSITORY-URL\", from: \"\(version)\")"))
+        for file in Repository.files(in: "Sources") where file.path != "Sources/MakoCommand/MakoVersion.swift" {
+            #expect(!file.text.contains("\"\(version)\""), "\(file.path) has a version of its own")
+        }
+    }
+
+    @Test func theReadmeIsShortAndItsLinksLead() throws {
+        let readme = try #require(Repository.read("README.md"))
+        #expect(readme.split(separator: "\n", omittingEmptySubsequences: false).count <= 151)
+        let headings = readme.split(separator: "\n").filter { $0.hasPrefix("## ") }.map { heading in
+            heading.dropFirst(3).lowercased().filter { $0.isLetter || $0.isNumber || " -".contains($0) }
+                .replacing(" ", with: "-")
+        }
+        var found = 0
+        for match in readme.matches(of: #/\]\(([^)]+)\)/#) {
+            let target = String(match.output.1)
+            found += 1
+            if target.hasPrefix("#") {
+                #expect(headings.contains(String(target.dropFirst())), "no heading for \(target)")
+            } else if !target.contains("://") {
+                #expect(Repository.exists(target), "\(target) does not exist")
+            }
+        }
+        #expect(found > 30)
+    }
+
+    @Test func aReleaseBeginsWithAtMostTwentyLinesForUsers() throws {
+        let changes = try #require(Repository.read("CHANGELOG.md"))
+        for release in changes.components(separatedBy: "\n## ").dropFirst() {
+            let head = release.components(separatedBy: "\n### ")[0]
+            #expect(head.split(separator: "\n").dropFirst().count <= 20, "\(release.prefix(20))")
+        }
+    }
+
+    /// The URL and the address of the project are not decided; no file may invent one.
+    @Test func placeholdersHaveOneSpelling() throws {
+        let address = #/[\w.+-]*\w@[\w-]+\.[a-z]{2,}/#
+        let url = #/(?:github\.com|gitlab\.com|codeberg\.org)[:\/][\w-]+\/mako\b/#
+        let pages = [
+            "README.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "AGENTS.md", "llms.txt",
+            "CHANGELOG.md",
+        ]
+        let files =
+            pages.compactMap { path in Repository.read(path).map { (path, $0) } }
+            + (Repository.files(in: "docs", extensions: ["md"])
+            + Repository.files(in: ".github", extensions: ["md", "yml"])
+            + Repository.files(in: "Sources", extensions: ["md"])).map { ($0.path, $0.text) }
+        for (path, text) in files {
+            #expect(text.firstMatch(of: url) == nil, "\(path) has a URL of the repository; write REPOSITORY-URL")
+            let addresses = text.matches(of: address).map { String($0.output) }.filter { !$0.contains("example.") }
+            #expect(addresses.isEmpty, "\(path) has the addresses \(addresses); write CONTACT-ADDRESS")
+        }
+        #expect(files.filter { $0.1.contains("REPOSITORY-URL") }.map(\.0) == ["README.md", "docs/releasing.md"])
+        #expect(
+            files.filter { $0.1.contains("CONTACT-ADDRESS") }.map(\.0)
+                == ["SECURITY.md", "CODE_OF_CONDUCT.md", "docs/releasing.md"])
+    }
+
+    @Test func eachDependencyHasItsReason() throws {
+        let manifest = try #require(Repository.read("Package.swift"))
+        let page = try #require(Repository.read("docs/dependencies.md"))
+        let packages = manifest.matches(of: #/\.package\(url: "[^"]*\/([^"\/]+)"/#).map { String($0.output.1) }
+        #expect(packages.count >= 6)
+        for package in packages { #expect(page.contains("| \(package), "), "docs/dependencies.md lacks \(package)") }
+        for library in ["CLZ4", "CPlatform", "SQLite", "LMDB"] { #expect(page.contains(library)) }
+    }
+
+    /// A library product must not build the parser of arguments.
+    @Test func onlyProgramsDependOnArgumentParser() throws {
+        let manifest = try #require(Repository.read("Package.swift"))
+        var targets: Set<String> = []
+        var name = ""
+        for line in manifest.split(separator: "\n") {
+            if let match = line.firstMatch(of: #/name: "([A-Za-z-]+)"/#), !line.contains(".product(") {
+                name = String(match.output.1)
+            }
+            if line.contains("product(name: \"ArgumentParser\"") { targets.insert(name) }
+        }
+        #expect(targets == ["MakoCommand", "KillRunner", "mako-differential"])
+        for file in Repository.files(in: "Sources") where file.code.contains("import ArgumentParser") {
+            #expect(file.path.hasPrefix("Sources/MakoCommand/"), "\(file.path) imports ArgumentParser")
+        }
+    }
+
+    @Test func replayAndBreakageHaveTargets() throws {
+        let makefile = try #require(Repository.read("Makefile"))
+        for target in ["\nreplay:", "\napi-breakage:"] { #expect(makefile.contains(target)) }
+        #expect(FileManager.default.isExecutableFile(atPath: Repository.root + "/scripts/api-breakage"))
+    }
+}
