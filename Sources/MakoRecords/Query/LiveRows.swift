@@ -48,7 +48,7 @@ public struct LiveRows: Sendable {
         self.isDescending = isDescending
         whole.orderBy += keyNames.map { Order(.column([$0]), descending: isDescending) }
         let selected = try whole.bind(catalogue)
-        plan = Planner.plan(selected, try TableEstimates(selected.table, view))
+        plan = Planner.plan(selected, in: view)
         orders = Array(plan.bound.orders.dropLast(keyNames.count))
         columns = ReadColumns(selected)
         shown = ShownRows(selected)
