@@ -127,6 +127,19 @@ def order(folder):
     return [f"{folder}/{name}" for name in re.findall(r"^\| `([\w/]+)` \|", table, re.M)]
 
 
+PLANNER = "/Query/Planning/"
+DOORS = re.compile(r"\b(?:Planner\.(?!(?:plan|explanation)\b)\w+|(?:Select|Join|Subquery)Planner\b|StatementWay\b|SelectionShape\b|KeptPlan\b)")
+
+
+def plans_elsewhere(folder):
+    """What code outside the planner's folder names of it besides `Planner.plan` and `Planner.explanation`, which plans and lists the rest, one string for each place."""
+    found = []
+    for path, text in sorted(swift_files(folder).items()):
+        if PLANNER not in path:
+            found += [f"{path}: {name}" for name in DOORS.findall(code(text))]
+    return found
+
+
 def prose(path, text):
     """The lines of a file that people read: of Swift only comments and string literals, of deliberate bugs no code."""
     if "/Tests/Mutations/" in path:
@@ -196,6 +209,8 @@ def measured(kind, subject):
         places = {name: place for place, name in enumerate(order(subject))}
         pairs = folder_arrows(arrows(subject)[0])
         return sum(1 for a, b in pairs if places.get(a, -1) < places.get(b, -1))
+    if kind == "plans-elsewhere":
+        return len(plans_elsewhere(subject))
     if kind == "avoided-words":
         return sum(voice(subject.split(","))[0].values())
     if kind == "largest-file":

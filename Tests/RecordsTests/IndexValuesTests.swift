@@ -155,7 +155,7 @@ import Testing
         #expect(throws: RecordError.cancelled) {
             try IndexGroups.forEach(table.indexes[0], "T", view, cancellation) { _, _ in }
         }
-        let join = try SelectPlanner(
+        let join = try SizedQuery(
             SelectStatement.parse("SELECT a.n FROM T a JOIN T b ON b.m = a.m"), fixture.catalogue, [], [:]
         ) { _ in nil }.plan()
         guard case .join(var ways) = join.feed else { return }

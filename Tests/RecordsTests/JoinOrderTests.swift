@@ -111,7 +111,7 @@ import Testing
     /// Work grows with the square of the number of tables: not with that of their orders, nor with that of conditions for each.
     @Test(arguments: [9, 20, 56]) func wideJoinsAreWeighedInFewSteps(tables: Int) throws {
         let (fixture, text) = try chain(tables, seed: UInt64(tables))
-        let plan = try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) { _ in 10 }.plan()
+        let plan = try SizedQuery(SelectStatement.parse(text), fixture.catalogue, [], [:]) { _ in 10 }.plan()
         guard case .join(let join) = plan.feed else {
             Issue.record("no join")
             return

@@ -7,7 +7,7 @@ import Testing
 @Suite struct JoinPlanTests {
     private func plan(_ text: String, _ sizes: [String: Int], indexed: Bool = true) throws -> String {
         let fixture = try JoinFixture.make(indexed: indexed)
-        return try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) { sizes[$0.schema.name] }
+        return try SizedQuery(SelectStatement.parse(text), fixture.catalogue, [], [:]) { sizes[$0.schema.name] }
             .plan().node(nil).outline
     }
 
@@ -72,11 +72,11 @@ import Testing
         try fixture.insert("Person", [.text("Zoe"), .integer(30), .integer(3), .null])
         let statement = try SelectStatement.parse(text)
         let sizes = ["Person": 1_000_000, "Pet": 100_000, "Department": 1000, "Location": 50]
-        let plan = try SelectPlanner(statement, fixture.catalogue, [], [:]) { sizes[$0.schema.name] }.plan()
+        let plan = try SizedQuery(statement, fixture.catalogue, [], [:]) { sizes[$0.schema.name] }.plan()
         #expect(plan.node(nil).outline.contains("by hash of the rows before it"), "\(plan.node(nil))")
         let view = try fixture.store.snapshot()
         let rows = try plan.rows(in: view)
-        let expected = try SelectPlanner(statement, fixture.catalogue, [], [:]) { _ in 3 }.plan().rows(in: view)
+        let expected = try SizedQuery(statement, fixture.catalogue, [], [:]) { _ in 3 }.plan().rows(in: view)
         #expect(!rows.isEmpty && Set(rows) == Set(expected) && rows.count == expected.count)
     }
 
@@ -166,7 +166,7 @@ import Testing
             for seed in 0..<40 {
                 var random = Seeded(UInt64(seed))
                 let sizes = Dictionary(uniqueKeysWithValues: names.map { ($0, random.pick([1, 20, 3000, 5_000_000])) })
-                let plan = try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) {
+                let plan = try SizedQuery(SelectStatement.parse(text), fixture.catalogue, [], [:]) {
                     sizes[$0.schema.name]
                 }.plan()
                 plans.insert(plan.node(nil).outline)

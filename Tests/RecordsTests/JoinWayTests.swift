@@ -145,7 +145,7 @@ import Testing
                 if seed == 1 { sizes = ["Owner": 5_000_000, "Item": 1, "Part": 5_000_000] }
                 if seed > 1 { for name in sizes.keys.sorted() { sizes[name] = random.pick([1, 30, 4000, 6_000_000]) } }
                 let known = sizes
-                let plan = try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) {
+                let plan = try SizedQuery(SelectStatement.parse(text), fixture.catalogue, [], [:]) {
                     known[$0.schema.name]
                 }.plan()
                 plans.insert(plan.node(nil).outline)
@@ -186,7 +186,7 @@ import Testing
         let statement = try SelectStatement.parse(
             "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.owner = o.rank AND i.price = o.weight")
         let view = try fixture.store.snapshot()
-        let plan = try SelectPlanner(statement, fixture.catalogue, [], [:], view) { _ in 2_000_000 }.plan()
+        let plan = try SizedQuery(statement, fixture.catalogue, [], [:], view) { _ in 2_000_000 }.plan()
         #expect(try plan.rows(in: view) == [])
     }
 
@@ -197,7 +197,7 @@ import Testing
             ("SELECT i.owner FROM Owner o JOIN Item i ON i.owner = o.id WHERE o.id = 2 LIMIT 1", "index Item.owner"),
             ("SELECT p.owner FROM Owner o JOIN Part p ON p.owner = o.id WHERE o.id = 2 LIMIT 1", "index Part.owner"),
         ] {
-            let plan = try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) { table in
+            let plan = try SizedQuery(SelectStatement.parse(text), fixture.catalogue, [], [:]) { table in
                 table.schema.name == "Owner" ? 100_000 : 5_000_000
             }.plan()
             #expect(plan.node(nil).outline.contains(words))
@@ -208,7 +208,7 @@ import Testing
     /// What is walked when all before it is kept ends where enough was found.
     @Test func enoughEndsTheWalk() throws {
         let fixture = try fixture(isIndexed: false)
-        let plan = try SelectPlanner(
+        let plan = try SizedQuery(
             SelectStatement.parse("SELECT DISTINCT o.flag FROM Owner o JOIN Item i ON i.owner = o.rank LIMIT 1"),
             fixture.catalogue, [], [:]
         ) { table in table.schema.name == "Owner" ? 1000 : 5_000_000 }.plan()
@@ -219,7 +219,7 @@ import Testing
     /// The order and the limit go along one table, which has a condition of its own.
     @Test func firstRowsInOrderAreTestedByTheirOwnCondition() throws {
         let fixture = try fixture(isIndexed: true)
-        let plan = try SelectPlanner(
+        let plan = try SizedQuery(
             SelectStatement.parse(
                 "SELECT i.price FROM Item i JOIN Owner o ON o.id = i.owner WHERE i.number <> 6 ORDER BY i.price DESC LIMIT 3"
             ),
@@ -230,14 +230,14 @@ import Testing
                 "scan Item AS i using index Item.price, already in order of i.price DESC, then filter i.number != 6")
         )
         #expect(try plan.rows(in: fixture.store.snapshot()) == [[.double(6)], [.double(6)], [.double(6)]])
-        let nothing = try SelectPlanner(
+        let nothing = try SizedQuery(
             SelectStatement.parse(
                 "SELECT i.price FROM Item i JOIN Owner o ON o.id = i.owner WHERE i.id IN (9223372036854775808) ORDER BY i.price LIMIT 3"
             ),
             fixture.catalogue, [], [:]
         ) { _ in 100_000 }.plan()
         #expect(try nothing.rows(in: fixture.store.snapshot()) == [])
-        let neither = try SelectPlanner(
+        let neither = try SizedQuery(
             SelectStatement.parse(
                 "SELECT i.price FROM Item i JOIN Owner o ON o.id = i.owner WHERE i.id = 1 AND i.id = 2 ORDER BY i.price LIMIT 3"
             ),
@@ -252,7 +252,7 @@ import Testing
         _ fixture: Fixture, _ text: String, owners: Int = 100_000, _ damage: (borrowing WriteTransaction) throws -> Void
     ) throws -> RecordError? {
         try fixture.store.write { tx in try damage(tx) }
-        let plan = try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) { table in
+        let plan = try SizedQuery(SelectStatement.parse(text), fixture.catalogue, [], [:]) { table in
             table.schema.name == "Owner" ? owners : 5_000_000
         }.plan()
         return Fixture.error { _ = try plan.rows(in: fixture.store.snapshot()) }

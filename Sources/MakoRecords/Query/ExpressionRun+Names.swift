@@ -10,7 +10,6 @@ extension ExpressionRun {
         for expression in expressions {
             resolved.append(try areCompared ? binder.bind(expression) : binder.bindUnseen(expression))
         }
-        let subqueries = SubqueryPlanner(view: view)
-        self.init(bound: resolved.map { subqueries.planned($0) }, plan.table, binder.joins, view)
+        self.init(bound: Planner.plan(resolved, in: view), plan.table, binder.joins, view)
     }
 }

@@ -54,7 +54,8 @@ extension Plan {
         try function.check(values.kinds[0], expr)
         guard case .column = expr else { return nil }
         let isNoCase = Plan.isNoCase(expr, values.bound(0))
-        var found = Planner.extreme(function, of: values.bound(0), isNoCase: isNoCase, bound)
+        let first = bound.first(function, of: values.bound(0), isNoCase: isNoCase)
+        var found = first.flatMap { Planner.plan($0, reading: [values.bound(0)]).unsorted }
         found?.cancellation = cancellation
         return found
     }

@@ -72,11 +72,24 @@ extension SelectStatement {
     }
 
     /// One SELECT, resolved and planned.
+    ///
+    /// - Parameter size: how many rows a table has, if not those that the view counts.
     func prepared(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?,
-        _ budget: SubqueryBudget = SubqueryBudget()
+        _ budget: SubqueryBudget = SubqueryBudget(), size: ((TableHandle) -> Int?)? = nil
     ) throws(RecordError) -> SelectPlan {
-        try SelectPlanner(self, catalogue, parameters, named, view, budget).plan()
+        let binder = try binder(catalogue, parameters, named, budget)
+        guard let view, var selection = try binder.selection else {
+            return Planner.plan(.select(try binder.bound()), in: view, size: size).first
+        }
+        // A plan of its rows that is kept saves resolving the condition.
+        let plan = try selection.plan(catalogue, in: view, budget)
+        var made = Planner.plan(.select(try binder.bound(plan.bound)), rows: plan, in: view).first
+        if !made.isDistinct {
+            (selection.parameters, selection.namedParameters) = ([], [:])
+            made.selection = selection
+        }
+        return made
     }
 }
 

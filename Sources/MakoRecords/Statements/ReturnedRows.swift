@@ -21,9 +21,8 @@ struct ReturnedRows {
         let outputs = try SelectNames.outputs(outputs, [source], isJoin: false)
         var binder = Binder(target, catalogue, parameters, named)
         var bound: [BoundExpr] = []
-        let subqueries = SubqueryPlanner(view: view)
-        for output in outputs { bound.append(subqueries.planned(try binder.bindUnseen(output.expr))) }
-        values = ExpressionRun(bound: bound, target, binder.joins, view)
+        for output in outputs { bound.append(try binder.bindUnseen(output.expr)) }
+        values = ExpressionRun(bound: Planner.plan(bound, in: view), target, binder.joins, view)
         rows = QueryRows(columns: outputs.map(\.name), rows: [])
     }
 

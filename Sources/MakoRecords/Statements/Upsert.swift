@@ -35,17 +35,16 @@ struct Upsert {
         let columns = try run.assigned(assignments, target)
         var binder = Binder(target, run.catalogue, run.parameters, run.named, joins: [.supplied(target, "excluded")])
         binder.references = ["excluded": 0]
-        let subqueries = SubqueryPlanner(view: view)
         var bound: [BoundExpr] = []
-        for assignment in assignments { bound.append(subqueries.planned(try binder.bind(assignment.value))) }
+        for assignment in assignments { bound.append(try binder.bind(assignment.value)) }
         let condition = try clause.condition.map { (condition) throws(RecordError) in
-            subqueries.planned(try binder.bind(condition))
+            Planner.plan(try binder.bind(condition), in: view)
         }
         let supply = try SuppliedRows(rows: binder.joins.count, results: 0)
         let owned = run.ignoresReferences ? nil : try run.catalogue.ownedColumns(of: target)
         change = Change(
             columns: columns, names: assignments.map(\.column), layout: try target.layout(for: columns.map(\.name)),
-            values: ExpressionRun(bound: bound, target, binder.joins, view, supply),
+            values: ExpressionRun(bound: Planner.plan(bound, in: view), target, binder.joins, view, supply),
             condition: condition.map { Evaluator(Program(target, $0, joins: binder.joins), view, supply) },
             supply: supply, ownsRows: owned.map { owned in columns.contains { owned.contains($0.name) } } ?? false)
     }

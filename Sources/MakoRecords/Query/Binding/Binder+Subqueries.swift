@@ -132,7 +132,7 @@ extension Binder {
     /// A statement that is run as it stands.
     private mutating func whole(_ subquery: Subquery, _ form: BoundSubquery.Form) throws(RecordError) -> BoundSubquery {
         let values = Array(parameters.prefix(subquery.statement.parameterCount))
-        func made(_ query: BoundSubquery.Query, _ bound: BoundStatement) throws(RecordError) -> BoundSubquery {
+        func made(_ query: BoundSubquery.Query, _ bound: LogicalPlan) throws(RecordError) -> BoundSubquery {
             try Binder.check(bound.first.names.count, form, subquery.at)
             return BoundSubquery(
                 form, query, outers: outer?.values ?? [], tables: bound.tables,
@@ -211,7 +211,7 @@ extension RowStatement {
     /// - Parameter budget: that of the statement around, where all of it is resolved.
     func bound(
         _ values: [Value], _ budget: SubqueryBudget = SubqueryBudget()
-    ) throws(RecordError) -> BoundStatement {
+    ) throws(RecordError) -> LogicalPlan {
         var named = named
         for (name, value) in zip(names, values) { named[name] = value }
         return try statement.bound(catalogue, parameters, named, budget)

@@ -99,7 +99,7 @@ extension BoundSelect {
     }
 }
 
-extension BoundStatement {
+extension LogicalPlan {
     /// What the rows have as columns.
     ///
     /// - Throws: `syntax` where several SELECTs give one column values that no column holds together.
@@ -128,7 +128,7 @@ extension CommonTable {
     func source(
         _ name: String, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
         _ budget: SubqueryBudget
-    ) throws(RecordError) -> (source: JoinScope.Source, query: BoundStatement) {
+    ) throws(RecordError) -> (source: JoinScope.Source, query: LogicalPlan) {
         try budget.take(at)
         // Places for values behind the query are no business of it.
         let values = Array(parameters.prefix(statement.parameterCount))

@@ -3,7 +3,7 @@ struct SelectBinder {
     private let statement: SelectStatement
     private let sources: [JoinScope.Source]
     /// Those whose rows a query has, by their places.
-    private let queries: [Int: BoundStatement]
+    private let queries: [Int: LogicalPlan]
     private let outputs: [SelectStatement.Output]
     private let catalogue: Catalogue
     private let parameters: [Value]
@@ -26,7 +26,7 @@ struct SelectBinder {
         }
         let isJoin = !looped.joins.isEmpty
         var sources: [JoinScope.Source] = []
-        var queries: [Int: BoundStatement] = [:]
+        var queries: [Int: LogicalPlan] = [:]
         func add(_ name: String, _ alias: String?, _ at: SourcePosition) throws(RecordError) {
             guard let common = given.commonTable(name) else {
                 return sources.append(try SelectBinder.source(name, alias, at, isJoin, catalogue))
@@ -181,7 +181,7 @@ extension SelectStatement {
     /// The statement with its names resolved.
     func bound(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ budget: SubqueryBudget
-    ) throws(RecordError) -> BoundStatement {
+    ) throws(RecordError) -> LogicalPlan {
         func bind(_ part: SelectStatement) throws(RecordError) -> BoundSelect {
             try part.binder(catalogue, parameters, named, budget).bound()
         }

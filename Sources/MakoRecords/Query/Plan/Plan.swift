@@ -111,6 +111,8 @@ public struct Plan: Sendable, CustomStringConvertible {
     var isReversed: Bool { body.isReversed }
     /// What is left to be sorted by; empty when rows come in the wanted order.
     var orders: [BoundOrder] { body.orders }
+    /// The same plan; nil: its rows must be sorted.
+    var unsorted: Plan? { orders.isEmpty ? self : nil }
     /// What tests the rows. That of a plan that was kept is made each time: who reads no row needs none.
     var program: Program {
         switch body.origin {

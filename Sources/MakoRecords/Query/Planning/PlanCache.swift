@@ -1,30 +1,27 @@
 import MakoStorage
 import Synchronization
 
-/// What the planner keeps of a catalogue's tables: the plans of repeated queries, and statistics of indexes.
-final class PlanCache: CatalogueCache, @unchecked Sendable {
-    let plans = KeptPlans()
-    let statistics = IndexStatistics()
-}
-
 extension Catalogue {
     /// How selections from these tables were run.
-    var plans: KeptPlans { planCache.plans }
-    /// Statistics of tables, from their indexes.
-    var statistics: IndexStatistics { planCache.statistics }
-
-    private var planCache: PlanCache {
+    var plans: PlanCache {
         if let known = cache.load() as? PlanCache { return known }
         let made = PlanCache()
         return cache.storeIfNil(made) as? PlanCache ?? made
     }
+
+    /// Statistics of tables, from their indexes.
+    var statistics: IndexStatistics { plans.statistics }
 }
 
-/// The kept plans of a catalogue.
-final class KeptPlans: @unchecked Sendable {
+/// What the planner keeps of a catalogue's tables, for as long as that lives: the plans of repeated queries, by what these are without their values, and
+/// statistics of indexes.
+///
+/// At most 256 plans of selections, and 256 of prepared conditions; in whatever way a query is written, its rows are found by one of these.
+final class PlanCache: CatalogueCache, @unchecked Sendable {
     /// Programs ask the same few questions; questions that differ each time must not fill the memory.
     private static let limit = 256
 
+    let statistics = IndexStatistics()
     private let lock = Lock()
     /// Guarded by the lock.
     private var plans: [SelectionShape.Key: KeptPlan] = [:]
@@ -44,7 +41,7 @@ final class KeptPlans: @unchecked Sendable {
 
     func keep(_ plan: KeptPlan, for key: SelectionShape.Key) {
         lock.withLock {
-            if plans.count >= KeptPlans.limit { plans.removeAll(keepingCapacity: true) }
+            if plans.count >= PlanCache.limit { plans.removeAll(keepingCapacity: true) }
             plans[key] = plan
         }
     }
@@ -55,14 +52,14 @@ final class KeptPlans: @unchecked Sendable {
         lock.withLock {
             forgotten += 1
             plans = [:]
-            prepared = Array(repeating: nil, count: KeptPlans.limit)
+            prepared = Array(repeating: nil, count: PlanCache.limit)
         }
     }
 
     private static func place(_ key: PreparedSelection.Key) -> Int { Int(key.mixed) % limit }
 
     subscript(prepared key: PreparedSelection.Key) -> KeptPlan? {
-        let place = KeptPlans.place(key)
+        let place = PlanCache.place(key)
         lock.lock()
         defer { lock.unlock() }
         guard let found = prepared[place], found.key == key else { return nil }
@@ -70,7 +67,7 @@ final class KeptPlans: @unchecked Sendable {
     }
 
     func keep(_ plan: KeptPlan, for key: PreparedSelection.Key, of condition: PreparedCondition) {
-        let place = KeptPlans.place(key)
+        let place = PlanCache.place(key)
         lock.withLock { prepared[place] = Prepared(key: key, condition: condition, plan: plan) }
     }
 }

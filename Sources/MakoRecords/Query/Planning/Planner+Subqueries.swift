@@ -32,7 +32,7 @@ struct SubqueryPlanner: BoundRewriting {
             let link = isLinked(subquery, selection) ? SubqueryLinks.link(plan.bound, output, subquery.aggregate) : nil
             return SubqueryPlan(subquery, .plan(plan), output: output, link: link)
         case .statement(let statement):
-            return SubqueryPlan(subquery, .statement(SelectPlanner.plan(statement, view)), output: nil)
+            return SubqueryPlan(subquery, .statement(Planner.plan(statement, in: view)), output: nil)
         case .perRow(let statement):
             return SubqueryPlan(subquery, .perRow(RowStatementPlanner(statement: statement)), output: nil)
         case .held(let selection): return SubqueryPlan(subquery, .held(tested(selection)), output: output)
@@ -62,7 +62,7 @@ private struct RowStatementPlanner: RowPlanner {
     var text: String { statement.text }
 
     func plan(_ values: [Value], in view: Snapshot) throws(RecordError) -> StatementPlan {
-        SelectPlanner.plan(try statement.bound(values), view)
+        Planner.plan(try statement.bound(values), in: view)
     }
 }
 

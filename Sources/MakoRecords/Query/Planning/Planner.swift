@@ -6,7 +6,7 @@
 /// range is better sought, which costs ten times a scan at worst, where a scan may cost as many times a search as there are rows.
 ///
 /// Costs are those of ``CostModel``. The cheapest way wins, the first named one among equals.
-public enum Planner {
+enum Planner {
     struct Candidate {
         let access: Access
         let isReversed: Bool
@@ -31,21 +31,6 @@ public enum Planner {
         }
 
         var isFullText: Bool { if case .fullText = access { true } else { false } }
-    }
-
-    public static func plan(_ bound: BoundSelection) -> Plan { plan(bound, .unknown) }
-
-    static func plan(_ bound: BoundSelection, _ estimates: TableEstimates) -> Plan {
-        plan(Question(bound, estimates))
-    }
-
-    private static func plan(_ question: Question) -> Plan { choice(question)?.plan() ?? nothing(question.bound) }
-
-    /// A plan of which only some expressions over the rows, and what it sorts by, are to be worked out.
-    static func plan(_ bound: BoundSelection, reading expressions: [BoundExpr]) -> Plan {
-        var question = Question(bound, .unknown)
-        question.reads = Question.reads(expressions + bound.orders.map(\.expr), bound.table, bound.joins)
-        return plan(question)
     }
 
     /// The best way; nil: there is nothing to read.

@@ -1,66 +1,25 @@
 import MakoStorage
 
-/// Plans statements whose names are resolved, and resolves those of one SELECT on the way.
+/// Plans logical plans: chooses how the rows of each SELECT are found, and what is left to be done with them.
 struct SelectPlanner {
     /// Indexes of tables with fewer rows are not looked at.
     private static let smallest = 1000
 
-    private let binder: SelectBinder
-    private let catalogue: Catalogue
+    let view: Snapshot?
     /// How many rows a table has, where that is known.
-    private let size: (TableHandle) -> Int?
-    private let view: Snapshot?
+    let size: (TableHandle) -> Int?
 
-    init(
-        _ statement: SelectStatement, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
-        _ view: Snapshot? = nil, _ budget: SubqueryBudget = SubqueryBudget(), size: ((TableHandle) -> Int?)? = nil
-    ) throws(RecordError) {
-        binder = try statement.binder(catalogue, parameters, named, budget)
-        self.catalogue = catalogue
-        self.size = size ?? { SelectPlanner.size($0, view) }
-        self.view = view
-    }
-
-    func plan() throws(RecordError) -> SelectPlan {
-        guard var selection = try binder.selection else {
-            return SelectPlanner.plan(try binder.bound(), view, size: size)
-        }
-        guard let view else { return SelectPlanner.plan(try binder.bound(), nil, size: size) }
-        let plan = try selection.plan(catalogue, in: view, binder.budget)
-        var made = SelectPlanner.plan(try binder.bound(plan.bound), plan, view)
-        if !made.isDistinct {
-            (selection.parameters, selection.namedParameters) = ([], [:])
-            made.selection = selection
-        }
-        return made
-    }
-
-    /// The plan of a statement, with sizes estimated on a view.
-    static func plan(_ statement: BoundStatement, _ view: Snapshot?) -> StatementPlan {
-        func plan(_ select: BoundSelect) -> SelectPlan { self.plan(select, view) { size($0, view) } }
-        return switch statement {
-        case .select(let select): .select(plan(select))
-        case .compound(let compound): .compound(compound.map(plan))
-        }
-    }
-
-    private static func size(_ table: TableHandle, _ view: Snapshot?) -> Int? {
-        view.flatMap { try? table.count(in: $0) }
-    }
-
-    private static func plan(
-        _ bound: BoundSelect, _ view: Snapshot?, size: (TableHandle) -> Int?
-    ) -> SelectPlan {
+    /// - Parameter rows: how the rows of its one table are found, where that is known.
+    func plan(_ bound: BoundSelect, rows: Plan? = nil) -> SelectPlan {
         switch bound.source {
-        case .table(let selection):
-            return plan(bound, Planner.plan(selection, .known(selection.table, view)), view)
-        case .join(let join): return plan(bound, join, view, size)
+        case .table(let selection): plan(bound, rows ?? Planner.plan(selection, in: view))
+        case .join(let join): plan(bound, join)
         }
     }
 
     // MARK: One table
 
-    private static func plan(_ bound: BoundSelect, _ given: Plan, _ view: Snapshot?) -> SelectPlan {
+    private func plan(_ bound: BoundSelect, _ given: Plan) -> SelectPlan {
         let bound = bound.planningSubqueries(view)
         if let group = bound.group, let extremes = extremes(group, given.bound) {
             return SelectPlan(bound, .extremes(extremes), nil, orders: [], isCut: false, isInOrder: false)
@@ -70,7 +29,7 @@ struct SelectPlanner {
         if bound.isDistinct, !plan.orders.isEmpty, bound.ordersByOutputs {
             // Fewer rows are sorted when the equal ones are gone.
             rest = plan.bound.orders
-            plan = Planner.plan(plan.bound.ordered([]), .known(plan.table, view))
+            plan = Planner.plan(plan.bound.ordered([]), in: view)
         }
         let way = StatementWay(
             plan, bound.group, bound.outputs, orders: rest, isDistinct: bound.isDistinct, bound.collations, bound.nodes,
@@ -84,13 +43,14 @@ struct SelectPlanner {
     }
 
     /// How the smallest and largest values of columns are found, where nothing else is asked for; nil: all rows are to be looked at.
-    private static func extremes(_ group: BoundGroups, _ rows: BoundSelection) -> [SelectPlan.Extreme]? {
+    private func extremes(_ group: BoundGroups, _ rows: BoundSelection) -> [SelectPlan.Extreme]? {
         guard group.keys.isEmpty, group.having == nil, !group.aggregates.isEmpty else { return nil }
         var found: [SelectPlan.Extreme] = []
         for output in group.outputs {
             guard case .result(let number, _, let text) = output, let column = group.aggregates[number].argument,
-                let plan = Planner.extreme(
-                    group.aggregates[number].function, of: column, isNoCase: group.aggregates[number].isNoCase, rows)
+                let first = rows.first(
+                    group.aggregates[number].function, of: column, isNoCase: group.aggregates[number].isNoCase),
+                let plan = Planner.plan(first, reading: [column]).unsorted
             else { return nil }
             found.append(SelectPlan.Extreme(text: text, column: column, plan: plan))
         }
@@ -99,14 +59,12 @@ struct SelectPlanner {
 
     // MARK: Several tables
 
-    private static func plan(
-        _ bound: BoundSelect, _ join: BoundJoin, _ view: Snapshot?, _ size: (TableHandle) -> Int?
-    ) -> SelectPlan {
+    private func plan(_ bound: BoundSelect, _ join: BoundJoin) -> SelectPlan {
         let bound = bound.planningSubqueries(view)
         let subqueries = SubqueryPlanner(view: view)
         if join.tables.isEmpty { return oneRow(bound, join, subqueries) }
         let sources = join.tables.map { joined in
-            if let query = joined.query.map({ SelectPlanner.plan($0, view) }) {
+            if let query = joined.query.map({ Planner.plan($0, in: view) }) {
                 return JoinSource(
                     name: joined.name, table: joined.table, left: joined.left?.map { subqueries.planned($0) },
                     size: query.expectedRows, query: query)
@@ -115,7 +73,7 @@ struct SelectPlanner {
             return JoinSource(
                 name: joined.name, table: joined.table, left: joined.left?.map { subqueries.planned($0) },
                 size: rows.map(Double.init) ?? JoinEstimate.unknownSize,
-                statistics: statistics(joined.table, rows, join.catalogue, view))
+                statistics: statistics(joined.table, rows, join.catalogue))
         }
         let isWhole = bound.group == nil && !bound.isDistinct
         let wanted = isWhole ? bound.limit.map { $0.addingReportingOverflow(bound.offset) } : nil
@@ -131,7 +89,7 @@ struct SelectPlanner {
     }
 
     /// Of a statement without tables: one row, which may be grouped and tested like those of a table.
-    private static func oneRow(_ bound: BoundSelect, _ join: BoundJoin, _ subqueries: SubqueryPlanner) -> SelectPlan {
+    private func oneRow(_ bound: BoundSelect, _ join: BoundJoin, _ subqueries: SubqueryPlanner) -> SelectPlan {
         let condition = BoundCondition.all(join.conjuncts.map { subqueries.planned($0) })
         var plan = JoinPlan(sources: [], joins: join.nodes, steps: [], isOrdered: true)
         (plan.isOneRow, plan.condition) = (true, condition)
@@ -140,10 +98,8 @@ struct SelectPlanner {
     }
 
     /// Small tables are joined as fast by any way.
-    private static func statistics(
-        _ table: TableHandle, _ rows: Int?, _ catalogue: Catalogue, _ view: Snapshot?
-    ) -> SourceStatistics? {
-        guard let view, let rows, rows >= smallest else { return nil }
+    private func statistics(_ table: TableHandle, _ rows: Int?, _ catalogue: Catalogue) -> SourceStatistics? {
+        guard let view, let rows, rows >= SelectPlanner.smallest else { return nil }
         return SourceStatistics(table: table, catalogue: catalogue, view: view)
     }
 }

@@ -1,19 +1,19 @@
 import MakoStorage
 
 extension Selection {
-    /// Binds and plans.
-    public func plan(_ catalogue: Catalogue) throws(RecordError) -> Plan {
-        try followingTree(isDeep) { () throws(RecordError) in Planner.plan(try bind(catalogue)) }
-    }
-
-    /// Binds and plans, with sizes estimated on a view.
-    public func plan(_ catalogue: Catalogue, in view: Snapshot) throws(RecordError) -> Plan {
+    /// Binds and plans, or takes the plan that is kept for selections which differ in their values only.
+    ///
+    /// - Parameter view: what sizes are estimated by; nil: they are not known, and no plan is kept.
+    public func plan(_ catalogue: Catalogue, in view: Snapshot? = nil) throws(RecordError) -> Plan {
         try plan(catalogue, in: view, nil)
     }
 
     func plan(
-        _ catalogue: Catalogue, in view: Snapshot, _ budget: SubqueryBudget?
+        _ catalogue: Catalogue, in view: Snapshot?, _ budget: SubqueryBudget?
     ) throws(RecordError) -> Plan {
+        guard let view else {
+            return try followingTree(isDeep) { () throws(RecordError) in Planner.plan(try bind(catalogue)) }
+        }
         let shape = SelectionShape(self)
         if let shape, let kept = catalogue.plans[shape.key],
             let plan = try kept.plan(shape.values, parameters, namedParameters, catalogue, view)

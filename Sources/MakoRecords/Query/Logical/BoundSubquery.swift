@@ -21,7 +21,7 @@ final class BoundSubquery: Sendable, Hashable {
         /// Rows of one table, which are looked at one by one.
         case rows(BoundSelection)
         /// Groups, joined tables and what is put together: worked out as a whole.
-        case statement(BoundStatement)
+        case statement(LogicalPlan)
         /// The same where it reads the row around: worked out as a whole for each row.
         case perRow(RowStatement)
         /// The rows whose keys a column of keys holds, which is the first outer value, that fulfil the condition.

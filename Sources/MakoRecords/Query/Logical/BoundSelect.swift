@@ -4,7 +4,7 @@ struct JoinedTable: Sendable {
     let name: String
     let table: TableHandle
     /// The query whose rows the table has; nil: it is a table of the file.
-    var query: BoundStatement?
+    var query: LogicalPlan?
     /// Whether rows before it that meet none of its rows stay, and when they meet; nil for an inner join, whose conditions stand with all others.
     var left: [BoundCondition]?
 
@@ -60,32 +60,4 @@ struct BoundSelect: SelectPart {
     let tables: Set<String>
 
     var kinds: [ValueKind] { (group?.outputs ?? outputs).map(\.kind) }
-}
-
-/// A statement whose names are resolved.
-enum BoundStatement: Sendable {
-    case select(BoundSelect)
-    case compound(CompoundSelect<BoundSelect>)
-
-    /// The one that says what the columns are.
-    var first: BoundSelect {
-        switch self {
-        case .select(let select): select
-        case .compound(let compound): compound.first
-        }
-    }
-
-    var collations: [Collation?] {
-        switch self {
-        case .select(let select): select.collations
-        case .compound(let compound): compound.collations
-        }
-    }
-
-    var tables: Set<String> {
-        switch self {
-        case .select(let select): select.tables
-        case .compound(let compound): compound.parts.reduce(into: []) { $0.formUnion($1.tables) }
-        }
-    }
 }

@@ -1,0 +1,11 @@
+extension BoundSelection {
+    /// The one row with the smallest or largest value of a column; nil: that is not the first row in an order.
+    func first(_ function: AggregateFunction, of column: BoundExpr, isNoCase: Bool) -> BoundSelection? {
+        guard function == .minimum || function == .maximum, limit == nil, offset == 0, case .column(let name) = column,
+            name.node < 0
+        else { return nil }
+        let order = BoundOrder(expr: column, descending: function == .maximum, noCase: isNoCase)
+        let conditions = (condition.map { [$0] } ?? []) + [.not(.isNull(column))]
+        return with(.all(conditions), [order], limit: 1, offset: 0)
+    }
+}

@@ -1,0 +1,55 @@
+extension Planner {
+    /// How rows of one table are found, and what else was thought of.
+    static func explanation(_ bound: BoundSelection, _ estimates: TableEstimates) -> PlanExplanation {
+        let asked = Question(bound, estimates)
+        if asked.isEmpty {
+            let plan = nothing(bound).node
+            let way = PlanExplanation.Way(text: plan.summary, expectedRows: 0, cost: 0, indexes: [])
+            return PlanExplanation(
+                chosen: way, rejected: [], tableRows: estimates.rows, missingIndexes: [], plan: plan)
+        }
+        var (question, candidates) = candidates(asked)
+        let best = cheapest(candidates)
+        let chosen = candidates.remove(at: best)
+        let ways = candidates.sorted { $0.cost < $1.cost }.map { way($0, question) }
+        return PlanExplanation(
+            chosen: way(chosen, question), rejected: ways, tableRows: estimates.rows,
+            missingIndexes: missing(chosen, bound, question.constraints), plan: node(chosen, question))
+    }
+
+    private static func node(_ candidate: Candidate, _ question: Question) -> PlanNode {
+        Choice(question: question, best: candidate, rivals: .none).plan().node
+    }
+
+    private static func way(_ candidate: Candidate, _ question: Question) -> PlanExplanation.Way {
+        let source = KeySource.access(candidate.access)
+        return PlanExplanation.Way(
+            text: node(candidate, question).summary,
+            expectedRows: candidate.rows, cost: candidate.cost, indexes: source.indexes)
+    }
+
+    /// The index that a scan with a filter asks for: what must be equal first, then one range.
+    private static func missing(
+        _ chosen: Candidate, _ bound: BoundSelection, _ constraints: [Constraint]
+    ) -> [PlanExplanation.MissingIndex] {
+        switch chosen.access {
+        case .rows(let range) where range == .min ... .max: break
+        case .keyRanges(let ranges) where ranges == [KeyRange(lower: [], upper: nil)]: break
+        default: return []
+        }
+        var equal: [String] = []
+        var others: [String] = []
+        for constraint in constraints where !constraint.term.noCase {
+            guard let ordinal = constraint.term.ordinal, bound.table.columns.indices.contains(ordinal) else { continue }
+            let name = bound.table.columns[ordinal].name
+            switch constraint.test {
+            case .equal, .isNull: equal.append(name)
+            case .isIn, .lower, .upper, .prefix: others.append(name)
+            case .notNull: break
+            }
+        }
+        var columns: [String] = []
+        for name in equal + others.prefix(1) where !columns.contains(name) { columns.append(name) }
+        return columns.isEmpty ? [] : [.init(table: bound.table.schema.name, columns: columns)]
+    }
+}
