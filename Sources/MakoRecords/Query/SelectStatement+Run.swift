@@ -212,7 +212,9 @@ extension SelectPlan {
         let operation: PlanNode.Operator =
             group.keys.isEmpty ? .aggregate : isInOrder ? .sortedAggregate : .hashAggregate
         try measure.during(operation) { (groups) throws(RecordError) in
-            if wantsMore, !(try addByWalk(run, view, measure)) {
+            if wantsMore, let plan = dividedRows {
+                try addParts(of: plan, group, operation, to: run, view, supply, measure)
+            } else if wantsMore, !(try addByWalk(run, view, measure)) {
                 if isInOrder {
                     try forEachRow(in: view, supply, measure) { row, key throws(RecordError) in
                         wantsMore = try run.addInOrder(row, key, give)
@@ -230,6 +232,7 @@ extension SelectPlan {
             groups?.counts.passed += counts.groups
             groups?.hold(run.peakBytes)
         }
+        if dividedRows?.isGathered == true { measure?.note(.gather, rows: counts.groups, passed: counts.groups) }
         if having != nil { measure?.note(.filter, rows: counts.groups, passed: counts.passed) }
         try finish(sink, counts.passed, measure)
     }
@@ -238,6 +241,59 @@ extension SelectPlan {
     private func addByWalk(_ run: GroupRun, _ view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool {
         guard case .table(let plan) = feed, let tallies = run.tallies else { return false }
         return try recorded { try tallies.addRows(of: plan, in: view, measure?.part(0)) != nil }
+    }
+
+    /// Adds the rows of a large table part by part, on several threads as long as the groups are few.
+    private func addParts(
+        of plan: Plan, _ group: BoundGroups, _ operation: PlanNode.Operator, to run: GroupRun, _ view: Snapshot,
+        _ supply: SuppliedRows, _ measure: PlanMeasure?
+    ) throws(RecordError) {
+        let parts = try plan.parts(in: view)
+        var next = 0
+        if plan.isGathered {
+            // What the parts hold together, of which some wait for being added, stays within a quarter.
+            let share = 4 * (1 + Plan.partsAhead) * (plan.threads ?? 1)
+            try plan.forEachPart(
+                parts, in: view, measure,
+                { (part, measure) throws(RecordError) -> GroupRun? in
+                    let supply = try SuppliedRows(rows: nodes.count, results: 0)
+                    let run = GroupRun(group, part.table, nodes, view, supply, plan.cancellation, share: share)
+                    run.begin()
+                    try add(part, operation, to: run, endsWhenFull: true, view, measure)
+                    return run.isFull ? nil : run
+                }
+            ) { (found) in
+                guard let found, !run.isFull else { return false }
+                run.add(found)
+                next += 1
+                return true
+            }
+        }
+        // One after the other with one thread, and where the groups of a part are so many that to put them together is as much work.
+        for part in parts[next...] {
+            run.beginPart()
+            try measure.ofPart { (measure) throws(RecordError) in try add(part, operation, to: run, view, measure) }
+        }
+        run.endParts()
+    }
+
+    private func add(
+        _ part: Plan, _ operation: PlanNode.Operator, to run: GroupRun, endsWhenFull: Bool = false, _ view: Snapshot,
+        _ measure: PlanMeasure?
+    ) throws(RecordError) {
+        try measure.during(operation) { (_) throws(RecordError) in
+            try recorded {
+                if let tallies = run.tallies, try tallies.addRows(of: part, in: view, measure?.part(0)) != nil {
+                    return
+                }
+                let scan = RowScan(part, view)
+                scan.measure = measure?.part(0)
+                try scan.forEachRow(part.table.layout, expecting: 1 << 20) { key, row in
+                    try run.add(row, key)
+                    return !endsWhenFull || !run.isFull
+                }
+            }
+        }
     }
 
     /// Lends the rows that the result is made of; those of a join stand in the supply.

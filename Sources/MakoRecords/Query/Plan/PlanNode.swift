@@ -33,6 +33,8 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
         /// The first rows of an order that has the smallest or the largest value first.
         case extremes
         case count, tableCount, exists
+        /// What several threads made of parts of a table, put together: they run all that is below it.
+        case gather
         case distinct, sortedDistinct
         /// Columns that sub-queries give.
         case project

@@ -70,6 +70,14 @@ struct SelectPlan: SelectPart {
         return min(1000, limit.map(Double.init) ?? 1000)
     }
 
+    /// The plan whose rows are put to groups in parts; nil: they come from the first to the last.
+    var dividedRows: Plan? {
+        guard let group, case .table(let plan) = feed, plan.threads != nil, !isInOrder,
+            !group.aggregates.contains(where: \.isDistinct), group.read.allSatisfy({ $0.subqueries.isEmpty })
+        else { return nil }
+        return plan
+    }
+
     /// The same, which a cancellation ends.
     func ended(by cancellation: Cancellation?) -> SelectPlan {
         guard let cancellation else { return self }

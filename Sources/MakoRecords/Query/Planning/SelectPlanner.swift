@@ -22,6 +22,11 @@ struct SelectPlanner {
     }
 
     func plan() throws(RecordError) -> SelectPlan {
+        let plan = try undividedPlan()
+        return view.map { plan.divided(in: $0) } ?? plan
+    }
+
+    private func undividedPlan() throws(RecordError) -> SelectPlan {
         guard var selection = try binder.selection else {
             return SelectPlanner.plan(try binder.bound(), view, size: size)
         }
