@@ -6,7 +6,7 @@ import Testing
 
 /// Large tables that several threads read in parts: results are the same to the bit at any number of threads.
 @Suite struct ParallelScanConcurrencyTests {
-    /// One database, opened with each number of threads in turn. A table counts as large from 500 rows on, and its parts have about 100.
+    /// One database, opened with each number of threads in turn. A table counts as large from 500 rows on, and its parts have about 40.
     private struct Database {
         let files = MemoryFileSystem()
         var memory: Int?
@@ -17,7 +17,7 @@ import Testing
             options.fileSystem = files
             options.queryThreads = threads
             options.queryMemoryBytes = memory
-            (options.parallelRows, options.partRows) = (isLarge ? 500 : .max, 100)
+            (options.parallelRows, options.partRows) = (isLarge ? 500 : .max, 40)
             return StatementSession(store: try Store(at: "large.mako", options: options))
         }
 
@@ -77,7 +77,14 @@ import Testing
         "SELECT g.name, count(*), max(id) FROM t GROUP BY g.name ORDER BY 2 DESC, 1",
         "SELECT k % 3, n, count(*) FROM t GROUP BY k % 3, n HAVING count(*) > 20 ORDER BY 3, 1, 2 LIMIT 5 OFFSET 1",
         "SELECT id, count(*) FROM t GROUP BY id", "SELECT DISTINCT count(*) FROM t GROUP BY s",
-        "SELECT count(DISTINCT s), sum(k) FROM t", "SELECT id, s FROM t WHERE k = 4",
+        "SELECT count(DISTINCT s), sum(k) FROM t", "SELECT id, s FROM t WHERE k = 4", "SELECT * FROM t",
+        // Of which memory holds the rows of the first parts.
+        "SELECT id, s, n FROM t WHERE k = 4 OR id + 0 > 3000",
+        "SELECT id, upper(n) || s, d FROM t WHERE id > -500 AND s LIKE '%1%'",
+        "SELECT id, g.name FROM t WHERE g.name > 'g3'",
+        "SELECT id FROM t WHERE k = 4 UNION ALL SELECT k FROM t WHERE n = 'bob'",
+        "SELECT s FROM t WHERE k = 4 LIMIT 20",
+        "SELECT s FROM t WHERE k < 9 ORDER BY d, id",
         "SELECT max(k) FROM t WHERE k < (SELECT max(k) FROM t)",
         "SELECT count(*) FROM t WHERE k > 3 UNION ALL SELECT sum(k) FROM t",
     ]
@@ -87,6 +94,8 @@ import Testing
         "SELECT sum(d * 3), avg(d + k), total(d / 7) FROM t WHERE n = 'ada'",
         "SELECT k, sum(d), avg(d), total(d), count(*) FROM t GROUP BY k",
         "SELECT s, sum(d), min(d), avg(d + 0.1) FROM t GROUP BY s", "SELECT id, sum(d) FROM t GROUP BY id",
+        // Of which memory holds the groups of the first parts.
+        "SELECT id - id % 8, sum(d) FROM t GROUP BY id - id % 8",
         "SELECT n, sum(d) FROM t WHERE id > -400 GROUP BY n HAVING sum(d) <> 0 ORDER BY sum(d)",
     ]
 
@@ -97,7 +106,10 @@ import Testing
         for question in Self.exact { expected[question] = Self.bits(try undivided.rows(question)) }
         let sum = try undivided.rows("SELECT sum(d) FROM t")
         try undivided.store.close()
-        for (threads, memory) in [(1, nil), (2, nil), (3, nil), (8, nil), (1, 1), (2, 1), (8, 1)] as [(Int, Int?)] {
+        let runs: [(threads: Int, memory: Int?)] = [
+            (1, nil), (2, nil), (3, nil), (8, nil), (1, 1), (2, 1), (8, 1), (2, 350 << 10),
+        ]
+        for (threads, memory) in runs {
             database.memory = memory
             let session = try database.open(threads: threads)
             for question in Self.exact + Self.broken {
@@ -185,9 +197,11 @@ import Testing
                 == "gather (3 threads)\n  count\n    filter k > 3\n      scan t")
         #expect(
             try session.plan("SELECT s, count(*) FROM t GROUP BY s") == "gather (3 threads)\n  group by s\n    scan t")
+        #expect(
+            try session.plan("SELECT s FROM t WHERE k > 3") == "gather (3 threads)\n  filter k > 3\n    scan t")
         for question in [
             "SELECT count(*) FROM t", "SELECT sum(d) FROM t WHERE id > 900", "SELECT sum(id) FROM g",
-            "SELECT count(DISTINCT k) FROM t", "SELECT s FROM t",
+            "SELECT count(DISTINCT k) FROM t", "SELECT s FROM t LIMIT 9", "SELECT DISTINCT d FROM t",
             "SELECT sum(d) FROM t WHERE k = (SELECT max(id) FROM g)",
         ] { #expect(!(try session.plan(question)).contains("gather"), "\(question)") }
         try session.store.write { tx in
@@ -207,6 +221,7 @@ import Testing
             for question in [
                 "SELECT sum(d) FROM t WHERE k > 3", "SELECT k, count(*) FROM t WHERE k > 3 GROUP BY k",
                 "SELECT count(*) FROM t WHERE k > 3", "SELECT sum(d + 1), min(s) FROM t WHERE k > 3",
+                "SELECT s FROM t WHERE k > 3",
             ] {
                 let found = try SelectStatement.parse(question).analysis(try Catalogue.load(view: view), view: view)
                 let scan = try #require(found.plan.operators.first { $0.operation == .scan }?.counts)
@@ -234,7 +249,7 @@ import Testing
             let session = try database.open(threads: threads)
             for question in [
                 "SELECT sum(d) FROM t", "SELECT sum(d) FROM t WHERE k > 3", "SELECT count(*) FROM t WHERE k > 3",
-                "SELECT s, count(*) FROM t GROUP BY s",
+                "SELECT s, count(*) FROM t GROUP BY s", "SELECT s FROM t WHERE k > 3",
             ] {
                 let error = Self.error { _ = try session.rows(question) }
                 #expect(error == expected ?? error, "\(question)")
@@ -259,7 +274,9 @@ import Testing
         defer { try? session.store.close() }
         try session.store.read { view in
             let catalogue = try Catalogue.load(view: view)
-            for question in ["SELECT sum(d) FROM t WHERE s LIKE '%1%'", "SELECT s, sum(d) FROM t GROUP BY s"] {
+            for question in [
+                "SELECT sum(d) FROM t WHERE s LIKE '%1%'", "SELECT s, sum(d) FROM t GROUP BY s", "SELECT s FROM t",
+            ] {
                 let statement = try SelectStatement.parse(question)
                 let cancellation = Cancellation()
                 cancellation.cancel()
@@ -274,6 +291,33 @@ import Testing
                 #expect(error.isEmpty || error == "\(RecordError.cancelled)", "\(question)")
                 canceller.join()
             }
+        }
+    }
+
+    /// A stream takes the rows in their order, and ends the threads when it wants no more.
+    @Test func rowsAreGivenOnWhileTheyAreFound() throws {
+        var database = try Database(rows: 3000, seed: 13)
+        for memory in [nil, 1] {
+            database.memory = memory
+            let session = try database.open(threads: 3)
+            let expected = Self.bits(try session.rows("SELECT id, s FROM t WHERE k > 0"))
+            try session.store.read { view in
+                let question = try KeptStatement("SELECT id, s FROM t WHERE k > 0").planned(
+                    try Catalogue.load(view: view), view: view)
+                for wanted in [Int.max, 400] {
+                    var found: [[Value]] = []
+                    var batches = 0
+                    try question.give(in: view, rows: 50, bytes: 1 << 20) { rows in
+                        batches += 1
+                        found += rows
+                        return found.count < wanted
+                    }
+                    let isSame = Self.bits(found) == Array(expected.prefix(found.count))
+                    #expect(isSame && found.count == (wanted == .max ? expected.count : 400), "\(found.count) rows")
+                    #expect(batches >= found.count / 50)
+                }
+            }
+            try session.store.close()
         }
     }
 

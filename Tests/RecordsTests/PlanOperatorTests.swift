@@ -166,6 +166,7 @@ import Testing
         "SELECT k, sum(d), min(s) FROM L WHERE s > 's3' GROUP BY k HAVING count(*) > 2 ORDER BY 2 LIMIT 3",
         "SELECT sum(d + k), max(s) FROM L WHERE id > 9", "SELECT s, count(*) FROM L GROUP BY s",
         "SELECT count(*) FROM L WHERE k > 3 UNION SELECT sum(k) FROM L", "SELECT s FROM L WHERE k = 3",
+        "SELECT id + 1 FROM L", "SELECT s FROM L WHERE k = 3 LIMIT 4",
     ]
 
     private static func divided() throws -> Store {

@@ -131,6 +131,16 @@ extension SelectPlan {
         let supply = try SuppliedRows(
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
         if let group { return try giveGroups(group, to: output, view, supply, measure) }
+        if let plan = gatheredRows {
+            if let rest = try giveParts(of: plan, to: output, view, measure) {
+                var copy = self
+                copy.feed = .table(rest)
+                try copy.giveFound(to: output, in: view, measure)
+            }
+            // What is measured is gathered whole.
+            measure?.note(.gather, rows: output.rows.count, passed: output.rows.count)
+            return
+        }
         let sink = ResultSink(
             outputs, orders, isDistinct: isDistinct, collations, isInOrder: isInOrder, limit: isCut ? nil : limit,
             offset: isCut ? 0 : offset, to: output, view, cancellation
@@ -144,6 +154,45 @@ extension SelectPlan {
         }
         try forEachRow(in: view, supply, nil) { row, key throws(RecordError) in try sink.take(row, key) }
         try sink.finish()
+    }
+
+    /// Gives the rows of a large table on that several threads find, part by part; nil: there are no more, or no more are wanted.
+    ///
+    /// - Returns: the plan of those from the first part on whose rows were more than its share of the memory of the query.
+    private func giveParts(
+        of plan: Plan, to output: RowBatches, _ view: Snapshot, _ measure: PlanMeasure?
+    ) throws(RecordError) -> Plan? {
+        let parts = try plan.parts(in: view)
+        let most = view.queryMemory / (1 + Plan.partsAhead) / (plan.threads ?? 1)
+        let width = MemoryLayout<[Value]>.stride + 32 + outputs.count * MemoryLayout<Value>.stride
+        var (next, isWanted) = (0, true)
+        try plan.forEachPart(
+            parts, in: view, measure,
+            { (part, measure) throws(RecordError) -> [[Value]]? in
+                let supply = try SuppliedRows(rows: nodes.count, results: 0)
+                let values = ExpressionRun(bound: outputs, part.table, nodes, view, supply)
+                let scan = RowScan(part, view)
+                scan.measure = measure?.part(0)
+                var rows: [[Value]] = []
+                var bytes = 0
+                try recorded {
+                    try scan.forEachRow(part.table.layout, expecting: 1 << 20) { key, row in
+                        let found = try values.all(row, key)
+                        bytes &+= width
+                        for value in found { bytes &+= value.contentBytes }
+                        rows.append(found)
+                        return bytes <= most
+                    }
+                }
+                return bytes <= most ? rows : nil
+            }
+        ) { (found) throws(RecordError) in
+            guard let found else { return false }
+            for row in found where isWanted { isWanted = try output.append(row) }
+            next += 1
+            return isWanted
+        }
+        return isWanted && next < parts.count ? plan.rest(from: parts[next]) : nil
     }
 
     /// Gives the rows of a table on while they are found: between portions no page is held. False: they can only be found all at once.

@@ -59,9 +59,9 @@ public struct StoreOptions: Sendable {
     public var queryMemoryBytes: Int? = nil
     /// How many threads may run one query: 1, its caller's, unless it is set, and 64 at most.
     ///
-    /// With more, a count, an aggregate or a `GROUP BY` that reads more than 200,000 rows of a table with row ids in their order starts the others,
-    /// which read parts of the table on the same snapshot and end with the query. Its result is the same to the bit at any number of threads. The
-    /// others take processors from whatever else runs, and the memory of a query is shared between them.
+    /// With more, a count, an aggregate, a `GROUP BY` or a `SELECT` without an order that reads more than 200,000 rows of a table with row ids in
+    /// their order starts the others, which read parts of the table on the same snapshot and end with the query. Its result is the same to the
+    /// bit at any number of threads. The others take processors from whatever else runs, and the memory of a query is shared between them.
     public var queryThreads: Int = 1
     public var background: BackgroundWork = .threads
     /// The size of a log segment in bytes; counts when a database is created. A transaction with more than a

@@ -15,6 +15,14 @@ extension Plan {
         }
     }
 
+    /// The plan of a part and all behind it.
+    func rest(from part: Plan) -> Plan {
+        guard case .rows(let whole) = access, case .rows(let first) = part.access else { return self }
+        var rest = Plan(self, by: .rows(first.lowerBound...whole.upperBound))
+        rest.partition = part.partition
+        return rest
+    }
+
     /// Does something with each of some parts on the plan's threads, and takes what was found in the order of the parts.
     ///
     /// - Parameters:

@@ -65,6 +65,7 @@ extension SelectPlan {
             if let plan = dividedRows { node = plan.gathered(node, measure) }
             if let having = group.having { node = made(.filter, "having \(having)", node, having.subqueries) }
         }
+        if let plan = gatheredRows { node = plan.gathered(node, measure) }
         let projected = (group?.outputs ?? outputs).filter { !$0.subqueries.isEmpty }
         if !projected.isEmpty, givesRows {
             let names = projected.map { "\($0)" }.joined(separator: ", ")

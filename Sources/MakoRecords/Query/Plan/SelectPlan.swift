@@ -78,6 +78,14 @@ struct SelectPlan: SelectPart {
         return plan
     }
 
+    /// The plan whose rows several threads find, each of which is given as it is; nil: one thread finds them.
+    var gatheredRows: Plan? {
+        guard case .table(let plan) = feed, plan.isGathered, group == nil, !isDistinct, sortTerms.isEmpty, limit == nil,
+            offset == 0, outputs.allSatisfy({ $0.subqueries.isEmpty })
+        else { return nil }
+        return plan
+    }
+
     /// The same, which a cancellation ends.
     func ended(by cancellation: Cancellation?) -> SelectPlan {
         guard let cancellation else { return self }
