@@ -166,6 +166,8 @@ import Testing
         "SELECT k, sum(d), min(s) FROM L WHERE s > 's3' GROUP BY k HAVING count(*) > 2 ORDER BY 2 LIMIT 3",
         "SELECT sum(d + k), max(s) FROM L WHERE id > 9", "SELECT s, count(*) FROM L GROUP BY s",
         "SELECT count(*) FROM L WHERE k > 3 UNION SELECT sum(k) FROM L", "SELECT s FROM L WHERE k = 3",
+        "SELECT a.id, b.s FROM L a LEFT JOIN L b ON b.d = a.k AND b.k > 2 WHERE a.k > 1",
+        "SELECT a.k, count(*), sum(b.d) FROM L a JOIN L b ON b.d = a.k AND b.id < 40 JOIN L c ON c.id = a.k GROUP BY a.k",
         "SELECT id + 1 FROM L", "SELECT s FROM L WHERE k = 3 LIMIT 4",
     ]
 

@@ -132,9 +132,9 @@ extension SelectPlan {
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
         if let group { return try giveGroups(group, to: output, view, supply, measure) }
         if let plan = gatheredRows {
-            if let rest = try giveParts(of: plan, to: output, view, measure) {
+            if let rest = try giveParts(of: plan, to: output, view, supply, measure) {
                 var copy = self
-                copy.feed = .table(rest)
+                copy.feed = reading(rest)
                 try copy.giveFound(to: output, in: view, measure)
             }
             // What is measured is gathered whole.
@@ -154,45 +154,6 @@ extension SelectPlan {
         }
         try forEachRow(in: view, supply, nil) { row, key throws(RecordError) in try sink.take(row, key) }
         try sink.finish()
-    }
-
-    /// Gives the rows of a large table on that several threads find, part by part; nil: there are no more, or no more are wanted.
-    ///
-    /// - Returns: the plan of those from the first part on whose rows were more than its share of the memory of the query.
-    private func giveParts(
-        of plan: Plan, to output: RowBatches, _ view: Snapshot, _ measure: PlanMeasure?
-    ) throws(RecordError) -> Plan? {
-        let parts = try plan.parts(in: view)
-        let most = view.queryMemory / (1 + Plan.partsAhead) / (plan.threads ?? 1)
-        let width = MemoryLayout<[Value]>.stride + 32 + outputs.count * MemoryLayout<Value>.stride
-        var (next, isWanted) = (0, true)
-        try plan.forEachPart(
-            parts, in: view, measure,
-            { (part, measure) throws(RecordError) -> [[Value]]? in
-                let supply = try SuppliedRows(rows: nodes.count, results: 0)
-                let values = ExpressionRun(bound: outputs, part.table, nodes, view, supply)
-                let scan = RowScan(part, view)
-                scan.measure = measure?.part(0)
-                var rows: [[Value]] = []
-                var bytes = 0
-                try recorded {
-                    try scan.forEachRow(part.table.layout, expecting: 1 << 20) { key, row in
-                        let found = try values.all(row, key)
-                        bytes &+= width
-                        for value in found { bytes &+= value.contentBytes }
-                        rows.append(found)
-                        return bytes <= most
-                    }
-                }
-                return bytes <= most ? rows : nil
-            }
-        ) { (found) throws(RecordError) in
-            guard let found else { return false }
-            for row in found where isWanted { isWanted = try output.append(row) }
-            next += 1
-            return isWanted
-        }
-        return isWanted && next < parts.count ? plan.rest(from: parts[next]) : nil
     }
 
     /// Gives the rows of a table on while they are found: between portions no page is held. False: they can only be found all at once.
@@ -227,7 +188,7 @@ extension SelectPlan {
     }
 
     /// The one table; nil for a join.
-    private var table: TableHandle? {
+    var table: TableHandle? {
         if case .table(let plan) = feed { plan.table } else { nil }
     }
 
@@ -290,59 +251,6 @@ extension SelectPlan {
     private func addByWalk(_ run: GroupRun, _ view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool {
         guard case .table(let plan) = feed, let tallies = run.tallies else { return false }
         return try recorded { try tallies.addRows(of: plan, in: view, measure?.part(0)) != nil }
-    }
-
-    /// Adds the rows of a large table part by part, on several threads as long as the groups are few.
-    private func addParts(
-        of plan: Plan, _ group: BoundGroups, _ operation: PlanNode.Operator, to run: GroupRun, _ view: Snapshot,
-        _ supply: SuppliedRows, _ measure: PlanMeasure?
-    ) throws(RecordError) {
-        let parts = try plan.parts(in: view)
-        var next = 0
-        if plan.isGathered {
-            // What the parts hold together, of which some wait for being added, stays within a quarter.
-            let share = 4 * (1 + Plan.partsAhead) * (plan.threads ?? 1)
-            try plan.forEachPart(
-                parts, in: view, measure,
-                { (part, measure) throws(RecordError) -> GroupRun? in
-                    let supply = try SuppliedRows(rows: nodes.count, results: 0)
-                    let run = GroupRun(group, part.table, nodes, view, supply, plan.cancellation, share: share)
-                    run.begin()
-                    try add(part, operation, to: run, endsWhenFull: true, view, measure)
-                    return run.isFull ? nil : run
-                }
-            ) { (found) in
-                guard let found, !run.isFull else { return false }
-                run.add(found)
-                next += 1
-                return true
-            }
-        }
-        // One after the other with one thread, and where the groups of a part are so many that to put them together is as much work.
-        for part in parts[next...] {
-            run.beginPart()
-            try measure.ofPart { (measure) throws(RecordError) in try add(part, operation, to: run, view, measure) }
-        }
-        run.endParts()
-    }
-
-    private func add(
-        _ part: Plan, _ operation: PlanNode.Operator, to run: GroupRun, endsWhenFull: Bool = false, _ view: Snapshot,
-        _ measure: PlanMeasure?
-    ) throws(RecordError) {
-        try measure.during(operation) { (_) throws(RecordError) in
-            try recorded {
-                if let tallies = run.tallies, try tallies.addRows(of: part, in: view, measure?.part(0)) != nil {
-                    return
-                }
-                let scan = RowScan(part, view)
-                scan.measure = measure?.part(0)
-                try scan.forEachRow(part.table.layout, expecting: 1 << 20) { key, row in
-                    try run.add(row, key)
-                    return !endsWhenFull || !run.isFull
-                }
-            }
-        }
     }
 
     /// Lends the rows that the result is made of; those of a join stand in the supply.

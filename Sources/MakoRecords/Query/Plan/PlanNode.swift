@@ -47,6 +47,14 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
         /// Looked up until keeping all rows costs less: its inputs are both methods.
         case adaptiveSubquery
         case subqueryLookup, subqueryHash
+
+        /// Whether it is started for each row before it.
+        var isJoin: Bool {
+            switch self {
+            case .nestedLoopJoin, .keyJoin, .indexJoin, .hashJoin: true
+            default: false
+            }
+        }
     }
 
     /// What an operator did when the plan was run.

@@ -10,12 +10,13 @@ final class OperatorMeasure {
 
     /// Adds what it did with a part of the rows.
     fileprivate func add(_ part: PlanNode.Counts) {
-        counts.runs = max(counts.runs, part.runs)
+        counts.runs = operation?.isJoin == true ? counts.runs + part.runs : max(counts.runs, part.runs)
         counts.entries += part.entries
         counts.rows += part.rows
         counts.passed += part.passed
         counts.time += part.time
-        counts.memory += part.memory
+        // Threads look rows up in the same memory, and have groups of their own.
+        counts.memory = operation?.isJoin == true ? max(counts.memory, part.memory) : counts.memory + part.memory
     }
 
     /// Takes down how many bytes are held.

@@ -36,8 +36,33 @@ extension SelectPlan {
         switch feed {
         case .table(let plan) where plan.isScan: copy.feed = .table(plan.divided(in: view))
         case .count(let plan) where plan.isScan: copy.feed = .count(plan.divided(in: view))
-        case .table, .count, .join, .extremes: return self
+        case .join(let plan): copy.feed = .join(plan.divided(in: view))
+        case .table, .count, .extremes: return self
         }
         return copy
+    }
+}
+
+extension JoinPlan {
+    /// The same, which reads the rows of its first table in parts when they are many and others are kept by a hash, or looked up, for them.
+    fileprivate func divided(in view: Snapshot) -> JoinPlan {
+        guard let first = steps.first, case .first = first.method, first.own.isScan, steps.count > 1,
+            steps.dropFirst().allSatisfy(\.isDivisible), first.match.allSatisfy(\.subqueries.isEmpty),
+            first.after.allSatisfy(\.subqueries.isEmpty)
+        else { return self }
+        return reading(first.own.divided(in: view))
+    }
+}
+
+extension JoinStep {
+    /// Whether its rows can be found for several rows before it at once.
+    fileprivate var isDivisible: Bool {
+        switch method {
+        case .kept(let equalities) where !equalities.isEmpty: break
+        case .key, .index: break
+        case .first, .kept, .holders, .held, .walked: return false
+        }
+        return own.bound.subqueries.isEmpty && own.bound.matches.isEmpty
+            && (match + after).allSatisfy(\.subqueries.isEmpty)
     }
 }
