@@ -1,4 +1,5 @@
 import Foundation
+import MakoStorage
 import Testing
 
 @testable import MakoRecords
@@ -58,20 +59,37 @@ import Testing
         return try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
     }
 
+    /// The questions of the document's blocks of a kind, with their plans.
+    private static func blocks(_ kind: String) throws -> [(question: String, plan: String)] {
+        let lines = try document()
+        return try lines.indices.filter { lines[$0] == "```" + kind }.map { number in
+            let block = lines[(number + 1)...].prefix { $0 != "```" }
+            let plan = block.dropFirst().map { String($0.dropFirst(2)) }.joined(separator: "\n")
+            return (try #require(block.first), plan)
+        }
+    }
+
     @Test func plansReadAsIsSaid() throws {
         let fixture = try Self.fixture()
-        let lines = try Self.document()
-        var shown = 0
-        for (number, line) in lines.enumerated() where line == "```plan" {
-            let block = lines[(number + 1)...].prefix { $0 != "```" }
-            let question = try #require(block.first)
-            let plan = block.dropFirst().map { String($0.dropFirst(2)) }.joined(separator: "\n")
+        let blocks = try Self.blocks("plan")
+        for (question, plan) in blocks {
             let found = try SelectStatement.parse(question).explanation(
                 fixture.catalogue, view: fixture.store.snapshot())
             #expect(found.outline == plan, "\(question)")
-            shown += 1
         }
-        #expect(shown >= 25)
+        #expect(blocks.count >= 25)
+    }
+
+    @Test func plansOfLargeTablesReadAsIsSaid() throws {
+        var options = StoreOptions()
+        options.background = .manual
+        (options.queryThreads, options.parallelRows) = (2, 20)
+        let session = StatementSession(store: try Store.inMemory(options: options))
+        try session.run("CREATE TABLE Person (id INTEGER PRIMARY KEY, age INTEGER, mail TEXT)")
+        for number in 0..<30 { try session.run("INSERT INTO Person VALUES (?, 3, 'm')", [.integer(Int64(number))]) }
+        let blocks = try Self.blocks("gathered")
+        for (question, plan) in blocks { #expect(try session.plan(question) == plan) }
+        #expect(!blocks.isEmpty)
     }
 
     /// The words that are explained are in the plans that are shown.

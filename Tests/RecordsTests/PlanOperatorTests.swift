@@ -149,9 +149,43 @@ import Testing
         try session.store.read { view in
             for text in Self.others { met.formUnion(try Self.check(try Catalogue.load(view: view), view, text)) }
         }
+        let divided = try Self.divided()
+        try divided.read { view in
+            let catalogue = try Catalogue.load(view: view)
+            for text in Self.gathered { met.formUnion(try Self.check(catalogue, view, text)) }
+            met.formUnion(try results(catalogue, view, "L", ["k > 3", "id > 9", nil]))
+        }
         // Of queries over several classes.
         let missing = Set(PlanNode.Operator.allCases).subtracting(met).subtracting([.append, .merge])
         #expect(missing.isEmpty, "no shape has \(missing)")
+    }
+
+    /// Of a large table that two threads read.
+    private static let gathered = [
+        "SELECT count(*) FROM L WHERE k > 3", "SELECT count(*) FROM L WHERE id > 9", "SELECT sum(d) FROM L",
+        "SELECT k, sum(d), min(s) FROM L WHERE s > 's3' GROUP BY k HAVING count(*) > 2 ORDER BY 2 LIMIT 3",
+        "SELECT sum(d + k), max(s) FROM L WHERE id > 9", "SELECT s, count(*) FROM L GROUP BY s",
+        "SELECT count(*) FROM L WHERE k > 3 UNION SELECT sum(k) FROM L", "SELECT s FROM L WHERE k = 3",
+        "SELECT a.id, b.s FROM L a LEFT JOIN L b ON b.d = a.k AND b.k > 2 WHERE a.k > 1",
+        "SELECT a.k, count(*), sum(b.d) FROM L a JOIN L b ON b.d = a.k AND b.id < 40 JOIN L c ON c.id = a.k GROUP BY a.k",
+        "SELECT id + 1 FROM L", "SELECT s FROM L WHERE k = 3 LIMIT 4",
+    ]
+
+    private static func divided() throws -> Store {
+        var options = StoreOptions()
+        options.background = .manual
+        (options.queryThreads, options.parallelRows, options.partRows) = (2, 100, 50)
+        let session = StatementSession(store: try Store.inMemory(options: options))
+        try session.run("CREATE TABLE L (id INTEGER PRIMARY KEY, k INTEGER, d REAL, s TEXT)")
+        for number in 0..<300 {
+            try session.run(
+                "INSERT INTO L VALUES (?, ?, ?, ?)",
+                [
+                    .integer(Int64(number)), .integer(Int64(number % 7)), .double(Double(number) / 3),
+                    .text("s\(number % 90)"),
+                ])
+        }
+        return session.store
     }
 
     private static func session() throws -> StatementSession {
@@ -186,18 +220,40 @@ import Testing
                 .aggregate(.maximum, of: .path("mail")), .aggregate(.count, of: .path("bio")), .distinct(.path("age")),
                 .distinct(.path("mail")), .groupCount(by: .path("age")), .groupCount(by: .path("department.name")),
             ] as [SelectionResult] {
-                let run = RunMeasure()
-                let plan = try selection.plan(catalogue, in: view)
-                let printed = try plan.node(of: result, in: view, nil)
-                let analysis = try plan.analysis(of: result, in: view, run)
-                let words = "\(condition ?? "") \(result)\n\(analysis)"
-                #expect(analysis.plan.outline == printed.outline, "\(words)")
-                #expect(run.unshown.isEmpty, "\(run.unshown) ran and are not printed: \(words)")
-                #expect(Self.idle(analysis.plan).isEmpty, "\(Self.idle(analysis.plan)) did not run: \(words)")
-                met.formUnion(analysis.plan.operators.map(\.operation))
+                met.formUnion(try Self.check(selection, result, catalogue, view))
             }
         }
         return met
+    }
+
+    /// Results of a large table's rows.
+    private func results(
+        _ catalogue: Catalogue, _ view: Snapshot, _ table: String, _ conditions: [String?]
+    ) throws -> Set<PlanNode.Operator> {
+        var met: Set<PlanNode.Operator> = []
+        for condition in conditions {
+            let selection = Selection(
+                table: table, condition: try condition.map { try Condition.parse($0) }, orderBy: [])
+            for result in [
+                .rows, .count, .exists, .aggregate(.minimum, of: .path("k")), .aggregate(.sum, of: .path("d")),
+                .aggregate(.maximum, of: .path("s")), .aggregate(.count, of: .path("s")), .groupCount(by: .path("k")),
+            ] as [SelectionResult] { met.formUnion(try Self.check(selection, result, catalogue, view)) }
+        }
+        return met
+    }
+
+    private static func check(
+        _ selection: Selection, _ result: SelectionResult, _ catalogue: Catalogue, _ view: Snapshot
+    ) throws -> Set<PlanNode.Operator> {
+        let run = RunMeasure()
+        let plan = try selection.plan(catalogue, in: view)
+        let printed = try plan.node(of: result, in: view, nil)
+        let analysis = try plan.analysis(of: result, in: view, run)
+        let words = "\(selection.condition.map { "\($0)" } ?? "") \(result)\n\(analysis)"
+        #expect(analysis.plan.outline == printed.outline, "\(words)")
+        #expect(run.unshown.isEmpty, "\(run.unshown) ran and are not printed: \(words)")
+        #expect(Self.idle(analysis.plan).isEmpty, "\(Self.idle(analysis.plan)) did not run: \(words)")
+        return Set(analysis.plan.operators.map(\.operation))
     }
 
     /// What a run of one operator gives is what comes into the next.

@@ -5,7 +5,8 @@ import RandomRuns
 // `seconds N [FIRST]` goes on for so long, `seeds N [FIRST]` through so many seeds of each layer; `repeat LAYER SEED` runs one with a
 // line per step. `sqllogic SCRIPTS [REFUSALS]` runs scripts of sqllogictest and compares what is refused with a list; `metamorphic SECONDS
 // [FIRST]` puts questions to the database in several forms that must agree. `scale ENTRIES CACHE_MIB KIND [VALUE_BYTES]` measures file and memory
-// of one transaction that is larger than the cache, and `groups GROUPS LIMIT_MIB` those of a question with more groups than its memory holds. `work …` is the process that the first two start, one for each core, and
+// of one transaction that is larger than the cache, and `groups GROUPS LIMIT_MIB` those of a question with more groups than its memory holds; `parallel ROWS
+// THREADS` measures how much faster several threads answer than one. `work …` is the process that the first two start, one for each core, and
 // `scale-prepare …` the one that makes what the transaction changes.
 
 let words = Array(CommandLine.arguments.dropFirst())
@@ -34,6 +35,9 @@ case ("scale", _):
 case ("groups", _):
     guard let command = GroupsCommand(Array(words.dropFirst())) else { fallthrough }
     exit(try command.run() ? 0 : 1)
+case ("parallel", _):
+    guard let command = ParallelCommand(Array(words.dropFirst())) else { fallthrough }
+    exit(try command.run() ? 0 : 1)
 case ("scale-prepare", _):
     guard words.count == 6, let command = ScaleCommand(Array(words[1..<5])) else { fallthrough }
     try command.prepare(words[5])
@@ -44,6 +48,6 @@ default:
     print(
         "       SoakRunner scale ENTRIES CACHE_MIB \(ScaleCommand.Kind.allCases.map(\.rawValue).joined(separator: "|")) [VALUE_BYTES]"
     )
-    print("       SoakRunner groups GROUPS LIMIT_MIB")
+    print("       SoakRunner groups GROUPS LIMIT_MIB | parallel ROWS THREADS")
     exit(2)
 }

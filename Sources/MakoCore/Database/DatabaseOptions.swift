@@ -13,6 +13,12 @@ public struct DatabaseOptions: Sendable {
         get { storage.queryMemoryBytes }
         set { storage.queryMemoryBytes = newValue }
     }
+    /// How many threads may run one query, over more than 200,000 rows; 1 unless it is set. See
+    /// How many threads may run one query over more than 200,000 rows; 1 unless it is set. See `StoreOptions.queryThreads`, which this is.
+    public var queryThreads: Int {
+        get { storage.queryThreads }
+        set { storage.queryThreads = newValue }
+    }
     /// Nothing can be written; nothing is migrated.
     public var readOnly: Bool
     /// Properties that left their type are removed with their values at open, instead of kept out of sight.

@@ -122,8 +122,8 @@ extension DatabaseOptions {
             durability, cacheBytes, dropsRetired, writerTimeout, tableNaming, slowQueryThreshold, history,
             storage.background,
             storage.logSegmentBytes, storage.checkpointBytes, storage.shrinksWhenIdle, storage.diskReserveBytes,
-            storage.snapshotAgeLimit, storage.statisticsInterval, storage.queryMemoryBytes, storage.fileProtection,
-            storage.isExcludedFromBackup,
+            storage.snapshotAgeLimit, storage.statisticsInterval, storage.queryMemoryBytes, storage.queryThreads,
+            storage.fileProtection, storage.isExcludedFromBackup,
         ]
     }
 }

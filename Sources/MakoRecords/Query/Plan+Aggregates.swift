@@ -40,6 +40,7 @@ extension Plan {
             let value = try aggregate(function, of: expr, values, in: view, measure?.part(0))
             found?.counts.rows += measure?.part(0).found ?? 0
             found?.counts.passed += 1
+            if isGathered, addsParts(function, values) { measure?.note(.gather, rows: 1, passed: 1) }
             return value
         }
     }
@@ -67,17 +68,44 @@ extension Plan {
         if values.kinds[0] == .decimal, function == .minimum || function == .maximum {
             return try extremeDecimal(function, values, in: view, measure)
         }
-        if let tallies = ColumnTallies([(function, values.bound(0))], table) {
-            if try recorded({ try tallies.addRows(of: self, in: view, measure) }) == nil {
-                try covered(reading: values.program).forEachResult(in: view, measure) { (_, row) in tallies.add(row) }
+        let isNoCase = Plan.isNoCase(expr, values.bound(0))
+        let aggregate = RowAggregate(function, values, isNoCase, table)
+        guard addsParts(function, values) else {
+            try aggregate.addRows(of: self, in: view, measure)
+            return aggregate.result
+        }
+        let parts = try parts(in: view)
+        if isGathered {
+            let (argument, table, joins) = (values.bound(0), table, bound.joins)
+            try forEachPart(
+                parts, in: view, measure,
+                { (part, measure) throws(RecordError) in
+                    let values = ExpressionRun(bound: [argument], table, joins, view)
+                    let aggregate = RowAggregate(function, values, isNoCase, table)
+                    try aggregate.addRows(of: part, in: view, measure)
+                    return aggregate
+                }
+            ) { (part) in
+                aggregate.add(part)
+                return true
             }
-            return tallies.result(0).value
+        } else {
+            for part in parts {
+                aggregate.beginPart()
+                try measure.ofPart { (measure) throws(RecordError) in
+                    try aggregate.addRows(of: part, in: view, measure)
+                }
+            }
         }
-        var accumulator = Accumulator(function, isNoCase: Plan.isNoCase(expr, values.bound(0)))
-        try covered(reading: values.program).forEachResult(in: view, measure) { (key, row) throws(RecordError) in
-            accumulator.add(try values.operand(0, row, key))
-        }
-        return accumulator.result
+        return aggregate.result
+    }
+
+    /// Whether an aggregate is put together of those of the parts of the rows.
+    func addsParts(_ function: AggregateFunction, _ values: ExpressionRun) -> Bool {
+        guard threads != nil else { return false }
+        if ColumnTallies([(function, values.bound(0))], table) != nil { return true }
+        return function != .minimum && function != .maximum && values.program.subqueries.isEmpty
+            && values.program.matches.isEmpty
     }
 
     private func extremeDecimal(
@@ -141,5 +169,57 @@ extension Plan {
         if let explicit = source.explicitCollation { return explicit }
         if case .column(let column) = bound { return column.isNoCase }
         return false
+    }
+}
+
+/// One aggregate of an expression over rows, which may come in parts.
+private final class RowAggregate {
+    private let values: ExpressionRun
+    /// Where the expression is a column of numbers.
+    private let tallies: ColumnTallies?
+    private var accumulator: Accumulator
+    /// Counted from 1; 0: they do not come in parts.
+    private var part: Int32 = 0
+
+    init(_ function: AggregateFunction, _ values: ExpressionRun, _ isNoCase: Bool, _ table: TableHandle) {
+        self.values = values
+        tallies = ColumnTallies([(function, values.bound(0))], table)
+        accumulator = Accumulator(function, isNoCase: isNoCase)
+    }
+
+    func addRows(of plan: Plan, in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) {
+        if let tallies {
+            if try recorded({ try tallies.addRows(of: plan, in: view, measure) }) == nil {
+                try plan.covered(reading: values.program).forEachResult(in: view, measure) { (_, row) in
+                    tallies.add(row)
+                }
+            }
+            return
+        }
+        var accumulator = accumulator
+        let part = part
+        try plan.covered(reading: values.program).forEachResult(in: view, measure) { (key, row) throws(RecordError) in
+            accumulator.add(try values.operand(0, row, key), of: part)
+        }
+        self.accumulator = accumulator
+    }
+
+    /// The next rows are those of the next part.
+    func beginPart() {
+        if part > 0 { tallies?.endPart() }
+        part += 1
+    }
+
+    /// Adds what was made of the next part.
+    func add(_ other: RowAggregate) {
+        part += 1
+        if let tallies, let others = other.tallies { return tallies.add(others) }
+        accumulator.add(other.accumulator, of: part)
+    }
+
+    var result: Value {
+        guard let tallies else { return accumulator.result }
+        tallies.endPart()
+        return tallies.result(0).value
     }
 }

@@ -51,8 +51,9 @@ extension Plan {
                 .extremes, "\(text) by index order", [first.node(measure?.part(0))], measure?.counts(.extremes))
         }
         let rows = values.kinds[0] == .decimal ? self : covered(reading: values.program)
-        return PlanNode(
+        let node = PlanNode(
             .aggregate, "aggregate \(text)", [rows.resultNode(measure?.part(0))], measure?.counts(.aggregate))
+        return addsParts(function, values) ? gathered(node, measure) : node
     }
 
     private func valuesNode(

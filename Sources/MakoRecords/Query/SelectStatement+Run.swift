@@ -80,7 +80,8 @@ extension SelectStatement {
     ) throws(RecordError) -> SelectPlan {
         let binder = try binder(catalogue, parameters, named, budget)
         guard let view, var selection = try binder.selection else {
-            return Planner.plan(.select(try binder.bound()), in: view, size: size).first
+            let plan = Planner.plan(.select(try binder.bound()), in: view, size: size).first
+            return view.map { plan.divided(in: $0) } ?? plan
         }
         // A plan of its rows that is kept saves resolving the condition.
         let plan = try selection.plan(catalogue, in: view, budget)
@@ -89,7 +90,7 @@ extension SelectStatement {
             (selection.parameters, selection.namedParameters) = ([], [:])
             made.selection = selection
         }
-        return made
+        return made.divided(in: view)
     }
 }
 
@@ -144,6 +145,16 @@ extension SelectPlan {
         let supply = try SuppliedRows(
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
         if let group { return try giveGroups(group, to: output, view, supply, measure) }
+        if let plan = gatheredRows {
+            if let rest = try giveParts(of: plan, to: output, view, supply, measure) {
+                var copy = self
+                copy.feed = reading(rest)
+                try copy.giveFound(to: output, in: view, measure)
+            }
+            // What is measured is gathered whole.
+            measure?.note(.gather, rows: output.rows.count, passed: output.rows.count)
+            return
+        }
         let sink = ResultSink(
             outputs, orders, isDistinct: isDistinct, collations, isInOrder: isInOrder, limit: isCut ? nil : limit,
             offset: isCut ? 0 : offset, to: output, view, cancellation
@@ -191,7 +202,7 @@ extension SelectPlan {
     }
 
     /// The one table; nil for a join.
-    private var table: TableHandle? {
+    var table: TableHandle? {
         if case .table(let plan) = feed { plan.table } else { nil }
     }
 
@@ -225,7 +236,9 @@ extension SelectPlan {
         let operation: PlanNode.Operator =
             group.keys.isEmpty ? .aggregate : isInOrder ? .sortedAggregate : .hashAggregate
         try measure.during(operation) { (groups) throws(RecordError) in
-            if wantsMore, !(try addByWalk(run, view, measure)) {
+            if wantsMore, let plan = dividedRows {
+                try addParts(of: plan, group, operation, to: run, view, supply, measure)
+            } else if wantsMore, !(try addByWalk(run, view, measure)) {
                 if isInOrder {
                     try forEachRow(in: view, supply, measure) { row, key throws(RecordError) in
                         wantsMore = try run.addInOrder(row, key, give)
@@ -243,6 +256,7 @@ extension SelectPlan {
             groups?.counts.passed += counts.groups
             groups?.hold(run.peakBytes)
         }
+        if dividedRows?.isGathered == true { measure?.note(.gather, rows: counts.groups, passed: counts.groups) }
         if having != nil { measure?.note(.filter, rows: counts.groups, passed: counts.passed) }
         try finish(sink, counts.passed, measure)
     }

@@ -157,7 +157,7 @@ private struct PreparedSelect: Sendable {
             let before = max(PreparedSelect.few, rows)
             if now > before * PreparedSelect.growth || before > now * PreparedSelect.growth { return nil }
         }
-        return plan
+        return plan.divided(in: view)
     }
 }
 

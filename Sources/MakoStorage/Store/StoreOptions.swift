@@ -57,6 +57,12 @@ public struct StoreOptions: Sendable {
     /// (`TMPDIR`, else `/tmp`), with mode 0600. It loses its name before its first byte, and its blocks are encrypted when the database is.
     /// A database in memory has it in memory.
     public var queryMemoryBytes: Int? = nil
+    /// How many threads may run one query: 1, its caller's, unless it is set, and 64 at most.
+    ///
+    /// With more, a count, an aggregate, a `GROUP BY` or a `SELECT` without an order that reads more than 200,000 rows of a table with row ids in
+    /// their order starts the others, which read parts of the table on the same snapshot and end with the query. Its result is the same to the
+    /// bit at any number of threads. The others take processors from whatever else runs, and the memory of a query is shared between them.
+    public var queryThreads: Int = 1
     public var background: BackgroundWork = .threads
     /// The size of a log segment in bytes; counts when a database is created. A transaction with more than a
     /// quarter of it in changes, or a sixteenth of ``cacheBytes`` where that is less, commits by checkpoint instead of by log.
@@ -98,6 +104,11 @@ public struct StoreOptions: Sendable {
 
     /// The unit in which memory goes back to the system, in bytes: the system's page, unless a test wants a larger one.
     var memoryUnitBytes = SystemMemory.pageBytes
+
+    /// A scan of more rows may be read in parts, unless a test wants fewer.
+    package var parallelRows = 200_000
+    /// About so many rows are one part of it.
+    package var partRows = 16_384
 
     public init() {}
 

@@ -20,7 +20,7 @@ public final class Snapshot: @unchecked Sendable {
     private var holder: Store?
     let state: UnsafeMutablePointer<ViewState>
     /// What keeps the pages in place; nil for a write transaction's own view.
-    private let slot: UnsafeMutablePointer<SnapshotSlot>?
+    let slot: UnsafeMutablePointer<SnapshotSlot>?
     /// The write transaction whose view this is, while it lasts.
     private var writer: Unmanaged<Writer>?
     /// Of the view of a transaction that is over: what its commit left, or what was there before it; by that it goes on to name its trees.

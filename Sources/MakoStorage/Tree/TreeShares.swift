@@ -84,3 +84,59 @@ extension Snapshot {
         }.get()
     }
 }
+
+// MARK: - Parts of a tree
+
+extension Snapshot {
+    /// How many threads may read the snapshot for one query; the view of a transaction is one thread's.
+    package var queryThreads: Int {
+        slot == nil ? 1 : max(1, min(64, store._withUnsafeGuaranteedRef { $0.options.queryThreads }))
+    }
+
+    /// A query that reads more rows reads them in parts.
+    package var parallelRows: Int { store._withUnsafeGuaranteedRef { $0.options.parallelRows } }
+
+    /// About how many entries of a tree have keys from one to another.
+    ///
+    /// - Complexity: logarithmic, whatever lies between.
+    package func estimatedCount(in range: ClosedRange<UInt64>, of tree: Tree) throws(StorageError) -> Double {
+        let shares = try shares(of: range, in: tree)
+        return max(0, shares.end - shares.start) * Double(try count(of: tree))
+    }
+
+    /// Ranges of keys, one behind the other, that have about equally many entries of a tree and are all of a range together. They depend on the tree alone.
+    ///
+    /// - Complexity: for each of them, logarithmic in the size of the tree.
+    package func parts(of range: ClosedRange<UInt64>, in tree: Tree) throws(StorageError) -> [ClosedRange<UInt64>] {
+        let shares = try shares(of: range, in: tree)
+        let width = max(0, shares.end - shares.start)
+        let size = Double(max(1, store._withUnsafeGuaranteedRef { $0.options.partRows }))
+        let entries = width * Double(try self.count(of: tree))
+        let count = Int(min(1_000_000, entries / size).rounded(.up))
+        var parts: [ClosedRange<UInt64>] = []
+        var low = range.lowerBound
+        for number in 1..<max(1, count) {
+            var cursor = try cursor(in: tree)
+            guard try cursor.seek(share: shares.start + width * Double(number) / Double(count)) else { break }
+            let key = cursor.integerKey
+            guard key > low else { continue }
+            guard key <= range.upperBound else { break }
+            parts.append(low...key - 1)
+            low = key
+        }
+        return parts + [low...range.upperBound]
+    }
+
+    /// Which shares of a tree's entries come before a range, and before its end.
+    private func shares(
+        of range: ClosedRange<UInt64>, in tree: Tree
+    ) throws(StorageError) -> (start: Double, end: Double) {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        let state = try lookUp(tree, .integer)
+        let start = range.lowerBound == 0 ? 0 : try frames.share(IntegerLayout.self, state, before: range.lowerBound)
+        let end =
+            range.upperBound == .max ? 1 : try frames.share(IntegerLayout.self, state, before: range.upperBound + 1)
+        return (start, end)
+    }
+}

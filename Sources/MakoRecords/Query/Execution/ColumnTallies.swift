@@ -11,6 +11,8 @@ final class ColumnTallies {
         var count: Int64 = 0
         var whole: Int128 = 0
         var broken = 0.0
+        /// The sum of the parts before, where the rows are read in parts.
+        var closed = 0.0
         /// The smallest or largest value as it is stored, and its place in the order.
         var best: UInt64 = 0
         var bestOrder: UInt64 = 0
@@ -50,7 +52,7 @@ final class ColumnTallies {
     func addRows(of plan: Plan, in view: Snapshot, _ measure: PlanMeasure? = nil) throws -> Int? {
         guard let walk = plan.plainWalk else { return nil }
         guard let measure else { return try addRows(of: plan, walk, in: view) }
-        measure.access.operation = walk.isWhole ? .scan : .keyRange
+        measure.access.operation = plan.scanOperator
         let start = measure.beginScan()
         defer { measure.endScan(start, isTested: false) }
         let count = try addRows(of: plan, walk, in: view)
@@ -173,8 +175,35 @@ final class ColumnTallies {
         }
     }
 
+    /// The rows of one part are there: those of the next are added up by themselves.
+    func endPart() {
+        for index in columns.indices {
+            columns[index].closed += columns[index].broken
+            columns[index].broken = 0
+        }
+    }
+
+    /// Adds what was made of the next part.
+    func add(_ part: ColumnTallies) {
+        for index in columns.indices {
+            let other = part.columns[index]
+            let isFirst = columns[index].count == 0
+            columns[index].count &+= other.count
+            columns[index].whole += other.whole
+            columns[index].closed += other.broken
+            if other.count == 0 { continue }
+            let order = other.bestOrder
+            if isFirst
+                || (other.function == .minimum ? order < columns[index].bestOrder : order > columns[index].bestOrder)
+            {
+                (columns[index].best, columns[index].bestOrder) = (other.best, order)
+            }
+        }
+    }
+
     func result(_ index: Int) -> Operand {
-        let column = columns[index]
+        var column = columns[index]
+        column.broken += column.closed
         let isEmpty = column.count == 0
         switch column.function {
         case .count: return .integer(column.count)

@@ -39,19 +39,21 @@ final class GroupRun {
     private let cancellation: Cancellation?
     /// How many bytes the groups may hold.
     private let memory: Int
-    @exclusivity(unchecked) private var isFull = false
+    @exclusivity(unchecked) private(set) var isFull = false
+    /// The part of the table that rows come from, counted from 1; 0: they are not read in parts.
+    @exclusivity(unchecked) private var part: Int32 = 0
     /// Rows of groups that had no room: the key, and what is worked out of them.
     @exclusivity(unchecked) private var waiting: SpilledEntries?
     @exclusivity(unchecked) private var peak = 0
 
     init(
         _ plan: BoundGroups, _ table: TableHandle?, _ nodes: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows,
-        _ cancellation: Cancellation?
+        _ cancellation: Cancellation?, share: Int = 1
     ) {
         self.plan = plan
         self.view = view
         self.cancellation = cancellation
-        memory = view.queryMemory
+        memory = view.queryMemory / share
         keys = ExpressionRun(bound: plan.keys, table, nodes, view, supply)
         arguments = ExpressionRun(
             bound: plan.aggregates.map { $0.argument ?? .constant(.integer(1)) }, table, nodes, view, supply)
@@ -102,6 +104,7 @@ final class GroupRun {
         let start = entries.content.count
         entries.content.append(raw: buffer.raw)
         let middle = entries.content.count
+        if part > 0 { entries.content.append(varint: UInt64(part)) }
         try keys.append(row, key, coded: &entries.content)
         for index in functions.indices where !countsRows[index] {
             entries.content.append(coded: try arguments.operand(index, row, key))
@@ -165,7 +168,7 @@ final class GroupRun {
             let operand = try arguments.operand(index, row, key)
             if operand.isNull { continue }
             if areDistinct[index], !(try seen.isNew(operand, argumentForms[index], number, index)) { continue }
-            add(operand, argumentForms[index], functions[index], first &+ index)
+            add(operand, argumentForms[index], functions[index], first &+ index, part)
         }
     }
 
@@ -173,7 +176,7 @@ final class GroupRun {
     private func endSeen() throws(RecordError) {
         if !hasDistinct { return }
         try seen.finish { (operand, number, index) in
-            add(operand, argumentForms[index], functions[index], number &* functions.count &+ index)
+            add(operand, argumentForms[index], functions[index], number &* functions.count &+ index, part)
         }
     }
 
@@ -184,20 +187,26 @@ final class GroupRun {
     }
 
     @inline(__always)
-    private func add(_ operand: Operand, _ form: KeyCoding.Form, _ function: AggregateFunction, _ place: Int) {
+    private func add(
+        _ operand: Operand, _ form: KeyCoding.Form, _ function: AggregateFunction, _ place: Int, _ part: Int32
+    ) {
         places[place].tally.addRow()
         switch function {
         case .count: break
-        case .sum, .average, .total: places[place].tally.add(operand)
-        case .minimum, .maximum:
-            let old = places[place].best
-            let other = store.operand(old)
-            let known = form == .folded ? operand.compareWithoutCase(other) : operand.compare(other)
-            if let order = known, function == .minimum ? order >= 0 : order <= 0 {
-                return
-            }
-            places[place].best = store.keep(operand, insteadOf: old)
+        case .sum, .average, .total: places[place].tally.add(operand, of: part)
+        case .minimum, .maximum: keepBest(operand, form, function, place)
         }
+    }
+
+    @inline(__always)
+    private func keepBest(_ operand: Operand, _ form: KeyCoding.Form, _ function: AggregateFunction, _ place: Int) {
+        let old = places[place].best
+        let other = store.operand(old)
+        let known = form == .folded ? operand.compareWithoutCase(other) : operand.compare(other)
+        if let order = known, function == .minimum ? order >= 0 : order <= 0 {
+            return
+        }
+        places[place].best = store.keep(operand, insteadOf: old)
     }
 
     /// Puts each group's results where expressions over groups find them, in the order of the keys.
@@ -231,6 +240,43 @@ final class GroupRun {
             let place = places[number * functions.count + index]
             supply.results[keyCount + index] = place.tally.result(function) ?? store.operand(place.best)
         }
+    }
+}
+
+// MARK: - Rows that are read in parts
+
+extension GroupRun {
+    /// The next rows are those of the next part.
+    func beginPart() {
+        if part > 0 { tallies?.endPart() }
+        part += 1
+    }
+
+    /// All parts are there.
+    func endParts() { tallies?.endPart() }
+
+    /// Adds the groups that were made of the rows of the next part, which all had room.
+    func add(_ other: GroupRun) {
+        part += 1
+        if let tallies, let others = other.tallies { return tallies.add(others) }
+        for number in 0..<other.table.count {
+            let (mine, isNew) = table.place(of: other.table.key(number))
+            if isNew {
+                for _ in functions { places.append(Place()) }
+                for index in forms.indices {
+                    values.append(store.keep(other.store.operand(other.values[number &* forms.count &+ index])))
+                }
+            }
+            for index in functions.indices {
+                let (place, found) = (
+                    mine &* functions.count &+ index, other.places[number &* functions.count &+ index]
+                )
+                places[place].tally.add(found.tally, of: part)
+                let best = other.store.operand(found.best)
+                if !best.isNull { keepBest(best, argumentForms[index], functions[index], place) }
+            }
+        }
+        if bytes > memory / 8 * 3, !forms.isEmpty { isFull = true }
     }
 }
 
@@ -285,6 +331,7 @@ extension GroupRun {
     /// Adds a row as it was written.
     private func add(_ row: UnsafeRawBufferPointer, to number: Int, _ isNew: Bool) throws(RecordError) {
         var reader = OperandReader(row)
+        let part = self.part == 0 ? 0 : Int32(truncatingIfNeeded: reader.varint())
         for _ in forms {
             let operand = reader.next()
             if isNew { values.append(store.keep(operand)) }
@@ -298,7 +345,7 @@ extension GroupRun {
             let operand = reader.next()
             if operand.isNull { continue }
             if areDistinct[index], !(try seen.isNew(operand, argumentForms[index], number, index)) { continue }
-            add(operand, argumentForms[index], functions[index], first &+ index)
+            add(operand, argumentForms[index], functions[index], first &+ index, part)
         }
     }
 }

@@ -11,9 +11,12 @@ final class JoinRun {
     private let condition: Evaluator?
     private let measure: PlanMeasure?
 
-    /// - Parameter measure: of a run that is measured; its parts are the tables.
+    /// - Parameters:
+    ///   - measure: of a run that is measured; its parts are the tables.
+    ///   - other: a run of the same join whose kept rows this one takes, see ``keep()``.
     init(
-        _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure? = nil
+        _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure? = nil,
+        sharing other: JoinRun? = nil
     ) throws(RecordError) {
         self.supply = supply
         self.measure = measure
@@ -21,14 +24,25 @@ final class JoinRun {
         isOneRow = plan.isOneRow
         condition = plan.condition.map { Evaluator(Program(nil, $0, joins: plan.joins), view, supply) }
         var next: JoinLoop?
+        let others = other?.loops ?? []
         for (place, step) in plan.steps.enumerated().reversed() {
             let before = plan.steps[..<place].map { (source: $0.source, layout: $0.own.table.layout) }
             next = try recorded {
-                try JoinLoop(step, plan, before: before, view, supply, next, measure?.part(place))
+                try JoinLoop(
+                    step, plan, before: before, view, supply, next, measure?.part(place),
+                    others.isEmpty ? nil : others[place])
             }
         }
         first = next
     }
+
+    private var loops: [JoinLoop] { sequence(first: first, next: { $0?.next }).compactMap { $0 } }
+
+    /// Reads the rows that are kept for those before them, so that other runs can take them.
+    func keep() throws { for loop in loops { try loop.keep() } }
+
+    /// Whether kept rows are in a file, where one thread looks them up.
+    var isSpilled: Bool { loops.contains(where: \.isSpilled) }
 
     /// Calls a closure for each row of the join until it answers false; the tables' rows stand in ``supply`` meanwhile.
     func forEachRow(_ body: () throws -> Bool) throws {
@@ -77,7 +91,7 @@ private final class JoinLoop {
     private let layout: RowLayout
     private let view: Snapshot
     private let supply: SuppliedRows
-    private let next: JoinLoop?
+    let next: JoinLoop?
     private let source: Int
     private let isLeft: Bool
     /// The table's own condition, for rows that are looked up.
@@ -100,7 +114,7 @@ private final class JoinLoop {
 
     init(
         _ step: JoinStep, _ plan: JoinPlan, before: [(source: Int, layout: RowLayout)], _ view: Snapshot,
-        _ supply: SuppliedRows, _ next: JoinLoop?, _ measure: PlanMeasure?
+        _ supply: SuppliedRows, _ next: JoinLoop?, _ measure: PlanMeasure?, _ other: JoinLoop?
     ) throws {
         self.step = step
         self.measure = measure
@@ -140,7 +154,8 @@ private final class JoinLoop {
             lookup = .members(JoinMembers(heldBy: values, table, supply, view), isIndexed: false)
             self.own = own(bound)
         case .kept(let equalities):
-            lookup = .kept(KeptRows(step, equalities, plan.joins, view, supply, measure, plan.cancellation))
+            lookup = .kept(
+                KeptRows(step, equalities, plan.joins, view, supply, measure, plan.cancellation, other?.kept))
             self.own = nil
         case .walked(let equalities):
             lookup = .walked(
@@ -157,6 +172,12 @@ private final class JoinLoop {
             next?.before = measure
         }
     }
+
+    private var kept: KeptRows? { if case .kept(let rows) = lookup { rows } else { nil } }
+
+    func keep() throws { if let kept { try kept.keep() } }
+
+    var isSpilled: Bool { kept?.isSpilled ?? false }
 
     /// The rows that meet those before them. False: no more are wanted.
     func run(_ body: () throws -> Bool) throws -> Bool {
@@ -320,24 +341,22 @@ private final class KeptRows {
     private let view: Snapshot
     private let inner: JoinKeyCoding
     private let outer: JoinKeyCoding
-    @exclusivity(unchecked) private var rows = JoinTable()
+    private let kept: KeptTable
     @exclusivity(unchecked) private var buffer = KeyBuffer()
     private let supply: SuppliedRows
     private let measure: PlanMeasure?
     let isHashed: Bool
-    @exclusivity(unchecked) private var isRead = false
-    private let spill: SpilledJoinRows
 
     init(
         _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode], _ view: Snapshot,
-        _ supply: SuppliedRows, _ measure: PlanMeasure?, _ cancellation: Cancellation?
+        _ supply: SuppliedRows, _ measure: PlanMeasure?, _ cancellation: Cancellation?, _ other: KeptRows?
     ) {
         self.measure = measure
+        kept = other?.kept ?? KeptTable(SpilledJoinRows(view, cancellation))
         isHashed = !equalities.isEmpty
         self.step = step
         self.view = view
         self.supply = supply
-        spill = SpilledJoinRows(view, cancellation)
         let nodes = JoinSources(joins).local(step.source)
         let values = ExpressionRun(
             bound: equalities.map { nodes.expr($0.inner) }, step.own.table, nodes.joins, view)
@@ -347,52 +366,63 @@ private final class KeptRows {
     }
 
     /// Whether rows are found by ``nextSpilled()`` and ``spilledRow(_:)``.
-    var isSpilled: Bool { spill.isUsed }
+    var isSpilled: Bool { kept.spill.isUsed }
+
+    func keep() throws { if !kept.isRead { try read() } }
 
     private func read() throws {
-        isRead = true
+        kept.isRead = true
         try step.own.forEachRow(layout: nil, in: view, measure?.part(0)) { key, row in
             buffer.clear()
             guard try inner.append(row, key, to: &buffer) else { return true }
-            if spill.isUsed {
-                try spill.add(buffer.raw, row.bytes, key.rowID ?? 0)
+            if kept.spill.isUsed {
+                try kept.spill.add(buffer.raw, row.bytes, key.rowID ?? 0)
             } else {
-                rows.add(buffer.raw, row, key.rowID ?? 0)
-                if rows.memory > spill.memory { try spillRows() }
+                kept.rows.add(buffer.raw, row, key.rowID ?? 0)
+                if kept.rows.memory > kept.spill.memory { try spillRows() }
             }
             return true
         }
     }
 
     private func spillRows() throws(RecordError) {
-        spill.begin(rows.memory)
-        try rows.forEach { (key, row, id) throws(RecordError) in try spill.add(key, row, id) }
-        rows = JoinTable()
+        kept.spill.begin(kept.rows.memory)
+        try kept.rows.forEach { (key, row, id) throws(RecordError) in try kept.spill.add(key, row, id) }
+        kept.rows = JoinTable()
     }
 
     /// How many bytes are held at the most.
-    var memory: Int { max(rows.memory, spill.peakBytes) }
+    var memory: Int { max(kept.rows.memory, kept.spill.peakBytes) }
 
     /// The first row that meets those before it, or -1; of rows in a file any number for one that does.
     func first() throws -> Int32 {
-        if !isRead { try read() }
+        try keep()
         buffer.clear()
         guard try outer.append(supply.blank, .rowID(0), to: &buffer) else { return -1 }
-        if spill.isUsed { return try spill.seek(buffer.raw) ? 0 : -1 }
-        return rows.first(buffer.raw)
+        if kept.spill.isUsed { return try kept.spill.seek(buffer.raw) ? 0 : -1 }
+        return kept.rows.first(buffer.raw)
     }
 
-    func next(_ place: Int32) -> Int32 { rows.next(place) }
+    func next(_ place: Int32) -> Int32 { kept.rows.next(place) }
 
     func row(_ place: Int32, _ layout: RowLayout) throws(RecordError) -> (row: RowReader, id: Int64) {
-        try rows.row(place, layout)
+        try kept.rows.row(place, layout)
     }
 
-    func nextSpilled() throws(RecordError) -> Bool { try spill.next() }
+    func nextSpilled() throws(RecordError) -> Bool { try kept.spill.next() }
 
     /// Valid until the next one is gone to.
     func spilledRow(_ layout: RowLayout) throws(RecordError) -> (row: RowReader, id: Int64) {
-        let content = spill.content
+        let content = kept.spill.content
         return (try RowReader(content.bytes, layout), content.id)
     }
+}
+
+/// The rows that are kept, in memory or in a file. Once they are read, runs of the same join on other threads may look up those in memory, too.
+private final class KeptTable {
+    @exclusivity(unchecked) var rows = JoinTable()
+    @exclusivity(unchecked) var isRead = false
+    let spill: SpilledJoinRows
+
+    init(_ spill: SpilledJoinRows) { self.spill = spill }
 }

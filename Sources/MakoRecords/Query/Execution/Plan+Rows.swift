@@ -135,13 +135,17 @@ extension Plan {
         } else {
             let enough = bound.limit.map { $0.addingReportingOverflow(bound.offset) }
             let stop = enough.map { $0.overflow ? Int.max : $0.partialValue } ?? .max
-            try recorded {
-                let scan = RowScan(self, view)
-                scan.measure = measure
-                try scan.forEachKey(expecting: min(stop, 1 << 20)) { _ in
-                    count += 1
-                    return count < stop
+            if isGathered {
+                try forEachPart(
+                    parts(in: view), in: view, measure,
+                    { (part, measure) throws(RecordError) in try part.count(upTo: .max, in: view, measure) }
+                ) { (found) in
+                    count += found
+                    return true
                 }
+                measure?.note(.gather, rows: 1, passed: 1)
+            } else {
+                count = try self.count(upTo: stop, in: view, measure)
             }
         }
         let counted = min(max(0, count - bound.offset), bound.limit ?? .max)
@@ -150,6 +154,19 @@ extension Plan {
             if hasResidual || !isWholeTable { measure.note(.count, rows: counted, passed: 1) }
         }
         return counted
+    }
+
+    private func count(upTo stop: Int, in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Int {
+        var count = 0
+        try recorded {
+            let scan = RowScan(self, view)
+            scan.measure = measure
+            try scan.forEachKey(expecting: min(stop, 1 << 20)) { _ in
+                count += 1
+                return count < stop
+            }
+        }
+        return count
     }
 
     /// Whether there is at least one row.

@@ -124,7 +124,7 @@ extension RowBatches {
 
 extension Value {
     /// The bytes of a text or blob.
-    fileprivate var contentBytes: Int {
+    var contentBytes: Int {
         switch self {
         case .text(let text): text.utf8.count
         case .blob(let bytes): bytes.count

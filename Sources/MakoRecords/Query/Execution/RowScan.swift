@@ -216,7 +216,7 @@ final class RowScan {
     ) throws {
         let low = KeyOrder.treeKey(range.lowerBound)
         let high = KeyOrder.treeKey(range.upperBound)
-        measure?.access.operation = range == .min ... .max ? .scan : .keyRange
+        measure?.access.operation = plan.scanOperator
         let before = tested
         defer { measure?.access.counts.rows += tested &- before }
         if !plan.isReversed {

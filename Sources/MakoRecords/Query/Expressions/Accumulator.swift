@@ -3,30 +3,52 @@ struct Tally {
     private(set) var count: Int64 = 0
     private var whole: Int128 = 0
     private var broken = 0.0
+    /// The sum of the parts before the one that `broken` is of, where the rows are read in parts.
+    private var closed = 0.0
+    private var part: Int32 = 0
     private var isWhole = true
 
     @inline(__always)
     mutating func addRow() { count &+= 1 }
 
     @inline(__always)
-    mutating func add(_ operand: Operand) {
+    mutating func add(_ operand: Operand, of part: Int32 = 0) {
         if let number = operand.asWhole {
             whole += number
         } else if let number = operand.asDouble {
+            if part != self.part { enter(part) }
             broken += number
             isWhole = false
         }
     }
 
+    /// Adds what was made of the rows of a part.
+    mutating func add(_ other: Tally, of part: Int32) {
+        count &+= other.count
+        whole += other.whole
+        if other.isWhole { return }
+        enter(part)
+        broken += other.sum
+        isWhole = false
+    }
+
+    private mutating func enter(_ part: Int32) {
+        closed += broken
+        broken = 0
+        self.part = part
+    }
+
+    private var sum: Double { closed + broken }
+
     /// Nil for functions that need a value, not a tally.
     func result(_ function: AggregateFunction) -> Operand? {
         switch function {
         case .count: return .integer(count)
-        case .total: return .double(broken + Double(whole))
-        case .average: return count == 0 ? .null : .double((broken + Double(whole)) / Double(count))
+        case .total: return .double(sum + Double(whole))
+        case .average: return count == 0 ? .null : .double((sum + Double(whole)) / Double(count))
         case .sum:
             if count == 0 { return .null }
-            return isWhole ? Operand(whole: whole) : .double(broken + Double(whole))
+            return isWhole ? Operand(whole: whole) : .double(sum + Double(whole))
         case .minimum, .maximum: return nil
         }
     }
@@ -45,12 +67,12 @@ struct Accumulator {
         self.isNoCase = isNoCase
     }
 
-    mutating func add(_ operand: Operand) {
+    mutating func add(_ operand: Operand, of part: Int32 = 0) {
         if operand.isNull { return }
         tally.addRow()
         switch function {
         case .count: break
-        case .sum, .average, .total: tally.add(operand)
+        case .sum, .average, .total: tally.add(operand, of: part)
         case .minimum, .maximum:
             guard let order = Accumulator.compare(operand, best, isNoCase) else {
                 if best.isNull { best = operand.value }
@@ -59,6 +81,9 @@ struct Accumulator {
             if function == .minimum ? order < 0 : order > 0 { best = operand.value }
         }
     }
+
+    /// Adds what was made of the rows of a part; only of sums and counts.
+    mutating func add(_ other: Accumulator, of part: Int32) { tally.add(other.tally, of: part) }
 
     /// Counts what has no value of its own.
     mutating func addRow() { tally.addRow() }

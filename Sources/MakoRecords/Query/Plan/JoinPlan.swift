@@ -77,6 +77,15 @@ struct JoinPlan: Sendable {
     }
 }
 
+extension JoinPlan {
+    /// The same with another plan for the rows of the first table.
+    func reading(_ first: Plan) -> JoinPlan {
+        var copy = self
+        copy.steps[0].own = first
+        return copy
+    }
+}
+
 extension JoinStep {
     /// The indexes that are walked.
     var indexes: [String] {

@@ -37,7 +37,13 @@ extension Plan {
             node.table = table.schema.name
             return cut(node, measure)
         }
-        return PlanNode(.count, "count", [keysNode(measure)], measure?.counts(.count))
+        return gathered(PlanNode(.count, "count", [keysNode(measure)], measure?.counts(.count)), measure)
+    }
+
+    /// What is made of the rows in parts, put together; where one thread makes it, that is seen nowhere.
+    func gathered(_ node: PlanNode, _ measure: PlanMeasure?) -> PlanNode {
+        guard let threads, threads > 1 else { return node }
+        return PlanNode(.gather, "gather (\(threads) threads)", [node], measure?.counts(.gather))
     }
 
     /// How the first row is looked for.

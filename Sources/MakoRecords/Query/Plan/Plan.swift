@@ -10,6 +10,18 @@ public struct Plan: Sendable, CustomStringConvertible {
         case kept(any PlanTemplate, [Value?])
     }
 
+    /// How the rows of a large table are divided into parts, on which several threads may work.
+    ///
+    /// Whether and where they are divided depends on the table alone, and never on the number of threads: sums of doubles are those of the parts,
+    /// added in the order of the rows.
+    enum Partition: Sendable {
+        /// They are read from the first to the last.
+        case none
+        case parts(threads: Int)
+        /// The plan is that of one part.
+        case part(ofTable: Bool)
+    }
+
     /// How the rows are found.
     enum Way: Sendable {
         case access(Access)
@@ -56,6 +68,8 @@ public struct Plan: Sendable, CustomStringConvertible {
     private let body: Body
     /// What ends the plan's runs.
     public var cancellation: Cancellation?
+    /// Whether the rows are read in parts, for results that are put together of those of the parts.
+    var partition = Partition.none
     private var entries: Entries?
     /// How the rows are made of the entries of the plan's index; nil: they are looked up.
     var cover: IndexCover? {
@@ -153,6 +167,18 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     public var table: TableHandle { body.bound.table }
+
+    /// The operator of a scan of rows by their ids.
+    var scanOperator: PlanNode.Operator {
+        if case .part(let ofTable) = partition { return ofTable ? .scan : .keyRange }
+        return isWholeTable ? .scan : .keyRange
+    }
+
+    /// How many threads read the parts; nil: the rows are not divided.
+    var threads: Int? { if case .parts(let threads) = partition { threads } else { nil } }
+
+    /// Whether several threads read them.
+    var isGathered: Bool { (threads ?? 1) > 1 }
 
     /// Whether the plan goes through the rows of its table as they stand.
     var isWholeTable: Bool {

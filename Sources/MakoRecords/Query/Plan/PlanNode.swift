@@ -33,6 +33,8 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
         /// The first rows of an order that has the smallest or the largest value first.
         case extremes
         case count, tableCount, exists
+        /// What several threads made of parts of a table, put together: they run all that is below it.
+        case gather
         case distinct, sortedDistinct
         /// Columns that sub-queries give.
         case project
@@ -45,6 +47,14 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
         /// Looked up until keeping all rows costs less: its inputs are both methods.
         case adaptiveSubquery
         case subqueryLookup, subqueryHash
+
+        /// Whether it is started for each row before it.
+        var isJoin: Bool {
+            switch self {
+            case .nestedLoopJoin, .keyJoin, .indexJoin, .hashJoin: true
+            default: false
+            }
+        }
     }
 
     /// What an operator did when the plan was run.

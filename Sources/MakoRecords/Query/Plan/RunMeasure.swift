@@ -8,6 +8,17 @@ final class OperatorMeasure {
 
     init(_ operation: PlanNode.Operator? = nil) { self.operation = operation }
 
+    /// Adds what it did with a part of the rows.
+    fileprivate func add(_ part: PlanNode.Counts) {
+        counts.runs = operation?.isJoin == true ? counts.runs + part.runs : max(counts.runs, part.runs)
+        counts.entries += part.entries
+        counts.rows += part.rows
+        counts.passed += part.passed
+        counts.time += part.time
+        // Threads look rows up in the same memory, and have groups of their own.
+        counts.memory = operation?.isJoin == true ? max(counts.memory, part.memory) : counts.memory + part.memory
+    }
+
     /// Takes down how many bytes are held.
     func hold(_ bytes: Int) { counts.memory = max(counts.memory, bytes) }
 }
@@ -150,6 +161,17 @@ final class PlanMeasure {
         access.counts.passed += isTested ? examined : given
     }
 
+    /// Adds what another run of the same operators did over a part of the rows: together they are one run.
+    func add(_ other: PlanMeasure) {
+        for operation in other.operators {
+            if let known = operation.operation { at(known).add(operation.counts) }
+        }
+        if let known = other.access.operation { access.operation = known }
+        access.add(other.access.counts)
+        found += other.found
+        for (number, measure) in other.parts { part(number).add(measure) }
+    }
+
     fileprivate var all: [OperatorMeasure] { operators + [access] + parts.values.flatMap(\.all) }
 }
 
@@ -166,6 +188,17 @@ extension RunMeasure {
 }
 
 extension PlanMeasure? {
+    /// Measures something by itself that is a part of a run, and adds it.
+    func ofPart<R>(_ body: (PlanMeasure?) throws(RecordError) -> R) throws(RecordError) -> R {
+        guard let self else { return try body(nil) }
+        let part = RunMeasure()
+        let before = self.run.turn(to: nil)
+        defer { self.run.turn(to: before) }
+        let result = try body(part.root)
+        self.add(part.root)
+        return result
+    }
+
     /// Does something in the time of an operator, where that is measured.
     func during<R>(
         _ operation: PlanNode.Operator, _ body: (OperatorMeasure?) throws(RecordError) -> R

@@ -62,8 +62,10 @@ extension SelectPlan {
         var node = feedNode(measure)
         if let group {
             node = made(groupOperator(group), groupText(group), node, group.read.flatMap(\.subqueries))
+            if let plan = dividedRows { node = plan.gathered(node, measure) }
             if let having = group.having { node = made(.filter, "having \(having)", node, having.subqueries) }
         }
+        if let plan = gatheredRows { node = plan.gathered(node, measure) }
         let projected = (group?.outputs ?? outputs).filter { !$0.subqueries.isEmpty }
         if !projected.isEmpty, givesRows {
             let names = projected.map { "\($0)" }.joined(separator: ", ")

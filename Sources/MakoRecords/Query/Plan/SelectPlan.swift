@@ -70,6 +70,31 @@ struct SelectPlan: SelectPart {
         return min(1000, limit.map(Double.init) ?? 1000)
     }
 
+    /// The plan that may be read in parts: that of the table, or of the first one of a join.
+    private var divisible: Plan? {
+        switch feed {
+        case .table(let plan): plan
+        case .join(let join): join.steps.first?.own
+        case .count, .extremes: nil
+        }
+    }
+
+    /// The plan whose rows are put to groups in parts; nil: they come from the first to the last.
+    var dividedRows: Plan? {
+        guard let group, let plan = divisible, plan.threads != nil, !isInOrder,
+            !group.aggregates.contains(where: \.isDistinct), group.read.allSatisfy({ $0.subqueries.isEmpty })
+        else { return nil }
+        return plan
+    }
+
+    /// The plan whose rows several threads find, each of which is given as it is; nil: one thread finds them.
+    var gatheredRows: Plan? {
+        guard let plan = divisible, plan.isGathered, group == nil, !isDistinct, sortTerms.isEmpty, limit == nil,
+            offset == 0, outputs.allSatisfy({ $0.subqueries.isEmpty })
+        else { return nil }
+        return plan
+    }
+
     /// The same, which a cancellation ends.
     func ended(by cancellation: Cancellation?) -> SelectPlan {
         guard let cancellation else { return self }

@@ -18,9 +18,11 @@ extension Selection {
         if let shape, let kept = catalogue.plans[shape.key],
             let plan = try kept.plan(shape.values, parameters, namedParameters, catalogue, view)
         {
-            return plan
+            return plan.divided(in: view)
         }
-        return try followingTree(isDeep) { () throws(RecordError) in try newPlan(catalogue, view, budget, shape) }
+        return try followingTree(isDeep) { () throws(RecordError) in
+            try newPlan(catalogue, view, budget, shape).divided(in: view)
+        }
     }
 
     private func newPlan(

@@ -1,0 +1,68 @@
+import MakoStorage
+
+extension Plan {
+    /// The same plan, which reads its rows in parts when they are many: those of a table with row ids, in their order, whose condition asks no other
+    /// queries.
+    func divided(in view: Snapshot) -> Plan {
+        guard isScan else { return self }
+        var plan = self
+        plan.partition = isDivided(in: view) ? .parts(threads: view.queryThreads) : .none
+        return plan
+    }
+
+    /// Whether rows are read by their ids.
+    fileprivate var isScan: Bool { if case .access(.rows) = way { true } else { false } }
+
+    private func isDivided(in view: Snapshot) -> Bool {
+        guard case .access(.rows(let range)) = way, orders.isEmpty, !isReversed, bound.limit == nil, bound.offset == 0,
+            bound.matches.isEmpty, let rows = try? table.count(in: view), rows > view.parallelRows,
+            bound.subqueries.isEmpty
+        else { return false }
+        if range != .min ... .max {
+            // What cannot be read is told of when it is to be read.
+            let keys = KeyOrder.treeKey(range.lowerBound)...KeyOrder.treeKey(range.upperBound)
+            guard let some = try? view.estimatedCount(in: keys, of: table.rows), some > Double(view.parallelRows) else {
+                return false
+            }
+        }
+        return true
+    }
+}
+
+extension SelectPlan {
+    /// The same for a snapshot: whether its rows are read in parts depends on how many they are there.
+    func divided(in view: Snapshot) -> SelectPlan {
+        var copy = self
+        switch feed {
+        case .table(let plan) where plan.isScan: copy.feed = .table(plan.divided(in: view))
+        case .count(let plan) where plan.isScan: copy.feed = .count(plan.divided(in: view))
+        case .join(let plan): copy.feed = .join(plan.divided(in: view))
+        case .table, .count, .extremes: return self
+        }
+        return copy
+    }
+}
+
+extension JoinPlan {
+    /// The same, which reads the rows of its first table in parts when they are many and others are kept by a hash, or looked up, for them.
+    fileprivate func divided(in view: Snapshot) -> JoinPlan {
+        guard let first = steps.first, case .first = first.method, first.own.isScan, steps.count > 1,
+            steps.dropFirst().allSatisfy(\.isDivisible), first.match.allSatisfy(\.subqueries.isEmpty),
+            first.after.allSatisfy(\.subqueries.isEmpty)
+        else { return self }
+        return reading(first.own.divided(in: view))
+    }
+}
+
+extension JoinStep {
+    /// Whether its rows can be found for several rows before it at once.
+    fileprivate var isDivisible: Bool {
+        switch method {
+        case .kept(let equalities) where !equalities.isEmpty: break
+        case .key, .index: break
+        case .first, .kept, .holders, .held, .walked: return false
+        }
+        return own.bound.subqueries.isEmpty && own.bound.matches.isEmpty
+            && (match + after).allSatisfy(\.subqueries.isEmpty)
+    }
+}
