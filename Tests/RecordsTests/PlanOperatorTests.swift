@@ -168,6 +168,7 @@ import Testing
         "SELECT count(*) FROM L WHERE k > 3 UNION SELECT sum(k) FROM L", "SELECT s FROM L WHERE k = 3",
         "SELECT a.id, b.s FROM L a LEFT JOIN L b ON b.d = a.k AND b.k > 2 WHERE a.k > 1",
         "SELECT a.k, count(*), sum(b.d) FROM L a JOIN L b ON b.d = a.k AND b.id < 40 JOIN L c ON c.id = a.k GROUP BY a.k",
+        "SELECT a.id, count(*) FROM M a JOIN L b ON b.s = a.s AND b.k > a.id GROUP BY a.id",
         "SELECT id + 1 FROM L", "SELECT s FROM L WHERE k = 3 LIMIT 4",
     ]
 
@@ -184,6 +185,10 @@ import Testing
                     .integer(Int64(number)), .integer(Int64(number % 7)), .double(Double(number) / 3),
                     .text("s\(number % 90)"),
                 ])
+        }
+        try session.run("CREATE TABLE M (id INTEGER PRIMARY KEY, s TEXT)")
+        for number in 0..<5 {
+            try session.run("INSERT INTO M VALUES (?, ?)", [.integer(Int64(number)), .text("s\(number)")])
         }
         return session.store
     }

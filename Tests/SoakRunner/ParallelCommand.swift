@@ -10,6 +10,7 @@ struct ParallelCommand {
         "SELECT sum(k), avg(d) FROM t",
         "SELECT sum(d * 2), max(k) FROM t WHERE k > 3", "SELECT k, count(*), sum(d) FROM t GROUP BY k",
         "SELECT s, sum(k), max(d) FROM t GROUP BY s",
+        "SELECT u.kind, count(*), sum(t.d) FROM t JOIN u ON u.name = t.s GROUP BY u.kind",
     ]
 
     let rows: Int
@@ -86,10 +87,21 @@ struct ParallelCommand {
     private func fill(_ store: Store) throws {
         try store.write { tx in
             var changes = ChangeSet()
-            let create = try Statement.parse("CREATE TABLE t (id INTEGER PRIMARY KEY, k INTEGER, d REAL, s TEXT)")
-            _ = try create.run(try Catalogue.load(view: tx.view), in: tx, changes: &changes)
+            for text in [
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, k INTEGER, d REAL, s TEXT)",
+                "CREATE TABLE u (id INTEGER PRIMARY KEY, kind INTEGER, name TEXT)",
+            ] {
+                _ = try Statement.parse(text).run(try Catalogue.load(view: tx.view), in: tx, changes: &changes)
+            }
             let catalogue = try Catalogue.load(view: tx.view)
             let insert = try KeptStatement("INSERT INTO t (id, k, d, s) VALUES (?, ?, ?, ?)")
+            let other = try KeptStatement("INSERT INTO u (id, kind, name) VALUES (?, ?, ?)")
+            for number in 0..<5000 {
+                let name = Value.text("text number \(number)")
+                _ = try other.run(
+                    catalogue, in: tx, changes: &changes,
+                    parameters: [.integer(Int64(number)), .integer(Int64(number % 50)), name])
+            }
             for number in 0..<rows {
                 let mixed = number &* 7919 % 1_000_003
                 _ = try insert.run(

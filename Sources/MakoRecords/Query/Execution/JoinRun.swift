@@ -10,6 +10,8 @@ final class JoinRun {
     private let isOneRow: Bool
     private let condition: Evaluator?
     private let measure: PlanMeasure?
+    /// Whether the rows before a table that is walked are kept already.
+    private let isKept: Bool
 
     /// - Parameters:
     ///   - measure: of a run that is measured; its parts are the tables.
@@ -25,6 +27,7 @@ final class JoinRun {
         condition = plan.condition.map { Evaluator(Program(nil, $0, joins: plan.joins), view, supply) }
         var next: JoinLoop?
         let others = other?.loops ?? []
+        isKept = others.contains(where: \.isWalked)
         for (place, step) in plan.steps.enumerated().reversed() {
             let before = plan.steps[..<place].map { (source: $0.source, layout: $0.own.table.layout) }
             next = try recorded {
@@ -38,8 +41,14 @@ final class JoinRun {
 
     private var loops: [JoinLoop] { sequence(first: first, next: { $0?.next }).compactMap { $0 } }
 
-    /// Reads the rows that are kept for those before them, so that other runs can take them.
-    func keep() throws { for loop in loops { try loop.keep() } }
+    /// Finds the rows that are kept, so that other runs can take them: those of tables, and the ones before a table that is walked once these are known.
+    func keep() throws {
+        guard let first else { return }
+        let walked = loops.firstIndex(where: \.isWalked) ?? 0
+        if walked > 0 { try run(first, onlyBefore: true) { true } }
+        for loop in loops[..<walked] { loop.endOwn() }
+        for loop in loops[walked...] { try loop.keep() }
+    }
 
     /// Whether kept rows are in a file, where one thread looks them up.
     var isSpilled: Bool { loops.contains(where: \.isSpilled) }
@@ -74,10 +83,11 @@ final class JoinRun {
         first.end()
     }
 
-    private func run(_ first: JoinLoop, _ body: () throws -> Bool) throws {
+    private func run(_ first: JoinLoop, onlyBefore: Bool = false, _ body: () throws -> Bool) throws {
         // Each loop runs inside those before it.
         try StackGuard.run(isDeep: tables > StackGuard.shallowLevels) {
-            if try first.run(body) { _ = try first.finish(body) }
+            let goesOn = try isKept || first.run(body)
+            if goesOn, !onlyBefore { _ = try first.finish(body) }
         } orElse: {
             throw SourcePosition.none.tooDeepForStack
         }
@@ -159,7 +169,8 @@ private final class JoinLoop {
             self.own = nil
         case .walked(let equalities):
             lookup = .walked(
-                KeptOuterRows(step, equalities, plan.joins, before: before, view, supply, plan.cancellation))
+                KeptOuterRows(
+                    step, equalities, plan.joins, before: before, view, supply, plan.cancellation, other?.walked))
             self.own = nil
         case .first:
             lookup = .all
@@ -174,10 +185,12 @@ private final class JoinLoop {
     }
 
     private var kept: KeptRows? { if case .kept(let rows) = lookup { rows } else { nil } }
+    private var walked: KeptOuterRows? { if case .walked(let rows) = lookup { rows } else { nil } }
+    var isWalked: Bool { walked != nil }
 
     func keep() throws { if let kept { try kept.keep() } }
 
-    var isSpilled: Bool { kept?.isSpilled ?? false }
+    var isSpilled: Bool { kept?.isSpilled ?? walked?.isSpilled ?? false }
 
     /// The rows that meet those before them. False: no more are wanted.
     func run(_ body: () throws -> Bool) throws -> Bool {
@@ -191,6 +204,11 @@ private final class JoinLoop {
 
     /// Takes down what the loops did in a run that is measured.
     func end() {
+        endOwn()
+        next?.end()
+    }
+
+    func endOwn() {
         if let join {
             join.counts.rows += lookedUp
             switch lookup {
@@ -206,7 +224,6 @@ private final class JoinLoop {
             end.counts.rows += join == nil ? measure.part(0).found : filtered
             join?.counts.passed += filtered
         }
-        next?.end()
     }
 
     @inline(__always)

@@ -5,33 +5,20 @@ import MakoStorage
 ///
 /// Of each combination of rows a copy of all is kept, one behind the other; in a file, when they are more than memory holds.
 final class KeptOuterRows {
-    private struct Row {
-        let offset: Int
-        /// -1: the row of NULLs of a left join.
-        let count: Int
-        let id: Int64
-    }
-
     /// The tables whose rows are kept, with the columns they are read by.
     private let sources: [(source: Int, layout: RowLayout)]
     private let supply: SuppliedRows
     private let inner: JoinKeyCoding
     private let outer: JoinKeyCoding
-    @exclusivity(unchecked) private var keys = KeyTable()
-    /// The first and the last combination of each key.
-    @exclusivity(unchecked) private var ends: [(first: Int32, last: Int32)] = []
-    @exclusivity(unchecked) private var next: [Int32] = []
-    @exclusivity(unchecked) private var rows: [Row] = []
-    @exclusivity(unchecked) private var bytes = KeyBuffer()
+    private let kept: KeptOuterTable
     @exclusivity(unchecked) private var buffer = KeyBuffer()
-    private let spill: SpilledJoinRows
 
     init(
         _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode],
         before sources: [(source: Int, layout: RowLayout)], _ view: Snapshot, _ supply: SuppliedRows,
-        _ cancellation: Cancellation?
+        _ cancellation: Cancellation?, _ other: KeptOuterRows?
     ) {
-        spill = SpilledJoinRows(view, cancellation)
+        kept = other?.kept ?? KeptOuterTable(SpilledJoinRows(view, cancellation))
         self.sources = sources
         self.supply = supply
         let nodes = JoinSources(joins).local(step.source)
@@ -45,60 +32,63 @@ final class KeptOuterRows {
     func keep() throws(RecordError) {
         buffer.clear()
         guard try outer.append(supply.blank, .rowID(0), to: &buffer) else { return }
-        if spill.isUsed {
-            return try spill.add(buffer.raw) { content in
+        if kept.spill.isUsed {
+            return try kept.spill.add(buffer.raw) { content in
                 for (source, _) in sources {
                     let place = supply.rows[source]
                     KeptOuterRows.append(place.row?.bytes, place.id, to: &content)
                 }
             }
         }
-        let number = Int32(truncatingIfNeeded: next.count)
-        next.append(-1)
+        let number = Int32(truncatingIfNeeded: kept.next.count)
+        kept.next.append(-1)
         for (source, _) in sources {
             let place = supply.rows[source]
             if let row = place.row {
                 let copied = row.bytes
-                rows.append(Row(offset: bytes.count, count: copied.count, id: place.id))
-                bytes.append(raw: copied)
+                kept.rows.append(KeptOuterTable.Place(offset: kept.bytes.count, count: copied.count, id: place.id))
+                kept.bytes.append(raw: copied)
             } else {
-                rows.append(Row(offset: 0, count: -1, id: 0))
+                kept.rows.append(KeptOuterTable.Place(offset: 0, count: -1, id: 0))
             }
         }
-        let (place, isNew) = keys.place(of: buffer.raw)
+        let (place, isNew) = kept.keys.place(of: buffer.raw)
         if isNew {
-            ends.append((number, number))
+            kept.ends.append((number, number))
         } else {
-            next[Int(ends[place].last)] = number
-            ends[place].last = number
+            kept.next[Int(kept.ends[place].last)] = number
+            kept.ends[place].last = number
         }
-        if memory > spill.memory { try spillRows() }
+        if memory > kept.spill.memory { try spillRows() }
     }
+
+    /// Whether they are in a file, where one thread looks them up.
+    var isSpilled: Bool { kept.spill.isUsed }
 
     /// What is held, in bytes.
     var memory: Int {
-        keys.memory &+ (ends.capacity &+ next.capacity) &* MemoryLayout<(Int32, Int32)>.stride
-            &+ rows.capacity &* MemoryLayout<Row>.stride &+ bytes.capacity
+        kept.keys.memory &+ (kept.ends.capacity &+ kept.next.capacity) &* MemoryLayout<(Int32, Int32)>.stride
+            &+ kept.rows.capacity &* MemoryLayout<KeptOuterTable.Place>.stride &+ kept.bytes.capacity
     }
 
     private func spillRows() throws(RecordError) {
-        spill.begin(memory)
-        for (place, end) in ends.enumerated() {
+        kept.spill.begin(memory)
+        for (place, end) in kept.ends.enumerated() {
             var number = end.first
             while number >= 0 {
                 let start = Int(number) * sources.count
-                try spill.add(keys.key(place)) { content in
-                    for row in rows[start..<start + sources.count] {
-                        let kept = row.count < 0 ? nil : bytes.raw(from: row.offset, to: row.offset + row.count)
-                        KeptOuterRows.append(kept, row.id, to: &content)
+                try kept.spill.add(kept.keys.key(place)) { content in
+                    for row in kept.rows[start..<start + sources.count] {
+                        let found = row.count < 0 ? nil : kept.bytes.raw(from: row.offset, to: row.offset + row.count)
+                        KeptOuterRows.append(found, row.id, to: &content)
                     }
                 }
-                number = next[Int(number)]
+                number = kept.next[Int(number)]
             }
         }
-        keys = KeyTable()
-        bytes = KeyBuffer()
-        (ends, next, rows) = ([], [], [])
+        kept.keys = KeyTable()
+        kept.bytes = KeyBuffer()
+        (kept.ends, kept.next, kept.rows) = ([], [], [])
     }
 
     /// A row of a combination in a file: its length and 1, or 0 for the row of NULLs; its id; the row.
@@ -113,20 +103,20 @@ final class KeptOuterRows {
     func forEach(meeting row: RowReader, _ key: RowKey, _ body: () throws -> Bool) throws -> Bool {
         buffer.clear()
         guard try inner.append(row, key, to: &buffer) else { return true }
-        if spill.isUsed {
-            guard try spill.seek(buffer.raw) else { return true }
+        if kept.spill.isUsed {
+            guard try kept.spill.seek(buffer.raw) else { return true }
             repeat {
                 try placeSpilled()
                 guard try body() else { return false }
-            } while try spill.next()
+            } while try kept.spill.next()
             return true
         }
-        guard let found = keys.number(of: buffer.raw) else { return true }
-        var number = ends[found].first
+        guard let found = kept.keys.number(of: buffer.raw) else { return true }
+        var number = kept.ends[found].first
         while number >= 0 {
             try place(number)
             guard try body() else { return false }
-            number = next[Int(number)]
+            number = kept.next[Int(number)]
         }
         return true
     }
@@ -134,18 +124,18 @@ final class KeptOuterRows {
     private func place(_ number: Int32) throws(RecordError) {
         let start = Int(number) * sources.count
         for (index, (source, layout)) in sources.enumerated() {
-            let row = rows[start + index]
+            let row = kept.rows[start + index]
             guard row.count >= 0 else {
                 supply.rows[source] = SuppliedRows.Place(row: nil)
                 continue
             }
-            let raw = bytes.raw(from: row.offset, to: row.offset + row.count)
+            let raw = kept.bytes.raw(from: row.offset, to: row.offset + row.count)
             supply.rows[source] = SuppliedRows.Place(row: try RowReader(raw, layout), id: row.id)
         }
     }
 
     private func placeSpilled() throws(RecordError) {
-        var reader = OperandReader(spill.value)
+        var reader = OperandReader(kept.spill.value)
         for (source, layout) in sources {
             let count = reader.varint()
             guard count > 0 else {
@@ -157,4 +147,24 @@ final class KeptOuterRows {
             supply.rows[source] = SuppliedRows.Place(row: try RowReader(row, layout), id: id)
         }
     }
+}
+
+/// The combinations that are kept. Once all are, runs of the same join on other threads may look up those in memory, too.
+private final class KeptOuterTable {
+    struct Place {
+        let offset: Int
+        /// -1: the row of NULLs of a left join.
+        let count: Int
+        let id: Int64
+    }
+
+    @exclusivity(unchecked) var keys = KeyTable()
+    /// The first and the last combination of each key.
+    @exclusivity(unchecked) var ends: [(first: Int32, last: Int32)] = []
+    @exclusivity(unchecked) var next: [Int32] = []
+    @exclusivity(unchecked) var rows: [Place] = []
+    @exclusivity(unchecked) var bytes = KeyBuffer()
+    let spill: SpilledJoinRows
+
+    init(_ spill: SpilledJoinRows) { self.spill = spill }
 }

@@ -78,10 +78,15 @@ struct JoinPlan: Sendable {
 }
 
 extension JoinPlan {
-    /// The same with another plan for the rows of the first table.
-    func reading(_ first: Plan) -> JoinPlan {
+    /// Which table is walked once others are known, or else first; there is one.
+    var driver: Int {
+        steps.firstIndex { if case .walked = $0.method { true } else { false } } ?? 0
+    }
+
+    /// The same with another plan for the rows of that table.
+    func reading(_ plan: Plan) -> JoinPlan {
         var copy = self
-        copy.steps[0].own = first
+        copy.steps[driver].own = plan
         return copy
     }
 }

@@ -51,7 +51,7 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
         /// Whether it is started for each row before it.
         var isJoin: Bool {
             switch self {
-            case .nestedLoopJoin, .keyJoin, .indexJoin, .hashJoin: true
+            case .nestedLoopJoin, .keyJoin, .indexJoin, .hashJoin, .hashJoinOfOuter: true
             default: false
             }
         }

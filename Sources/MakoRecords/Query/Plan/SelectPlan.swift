@@ -70,11 +70,11 @@ struct SelectPlan: SelectPart {
         return min(1000, limit.map(Double.init) ?? 1000)
     }
 
-    /// The plan that may be read in parts: that of the table, or of the first one of a join.
+    /// The plan that may be read in parts: that of the table, or of the one that a join walks.
     private var divisible: Plan? {
         switch feed {
         case .table(let plan): plan
-        case .join(let join): join.steps.first?.own
+        case .join(let join): join.steps.isEmpty ? nil : join.steps[join.driver].own
         case .count, .extremes: nil
         }
     }

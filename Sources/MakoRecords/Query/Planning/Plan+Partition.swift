@@ -44,13 +44,18 @@ extension SelectPlan {
 }
 
 extension JoinPlan {
-    /// The same, which reads the rows of its first table in parts when they are many and others are kept by a hash, or looked up, for them.
+    /// The same, which reads the rows of the table that it walks in parts when they are many, and others are kept by a hash, or looked up, for them.
     fileprivate func divided(in view: Snapshot) -> JoinPlan {
-        guard let first = steps.first, case .first = first.method, first.own.isScan, steps.count > 1,
-            steps.dropFirst().allSatisfy(\.isDivisible), first.match.allSatisfy(\.subqueries.isEmpty),
-            first.after.allSatisfy(\.subqueries.isEmpty)
+        guard steps.count > 1 else { return self }
+        let step = steps[driver]
+        switch step.method {
+        case .first, .walked: break
+        case .kept, .key, .index, .holders, .held: return self
+        }
+        guard step.own.isScan, steps[(driver + 1)...].allSatisfy(\.isDivisible),
+            (step.match + step.after).allSatisfy(\.subqueries.isEmpty)
         else { return self }
-        return reading(first.own.divided(in: view))
+        return reading(step.own.divided(in: view))
     }
 }
 
