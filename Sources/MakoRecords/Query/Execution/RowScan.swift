@@ -91,7 +91,8 @@ final class RowScan {
     }
 
     private func lend(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
-        switch plan.access {
+        let access = plan.access
+        switch access {
         case .nothing: measure?.access.operation = .nothing
         case .rows(let range): try walkRows(range, layout, body)
         case .keyRanges(let ranges): try walkKeys(ranges, layout, body)
@@ -107,36 +108,37 @@ final class RowScan {
             measure?.access.operation = .indexScan
             let before = fetched
             defer { measure?.access.counts.entries += fetched &- before }
-            var batch: [RowKey] = []
-            var size = !hasTest ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
-            batch.reserveCapacity(min(size, 16))
-            var goesOn = true
-            try IndexWalk(index, table, view, plan.isReversed).run(ranges) { key in
-                batch.append(key)
-                guard batch.count >= size else { return true }
-                size = min(size * 2, RowScan.largestBatch)
-                goesOn = try fetchTested(batch, layout, namedBy: index, body)
-                batch.removeAll(keepingCapacity: true)
-                return goesOn
-            }
-            if goesOn { try fetchTested(batch, layout, namedBy: index, body) }
-        case .fullText(let found):
-            var batch: [RowKey] = []
-            var size = !hasTest ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
-            var goesOn = true
-            try forEachKey(found) { key in
-                batch.append(key)
-                guard batch.count >= size else { return true }
-                size = min(size * 2, RowScan.largestBatch)
-                goesOn = try fetchTested(batch, layout, namedBy: nil, body)
-                batch.removeAll(keepingCapacity: true)
-                return goesOn
-            }
-            if goesOn { try fetchTested(batch, layout, namedBy: nil, body) }
+            try lendBatches(access, layout, expecting: expecting, body)
+        case .fullText: try lendBatches(access, layout, expecting: expecting, body)
         case .gathered(let source):
             try fetchTested(try gathered(source), layout, namedBy: nil, body)
         case .query(let query): try run(query, body)
         }
+    }
+
+    /// Calls `body` with the rows whose keys an index or a match gives, until it answers `false`. They are read by batches, of more and more keys.
+    private func lendBatches(
+        _ access: Access, _ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        let index = plan.index
+        var batch: [RowKey] = []
+        var size = !hasTest ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
+        batch.reserveCapacity(min(size, 16))
+        var goesOn = true
+        func take(_ key: RowKey) throws -> Bool {
+            batch.append(key)
+            guard batch.count >= size else { return true }
+            size = min(size * 2, RowScan.largestBatch)
+            goesOn = try fetchTested(batch, layout, namedBy: index, body)
+            batch.removeAll(keepingCapacity: true)
+            return goesOn
+        }
+        switch access {
+        case .index(let index, let ranges): try IndexWalk(index, table, view, plan.isReversed).run(ranges, take)
+        case .fullText(let found): try forEachKey(found, take)
+        case .nothing, .rows, .keyRanges, .keys, .gathered, .query: return
+        }
+        if goesOn { try fetchTested(batch, layout, namedBy: index, body) }
     }
 
     /// Calls `body` with each row of a query that passes, until it answers `false`.
@@ -191,12 +193,7 @@ final class RowScan {
         let measure = measure
         self.measure = nil
         defer { self.measure = measure }
-        var start = 0
-        while start < keys.count {
-            let end = min(start + RowScan.largestBatch, keys.count)
-            guard try fetchBatch(keys[start..<end], layout, namedBy: nil, evaluator: nil, body) else { return }
-            start = end
-        }
+        try fetchAll(keys, layout, namedBy: nil, evaluator: nil, body)
     }
 
     func endIfCancelled() throws(RecordError) {
@@ -312,6 +309,12 @@ final class RowScan {
     @discardableResult
     func fetchTested(
         _ keys: [RowKey], _ layout: RowLayout, namedBy index: IndexHandle?, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws -> Bool { try fetchAll(keys, layout, namedBy: index, evaluator: evaluator, body) }
+
+    @discardableResult
+    private func fetchAll(
+        _ keys: [RowKey], _ layout: RowLayout, namedBy index: IndexHandle?, evaluator: Evaluator?,
+        _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {
         var start = 0
         while start < keys.count {
