@@ -1,4 +1,4 @@
-/// What a query is, with names resolved, before anything is chosen: the only thing that the planner plans.
+/// What a query is, with names resolved, before anything is chosen.
 ///
 /// Its leaves are the rows of one table (``BoundSelection``: filter, order, limit) or of several (``BoundJoin``), some of which are queries
 /// again; above them are groups, outputs, DISTINCT and limits (``BoundSelect``), and sets of these. Rows that a statement changes are a selection.

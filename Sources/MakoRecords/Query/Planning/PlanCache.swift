@@ -16,7 +16,7 @@ extension Catalogue {
 /// What the planner keeps of a catalogue's tables, for as long as that lives: the plans of repeated queries, by what these are without their values, and
 /// statistics of indexes.
 ///
-/// At most 256 plans of selections, and 256 of prepared conditions; in whatever way a query is written, its rows are found by one of these.
+/// At most 256 plans of selections by their shapes, and 256 by prepared conditions. Joins have none.
 final class PlanCache: CatalogueCache, @unchecked Sendable {
     /// Programs ask the same few questions; questions that differ each time must not fill the memory.
     private static let limit = 256
