@@ -331,10 +331,13 @@ final class SpaceMap {
         return low
     }
 
-    /// The memory of the bitmaps, and of the lists of dead and free pages.
-    var bytes: Int {
+    /// The memory of the lists of dead and free pages.
+    var listBytes: Int { waiting.reduce(recycled.bytes) { $0 + $1.pages.bytes } }
+
+    /// That of the bitmaps.
+    var bitmapBytes: Int {
         let words = live.reduce(0) { $0 + $1.count } + used.reduce(0) { $0 + $1.count }
-        return waiting.reduce(recycled.bytes + words * MemoryLayout<UInt64>.stride) { $0 + $1.pages.bytes }
+        return words * MemoryLayout<UInt64>.stride
     }
 
     /// Pages that wait for a point: they are free when it goes, but for those that later points see, too.

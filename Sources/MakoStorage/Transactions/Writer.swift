@@ -329,7 +329,9 @@ final class Writer {
         isTidyDue = false
         if lists.dead.count >= returnSize { returnDeadPages() }
         if lists.unwritten.count >= spillSize { try spill() }
-        let (filePages, spaceBytes) = store.spaceLock.withLock { (store.room.pages, store.space.bytes) }
+        let (filePages, spaceBytes) = store.spaceLock.withLock {
+            (store.room.pages, store.space.listBytes + store.space.bitmapBytes)
+        }
         frames.note(filePages: filePages)
         otherBytes = lists.bytes + memory.operations.capacity + spaceBytes
         lend()
