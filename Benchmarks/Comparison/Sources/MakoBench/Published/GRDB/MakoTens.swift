@@ -62,12 +62,9 @@ final class MakoTens: TenEngine {
     func insert(_ form: TenForm, rows: Int) throws {
         switch form {
         case .positional:
+            let insert = try database.prepare("INSERT INTO item (\(Ten.list)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
             try database.transaction { _ in
-                for i in 0..<rows {
-                    try self.database.rawQuery(
-                        text: "INSERT INTO item (\(Ten.list)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", i, i, i, i, i, i,
-                        i, i, i, i)
-                }
+                for i in 0..<rows { try insert.run(i, i, i, i, i, i, i, i, i, i) }
             }
         case .named:
             try database.save(
@@ -89,8 +86,9 @@ final class MakoTens: TenEngine {
     }
 
     func insertTexts(_ text: String, count: Int) throws {
+        let insert = try database.prepare("INSERT INTO t (a) VALUES (?)")
         try database.transaction { _ in
-            for _ in 0..<count { try self.database.rawQuery(text: "INSERT INTO t (a) VALUES (?)", text) }
+            for _ in 0..<count { try insert.run(text) }
         }
     }
 
