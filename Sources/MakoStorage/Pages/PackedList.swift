@@ -38,9 +38,11 @@ struct PackedList<Element: Packable> {
     @inline(__always)
     var isEmpty: Bool { tail.isEmpty && blocks.isEmpty }
 
-    /// The memory that it takes.
+    /// The memory that it takes, worked out of what it holds alone: how much an array reserves depends on the allocator, and what is evicted must not.
     var bytes: Int {
-        blockBytes + blocks.capacity * MemoryLayout<[UInt8]>.stride + tail.capacity * MemoryLayout<Element>.stride
+        let blockRoom = blocks.isEmpty ? 0 : 1 << (Int.bitWidth - (blocks.count &- 1).leadingZeroBitCount)
+        let tailRoom = isEmpty ? 0 : PackedList.blockCount
+        return blockBytes + blockRoom * MemoryLayout<[UInt8]>.stride + tailRoom * MemoryLayout<Element>.stride
     }
 
     @inline(__always)

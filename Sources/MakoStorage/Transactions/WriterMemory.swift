@@ -101,7 +101,7 @@ struct WriterLists {
     var batch = PutBatch()
 
     /// The memory that grows with what the transaction changes.
-    var bytes: Int { changed.bytes + dead.bytes + named.bytes + unwritten.capacity * MemoryLayout<UInt64>.stride }
+    var bytes: Int { changed.bytes + dead.bytes + named.bytes + unwritten.count * MemoryLayout<UInt64>.stride }
 
     /// Readies the lists for the next transaction.
     mutating func rest() {
