@@ -45,6 +45,9 @@ struct PackedList<Element: Packable> {
         return blockBytes + blockRoom * MemoryLayout<[UInt8]>.stride + tailRoom * MemoryLayout<Element>.stride
     }
 
+    /// How many elements it has memory for, filled or not.
+    var capacity: Int { blocks.capacity * PackedList.blockCount + tail.capacity }
+
     @inline(__always)
     mutating func append(_ element: Element) {
         tail.append(element)
