@@ -118,6 +118,32 @@ import Testing
         }
     }
 
+    /// Whole numbers beyond 2^53 lie closer together than doubles do.
+    @Test(arguments: [
+        "a + 0", "a", "abs(a)", "coalesce(a, 0)", "CASE WHEN a IS NULL THEN 0 ELSE a END", "0 - (0 - a)", "1", "c",
+        "u + 0",
+    ])
+    func workedOutNumbersAreOrderedExactly(order: String) throws {
+        let session = StatementSession(store: try Fixture().store)
+        try session.run("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, u UNSIGNED)")
+        let (least, most): (Int64, UInt64) = (1 << 53, 1 << 63)
+        for step in [3, 0, 4, 1, 2] {
+            try session.run(
+                "INSERT INTO t (a, u) VALUES (?, ?)", [.integer(least + Int64(step)), .unsigned(most + UInt64(step))])
+        }
+        let ascending = (0..<5).map { [Value.integer(least + $0)] }
+        let question = "SELECT a + 0 AS c FROM t ORDER BY \(order)"
+        #expect(try session.rows(question) == ascending)
+        #expect(try session.rows(question + " DESC") == ascending.reversed())
+        #expect(try session.rows(question + " LIMIT 1 OFFSET 1") == [ascending[1]])
+        #expect(
+            try session.rows("SELECT DISTINCT a + 0 AS c FROM t ORDER BY c DESC LIMIT 2") == [
+                ascending[4], ascending[3],
+            ])
+        let inner = try session.rows("SELECT m FROM (SELECT a + 0 AS m FROM t LIMIT 9) q ORDER BY m + 0")
+        #expect(inner == ascending)
+    }
+
     /// More rows are referred to than a query keeps at hand.
     @Test func everyReferenceLeadsToItsOwnRow() throws {
         let fixture = try Fixture(

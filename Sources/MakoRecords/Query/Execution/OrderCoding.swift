@@ -18,18 +18,15 @@ struct OrderCoding {
     func append(_ row: RowReader, _ key: RowKey, to buffer: inout KeyBuffer) throws(RecordError) {
         for (index, order) in orders.enumerated() {
             let start = buffer.count
-            var operand = try values.operand(index, row, key)
-            // Computed numbers may be whole in one row and broken in the next: they are ordered as doubles.
+            let operand = try values.operand(index, row, key)
             if case .column = order.expr {
-            } else if case .result = order.expr, values.kinds[index].isNumber, let number = operand.asDouble {
-                // Those of groups may be beyond what doubles tell apart.
-                KeyCoding.append(operand, number, to: &buffer)
-                if order.descending { buffer.complement(from: start) }
-                continue
+                buffer.append(operand, noCase: order.noCase)
             } else if values.kinds[index].isNumber, let number = operand.asDouble {
-                operand = .double(number)
+                // Worked out numbers may be whole in one row and broken in the next, and whole ones beyond what doubles tell apart.
+                KeyCoding.append(operand, number, to: &buffer)
+            } else {
+                buffer.append(operand, noCase: order.noCase)
             }
-            buffer.append(operand, noCase: order.noCase)
             if order.descending { buffer.complement(from: start) }
         }
     }
