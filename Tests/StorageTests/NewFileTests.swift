@@ -67,6 +67,19 @@ import Testing
 
     // MARK: Replaced files
 
+    /// A database that was cut to nothing stays what it is: only opening makes a new one of an empty file.
+    @Test func anEmptyFileIsNotCompacted() throws {
+        let files = MemoryFileSystem()
+        try files.open(Self.path, .create).close()
+        #expect(throws: StorageError.notADatabase(path: Self.path, reason: "it is empty")) {
+            try Store.compact(at: Self.path, options: self.options(files))
+        }
+        #expect(try files.list(directory: "d") == ["s.mako"])
+        #expect(try files.open(Self.path, .readOnly).size() == 0)
+        try make(files)
+        #expect(try keys(files) == [1])
+    }
+
     @Test func aWriterThatWaitedForACompactionWritesToTheNewFile() throws {
         let files = HookedFiles()
         try make(files.inner)

@@ -81,6 +81,7 @@ extension Store {
         var options = options
         options.readOnly = false
         options.background = .manual
+        options.createsInEmptyFile = false
         let store = try Store(at: new.path, options: options)
         // Its lock lasts until the new file has taken the name. A process that waits for it compares the file with the name then.
         defer { store.abandon() }

@@ -201,7 +201,9 @@ struct Opening {
                 }
                 let size = try storage { () throws(FileError) in try file.size() }
                 if size > 0 { return file }
-                if options.readOnly { throw .notADatabase(path: path, reason: "it is empty") }
+                guard !options.readOnly, options.createsInEmptyFile else {
+                    throw .notADatabase(path: path, reason: "it is empty")
+                }
                 // An empty file is a new database. The lock on it keeps others from doing the same.
                 try create(path, options, over: file)
                 file.close()

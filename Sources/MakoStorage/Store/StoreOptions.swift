@@ -102,6 +102,8 @@ public struct StoreOptions: Sendable {
     /// With ``encryption``, keys come from here: nobody may be able to guess what it gives.
     public var entropy: any Entropy = SystemEntropy()
 
+    /// Whether an empty file becomes a database.
+    var createsInEmptyFile = true
     /// The unit in which memory goes back to the system, in bytes: the system's page, unless a test wants a larger one.
     var memoryUnitBytes = SystemMemory.pageBytes
 
