@@ -55,7 +55,8 @@ public struct MakoProgram: ParsableCommand {
         if !text.isEmpty {
             if code == .success { Terminal.write(text + "\n") } else { Terminal.tell(text + "\n") }
         }
-        do { try Terminal.checkOutput() } catch { end(Failure(error)) }
+        // A verb that failed has said why, which may be the output.
+        if code == .success { do { try Terminal.checkOutput() } catch { end(Failure(error)) } }
         Foundation.exit(code.rawValue)
     }
 

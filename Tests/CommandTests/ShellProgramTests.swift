@@ -112,6 +112,7 @@ import Testing
             ] {
                 let outcome = try program.run(arguments, outputPath: "/dev/full")
                 #expect(outcome.status == 74 && outcome.errors.contains("No space left"), "\(arguments): \(outcome)")
+                #expect(outcome.errors.split(separator: "\n").count == 1, "\(arguments): \(outcome.errors)")
             }
         }
 
