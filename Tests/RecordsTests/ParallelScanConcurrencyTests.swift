@@ -149,6 +149,30 @@ import Testing
         }
     }
 
+    /// What is nested is followed on the other threads as deep as on the caller's.
+    @Test func deepConditionsHaveRoomOnEachThread() throws {
+        let database = try Database(rows: 1500, seed: 9)
+        let sum = "k" + String(repeating: " + 1", count: 95)
+        let calls = String(repeating: "abs(", count: 95) + "k" + String(repeating: ")", count: 95)
+        let cases =
+            String(repeating: "CASE WHEN k > 3 THEN 1 ELSE ", count: 95) + "k" + String(repeating: " END", count: 95)
+        var expected: [String]?
+        for threads in [1, 3] {
+            let session = try database.open(threads: threads)
+            var found: [String] = []
+            for expr in [sum, calls, cases] {
+                found += Self.bits(try session.rows("SELECT count(*) FROM t WHERE \(expr) > 10"))
+                found += Self.bits(try session.rows("SELECT sum(\(expr)) FROM t"))
+                found += Self.bits(try session.rows("SELECT n, sum(\(expr)) FROM t GROUP BY n"))
+                found += Self.bits(try session.rows("SELECT id FROM t WHERE \(expr) = 4"))
+            }
+            let isSame = found == expected ?? found
+            #expect(isSame)
+            expected = found
+            try session.store.close()
+        }
+    }
+
     @Test func aggregatesOfSelectionsAreTheSameAtAnyNumberOfThreads() throws {
         let database = try Database(rows: 3000, seed: 6)
         var expected: [String]?
@@ -269,7 +293,7 @@ import Testing
         }
     }
 
-    /// Of two rows that cannot be read the first one is told of.
+    /// Of two rows that cannot be read the first one is reported.
     @Test func theFirstErrorInTheOrderOfRowsIsThrown() throws {
         let database = try Database(rows: 3000, seed: 10)
         let first = try database.open(threads: 1)

@@ -51,8 +51,11 @@ extension Plan {
             for helper in helpers { helper.join() }
         }
         for _ in 1..<max(1, threads) {
-            // Where the system has no room for another thread those that there are do it all.
-            guard let helper = try? startThread(name: "mako-query", { queue.work() }) else { break }
+            // Where the system has no room for another thread those that there are do it all. What is nested deeply is followed with 2 MiB of stack:
+            // with less it would go over to a larger one for each row.
+            guard let helper = try? startThread(name: "mako query", stackBytes: 4 << 20, { queue.work() }) else {
+                break
+            }
             helpers.append(helper)
         }
         for number in parts.indices {
@@ -95,7 +98,7 @@ private final class PartQueue<Made>: @unchecked Sendable {
     /// Runs parts until there are no more.
     func work() { while let number = claim() { runPart(number) } }
 
-    /// What was found in a part; they are asked for in their order. Runs parts itself meanwhile.
+    /// What was found in a part; they are taken in their order. Runs parts itself meanwhile.
     func result(of number: Int) throws(RecordError) -> PartFinding<Made> {
         while true {
             lock.lock()
