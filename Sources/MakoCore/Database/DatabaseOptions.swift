@@ -13,7 +13,6 @@ public struct DatabaseOptions: Sendable {
         get { storage.queryMemoryBytes }
         set { storage.queryMemoryBytes = newValue }
     }
-    /// How many threads may run one query, over more than 200,000 rows; 1 unless it is set. See
     /// How many threads may run one query over more than 200,000 rows; 1 unless it is set. See `StoreOptions.queryThreads`, which this is.
     public var queryThreads: Int {
         get { storage.queryThreads }

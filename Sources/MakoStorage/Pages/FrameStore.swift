@@ -21,7 +21,7 @@ final class FrameStore: @unchecked Sendable {
     private let budget: Atomic<Int>
     /// Frames that a transaction's lists take the place of.
     private let lent = Atomic<Int>(0)
-    /// How many pages of the file may have taken memory of the table, as far as it was told.
+    /// How many pages of the file may have taken memory of the table, as far as is known.
     private let filePages = Atomic<Int>(0)
 
     /// Where frames are: their words and, by their numbers, their bytes.

@@ -1,8 +1,8 @@
 import MakoStorage
 
 extension Plan {
-    /// The same plan, which reads its rows in parts when they are many: those of a table with row ids, in their order, whose condition asks no other
-    /// queries.
+    /// The same plan, which reads its rows in parts when they are many: those of a table with row ids, in their order, whose condition has no
+    /// sub-queries.
     func divided(in view: Snapshot) -> Plan {
         guard isScan else { return self }
         var plan = self
@@ -19,7 +19,7 @@ extension Plan {
             bound.subqueries.isEmpty
         else { return false }
         if range != .min ... .max {
-            // What cannot be read is told of when it is to be read.
+            // The scan reports what cannot be read.
             let keys = KeyOrder.treeKey(range.lowerBound)...KeyOrder.treeKey(range.upperBound)
             guard let some = try? view.estimatedCount(in: keys, of: table.rows), some > Double(view.parallelRows) else {
                 return false

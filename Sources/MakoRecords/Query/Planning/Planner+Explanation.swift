@@ -28,7 +28,7 @@ extension Planner {
             expectedRows: candidate.rows, cost: candidate.cost, indexes: source.indexes)
     }
 
-    /// The index that a scan with a filter asks for: what must be equal first, then one range.
+    /// The index that would serve a scan with a filter: what must be equal first, then one range.
     private static func missing(
         _ chosen: Candidate, _ bound: BoundSelection, _ constraints: [Constraint]
     ) -> [PlanExplanation.MissingIndex] {
