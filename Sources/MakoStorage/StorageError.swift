@@ -84,8 +84,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
         case .io(let error):
             "\(error)"
         case .diskFull(let path):
-            "no space left on the device of \(path), and nothing was kept of what failed; free some space there. In a database that has grown too "
-                + "large, dropping or emptying a table still works, or deleting rows a few at a time, at worst one by one: some pages are kept back for that"
+            "no space left on the device of \(path), and nothing was kept of what failed; free some space there, or, where the database itself is full, "
+                + "drop or empty a table, or delete rows a few at a time, at worst one by one: some pages are kept back for that"
         case .protected(let path):
             "the system does not permit to read or write \(path) now, as it does with protected files while a device is locked; try again when it is unlocked; nothing of the failed transaction was kept"
         case .readOnly(let reason):
