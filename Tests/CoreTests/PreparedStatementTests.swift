@@ -1,4 +1,5 @@
 import MakoCore
+import Synchronization
 import Testing
 
 /// Statements that are read once and run again and again.
@@ -152,5 +153,87 @@ import Testing
         let insert = try db.prepare("INSERT INTO Log VALUES (?, ?)")
         _ = try await insert.run("a", 1)
         #expect(try await db.prepare("SELECT n FROM Log").run().rows == [[.integer(1)]])
+    }
+}
+
+/// The short way that a row of plain values takes inside a transaction.
+@Suite struct PlainInsertTests {
+    private func database() throws -> Database {
+        let db = try Database.inMemory(entities: [City.self, Country.self])
+        try db.rawQuery("CREATE TABLE Log (word TEXT UNIQUE, n INTEGER NOT NULL)")
+        return db
+    }
+
+    /// A refused row leaves nothing, and the transaction goes on with the next.
+    @Test func refusedRowsAreNotThere() throws {
+        let db = try database()
+        let insert = try db.prepare("INSERT INTO Log (word, n) VALUES (?, ?)")
+        try db.transaction { _ in
+            let first = try insert.run("a", 1)
+            #expect(first.lastKey == [.integer(1)])
+            #expect(throws: MakoError.duplicate(entity: "Log", properties: ["word"], values: [.text("a")])) {
+                try insert.run("a", 2)
+            }
+            #expect(throws: MakoError.self) { try insert.run("b", Int?.none) }
+            #expect(throws: MakoError.self) { try insert.run("b", nil) }
+            #expect(throws: MakoError.self) { try insert.run("b", "many") }
+            #expect(throws: MakoError.self) { try insert.run("b", [1, 2]) }
+            #expect(throws: MakoError.self) { try insert.run("b") }
+            #expect(throws: MakoError.self) { try insert.run("b", 1, 2) }
+            #expect(try db.rawQuery("INSERT INTO Log (word, n) VALUES (?, ?)", "c", 3).changedRows == 1)
+            #expect(try insert.run("d", 4).changedRows == 1)
+        }
+        let rows = try db.rawQuery("SELECT word, n FROM Log ORDER BY n").rows
+        #expect(rows == [[.text("a"), .integer(1)], [.text("c"), .integer(3)], [.text("d"), .integer(4)]])
+    }
+
+    /// What is taken back takes its rows along, and ids go on as everywhere.
+    @Test func savepointsTakeRowsBack() throws {
+        struct Stop: Error {}
+        let db = try database()
+        let insert = try db.prepare("INSERT INTO Log (word, n) VALUES (?, ?)")
+        try db.transaction { _ in
+            try insert.run("a", 1)
+            #expect(throws: Stop.self) {
+                try db.transaction { _ in
+                    try insert.run("b", 2)
+                    throw Stop()
+                }
+            }
+            #expect(try insert.run("b", 3).changedRows == 1)
+        }
+        #expect(
+            try db.rawQuery("SELECT word, n FROM Log").rows == [[.text("a"), .integer(1)], [.text("b"), .integer(3)]])
+    }
+
+    /// A statement serves tables that were made anew under the same name.
+    @Test func tablesMayBeOthers() throws {
+        let db = try database()
+        let insert = try db.prepare("INSERT INTO Log (word, n) VALUES (?, ?)")
+        try db.transaction { _ in
+            try insert.run("a", 1)
+            try db.rawQuery("DROP TABLE Log")
+            #expect(throws: MakoError.self) { try insert.run("b", 2) }
+            try db.rawQuery("CREATE TABLE Log (n INTEGER, word TEXT)")
+            try insert.run("c", 3)
+            #expect(try db.rawQuery("SELECT n, word FROM Log").rows == [[.integer(3), .text("c")]])
+        }
+    }
+
+    /// Rows of a type are checked, and watchers see them, as those of any other statement.
+    @Test func typesAreChecked() throws {
+        let db = try database()
+        let insert = try db.prepare("INSERT INTO City (name) VALUES (?)")
+        let seen = Mutex<[String]>([])
+        let token = try City.onChange(in: db) { change in seen.withLock { $0.append("\(change.kind)") } }
+        let oslo = City(name: "Oslo")
+        try db.transaction { _ in
+            try db.save(oslo)
+            try insert.run("Bergen")
+            #expect(throws: MakoError.self) { try insert.run(3.5) }
+        }
+        token.cancel()
+        #expect(try db.query(City.self).orderBy(\.name).fetch().map(\.name) == ["Bergen", "Oslo"])
+        #expect(seen.withLock { $0.count } == 2)
     }
 }

@@ -125,8 +125,12 @@ enum QueryFixture {
         case 0...3: return .comparison(operation, .path(random.pick(numbers)), integer(&random))
         case 4: return .comparison(operation, integer(&random), .path(random.pick(numbers)))
         case 5:
-            return .isIn(
-                .path(random.pick(numbers)), (0..<Int.random(in: 0...12, using: &random)).map { _ in integer(&random) })
+            let (path, items) = (
+                random.pick(numbers), (0..<Int.random(in: 0...12, using: &random)).map { _ in integer(&random) }
+            )
+            if Bool.random(using: &random) { return .isIn(.path(path), items) }
+            return .isAmong(
+                .path(path), items.compactMap { if case .literal(let value, _) = $0 { value } else { nil } })
         case 6: return .between(.path(random.pick(numbers)), integer(&random), integer(&random))
         case 7:
             return .comparison(

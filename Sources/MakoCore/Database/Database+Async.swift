@@ -71,7 +71,7 @@ extension Database {
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) async throws(MakoError) -> RawResults {
         let asked = try AskedStatement(text, parameters, named)
-        return try await onOwnThread(writes: !asked.statement.isReadOnly) { () throws(MakoError) in
+        return try await onOwnThread(writes: !asked.kept.isReadOnly) { () throws(MakoError) in
             try self.run(asked)
         }
     }

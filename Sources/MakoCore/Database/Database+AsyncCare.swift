@@ -15,7 +15,7 @@ extension Database {
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) async throws(MakoError) -> RawResults {
         let asked = try AskedStatement(WhereText(text: text), parameters, named)
-        return try await onOwnThread(writes: !asked.statement.isReadOnly) { () throws(MakoError) in
+        return try await onOwnThread(writes: !asked.kept.isReadOnly) { () throws(MakoError) in
             try self.run(asked)
         }
     }

@@ -90,8 +90,11 @@ final class SchemaState: Sendable {
         case .update(let update): table = update.table
         default: return nil
         }
-        return try records { () throws(RecordError) in readable[try table.find(in: catalogue).schema.name] }
+        return try records { () throws(RecordError) in check(ofTable: try table.find(in: catalogue).schema.name) }
     }
+
+    /// The same for a table that is found.
+    func check(ofTable name: String) -> ReadableRows? { readable.isEmpty ? nil : readable[name] }
 
     /// Whether objects of a model may be owned by others.
     func isOwned(_ model: EntityModel) -> Bool { !owned.isEmpty && owned.contains(model.table) }

@@ -20,6 +20,8 @@ public final class Transaction: @unchecked Sendable {
     private(set) var rewrites: [String] = []
     // One thread uses a transaction, and `isEncoding` keeps it from coming back to the writer: no dynamic checks.
     @exclusivity(unchecked) var writer = RowWriter()
+    /// The values of the row that a statement stores, in memory that is kept.
+    @exclusivity(unchecked) var plainValues: [StoredValue] = []
     @exclusivity(unchecked) var changes = ChangeSet()
     let undo = UndoLog()
     /// Index entries of new objects, while an array of them is being saved.

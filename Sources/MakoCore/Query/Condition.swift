@@ -137,6 +137,7 @@ extension MakoRecords.Condition {
         case .or(let parts): return .or(try Self.filled(parts, values))
         case .not(let inner): return .not(try inner.filled(values))
         case .isIn(let expr, let list): return .isIn(try expr.filled(values), try Expr.filled(list, values))
+        case .isAmong(let expr, let list): return .isAmong(try expr.filled(values), list)
         case .between(let expr, let low, let high):
             return .between(try expr.filled(values), try low.filled(values), try high.filled(values))
         case .like(let expr, let pattern, let escape):

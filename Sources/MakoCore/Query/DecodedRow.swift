@@ -1,20 +1,36 @@
 import Foundation
 import MakoRecords
+import Synchronization
 
 /// The columns of a result by their names: exactly so, or in another case where only one is meant.
 final class ColumnPlaces: Sendable {
     let names: [String]
+    /// Names are mostly read in their order: the column behind the last one.
+    private let next = Atomic<Int>(0)
+    /// Whether no column before it has its name.
+    private let isFirst: [Bool]
     private let exact: [String: Int]
     private let folded: [String: Int]
 
     init(_ names: [String]) {
         self.names = names
-        exact = Dictionary(names.enumerated().map { ($1, $0) }) { first, _ in first }
+        let exact = Dictionary(names.enumerated().map { ($1, $0) }) { first, _ in first }
+        self.exact = exact
+        isFirst = names.enumerated().map { exact[$1] == $0 }
         // -1: several are called so.
         folded = Dictionary(names.enumerated().map { ($1.lowercased(), $0) }) { _, _ in -1 }
     }
 
-    func place(_ name: String) -> Int? { exact[name] ?? folded[name.lowercased()].flatMap { $0 < 0 ? nil : $0 } }
+    func place(_ name: String) -> Int? {
+        let expected = next.load(ordering: .relaxed)
+        if expected < names.count, isFirst[expected], names[expected] == name {
+            next.store(expected + 1 < names.count ? expected + 1 : 0, ordering: .relaxed)
+            return expected
+        }
+        guard let place = exact[name] ?? folded[name.lowercased()].flatMap({ $0 < 0 ? nil : $0 }) else { return nil }
+        next.store(place + 1 < names.count ? place + 1 : 0, ordering: .relaxed)
+        return place
+    }
 }
 
 /// One row of a result, as what a `Decodable` type reads.

@@ -117,7 +117,7 @@ enum ConditionBuilder {
 
     static func isIn<R: Entity>(_ path: [PathStep], _ values: [StoredValue]) -> Condition<R> {
         make(path) { (expr) throws(MakoError) in
-            values.isEmpty ? .constant(false) : .isIn(expr, values.map { .literal($0, at: .none) })
+            .isAmong(expr, values)
         }
     }
 }

@@ -238,7 +238,7 @@ extension PredicateTest {
         let hasNil = values.contains(where: \.isNull)
         // Nothing is equal to NaN.
         let items = values.filter { !$0.isNull && !$0.isNaN }
-        let isIn = MakoRecords.Condition.isIn(expr, items.map { .literal($0, at: .none) })
+        let isIn = MakoRecords.Condition.isAmong(expr, items)
         var test =
             items.isEmpty ? .constant(false) : PredicateTest(isTrue: isIn, isFalse: .not(isIn), needsValues: true)
         if element.isOptional {

@@ -25,15 +25,34 @@ public struct PreparedStatement: Sendable {
     }
 
     /// How many values its `?` take.
-    public var parameterCount: Int { kept.statement.parameterCount }
+    public var parameterCount: Int { kept.parameterCount }
 
     /// Whether it changes nothing.
-    public var isReadOnly: Bool { kept.statement.isReadOnly }
+    public var isReadOnly: Bool { kept.isReadOnly }
 
     /// Runs the statement with these values, inside the running transaction or one of its own.
     ///
     /// - Throws: what ``Database/rawQuery(_:_:named:)`` throws; `MakoError.query` for a value that is missing or left over.
     @discardableResult
+    public func run<each V: ConditionValue>(_ parameters: repeat each V) throws(MakoError) -> RawResults {
+        var values: [StoredValue] = []
+        if let writer = ThreadScope.current(of: database)?.transaction {
+            swap(&values, &writer.plainValues)
+            defer {
+                values.removeAll(keepingCapacity: true)
+                swap(&values, &writer.plainValues)
+            }
+            var isPlain = true
+            repeat isPlain = (each parameters).append(to: &values) && isPlain
+            if isPlain, let stored = try writer.insertPlain(kept, values) { return stored }
+        }
+        var boxed: [(any ConditionValue)?] = []
+        repeat boxed.append(each parameters)
+        return try database.run(try asked(boxed, [:]))
+    }
+
+    /// The same for values that are named, NULL by `nil`, or of types that are known at run time alone.
+    @_disfavoredOverload @discardableResult
     public func run(
         _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RawResults {

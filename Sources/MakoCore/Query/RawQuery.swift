@@ -10,25 +10,56 @@ public struct RawResults: Sendable, Hashable {
     public private(set) var rows: [[StoredValue]]
     /// How many rows an `INSERT` stored, an `UPDATE` found or a `DELETE` removed.
     public private(set) var changedRows = 0
+    private var inserted = InsertedKey.none
+
     /// The key of the row that an `INSERT` stored last: a value for each column of the key.
-    public private(set) var lastKey: [StoredValue] = []
+    public var lastKey: [StoredValue] {
+        switch inserted {
+        case .none: []
+        case .rowID(let id): [.integer(id)]
+        case .columns(let values): values
+        }
+    }
+
+    /// An id takes no memory of its own, of which a loop of inserts would take some for each row.
+    private enum InsertedKey: Sendable, Hashable {
+        case none
+        case rowID(Int64)
+        case columns([StoredValue])
+    }
 
     init(columns: [String], rows: [[StoredValue]]) {
         self.columns = columns
         self.rows = rows
     }
 
-    init(_ outcome: StatementOutcome, lastKey: [StoredValue]) {
+    init(_ outcome: StatementOutcome) {
         self.init(columns: outcome.rows.columns, rows: outcome.rows.rows)
         changedRows = outcome.changed
-        self.lastKey = lastKey
+    }
+
+    /// What storing one row gives.
+    ///
+    /// - Throws: `MakoError.storage` for a key that is damaged.
+    init(inserted key: RowKey, into table: TableHandle) throws(MakoError) {
+        self.init(columns: [], rows: [])
+        changedRows = 1
+        try note(key, of: table)
+    }
+
+    mutating func note(_ key: RowKey, of table: TableHandle) throws(MakoError) {
+        if case .rowID(let id) = key {
+            inserted = .rowID(id)
+        } else {
+            inserted = .columns(try records { () throws(RecordError) in try key.values(in: table.schema) })
+        }
     }
 
     /// Adds what a further run of the statement has done.
     mutating func append(_ other: RawResults) {
         rows += other.rows
         changedRows += other.changedRows
-        if !other.lastKey.isEmpty { lastKey = other.lastKey }
+        if other.inserted != .none { inserted = other.inserted }
     }
 
     public var rowCount: Int { rows.count }
@@ -73,8 +104,8 @@ extension Database {
     }
 
     func run(_ asked: AskedStatement) throws(MakoError) -> RawResults {
-        let (kept, statement, values, named) = (asked.kept, asked.statement, asked.values, asked.named)
-        if statement.isReadOnly {
+        let (kept, values, named) = (asked.kept, asked.values, asked.named)
+        if kept.isReadOnly {
             let found = try viewing { (view, schema) throws(MakoError) in
                 try records { () throws(RecordError) in
                     try kept.read(
@@ -84,7 +115,12 @@ extension Database {
             }
             return RawResults(columns: found.columns, rows: found.rows)
         }
-        switch statement {
+        if let writer = ThreadScope.current(of: self)?.transaction,
+            let stored = try writer.insertPlain(kept, values)
+        {
+            return stored
+        }
+        switch kept.statement {
         case .insert, .update:
             // They take themselves back when they fail.
             return try writing { (transaction) throws(MakoError) in

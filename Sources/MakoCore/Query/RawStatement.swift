@@ -7,9 +7,13 @@ extension Transaction {
     func run(
         _ kept: KeptStatement, _ values: [StoredValue], _ named: [String: StoredValue]
     ) throws(MakoError) -> RawResults {
-        let statement = kept.statement
         if isEncoding { throw .unsupported("a statement while an object is being written") }
         try settle()
+        if let insert = try prepared(kept), insert.isPlain {
+            if CurrentCancellation.current?.isCancelled == true { throw .cancelled }
+            return try store(insert, try records { () throws(RecordError) in try insert.values(values, named) })
+        }
+        let statement = kept.statement
         switch statement {
         case .delete(let delete):
             let table = try records { () throws(RecordError) in try delete.table.find(in: schema.catalogue) }
@@ -37,7 +41,12 @@ extension Transaction {
         noteChanged(done)
         changes.append(done)
         if outcome.changesSchema { try adoptTables(of: statement, before) }
-        return RawResults(outcome, lastKey: try key(outcome, of: statement, before))
+        var results = RawResults(outcome)
+        if let key = outcome.lastKey, case .insert(let insert) = statement {
+            try results.note(
+                key, of: try records { () throws(RecordError) in try insert.table.find(in: before.catalogue) })
+        }
+        return results
     }
 
     /// Removes the rows of a type's table, by its delete rules.
@@ -52,7 +61,7 @@ extension Transaction {
             try statement.returned(keys, schema.catalogue, view: view, parameters: values, named: named)
         }
         outcome.changed = try removeTelling(keys, current(binding))
-        return RawResults(outcome, lastKey: [])
+        return RawResults(outcome)
     }
 
     /// A table that a type in use is stored in stays.
@@ -83,20 +92,14 @@ extension Transaction {
     /// Objects that this transaction saved before know nothing of the changes, so they are not what watchers are given.
     private func noteChanged(_ done: ChangeSet) {
         if !hasTouched && silences.isEmpty { return }
-        for change in done.changes {
-            let row = EventHub.Identity(table: change.table, key: change.key)
-            if hasTouched { touched[row] = .some(nil) }
-            if !silences.isEmpty { silences.append((row, false)) }
-        }
+        for change in done.changes { noteChanged(change.table, change.key) }
     }
 
-    private func key(
-        _ outcome: StatementOutcome, of statement: Statement, _ schema: SchemaState
-    ) throws(MakoError) -> [StoredValue] {
-        guard let key = outcome.lastKey, case .insert(let insert) = statement else { return [] }
-        return try records { () throws(RecordError) in
-            try key.values(in: try insert.table.find(in: schema.catalogue).schema)
-        }
+    func noteChanged(_ table: String, _ key: RowKey) {
+        if !hasTouched && silences.isEmpty { return }
+        let row = EventHub.Identity(table: table, key: key)
+        if hasTouched { touched[row] = .some(nil) }
+        if !silences.isEmpty { silences.append((row, false)) }
     }
 
     /// Ties the types to their tables anew, as a statement has left them.

@@ -188,7 +188,7 @@ extension Database {
     }
 
     private func answer(_ asked: AskedStatement) async throws(MakoError) -> RawResults {
-        try await onOwnThread(writes: !asked.statement.isReadOnly) { () throws(MakoError) in try self.run(asked) }
+        try await onOwnThread(writes: !asked.kept.isReadOnly) { () throws(MakoError) in try self.run(asked) }
     }
 }
 

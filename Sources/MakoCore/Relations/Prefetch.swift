@@ -179,8 +179,8 @@ struct Prefetch {
         guard target.target(ofColumn: column)?.hasTable(of: owner) == true, !keys.isEmpty,
             table.schema.column(named: column)?.type != .keys
         else { return [] }
-        let condition = MakoRecords.Condition.isIn(
-            .column([column]), keys.map { .literal(ReferenceKeys.value(of: $0, owner), at: .none) })
+        let condition = MakoRecords.Condition.isAmong(
+            .column([column]), keys.map { ReferenceKeys.value(of: $0, owner) })
         var found = try records { () throws(RecordError) in
             try Selection(table: table.schema.name, condition: condition).plan(schema.catalogue).keys(in: view)
         }

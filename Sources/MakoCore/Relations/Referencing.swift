@@ -228,7 +228,7 @@ enum ReferenceCondition: Sendable {
         var rows: [[StoredValue]] = []
         for key in keys { rows.append(try records { () throws(RecordError) in try key.values(in: schema) }) }
         if rows.isEmpty { return .constant(false) }
-        if names.count == 1 { return .isIn(.column(names), rows.map { .literal($0[0], at: .none) }) }
+        if names.count == 1 { return .isAmong(.column(names), rows.map { $0[0] }) }
         return .or(
             rows.map { row in
                 .and(zip(names, row).map { .comparison(.equal, .column([$0]), .literal($1, at: .none)) })

@@ -65,7 +65,7 @@ struct StoreView {
 
     private func entries(of store: String, tagged tags: [String]) throws(MakoError) -> Set<Int64> {
         if tags.isEmpty { return [] }
-        let isTagged = MakoRecords.Condition.isIn(.column(["tag"]), tags.map { .literal(.text($0)) })
+        let isTagged = MakoRecords.Condition.isAmong(.column(["tag"]), tags.map { .text($0) })
         let isHere = MakoRecords.Condition.and([equal("store", .text(store)), isTagged])
         return Set(try rows(StoreTag.self, isHere).map(\.entry))
     }

@@ -36,6 +36,7 @@ enum Operand {
         if case .null = self { true } else { false }
     }
 
+    @inline(__always)
     var value: Value {
         switch self {
         case .null: .null

@@ -196,6 +196,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     /// A dynamic value; one of another type is converted where that loses nothing (see ``ColumnType/coerced(_:)``).
     public mutating func set(_ position: Int, _ value: Value) {
         guard let slot = slot(position) else { return }
+        if slot.type != .blob, slot.type.holds(value) { return store(slot, value) }
         if slot.type == .blob, !value.isNull, let layout, let column = layout.column(position), column.sealedType != nil
         {
             return fail(.valueSealed(table: layout.table, column: column.name, .missing))

@@ -10,24 +10,21 @@ public final class KeptStatement: @unchecked Sendable {
     // Unchecked: the lock guards what is known of a catalogue.
 
     public let statement: Statement
+    /// How many values its `?` take.
+    public let parameterCount: Int
+    /// Whether it changes nothing.
+    public let isReadOnly: Bool
+    public let isInsert: Bool
     /// Whether it has parameters.
     private let takesValues: Bool
     /// Whether a plan of a question may serve later runs.
     private let isPlanKept: Bool
     private let isDeep: Bool
     private let lock = Lock()
-    @exclusivity(unchecked) private var known: Known?
-
-    /// What was looked up in one catalogue. A plan keeps that alive until the statement meets another.
-    private struct Known {
-        weak var catalogue: Catalogue?
-        let work: Work
-    }
-
-    private enum Work {
-        case insert(PreparedInsert)
-        case select(PreparedSelect)
-    }
+    // What was looked up in one catalogue, by its number, kept until the statement meets another.
+    @exclusivity(unchecked) private var catalogue: UInt64 = 0
+    @exclusivity(unchecked) private var insert: PreparedInsert?
+    @exclusivity(unchecked) private var select: PreparedSelect?
 
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public init(_ text: String) throws(RecordError) {
@@ -35,6 +32,9 @@ public final class KeptStatement: @unchecked Sendable {
         statement = parser.startsSelect(0) ? .select(try SelectStatement.read(&parser)) : try parser.statement()
         _ = parser.takeSymbol(";")
         try parser.expectEnd()
+        parameterCount = statement.parameterCount
+        isReadOnly = statement.isReadOnly
+        if case .insert = statement { isInsert = true } else { isInsert = false }
         takesValues = !parser.places.isEmpty
         isDeep = statement.isDeep
         if case .select(let select) = statement, select.compounds.isEmpty, select.commonTables.isEmpty {
@@ -71,18 +71,14 @@ public final class KeptStatement: @unchecked Sendable {
         guard case .select(let select) = statement, isPlanKept, parameters.count <= select.parameterCount else {
             return nil
         }
-        if case .select(let found)? = work(for: catalogue),
-            let plan = try found.plan(parameters, named, catalogue, view)
-        {
-            return plan
-        }
+        if let plan = try keptSelect(catalogue)?.plan(parameters, named, catalogue, view) { return plan }
         let budget = SubqueryBudget()
         let plan = try followingTree(isDeep) { () throws(RecordError) in
             try select.prepared(catalogue, parameters, named, view, budget)
         }
         // What the clock said is said once.
         if budget.lookedAtClock == nil, !takesValues || plan.isRefillable {
-            keep(.select(try PreparedSelect(plan, takesValues, catalogue, view)), for: catalogue)
+            keep(nil, try PreparedSelect(plan, takesValues, catalogue, view), catalogue)
         }
         return plan
     }
@@ -93,30 +89,50 @@ public final class KeptStatement: @unchecked Sendable {
         named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false,
         check: (any RowCheck)? = nil
     ) throws(RecordError) -> StatementOutcome {
-        var prepared: PreparedInsert?
-        if case .insert(let insert) = statement {
-            if case .insert(let found)? = work(for: catalogue) {
-                prepared = found
-            } else {
-                let made = try PreparedInsert(insert, catalogue)
-                keep(.insert(made), for: catalogue)
-                prepared = made
-            }
+        let insert = try preparedInsert(catalogue)
+        if let insert, insert.isPlain {
+            if cancellation?.isCancelled == true { throw .cancelled }
+            var writer = RowWriter()
+            var outcome = StatementOutcome()
+            outcome.lastKey = try insert.store(
+                try insert.values(parameters, named), with: &writer, in: tx, changes: &changes, check: check)
+            outcome.changed = 1
+            return outcome
         }
         return try statement.run(
             catalogue, in: tx, changes: &changes, parameters: parameters, named: named, cancellation: cancellation,
-            ignoringReferences: ignoringReferences, check: check, prepared: prepared)
+            ignoringReferences: ignoringReferences, check: check, prepared: insert)
     }
 
-    private func work(for catalogue: Catalogue) -> Work? {
+    /// An INSERT with its names looked up; nil: another statement.
+    ///
+    /// - Throws: `syntax`, pointing into the text.
+    package func preparedInsert(_ catalogue: Catalogue) throws(RecordError) -> PreparedInsert? {
+        guard isInsert else { return nil }
+        if let found = keptInsert(catalogue) { return found }
+        guard case .insert(let insert) = statement else { return nil }
+        let made = try PreparedInsert(insert, catalogue)
+        keep(made, nil, catalogue)
+        return made
+    }
+
+    private func keptInsert(_ catalogue: Catalogue) -> PreparedInsert? {
         lock.lock()
         defer { lock.unlock() }
-        guard let known, known.catalogue === catalogue else { return nil }
-        return known.work
+        return self.catalogue == catalogue.number ? insert : nil
     }
 
-    private func keep(_ work: Work, for catalogue: Catalogue) {
-        lock.withLock { known = Known(catalogue: catalogue, work: work) }
+    private func keptSelect(_ catalogue: Catalogue) -> PreparedSelect? {
+        lock.lock()
+        defer { lock.unlock() }
+        return self.catalogue == catalogue.number ? select : nil
+    }
+
+    private func keep(_ insert: PreparedInsert?, _ select: PreparedSelect?, _ catalogue: Catalogue) {
+        lock.withLock {
+            self.catalogue = catalogue.number
+            (self.insert, self.select) = (insert, select)
+        }
     }
 }
 

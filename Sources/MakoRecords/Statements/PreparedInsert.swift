@@ -1,9 +1,12 @@
+import MakoStorage
+
 /// An INSERT with its names looked up in one catalogue.
-final class PreparedInsert: Sendable {
+package final class PreparedInsert: Sendable {
     /// Where a value of an inserted row goes.
     struct Place: Sendable {
         /// Nil: the row's id.
         let column: ColumnSchema?
+        /// In the layout; -1 of the row's id.
         let position: Int
         let name: ColumnName
     }
@@ -22,10 +25,18 @@ final class PreparedInsert: Sendable {
         }
     }
 
-    let target: TableHandle
+    package let target: TableHandle
     let places: [Place]
+    private let positions: [Int]
     /// The values of a single row that is stored as it is given, or refused; nil for any other INSERT.
-    let row: [Source]?
+    private let row: [Source]?
+    /// Whether the statement is one row of constants and parameters, which is stored as it is given or refused.
+    package var isPlain: Bool { row != nil }
+    /// How many parameters there are, where they are the values of the plain row in their order; nil: the values are others.
+    package let plainParameters: Int?
+    /// The whole statement, for faults that are nowhere in it.
+    private let text: String
+    private let parameterCount: Int
 
     /// - Throws: `syntax`, pointing into the text.
     init(_ statement: InsertStatement, _ catalogue: Catalogue) throws(RecordError) {
@@ -33,15 +44,23 @@ final class PreparedInsert: Sendable {
         self.target = target
         let places = try PreparedInsert.places(statement, target)
         self.places = places
+        positions = places.map(\.position)
+        text = statement.table.at.text
+        parameterCount = statement.parameterCount
         let isPlain =
             statement.conflict == .refuse && statement.onConflict == nil && statement.returning.isEmpty
             && !places.contains { $0.column?.target != nil || $0.column?.sealedType != nil || $0.column?.type == .keys }
         guard isPlain, case .values(let rows) = statement.source, rows.count == 1, rows[0].count == places.count else {
             row = nil
+            plainParameters = nil
             return
         }
         let sources = rows[0].compactMap(Source.init)
         row = sources.count == places.count ? sources : nil
+        let isInOrder = sources.enumerated().allSatisfy { place, source in
+            if case .parameter(.position(place), _) = source { true } else { false }
+        }
+        plainParameters = row != nil && isInOrder && statement.parameterCount == places.count ? places.count : nil
     }
 
     private static func places(
@@ -53,7 +72,7 @@ final class PreparedInsert: Sendable {
         if named.isEmpty {
             let at = statement.table.at
             if let id = target.schema.idColumn, !target.schema.hidesID {
-                places.append(Place(column: nil, position: 0, name: ColumnName(name: id, at: at)))
+                places.append(Place(column: nil, position: -1, name: ColumnName(name: id, at: at)))
             }
             for column in target.schema.liveColumns {
                 places.append(try place(column, ColumnName(name: column.name, at: at), target))
@@ -63,7 +82,7 @@ final class PreparedInsert: Sendable {
         for name in named {
             let place: Place
             if name.isID(of: target) {
-                place = Place(column: nil, position: 0, name: name)
+                place = Place(column: nil, position: -1, name: name)
             } else {
                 place = try self.place(try name.find(in: target), name, target)
             }
@@ -82,6 +101,55 @@ final class PreparedInsert: Sendable {
             throw name.at.error("\(target.schema.name) has no column \(name.name)")
         }
         return Place(column: column, position: position, name: name)
+    }
+}
+
+extension PreparedInsert {
+    /// The values of the plain row, in the order of its columns.
+    ///
+    /// - Throws: `syntax` for a value that is missing or left over.
+    package func values(_ parameters: [Value], _ named: [String: Value]) throws(RecordError) -> [Value] {
+        if parameters.count > parameterCount {
+            throw SourcePosition.valuesLeftOver(parameters.count, places: parameterCount, in: text)
+        }
+        if let plainParameters, parameters.count == plainParameters { return parameters }
+        var values: [Value] = []
+        for source in row ?? [] { values.append(try source.value(parameters, named)) }
+        return values
+    }
+
+    /// Stores the plain row. One that is refused leaves nothing of itself, so that it needs no savepoint, which costs a copy of each page that is
+    /// changed next.
+    ///
+    /// - Parameter values: what ``values(_:_:)`` gave.
+    /// - Throws: `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`, `valueRefused`; nothing has changed then.
+    package func store(
+        _ values: [Value], with writer: inout RowWriter, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
+        check: (any RowCheck)?
+    ) throws(RecordError) -> RowKey {
+        assert(values.count == places.count)
+        writer.begin(target.layout)
+        var id: RowKey?
+        for place in positions.indices {
+            if positions[place] < 0 {
+                id = try target.rowID(of: values[place], named: places[place].name.name)
+            } else {
+                writer.set(positions[place], values[place])
+            }
+        }
+        return try target.insert(&writer, key: id, in: tx, changes: &changes, check: check)
+    }
+}
+
+extension TableHandle {
+    /// The row id that a statement gives; nil where the table is to give one.
+    func rowID(of value: Value, named name: String) throws(RecordError) -> RowKey? {
+        if value.isNull { return nil }
+        guard case .integer(let number)? = ColumnType.integer.coerced(value) else {
+            throw .typeMismatch(
+                table: schema.name, column: name, expected: .integer, found: "\(value.typeName) \(value)")
+        }
+        return .rowID(number)
     }
 }
 

@@ -67,8 +67,6 @@ extension Statement {
         let run = StatementRun(
             catalogue: catalogue, parameters: parameters, named: named, cancellation: cancellation,
             ignoresReferences: ignoringReferences, rowCheck: check, prepared: prepared)
-        // Plain values have no depth.
-        if prepared?.row != nil { return try runTree(run, in: tx, &changes) }
         return try followingTree(isDeep) { () throws(RecordError) in try runTree(run, in: tx, &changes) }
     }
 

@@ -8,7 +8,6 @@ extension StatementRun {
         _ statement: InsertStatement, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> StatementOutcome {
         let insert = if let prepared { prepared } else { try PreparedInsert(statement, catalogue) }
-        if let row = insert.row { return try store(row, insert, &changes, tx) }
         let (target, places) = (insert.target, insert.places)
         let rows = try rows(statement, target, places.count, tx.view)
         let isBatched =
@@ -31,7 +30,7 @@ extension StatementRun {
             var id: RowKey?
             for (place, value) in zip(places, row) {
                 guard let column = place.column else {
-                    id = try key(value, place, target)
+                    id = try target.rowID(of: value, named: place.name.name)
                     continue
                 }
                 try check(value, column, place.name, target)
@@ -66,29 +65,6 @@ extension StatementRun {
         try references.finish(tx.view)
         try changed.finish(tx.view)
         try removal.finish(tx, &changes)
-        return outcome
-    }
-
-    /// Stores the one row of an INSERT of plain values.
-    private func store(
-        _ row: [PreparedInsert.Source], _ insert: PreparedInsert, _ changes: inout ChangeSet,
-        _ tx: borrowing WriteTransaction
-    ) throws(RecordError) -> StatementOutcome {
-        try lookAtCancellation()
-        var writer = RowWriter()
-        writer.begin(insert.target.layout)
-        var id: RowKey?
-        for place in row.indices {
-            let value = try row[place].value(parameters, named)
-            if insert.places[place].column == nil {
-                id = try key(value, insert.places[place], insert.target)
-            } else {
-                writer.set(insert.places[place].position, value)
-            }
-        }
-        var outcome = StatementOutcome()
-        outcome.lastKey = try insert.target.insert(&writer, key: id, in: tx, changes: &changes, check: rowCheck)
-        outcome.changed = 1
         return outcome
     }
 
@@ -130,19 +106,6 @@ extension StatementRun {
     ) throws(RecordError) -> RowKey? {
         if let id { return id }
         return target.isRowID ? nil : try target.keyOfDraft(&writer)
-    }
-
-    /// The row id that a statement gives; nil where the table is to give one.
-    private func key(_ value: Value, _ place: PreparedInsert.Place, _ target: TableHandle) throws(RecordError)
-        -> RowKey?
-    {
-        if value.isNull { return nil }
-        guard case .integer(let number)? = ColumnType.integer.coerced(value) else {
-            throw .typeMismatch(
-                table: target.schema.name, column: place.name.name, expected: .integer,
-                found: "\(value.typeName) \(value)")
-        }
-        return .rowID(number)
     }
 
     /// The values of all rows, worked out before the first row is stored: a SELECT does not meet what it inserts.

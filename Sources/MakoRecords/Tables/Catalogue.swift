@@ -8,6 +8,9 @@ import Synchronization
 ///     let catalogue = try Catalogue.load(view: snapshot)
 ///     let people = try catalogue.requireTable("Person")
 public final class Catalogue: Sendable {
+    private static let lastNumber = Atomic<UInt64>(0)
+    /// Its own among all catalogues of the process: what was looked up in another one may be gone.
+    let number = Catalogue.lastNumber.add(1, ordering: .relaxed).newValue
     private let byName: [String: TableHandle]
     private let byNumber: [UInt32: TableHandle]
     private let relations: [String: TableRelations]

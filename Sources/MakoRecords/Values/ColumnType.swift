@@ -51,11 +51,8 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
     /// Whole numbers become doubles where that is exact, `0` and `1` become booleans, text that reads as a UUID or as a date
     /// becomes one.
     public func coerced(_ value: Value) -> Value? {
+        if holds(value) { return value }
         switch (self, value) {
-        case (_, .null), (.bool, .bool), (.double, .double), (.text, .text), (.blob, .blob), (.date, .date),
-            (.uuid, .uuid),
-            (.integer, .integer), (.reference, .integer), (.unsigned, .unsigned):
-            return value
         case (.keys, .blob(let bytes)):
             return KeyTree(bytes) == nil ? nil : value
         case (.unsigned, .integer(let number)):
@@ -76,6 +73,17 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
             return DateText.parse(text).map(Value.date)
         default:
             return nil
+        }
+    }
+
+    /// Whether a column of the type holds the value as it is.
+    @inline(__always)
+    func holds(_ value: Value) -> Bool {
+        switch (self, value) {
+        case (.integer, .integer), (.text, .text), (.double, .double), (_, .null), (.bool, .bool), (.blob, .blob),
+            (.date, .date), (.uuid, .uuid), (.reference, .integer), (.unsigned, .unsigned):
+            true
+        default: false
         }
     }
 }

@@ -90,6 +90,7 @@ public struct BruteForce {
         case .isIn(let expr, let items):
             if items.isEmpty { return false }
             return truth(.or(items.map { .comparison(.equal, expr, $0) }), row)
+        case .isAmong(let expr, let values): return truth(.isIn(expr, values.map { .literal($0) }), row)
         case .like(let expr, let pattern, let escape):
             guard case .text(let text) = value(expr, row), case .text(let pattern) = value(pattern, row) else {
                 return nil

@@ -77,7 +77,9 @@ struct RecordQuestion {
         }
         switch random.below(10) {
         case 0: return .isNull(expr)
-        case 1: return .isIn(expr, (0..<random.below(5)).map { _ in literal(&random) })
+        case 1:
+            let items = (0..<random.pick([0, 1, 2, 4, 12])).map { _ in literal(&random) }
+            return random.chance(50) ? .isIn(expr, items) : .isAmong(expr, items.values)
         case 2: return .between(expr, literal(&random), literal(&random))
         case 3 where type == .text:
             return .like(
@@ -159,4 +161,9 @@ struct RecordQuestion {
         }
         guard walked == keys else { throw differs("rows and keys come in different orders") }
     }
+}
+
+extension [Expr] {
+    /// Those that are literals.
+    fileprivate var values: [Value] { compactMap { if case .literal(let value, _) = $0 { value } else { nil } } }
 }

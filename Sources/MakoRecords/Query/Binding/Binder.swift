@@ -94,6 +94,8 @@ struct Binder {
             return .not(bound)
         case .isIn(let value, let items):
             return try bindIn(value, items)
+        case .isAmong(let value, let items):
+            return try bindAmong(value, items)
         case .between(let value, let low, let high):
             return .and([
                 try bindComparison(.greaterOrEqual, value, low),
@@ -145,14 +147,14 @@ struct Binder {
     private static func joinedEqualities(_ parts: [BoundCondition]) -> BoundCondition {
         var result: [BoundCondition] = []
         // By their places in the result: each is put together once, however many there are.
-        var lists: [(side: BoundExpr, place: Int, items: [BoundExpr], isJoined: Bool)] = []
+        var lists: [(side: BoundExpr, place: Int, items: [Value], isJoined: Bool)] = []
         var known: [BoundExpr: Int] = [:]
         for part in parts {
             let side: BoundExpr
-            let items: [BoundExpr]
+            let items: [Value]
             switch part {
-            case .comparison(.equal, let left, .constant(let value)): (side, items) = (left, [.constant(value)])
-            case .isIn(let left, let list): (side, items) = (left, list)
+            case .comparison(.equal, let left, .constant(let value)): (side, items) = (left, [value])
+            case .isAmong(let left, let list): (side, items) = (left, list)
             default:
                 result.append(part)
                 continue
@@ -166,7 +168,7 @@ struct Binder {
                 result.append(part)
             }
         }
-        for list in lists where list.isJoined { result[list.place] = .isIn(list.side, list.items) }
+        for list in lists where list.isJoined { result[list.place] = .isAmong(list.side, list.items) }
         return result.count == 1 ? result[0] : .or(result)
     }
 
@@ -264,7 +266,18 @@ struct Binder {
         if bound.count == 1 {
             return bound[0].constant?.isNull == true ? .constant(nil) : .comparison(.equal, left, bound[0])
         }
-        return .isIn(left, bound)
+        let values = bound.compactMap(\.constant)
+        return values.count == bound.count ? .isAmong(left, values) : .isIn(left, bound)
+    }
+
+    /// Values that a column holds need no look at each for itself.
+    private mutating func bindAmong(_ value: Expr, _ items: [Value]) throws(RecordError) -> BoundCondition {
+        if !value.isCondition, items.count > 1, case .column(let column) = try bind(value), column.takesPlainValues,
+            items.allSatisfy({ column.type.holds($0) })
+        {
+            return .isAmong(.column(column), items)
+        }
+        return try bindIn(value, items.map { .literal($0, at: .none) })
     }
 
     /// Makes two sides comparable, or says why they are not.

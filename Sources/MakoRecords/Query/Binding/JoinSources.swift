@@ -37,10 +37,11 @@ struct JoinSources {
             needs(source, left) || needs(source, right)
         case .and(let parts): parts.contains { needs(source, $0) }
         case .or(let parts): parts.allSatisfy { needs(source, $0) }
-        case .isIn(let value, _), .truth(let value), .not(.isNull(let value)): needs(source, value)
+        case .isIn(let value, _), .isAmong(let value, _), .truth(let value), .not(.isNull(let value)):
+            needs(source, value)
         case .not(let inner):
             switch inner {
-            case .comparison, .glob, .like, .isIn, .truth: needs(source, inner)
+            case .comparison, .glob, .like, .isIn, .isAmong, .truth: needs(source, inner)
             default: false
             }
         case .match(let match): match.key.map { needs(source, .column($0)) } ?? false

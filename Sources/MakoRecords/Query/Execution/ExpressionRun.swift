@@ -9,6 +9,8 @@ public struct ExpressionRun {
     /// Whether other rows have a say in the values: those that paths lead to or sub-queries ask, or all of those that a rank compares.
     let readsOtherRows: Bool
     private let resolved: [BoundExpr]
+    /// Where those are found that are a column of the row itself.
+    private let slots: [ColumnSlot?]
 
     init(
         bound: [BoundExpr], _ table: TableHandle?, _ joins: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows? = nil
@@ -19,6 +21,7 @@ public struct ExpressionRun {
         readsOtherRows = !joins.isEmpty || !program.matches.isEmpty || !program.subqueries.isEmpty
         resolved = bound
         self.program = program
+        slots = places.map { if case .column(let slot) = program.values[Int($0)] { slot } else { nil } }
         evaluator = Evaluator(program, view, supply)
     }
 
@@ -39,7 +42,13 @@ public struct ExpressionRun {
     /// Adds the expressions' values for a row.
     public func append(_ row: RowReader, _ key: RowKey, to values: inout [Value]) throws(RecordError) {
         evaluator.reset()
-        for place in places { values.append(try evaluator.operand(place, row, key).value) }
+        for index in places.indices {
+            if let slot = slots[index] {
+                values.append(Operand(row, slot).value)
+            } else {
+                values.append(try evaluator.operand(places[index], row, key).value)
+            }
+        }
     }
 
     /// Adds the expressions' values for a row as ``OperandReader`` reads them.

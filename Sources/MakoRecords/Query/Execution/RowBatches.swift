@@ -50,7 +50,10 @@ final class RowBatches {
     private func giveIfFull(_ row: [Value]) throws(RecordError) -> Bool {
         for value in row { bytes += value.contentBytes }
         if rows.count < mostRows && bytes < mostBytes { return isWanted }
-        if let view, Snapshot.isLending { return try wait(view) }
+        // Mostly the read ends soon: then nothing has to wait.
+        if let view, Snapshot.isLending {
+            return rows.count < 2 * mostRows && bytes < 2 * mostBytes ? isWanted : try wait(view)
+        }
         return try flush()
     }
 

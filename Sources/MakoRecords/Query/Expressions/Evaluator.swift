@@ -219,18 +219,9 @@ final class Evaluator {
 
     private func isInSet(_ value: Operand, _ set: Int) -> Truth {
         if value.isNull { return .unknown }
-        scratch.clear()
-        scratch.append(value)
-        let keys = program.sets[set].keys
-        var low = 0
-        var high = keys.count
-        while low < high {
-            let middle = (low + high) / 2
-            let order = keys[middle].withUnsafeBytes { KeyOrder.compareRaw($0, scratch.raw) }
-            if order == 0 { return .yes }
-            if order < 0 { low = middle + 1 } else { high = middle }
-        }
-        return program.sets[set].hasNull ? .unknown : .no
+        let set = program.sets[set]
+        if set.contains(value, &scratch) { return .yes }
+        return set.hasNull ? .unknown : .no
     }
 
     private func like(

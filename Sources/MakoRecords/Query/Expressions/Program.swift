@@ -88,8 +88,8 @@ final class Program: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var patterns: [TextPattern] = []
     /// How texts are searched for each of the patterns; nil: it is more than a run of scalars.
     @exclusivity(unchecked) private(set) var searches: [RunSearch?] = []
-    /// Sorted keys of long constant lists, and whether NULL was among them.
-    @exclusivity(unchecked) private(set) var sets: [(keys: [[UInt8]], hasNull: Bool)] = []
+    /// Long lists of constants.
+    @exclusivity(unchecked) private(set) var sets: [ConstantSet] = []
     /// What MATCH asks, and whether its ranks are asked for too.
     @exclusivity(unchecked) private(set) var matches: [(match: BoundMatch, isRanked: Bool)] = []
     @exclusivity(unchecked) private(set) var excerpts: [Excerpt] = []
@@ -263,8 +263,15 @@ final class Program: @unchecked Sendable {
         case .truth(let value): return append(.truth(add(value)))
         case .isIn(let value, let items):
             let place = add(value)
-            if items.count > 8, let set = set(value, items) { return append(.isInSet(place, set: set)) }
             let (first, count) = list(items.map { add($0) })
+            return append(.isIn(place, first: first, count: count))
+        case .isAmong(let value, let items):
+            let place = add(value)
+            if items.count > 8, case .column(let column) = value {
+                sets.append(ConstantSet(items, column.type))
+                return append(.isInSet(place, set: Int32(sets.count - 1)))
+            }
+            let (first, count) = list(items.map { add(.constant($0)) })
             return append(.isIn(place, first: first, count: count))
         case .like(let value, let pattern, let escape):
             if case .constant(.text(let text)) = pattern, escape?.constant != nil || escape == nil {
@@ -326,25 +333,6 @@ final class Program: @unchecked Sendable {
             return .textColumn(slot, operation, keep(Array(text.utf8)))
         default: return nil
         }
-    }
-
-    private func set(_ value: BoundExpr, _ items: [BoundExpr]) -> Int32? {
-        guard case .column(let column) = value else { return nil }
-        var keys: [[UInt8]] = []
-        var hasNull = false
-        for item in items {
-            guard let constant = item.constant else { return nil }
-            if constant.isNull {
-                hasNull = true
-            } else if let fitting = column.type.coerced(constant) {
-                var key = KeyBuffer()
-                key.append(fitting)
-                keys.append(key.bytes)
-            }
-        }
-        keys.sort { KeyOrder.precedes($0, $1) }
-        sets.append((keys, hasNull))
-        return Int32(sets.count - 1)
     }
 
     private func operand(_ value: Value) -> Operand {

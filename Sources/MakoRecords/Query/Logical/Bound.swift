@@ -71,6 +71,9 @@ struct BoundColumn: Sendable, Hashable {
     /// Whether it is declared `COLLATE NOCASE`.
     var isNoCase = false
 
+    /// Whether a constant of its type is compared with it as it is.
+    var takesPlainValues: Bool { !isSealed && !isDecimal && !isNoCase }
+
     var kind: ValueKind { isDecimal ? .decimal : ValueKind(type) }
 }
 
@@ -123,7 +126,9 @@ indirect enum BoundCondition: Sendable, Hashable {
     case and([BoundCondition])
     case or([BoundCondition])
     case not(BoundCondition)
+    /// Some of the items are to be worked out; constants alone are ``isAmong(_:_:)``.
     case isIn(BoundExpr, [BoundExpr])
+    case isAmong(BoundExpr, [Value])
     case like(BoundExpr, BoundExpr, escape: BoundExpr?)
     case glob(BoundExpr, BoundExpr)
     case isNull(BoundExpr)
@@ -287,6 +292,11 @@ extension BoundExpr: CustomStringConvertible {
 }
 
 extension BoundCondition: CustomStringConvertible {
+    /// - Parameter items: one more than are shown where there are more.
+    private static func list(_ value: BoundExpr, _ items: some Collection<BoundExpr>) -> String {
+        "\(value) IN (\(items.prefix(5).map(\.description).joined(separator: ", "))\(items.count > 5 ? ", …" : ""))"
+    }
+
     var description: String {
         switch self {
         case .constant(let flag): flag.map { $0 ? "TRUE" : "FALSE" } ?? "NULL"
@@ -295,8 +305,8 @@ extension BoundCondition: CustomStringConvertible {
         case .or(let parts): parts.map(\.enclosed).joined(separator: " OR ")
         case .not(.isNull(let value)): "\(value) IS NOT NULL"
         case .not(let inner): "NOT \(inner.enclosed)"
-        case .isIn(let value, let items):
-            "\(value) IN (\(items.prefix(5).map(\.description).joined(separator: ", "))\(items.count > 5 ? ", …" : ""))"
+        case .isIn(let value, let items): BoundCondition.list(value, items.prefix(6))
+        case .isAmong(let value, let items): BoundCondition.list(value, items.prefix(6).map { .constant($0) })
         case .like(let value, let pattern, let escape):
             "\(value) LIKE \(pattern)" + (escape.map { " ESCAPE \($0)" } ?? "")
         case .glob(let value, let pattern): "\(value) GLOB \(pattern)"

@@ -57,7 +57,7 @@ extension BoundCondition {
             value.forEachPart(body, conditions: visit)
             pattern.forEachPart(body, conditions: visit)
             escape?.forEachPart(body, conditions: visit)
-        case .isNull(let value), .truth(let value): value.forEachPart(body, conditions: visit)
+        case .isNull(let value), .truth(let value), .isAmong(let value, _): value.forEachPart(body, conditions: visit)
         case .isInQuery(let value, let subquery):
             value.forEachPart(body, conditions: visit)
             BoundExpr.subquery(subquery).forEachPart(body, conditions: visit)
@@ -138,6 +138,7 @@ extension BoundRewriting {
         case .or(let parts): .or(parts.map { self.condition($0) })
         case .not(let inner): .not(self.condition(inner))
         case .isIn(let value, let items): .isIn(expr(value), items.map { expr($0) })
+        case .isAmong(let value, let items): .isAmong(expr(value), items)
         case .like(let value, let pattern, let escape):
             .like(expr(value), expr(pattern), escape: escape.map { expr($0) })
         case .glob(let value, let pattern): .glob(expr(value), expr(pattern))

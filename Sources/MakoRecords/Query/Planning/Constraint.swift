@@ -52,12 +52,12 @@ struct Constraint: Sendable {
             // Equal texts are equal under the no-case form too.
             if !noCase, column.type == .text, operation == .equal { result.append(make(column, true, test, false)) }
             return result
-        case .isIn(let side, let items):
+        case .isAmong(let side, let items):
             guard let (column, noCase) = column(side) else { return [] }
+            if items.allSatisfy({ column.type.holds($0) && !$0.isNull }) { return [make(column, noCase, .isIn(items))] }
             var values: [Value] = []
-            for item in items {
-                guard let value = item.constant else { return [] }
-                // What the column cannot hold, no row has.
+            // What the column cannot hold, no row has.
+            for value in items {
                 if let fitting = column.type.coerced(value), !fitting.isNull { values.append(fitting) }
             }
             return [make(column, noCase, .isIn(values))]

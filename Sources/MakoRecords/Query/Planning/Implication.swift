@@ -29,24 +29,17 @@ enum Implication {
             .comparison(let asked, let other, .constant(let bound))
         ):
             return isSame(side, other) && holds(asked, bound, known, value)
-        case (.isIn(let side, let items), .comparison(let asked, let other, .constant(let bound))):
-            return isSame(side, other) && all(items) { holds(asked, bound, .equal, $0) }
-        case (.comparison(.equal, let side, .constant(let value)), .isIn(let other, let list)):
+        case (.isAmong(let side, let items), .comparison(let asked, let other, .constant(let bound))):
+            return isSame(side, other) && items.allSatisfy { $0.isNull || holds(asked, bound, .equal, $0) }
+        case (.comparison(.equal, let side, .constant(let value)), .isAmong(let other, let list)):
             return isSame(side, other) && contains(list, value)
-        case (.isIn(let side, let items), .isIn(let other, let list)):
-            return isSame(side, other) && all(items) { contains(list, $0) }
+        case (.isAmong(let side, let items), .isAmong(let other, let list)):
+            return isSame(side, other) && items.allSatisfy { $0.isNull || contains(list, $0) }
         default: return areSameFlag(fact, wanted)
         }
     }
 
-    /// Whether all items that can be equal to anything have something about them.
-    private static func all(_ items: [BoundExpr], _ test: (Value) -> Bool) -> Bool {
-        items.allSatisfy { item in item.constant.map { $0.isNull || test($0) } ?? false }
-    }
-
-    private static func contains(_ list: [BoundExpr], _ value: Value) -> Bool {
-        list.contains { $0.constant?.compare(value) == 0 }
-    }
+    private static func contains(_ list: [Value], _ value: Value) -> Bool { list.contains { $0.compare(value) == 0 } }
 
     /// Columns are the same whatever case their names are written in.
     static func isSame(_ a: BoundExpr, _ b: BoundExpr) -> Bool {
@@ -112,7 +105,7 @@ enum Implication {
         switch condition {
         case .comparison(_, let left, let right), .glob(let left, let right):
             isStrict(left, column) || isStrict(right, column)
-        case .isIn(let side, _), .truth(let side): isStrict(side, column)
+        case .isIn(let side, _), .isAmong(let side, _), .truth(let side): isStrict(side, column)
         case .like(let side, let pattern, _): isStrict(side, column) || isStrict(pattern, column)
         default: false
         }

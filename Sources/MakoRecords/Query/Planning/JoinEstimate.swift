@@ -18,9 +18,9 @@ enum JoinEstimate {
         case .comparison(.equal, _, _): Selectivity.equalExpression
         case .comparison(.notEqual, _, _), .not: Selectivity.unequal
         case .comparison: Selectivity.comparison
-        case .isIn(.column(let column), let items) where column.node < 0:
+        case .isAmong(.column(let column), let items) where column.node < 0:
             min(1, Double(items.count) / values(column.ordinal, source).count)
-        case .isIn: Selectivity.list
+        case .isIn, .isAmong: Selectivity.list
         case .isNull: Selectivity.null
         case .like, .glob: Selectivity.pattern
         case .and(let parts): parts.reduce(1) { $0 * share($1, source) }

@@ -74,7 +74,7 @@ extension Condition {
         case .isIn(let value, let items): [value] + items
         case .between(let value, let low, let high): [value, low, high]
         case .like(let value, let pattern, let escape): [value, pattern] + (escape.map { [$0] } ?? [])
-        case .isNull(let value), .truth(let value), .isInQuery(let value, _): [value]
+        case .isNull(let value), .truth(let value), .isInQuery(let value, _), .isAmong(let value, _): [value]
         }
     }
 }

@@ -159,6 +159,8 @@ public indirect enum Condition: Sendable, Hashable {
     case or([Condition])
     case not(Condition)
     case isIn(Expr, [Expr])
+    /// The same for values that are no part of a text, of which there may be many: they take no expression each.
+    case isAmong(Expr, [Value])
     case between(Expr, Expr, Expr)
     /// Ignores the case of ASCII letters; `%` stands for any text, `_` for one character.
     case like(Expr, Expr, escape: Expr?)

@@ -86,6 +86,7 @@ extension Condition {
         case .not(let inner): return .not(try inner.rewritten(change, subqueries: subqueries))
         case .isIn(let value, let items):
             return .isIn(try value.rewritten(change), try Expr.rewritten(items, change))
+        case .isAmong(let value, let items): return .isAmong(try value.rewritten(change), items)
         case .between(let value, let low, let high):
             return .between(try value.rewritten(change), try low.rewritten(change), try high.rewritten(change))
         case .like(let value, let pattern, let escape):

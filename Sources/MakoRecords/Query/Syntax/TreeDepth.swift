@@ -29,7 +29,7 @@ extension Condition {
                 max(value.levels(upTo: rest), low.levels(upTo: rest), high.levels(upTo: rest))
             case .like(let value, let pattern, let escape):
                 max(value.levels(upTo: rest), pattern.levels(upTo: rest), escape?.levels(upTo: rest) ?? 0)
-            case .isNull(let value), .truth(let value): value.levels(upTo: rest)
+            case .isNull(let value), .truth(let value), .isAmong(let value, _): value.levels(upTo: rest)
             case .isInQuery(let value, let subquery):
                 max(value.levels(upTo: rest), subquery.statement.levels(upTo: rest))
             case .exists(let subquery): subquery.statement.levels(upTo: rest)

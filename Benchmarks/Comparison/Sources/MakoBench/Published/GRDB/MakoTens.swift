@@ -39,13 +39,10 @@ final class MakoTens: TenEngine {
             }
             return { sum }
         case .named:
-            let found = try database.rawQuery(text: "SELECT \(Ten.list) FROM item")
             var sum: UInt64 = 0
-            for row in 0..<found.rowCount {
+            try database.forEachRow(WhereText(text: "SELECT \(Ten.list) FROM item")) { row in
                 for name in Ten.names {
-                    guard case .integer(let number)? = found.value(name, row: row) else {
-                        throw BenchmarkError("no number")
-                    }
+                    guard case .integer(let number)? = row[name] else { throw BenchmarkError("no number") }
                     sum &+= UInt64(truncatingIfNeeded: number)
                 }
             }
