@@ -29,10 +29,10 @@ enum LogProbe {
         let store = transaction.store
         let runs = lists.compactMap { $0.withUnsafeBytes { ValueRuns($0) } }.flatMap(\.runs)
         transaction.writer.reserved = Set(runs)
-        store.spaceLock.withLock {
+        store.versions.lock.withLock {
             // Those that the transaction before took were given back with it.
-            store.space.settle()
-            for run in runs { _ = store.space.reserve(run.pages) }
+            store.versions.space.settle()
+            for run in runs { _ = store.versions.space.reserve(run.pages) }
         }
         let outcome: Result<Void, StorageError> = bytes.withUnsafeBytes { bytes in
             result { () throws(StorageError) in

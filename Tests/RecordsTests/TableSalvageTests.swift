@@ -101,7 +101,7 @@ import Testing
         return (0..<Int(file.size) / pageBytes).filter { page in
             let header = file.bytes(at: UInt64(page * pageBytes), count: Page.bodyOffset)
             let tree = header[24..<28].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-            return store.space.isLive(UInt64(page)) && trees.contains(tree)
+            return store.versions.space.isLive(UInt64(page)) && trees.contains(tree)
                 && types.contains { $0.rawValue == header[13] }
         }
     }

@@ -145,7 +145,7 @@ import Testing
         let disk = SimulatedDisk()
         let store = try sample(on: disk, entries: 100)
         let before = try store.read { try ModelStore(reading: $0) }
-        let name = Log.segmentPath(BackupTests.path, store.log.newestSegment)
+        let name = LogFile.segmentPath(BackupTests.path, store.pipeline.log.newestSegment)
         let segment = try #require(disk.contents(of: name))
         try store.close()
         disk.setContents(of: name, to: segment)
@@ -209,7 +209,7 @@ import Testing
         try store.close()
         let reopened = try Store(at: BackupTests.path, options: options(on: disk))
         // Some leaf: pages behind the fixed ones, until one is met that is in use.
-        let live = reopened.space.live
+        let live = reopened.versions.space.live
         let page = try #require((12..<200).first { live[0][$0 / 64] & 1 << UInt64($0 % 64) != 0 })
         disk.flipBit(3, inByte: page * pageBytes + 100, of: BackupTests.path)
         #expect { try reopened.backup(to: "d/backup.mako") } throws: { error in

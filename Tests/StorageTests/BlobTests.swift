@@ -37,7 +37,7 @@ import Testing
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
-        let named = store.namedValueBytes
+        let named = store.pipeline.namedValueBytes
         let page = Overflow.payloadBytes
         let lengths = [
             0, 1, 100, 1013, 1014, page, named - 1, named, named + 1, 4 * page, 10 * page + 1, 60 * page, 700_000,
@@ -112,7 +112,7 @@ import Testing
         try store.write { try $0.put(noise(30000, seed: 1), for: 1, in: tree) }
         #expect(bits() == 1)
         try store.close()
-        try #expect(Store(at: Self.path, options: options(disk)).features.load(ordering: .relaxed) == 1)
+        try #expect(Store(at: Self.path, options: options(disk)).dataFile.features.load(ordering: .relaxed) == 1)
     }
 
     @Test func aBodyThatThrowsChangesNothing() throws {

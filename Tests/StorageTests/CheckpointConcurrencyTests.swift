@@ -19,7 +19,7 @@ import Testing
             try store.write { try $0.put(ValueShape(bytes: 400).value(seed: next), for: next, in: tree) }
             next += 1
         }
-        let wantsSpare = { store.commitLock.withLock { store.log.wantsSpare } }
+        let wantsSpare = { store.pipeline.lock.withLock { store.pipeline.log.wantsSpare } }
 
         disk.close()
         for _ in 0..<60 { try commit() }

@@ -99,8 +99,11 @@ import Testing
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         disk.capacity = 600 << 10
         _ = try Self.fill(store, tree, batch: 3)
-        let (free, reserve) = store.spaceLock.withLock {
-            (store.space.freeCount(below: store.room.pages), store.reservePages(of: store.room.pages))
+        let (free, reserve) = store.versions.lock.withLock {
+            (
+                store.versions.space.freeCount(below: store.versions.room.pages),
+                store.reservePages(of: store.versions.room.pages)
+            )
         }
         #expect(reserve >= 8)
         #expect(free >= Int(reserve) - 4)
@@ -120,7 +123,7 @@ import Testing
                 for key in 0..<20 as Range<UInt64> { try tx.put(Self.value(key), for: round * 20 + key, in: tree) }
             }
             let data = try disk.open(Self.path, .readOnly).size()
-            #expect(data >= store.spaceLock.withLock { store.space.top } * 4096)
+            #expect(data >= store.versions.lock.withLock { store.versions.space.top } * 4096)
             // The device is full from here on, for the moment.
             disk.capacity = disk.usedBytes
             try store.checkpoint()

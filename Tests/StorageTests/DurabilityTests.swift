@@ -47,7 +47,7 @@ import Testing
     /// The power went while a segment was made: it has its header, but not its size, and the data file does not name it yet.
     @Test func aSegmentThatWasNeverFinishedIsMadeAnew() throws {
         let (disk, store, tree) = try prepare()
-        let second = Log.segmentPath(DurabilityTests.path, 2)
+        let second = LogFile.segmentPath(DurabilityTests.path, 2)
         var expected: [UInt64] = []
         var image = disk.crashState().image([])
         while true {
@@ -159,7 +159,7 @@ import Testing
                 #expect(found == Array((1...key).prefix(found.count)))
             }
         }
-        #expect(store.log.newestSegment > 2)
+        #expect(store.pipeline.log.newestSegment > 2)
         disk.cutPower()
         withExtendedLifetime(store) {}
     }
@@ -291,7 +291,7 @@ import Testing
                 let before = disk.callCount
                 try store.write { try $0.put([UInt8](repeating: 1, count: 1000), for: key, in: tree) }
                 let names = disk.settledImage().files.keys
-                if names.contains(Log.segmentPath(DurabilityTests.path, 2)) { return before..<disk.callCount }
+                if names.contains(LogFile.segmentPath(DurabilityTests.path, 2)) { return before..<disk.callCount }
             }
             return 0..<0
         }
@@ -321,7 +321,7 @@ import Testing
         let store = try Store(at: DurabilityTests.path, options: options)
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         var key: UInt64 = 0
-        while !store.log.wantsSpare {
+        while !store.pipeline.log.wantsSpare {
             key += 1
             try store.write { try $0.put(ValueShape(bytes: 3000).value(seed: key), for: key, in: tree) }
         }
@@ -329,7 +329,7 @@ import Testing
         disk.inject(.persistentError(28), atCall: disk.callCount + 2)
         #expect(throws: StorageError.self) { while try store.step() {} }
         disk.clearFaults()
-        let spare = Log.sparePath(DurabilityTests.path)
+        let spare = LogFile.sparePath(DurabilityTests.path)
         #expect(!disk.exists(spare))
         clock.advance(by: .seconds(3))
         while try store.step() {}

@@ -153,7 +153,7 @@ import Testing
             let limit = ContinuousClock.now.advanced(by: .seconds(120))
             repeat {
                 for _ in 0..<4 { _ = try store.step() }
-            } while !store.expiring.isEmpty && ContinuousClock.now < limit
+            } while !store.snapshots.expiring.isEmpty && ContinuousClock.now < limit
         }
         if end == .closed { old.close() }
         try store.write { tx in _ = try tx.createTree(named: "later", keys: .bytes) }

@@ -64,7 +64,7 @@ import Testing
             let segment = log.newestSegment
             let end = Int(log.position.lsn - segment * UInt64(log.segmentBytes))
             let start = (end - 1) / SegmentHeader.blockBytes * SegmentHeader.blockBytes
-            sample.lastGroup = (Log.segmentPath(path, segment), start..<end)
+            sample.lastGroup = (LogFile.segmentPath(path, segment), start..<end)
         }
         run.abandon()
         return sample

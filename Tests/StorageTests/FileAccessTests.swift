@@ -87,7 +87,7 @@ import Testing
             for key in 0..<60 { try put(UInt64(key), store) }
             try store.checkpoint()
             for key in 0..<60 { try put(UInt64(key), store) }
-            let newest = Log.segmentPath(path, store.log.newestSegment)
+            let newest = LogFile.segmentPath(path, store.pipeline.log.newestSegment)
             #expect(try permissions(newest) == 0o600)
             try store.close()
         }

@@ -178,9 +178,9 @@ struct InvariantTests {
                 // What the next transaction has in hand is not in use.
                 store.returnIdleNumbers()
                 extents.append(
-                    store.spaceLock.withLock {
-                        store.space.settle()
-                        return store.space.extent
+                    store.versions.lock.withLock {
+                        store.versions.space.settle()
+                        return store.versions.space.extent
                     })
             }
             withExtendedLifetime(held) {}

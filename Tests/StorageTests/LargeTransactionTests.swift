@@ -299,7 +299,7 @@ import Testing
             #expect(all.freed.count >= pages - 10)
             #expect(all.bytes < all.freed.count * 8 + 20_000, "\(all.bytes) bytes of \(all.freed.count)")
         }
-        let space = sample.store.space
+        let space = sample.store.versions.space
         #expect(space.waitingCount >= pages - 10)
         #expect(space.listBytes < space.waitingCount * 6 + 20_000, "\(space.listBytes) bytes of \(space.waitingCount)")
         snapshot.close()

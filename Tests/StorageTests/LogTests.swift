@@ -5,9 +5,9 @@ import Testing
 
 /// The writing end of the log by itself.
 @Suite struct LogTests {
-    private func makeLog() throws -> Log {
+    private func makeLog() throws -> LogWriter {
         let files = MemoryFileSystem()
-        return Log(
+        return LogWriter(
             fileSystem: files, path: "l.mako", database: DatabaseID(high: 1, low: 2),
             dataFile: try files.open("l.mako", .create), segmentBytes: SegmentHeader.smallestSegment, keys: nil,
             entropy: SystemEntropy(), position: .start,

@@ -214,7 +214,7 @@ import Testing
         let store = sample.store
         let closers = try (0..<2).map { _ in try startThread(name: "closer") { try? store.close() } }
         let begin = ContinuousClock.now
-        while !store.backgroundLock.withLock({ store.isStopping }), ContinuousClock.now - begin < .seconds(60) {
+        while !store.background.isStopping, ContinuousClock.now - begin < .seconds(60) {
             yieldThread()
         }
         let later = try startThread(name: "later") {
@@ -392,7 +392,7 @@ import Testing
                     for key in UInt64(0)..<50 { try store.write { try $0.put([1], for: key, in: tree) } }
                     for _ in 0..<20 { _ = try store.step() }
                 }
-                #expect(store.largestLoggedBytes > 0 && store.largestLoggedBytes <= Limits.valueBytes)
+                #expect(store.pipeline.largestLoggedBytes > 0 && store.pipeline.largestLoggedBytes <= Limits.valueBytes)
                 try store.close()
                 let again = try Store(at: "s.mako", options: options)
                 #expect(try again.read { $0.trees.count } == (place < 2 ? 1 : 0))

@@ -78,14 +78,14 @@ import Testing
             }
         }
         try fill(0)
-        let pages = store.spaceLock.withLock { store.space.top }
+        let pages = store.versions.lock.withLock { store.versions.space.top }
         for _ in 0..<20 {
             disk.isProtected = true
             #expect(throws: StorageError.self) { try fill(1000) }
             disk.isProtected = false
             try store.write { try $0.put([1], for: 5000, in: tree) }
         }
-        #expect(store.spaceLock.withLock { store.space.top } < pages + 60)
+        #expect(store.versions.lock.withLock { store.versions.space.top } < pages + 60)
         #expect(try store.verify().isClean)
         try store.close()
     }

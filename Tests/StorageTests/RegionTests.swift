@@ -69,7 +69,7 @@ import Testing
         for key in UInt64(0)..<4 {
             try store.write { try $0.put(RegionTests.noise(40 << 20, seed: key), for: key, in: tree) }
         }
-        #expect(store.spaceLock.withLock { store.space.regionCount } == 2)
+        #expect(store.versions.lock.withLock { store.versions.space.regionCount } == 2)
         try store.checkpoint()
         // Now the second region changes, and the checkpoint that should say so fails.
         try store.write { _ = try $0.delete(3, in: tree) }
@@ -104,7 +104,7 @@ import Testing
         var failures = 0
         for _ in 0..<20_000 {
             // What is written while a checkpoint runs after the map has given the region up fails, twice.
-            let isGivenUp = store.spaceLock.withLock { store.space.regionCount } == 1
+            let isGivenUp = store.versions.lock.withLock { store.versions.space.regionCount } == 1
             let fails = isGivenUp && store.checkpointer.isRunning && failures < 2
             files.fails.store(fails, ordering: .relaxed)
             do throws(StorageError) { _ = try store.step() } catch { failures += 1 }
@@ -139,7 +139,7 @@ import Testing
             for key in UInt64(600)..<1200 { try tx.put(RegionTests.noise(80, seed: key), for: key, in: rows) }
             _ = try tx.deleteRange(0...93, in: values)
         }
-        #expect(store.space.regionCount == 2)
+        #expect(store.versions.space.regionCount == 2)
         let version = store.newest
         let root = try #require((0..<version.treeCount).map { version.trees[$0] }.first { $0.id == rows.id }).root.page
         try store.close()
@@ -173,7 +173,7 @@ import Testing
         for key in UInt64(0)..<4 {
             try store.write { try $0.put(RegionTests.noise(40 << 20, seed: key), for: key, in: tree) }
         }
-        #expect(store.spaceLock.withLock { store.space.regionCount } == 2)
+        #expect(store.versions.lock.withLock { store.versions.space.regionCount } == 2)
         try store.backup(to: "b.mako")
         try store.close()
         let backup = try Store(at: "b.mako", options: options)

@@ -43,7 +43,7 @@ import Testing
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         try fill(store, tree, 0..<4)
         var image = disk.settledImage()
-        let newest = store.commitLock.withLock { store.log.newestSegment }
+        let newest = store.pipeline.lock.withLock { store.pipeline.log.newestSegment }
         disk.cutPower()
         let nothing = ByteImage([UInt8](repeating: 0, count: 32_768))
         for name in ["\(newest + 1)", "\(newest + 2)", "spare"] {
@@ -78,7 +78,7 @@ import Testing
             disk.endProcess()
             let next = try Store(at: ReopenedTests.path, options: options(disk))
             let shown = try next.read { try ModelStore(reading: $0) }
-            unnamed += next.commitLock.withLock { next.log.newestSegment } > named ? 1 : 0
+            unnamed += next.pipeline.lock.withLock { next.pipeline.log.newestSegment } > named ? 1 : 0
             let left = disk.crashState().image([])
             disk.cutPower()
             #expect(try content(left) == shown, "call \(call)")
@@ -124,7 +124,7 @@ import Testing
             var image = disk.settledImage()
             disk.cutPower()
             // Not a byte behind the last page in use.
-            let used = store.spaceLock.withLock { store.space.extent }
+            let used = store.versions.lock.withLock { store.versions.space.extent }
             let bytes = try #require(image.files[ReopenedTests.path]).bytes(at: 0, count: Int(used) * pageBytes)
             image.files[ReopenedTests.path] = ByteImage(bytes)
             let next = SimulatedDisk(image)
@@ -188,7 +188,7 @@ import Testing
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         try fill(store, tree, 0..<10)
         try store.flush(.durable)
-        #expect(store.commitLock.withLock { store.log.wantsSpare })
+        #expect(store.pipeline.lock.withLock { store.pipeline.log.wantsSpare })
         disk.close()
         let ended = Atomic(0)
         let threads = try (0..<2).map { thread in
@@ -250,7 +250,7 @@ import Testing
             try? store.write { try $0.put([1], for: 1, in: tree) }
         }
         wait { disk.waiting == 1 }
-        store.latch("for a test", FileError(operation: "sync", path: "s.mako", code: 5))
+        store.pipeline.fail("for a test", FileError(operation: "sync", path: "s.mako", code: 5))
         let isClosed = Atomic(false)
         let closing = try startThread(name: "close") {
             try? store.close()

@@ -38,8 +38,8 @@ import Testing
             }
         }
 
-        var newestSegment: UInt64 { store.commitLock.withLock { store.log.newestSegment } }
-        var isEndWaiting: Bool { store.commitLock.withLock { store.log.closedEnd != nil } }
+        var newestSegment: UInt64 { store.pipeline.lock.withLock { store.pipeline.log.newestSegment } }
+        var isEndWaiting: Bool { store.pipeline.lock.withLock { store.pipeline.log.closedEnd != nil } }
 
         /// Commits until another segment has been begun, the end of the one before being in memory.
         mutating func passEnd() throws {
@@ -65,7 +65,7 @@ import Testing
 
     @Test func whoeverWaitsForNothingPassesWithoutASync() throws {
         var opened = try Opened()
-        while !opened.store.log.wantsSpare { try opened.commit(.async) }
+        while !opened.store.pipeline.log.wantsSpare { try opened.commit(.async) }
         while try opened.store.step() {}
         let calls = opened.disk.callCount
         try opened.passEnd()
@@ -73,7 +73,7 @@ import Testing
         #expect(!kinds.contains { $0 == .sync || $0 == .write || $0 == .syncDirectory }, "\(kinds)")
         // One end at a time: whoever is faster than the device waits for it at the next.
         while opened.newestSegment < 4 { try opened.commit(.async) }
-        let isWritten = opened.store.commitLock.withLock { opened.store.log.durable > 2 * (32 << 10) }
+        let isWritten = opened.store.pipeline.lock.withLock { opened.store.pipeline.log.durable > 2 * (32 << 10) }
         #expect(isWritten)
         #expect(try opened.kept(opened.disk.crashState().image([])) > 30)
         opened.disk.cutPower()

@@ -153,7 +153,7 @@ import Testing
         let before = try store.read { try ModelStore(reading: $0) }
         let begun = try store.beginWrite()
         try begun.put([1], for: 1, in: try #require(begun.view.tree(named: "integers")))
-        store.latch("a sync failed", FileError(operation: "sync", path: Self.path, code: 5))
+        store.pipeline.fail("a sync failed", FileError(operation: "sync", path: Self.path, code: 5))
         do throws(StorageError) {
             try begun.commit()
             Issue.record("committed")

@@ -33,7 +33,7 @@ import Testing
             let limit = ContinuousClock.now.advanced(by: .seconds(120))
             repeat {
                 for _ in 0..<4 { _ = try store.step() }
-            } while ends && !store.expiring.isEmpty && ContinuousClock.now < limit
+            } while ends && !store.snapshots.expiring.isEmpty && ContinuousClock.now < limit
         }
 
         /// A snapshot that the background work has seen: its age counts from there.

@@ -167,11 +167,11 @@ import Testing
             for key in 0..<140 { try tx.put(noise(1 << 20, seed: key), for: UInt64(key), in: tree) }
             return tree
         }
-        #expect(store.space.regionCount == 2)
+        #expect(store.versions.space.regionCount == 2)
         try store.write { _ = try $0.deleteRange(1...139, in: tree) }
         disk.startRecording()
         try store.shrink()
-        #expect(store.space.regionCount == 1)
+        #expect(store.versions.space.regionCount == 1)
         #expect(fileSize(disk) < 3 << 20)
         // The power may go at any moment, also while one of the retained checkpoints has regions that the other has not.
         for point in disk.crashPoints().suffix(40) {

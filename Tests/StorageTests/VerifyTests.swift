@@ -114,7 +114,7 @@ import Testing
             "is in use, but marked as free",
             { sample in
                 let page = IntegerLayout.child(try sample.integerRoot(), at: 1).page
-                sample.store.spaceLock.withLock { sample.store.space.setLive(page, false) }
+                sample.store.versions.lock.withLock { sample.store.versions.space.setLive(page, false) }
             }
         ),
         (

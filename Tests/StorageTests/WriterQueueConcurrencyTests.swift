@@ -328,7 +328,7 @@ import Testing
         waitFor { disk.waiting == 1 }
         try store.write(durability: .async) { try $0.put([], for: 2, in: tree) }
         let second = try startWriter(3, .full)
-        waitFor { store.commitLock.withLock { store.pending.count } == 2 }
+        waitFor { store.pipeline.lock.withLock { store.pipeline.pending.count } == 2 }
         try store.write(durability: .async) { try $0.put([], for: 4, in: tree) }
         #expect(try seen() == 0)
         disk.letOneThrough()
@@ -399,16 +399,16 @@ import Testing
         options.logSegmentBytes = 32 << 10
         let store = try Store(at: "s.mako", options: options)
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
-        let segment = { store.commitLock.withLock { store.log.newestSegment } }
+        let segment = { store.pipeline.lock.withLock { store.pipeline.log.newestSegment } }
         var end: UInt64 = 0
         for key in UInt64(0)... {
-            end = store.commitLock.withLock { store.log.position.lsn }
+            end = store.pipeline.lock.withLock { store.pipeline.log.position.lsn }
             try store.write { try $0.put(ValueShape(bytes: 900).value(seed: key), for: key, in: tree) }
             if segment() == 2 { break }
         }
         // The flusher takes the end of the segment before it writes it: only what is durable tells that it is done.
-        waitFor { store.commitLock.withLock { store.log.durable >= end } }
-        #expect(store.commitLock.withLock { store.log.durable } >= end)
+        waitFor { store.pipeline.lock.withLock { store.pipeline.log.durable >= end } }
+        #expect(store.pipeline.lock.withLock { store.pipeline.log.durable } >= end)
         try store.close()
     }
 

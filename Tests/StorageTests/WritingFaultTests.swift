@@ -150,8 +150,8 @@ import Testing
     @Test func theFirstFailureIsTheReason() throws {
         let store = try Store(at: Self.path, options: options(SimulatedDisk()))
         try put(store, 0..<2)
-        store.latch("the first", Self.failure("a"))
-        store.latch("the second", Self.failure("b"))
+        store.pipeline.fail("the first", Self.failure("a"))
+        store.pipeline.fail("the second", Self.failure("b"))
         #expect(store.stats.latch == "the first")
         #expect(throws: StorageError.readOnly(reason: "the first")) { try self.put(store, 2..<3) }
         try store.close()
@@ -169,7 +169,7 @@ import Testing
             ends.withLock { $0.append("commit") }
         }
         while disk.waiting == 0 { Self.rest() }
-        store.latch("a test says so", Self.failure("a"))
+        store.pipeline.fail("a test says so", Self.failure("a"))
         let close = try startThread(name: "close") {
             do { try store.close() } catch { Issue.record(error) }
             ends.withLock { $0.append("close") }

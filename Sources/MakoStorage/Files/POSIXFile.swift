@@ -232,7 +232,7 @@ final class POSIXFile: File, @unchecked Sendable {
         guard let other = other as? POSIXFile else { return false }
         if mako_share_blocks(descriptor, other.descriptor) == 0 { return true }
         // Where a clone is a new file that takes no other's place, it takes this one's, which the caller has made.
-        let clone = path + Log.infix + "clone"
+        let clone = path + LogFile.infix + "clone"
         guard mako_clone(other.descriptor, clone) == 0 else { return false }
         return try takePlace(of: clone)
     }

@@ -109,7 +109,7 @@ package enum LogInspection {
         at number: UInt64, _ reader: LogReader, _ operations: Bool, _ segment: (SegmentDescription) -> Void,
         _ frame: (FrameDescription) -> Void
     ) throws(StorageError) {
-        let path = Log.segmentPath(reader.path, number)
+        let path = LogFile.segmentPath(reader.path, number)
         guard let found = try reader.open(number, whole: false) else {
             let bytes = try storage { () throws(FileError) in
                 let file = try reader.fileSystem.open(path, .readOnly)

@@ -205,3 +205,13 @@ struct DatabaseID: Hashable {
 
     var seed: UInt64 { Checksum.mix(high ^ 0x6d61_6b6f, low ^ 0x2d64_625f) }
 }
+
+/// The names of the files of a log.
+enum LogFile {
+    /// Between the data file's name and the number of the log file.
+    static let infix = "-wal-"
+
+    static func segmentPath(_ path: String, _ number: UInt64) -> String { "\(path)\(infix)\(number)" }
+
+    static func sparePath(_ path: String) -> String { "\(path)\(infix)spare" }
+}

@@ -104,17 +104,17 @@ struct LogReader {
             }
             throw .logDamaged(
                 path: path,
-                reason: "\(Log.segmentPath(path, number)) is newer than the data file, which is an older copy")
+                reason: "\(LogFile.segmentPath(path, number)) is newer than the data file, which is an older copy")
         }
     }
 
     /// Segment files that hold nothing of use. One that belongs to something else is not to be written over.
     private func unusedFiles(_ numbers: [UInt64], _ tail: Tail) throws(StorageError) -> [String] {
-        let spare = Log.sparePath(path)
+        let spare = LogFile.sparePath(path)
         // Used last: a file with a number is in the way of who looks for the segment behind another.
         var unused = fileSystem.exists(spare) ? [spare] : []
         for number in numbers where !tail.segments.contains(where: { $0.number == number }) {
-            let path = Log.segmentPath(path, number)
+            let path = LogFile.segmentPath(path, number)
             if let header = try header(number), header.database != database {
                 // A salvage writes over nothing.
                 if isSalvaging { continue }
@@ -157,7 +157,7 @@ struct LogReader {
 
     /// A segment file of the directory, or nil when it holds no segment of that number.
     func open(_ number: UInt64, whole: Bool) throws(StorageError) -> Segment? {
-        let segmentPath = Log.segmentPath(path, number)
+        let segmentPath = LogFile.segmentPath(path, number)
         let file = try storage { () throws(FileError) in
             try fileSystem.open(segmentPath, readOnly ? .readOnly : .readWrite)
         }

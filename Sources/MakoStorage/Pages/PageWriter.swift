@@ -27,6 +27,7 @@ struct PageWriter: ~Copyable {
         guard let frame = frames.dirtyFrame(page: page) else { return }
         if count == capacity || count > 0 && page != first + UInt64(count) { try flush() }
         if count == 0 { first = page }
+        assert(Page(frame).number == page, "the frame of a page holds that page")
         let copy = staging + count * pageBytes
         memcpy(copy, frame, pageBytes)
         frames.codec.seal(copy, number: page)

@@ -162,7 +162,9 @@ final class SalvageTarget {
 
     /// What to tell of a failure. A store that takes no more writes says so; what made it so says more.
     func cause(of error: StorageError) -> StorageError {
-        guard case .readOnly = error, let cause = store.commitLock.withLock({ store.latchCause }) else { return error }
+        guard case .readOnly = error, let cause = store.pipeline.lock.withLock({ store.pipeline.failure?.cause }) else {
+            return error
+        }
         return StorageError(cause)
     }
 

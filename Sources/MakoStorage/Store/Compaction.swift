@@ -105,7 +105,7 @@ extension Store {
         do throws(StorageError) {
             let store = try makeTarget(target, source.version, encryption)
             defer { store.abandon() }
-            let heeded = WriterFeatures(rawValue: headerLock.withLock { dataFile.header.mustWrite })
+            let heeded = WriterFeatures(rawValue: dataFile.lock.withLock { dataFile.header.mustWrite })
             if !heeded.isEmpty { try store.use(heeded) }
             try store.fill(from: source.snapshot, source.version, progress)
             try store.settle()
@@ -190,7 +190,7 @@ extension Store {
 
     /// Writes the last checkpoint of a file that is about to get its name. The store is to be abandoned then, which closes the file.
     func settle() throws(StorageError) {
-        stopBackground()
+        background.stop()
         try checkpointer.lock.withLock { () throws(StorageError) in try finish() }
         if options.diskReserveBytes == 0 { try cutOffUnused() }
     }

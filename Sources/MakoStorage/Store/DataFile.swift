@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The data file's fixed pages: reading them with their copies, writing them in the order that survives a crash.
 final class DataFile {
     let file: any File
@@ -5,6 +7,19 @@ final class DataFile {
     /// Of an encrypted database.
     let keys: DatabaseKeys?
     let codec: PageCodec
+    /// That of the process that opened the file.
+    private let generation = Forks.generation
+    /// The directory of the files; nil in a store that only reads. Open all the time: to sync it must not take a descriptor that is not there.
+    var directory: (any FileDirectory)?
+    /// The header lock. It guards the header, its updates, and `encryption`.
+    let lock = Lock()
+    /// What the database opens with.
+    @exclusivity(unchecked) var encryption: Encryption?
+    /// The `FormatFeatures` that the header names.
+    let features: Atomic<UInt64>
+    /// The next serial, and the limit that the header vouches for.
+    let nextSerial: Atomic<UInt64>
+    let ceiling: Atomic<UInt64>
     /// The one copy of the header that is whole, after opening found it so or a write broke off; nil: both are.
     private var soundCopy: Int?
     /// What was wrong with copies that were passed over at opening.
@@ -18,6 +33,9 @@ final class DataFile {
         self.keys = keys
         codec = PageCodec(of: header.id, keys: keys, entropy: entropy)
         self.findings = findings
+        features = Atomic(header.mustRead)
+        nextSerial = Atomic(header.ceiling)
+        ceiling = Atomic(header.ceiling)
     }
 
     // MARK: Creating
@@ -243,6 +261,40 @@ final class DataFile {
         }
         soundCopy = nil
         header = next
+    }
+
+    /// Makes the name of a segment durable, and has the header say that it is in use, after its own header is durable and before a commit in
+    /// it counts as durable. So a log whose end is missing is known to be damaged, and one that was never begun is not missed.
+    func recordSegment(_ number: UInt64) throws(FileError) {
+        try syncDirectory()
+        try lock.withLock { () throws(FileError) in
+            try update { $0.newestSegment = number }
+        }
+    }
+
+    /// Makes the names of the files durable.
+    func syncDirectory() throws(FileError) { try directory?.sync() }
+
+    /// Has the header vouch for more serials, before one of them is used.
+    ///
+    /// - Parameter isWritten: false for a store that only reads.
+    func raiseCeiling(above serial: UInt64, isWritten: Bool) throws(FileError) {
+        try lock.withLock { () throws(FileError) in
+            guard serial > ceiling.load(ordering: .relaxed) else { return }
+            let raised = serial + FileHeader.serialStock
+            if isWritten { try update { $0.ceiling = raised } }
+            ceiling.store(raised, ordering: .relaxed)
+        }
+    }
+
+    /// Whether the parent of this process has opened the file, before a fork.
+    var isInherited: Bool {
+        generation != Forks.generation
+    }
+
+    func closeFiles() {
+        directory?.close()
+        file.close()
     }
 
     /// Rewrites those copies of a meta that are not what they should be, one after the other.

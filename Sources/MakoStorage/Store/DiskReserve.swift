@@ -31,9 +31,9 @@ extension Store {
     /// - Throws: ``StorageError/diskFull(path:)`` when it has not, and the transaction makes the database larger.
     func reservePages(for writer: Writer, isCheckpointing: Bool = false) throws(StorageError) {
         let count = writer.allocated.count
-        let isThere = spaceLock.withLock {
-            room.allowance += space.takeFreed() - count
-            return room.allowance >= 0 && space.top <= room.pages && !room.isShort
+        let isThere = versions.lock.withLock {
+            versions.room.allowance += versions.space.takeFreed() - count
+            return versions.room.allowance >= 0 && versions.space.top <= versions.room.pages && !versions.room.isShort
         }
         if isThere { return }
         // Numbers that were taken ahead need no room.
@@ -51,14 +51,15 @@ extension Store {
     /// The caller has the turn. What fails here will fail again where it matters.
     func reclaimRoom() {
         // Mostly there is room, and each transaction begins here: only who finds none goes to the lock.
-        guard lacksRoom.load(ordering: .relaxed) else { return }
-        let isWorthIt = spaceLock.withLock {
-            room.isShort && space.waitingCount > Int(clamping: reservePages(of: room.pages)) / 4
+        guard versions.lacksRoom.load(ordering: .relaxed) else { return }
+        let isWorthIt = versions.lock.withLock {
+            versions.room.isShort
+                && versions.space.waitingCount > Int(clamping: reservePages(of: versions.room.pages)) / 4
         }
         guard isWorthIt else { return }
         returnIdleNumbers()
         do throws(StorageError) { try checkpointer.lock.withLock(renewCheckpoints) } catch {}
-        spaceLock.withLock { forgetPagesBehindTheFile() }
+        versions.lock.withLock { forgetPagesBehindTheFile() }
     }
 
     /// Two checkpoints: what only older ones need is free behind them. The caller has the checkpointer's lock.
@@ -71,36 +72,37 @@ extension Store {
     }
 
     private func makeRoom(for writer: Writer) throws(StorageError) {
-        try spaceLock.withLock { () throws(StorageError) in
+        try versions.lock.withLock { () throws(StorageError) in
             forgetPagesBehindTheFile()
             try seekRoom(for: writer)
         }
     }
 
     private func seekRoom(for writer: Writer) throws(StorageError) {
-        let reserve = Int(clamping: reservePages(of: room.pages))
-        _ = space.takeFreed()
-        var free = space.freeCount(below: room.pages) - reserve
-        if space.top > room.pages || free < 0 {
+        let reserve = Int(clamping: reservePages(of: versions.room.pages))
+        _ = versions.space.takeFreed()
+        var free = versions.space.freeCount(below: versions.room.pages) - reserve
+        if versions.space.top > versions.room.pages || free < 0 {
             do throws(StorageError) {
-                free += try grow(to: max(space.top, room.pages + UInt64(max(0, -free))))
+                free += try grow(to: max(versions.space.top, versions.room.pages + UInt64(max(0, -free))))
             } catch {
                 // A directory for each of the two checkpoints that make dead pages free, which no deletion may take.
                 let isEnough = free + reserve >= 2 * checkpointer.last.directoryPages.count
-                guard case .diskFull = error, space.top <= room.pages, isEnough, writer.keepsSize else { throw error }
+                guard case .diskFull = error, versions.space.top <= versions.room.pages, isEnough, writer.keepsSize
+                else { throw error }
                 free = 0
             }
         }
-        room.allowance = max(0, free)
+        versions.room.allowance = max(0, free)
     }
 
     /// Sees to it that the file has room for a transaction's pages, before some of them are written.
     func growFile(for writer: Writer) throws(StorageError) {
-        guard !options.readOnly, spaceLock.withLock({ space.top > room.pages }) else { return }
+        guard !options.readOnly, versions.lock.withLock({ versions.space.top > versions.room.pages }) else { return }
         writer.returnUnusedNumbers()
-        try spaceLock.withLock { () throws(StorageError) in
+        try versions.lock.withLock { () throws(StorageError) in
             forgetPagesBehindTheFile()
-            if space.top > room.pages { _ = try grow(to: space.top) }
+            if versions.space.top > versions.room.pages { _ = try grow(to: versions.space.top) }
         }
     }
 
@@ -108,7 +110,7 @@ extension Store {
     /// yet. Writing there would make the file longer with holes before it, and the next opening takes a file of that length to have room
     /// for each page. Under the space lock.
     func coverFile(below end: UInt64) throws(StorageError) {
-        guard !options.readOnly, end > room.pages else { return }
+        guard !options.readOnly, end > versions.room.pages else { return }
         _ = try grow(to: end)
     }
 
@@ -116,48 +118,52 @@ extension Store {
     ///
     /// - Returns: the pages that it has more than before.
     private func grow(to pages: UInt64) throws(StorageError) -> Int {
-        let before = room.pages
+        let before = versions.room.pages
         let more = max(8, min(1024, pages / 16))
         do throws(FileError) {
             do throws(FileError) {
                 try allocate(pages + more)
-                room.isShort = false
+                versions.room.isShort = false
             } catch {
                 guard error.isNoSpace else { throw error }
-                room.isShort = true
+                versions.room.isShort = true
                 try allocate(pages)
             }
         } catch { throw StorageError(error) }
-        return Int(clamping: room.pages - before)
+        return Int(clamping: versions.room.pages - before)
     }
 
     private func allocate(_ pages: UInt64) throws(FileError) {
-        try dataFile.file.allocate(room.unasked * UInt64(pageBytes)..<pages * UInt64(pageBytes))
-        room.pages = pages
-        room.unasked = pages
+        try dataFile.file.allocate(versions.room.unasked * UInt64(pageBytes)..<pages * UInt64(pageBytes))
+        versions.room.pages = pages
+        versions.room.unasked = pages
     }
 
     /// Makes the file as long as what is in it, and no longer.
     func cutOffUnused() throws(StorageError) {
         do throws(FileError) {
-            try spaceLock.withLock { () throws(FileError) in
+            try versions.lock.withLock { () throws(FileError) in
                 forgetPagesBehindTheFile()
-                if space.top < room.pages { try dataFile.file.resize(to: space.top * UInt64(pageBytes)) }
+                if versions.space.top < versions.room.pages {
+                    try dataFile.file.resize(to: versions.space.top * UInt64(pageBytes))
+                }
             }
         } catch { throw StorageError(error) }
     }
 
     /// Pages that were given back are in their places again, those behind the end of the file behind all others. Under the space lock.
     func forgetPagesBehindTheFile() {
-        forgetRecycled()
-        space.forgetTop()
+        versions.forgetRecycled()
+        versions.space.forgetTop()
     }
 
     /// The same when a transaction has been taken back.
     func forgetPages(of writer: Writer) {
-        guard !options.readOnly, spaceLock.withLock({ space.top > room.pages || room.isShort }) else { return }
+        guard !options.readOnly,
+            versions.lock.withLock({ versions.space.top > versions.room.pages || versions.room.isShort })
+        else { return }
         writer.returnUnusedNumbers()
-        spaceLock.withLock { forgetPagesBehindTheFile() }
+        versions.lock.withLock { forgetPagesBehindTheFile() }
     }
 }
 

@@ -30,7 +30,7 @@ final class Follower: @unchecked Sendable {
     func hand(over store: Store, to next: Store?) {
         successorLock.withLock { current = next }
         guard retiredAt == nil else { return }
-        store.published.store(0, ordering: .sequentiallyConsistent)
+        store.versions.published.store(0, ordering: .sequentiallyConsistent)
         retiredAt = Epochs.retire()
     }
 
@@ -38,7 +38,7 @@ final class Follower: @unchecked Sendable {
     func empty(_ store: Store) {
         guard let retiredAt, !isEmptied, Epochs.hasPassed(retiredAt), store.snapshots.count == 0 else { return }
         isEmptied = true
-        store.log.closeFiles()
+        store.pipeline.log.closeFiles()
         store.dataFile.file.close()
         store.frames.discard()
     }
@@ -157,13 +157,10 @@ extension Store {
     /// Publishes what was replayed. None of it is ever written.
     private func show(_ writer: Writer, _ tail: LogReader.Tail) throws(StorageError) {
         let point = try takeSerial()
-        let version = Version(
-            commit: tail.lastCommit, point: point, trees: writer.trees, treeCount: writer.treeCount,
-            nextTreeID: writer.nextTreeID, names: writer.names, log: tail.end)
+        let version = Version(of: writer, commit: tail.lastCommit, point: point, log: tail.end)
         writer.end()
-        newest = version
-        publish(version, &writer.lists.changed)
-        spaceLock.withLock { dirtyPages = PageBitmaps() }
-        commitLock.withLock { publishedCommit = version.commit }
+        versions.publish(version, &writer.lists.changed)
+        versions.lock.withLock { versions.dirtyPages = PageBitmaps() }
+        pipeline.adopt(version)
     }
 }

@@ -54,14 +54,14 @@ extension Store {
     ///
     /// Two syncs at a file's first use, nothing later.
     func use(_ feature: FormatFeatures) throws(StorageError) {
-        guard !FormatFeatures(rawValue: features.load(ordering: .relaxed)).contains(feature) else { return }
+        guard !FormatFeatures(rawValue: dataFile.features.load(ordering: .relaxed)).contains(feature) else { return }
         do throws(FileError) {
-            try headerLock.withLock { () throws(FileError) in
+            try dataFile.lock.withLock { () throws(FileError) in
                 let all = dataFile.header.features.union(feature).rawValue
                 if !options.readOnly {
                     try dataFile.update { $0.mustRead = all }
                 }
-                features.store(all, ordering: .relaxed)
+                dataFile.features.store(all, ordering: .relaxed)
             }
         } catch { throw failed(error, "recording a feature of the file format") }
     }
@@ -69,7 +69,7 @@ extension Store {
     /// Sees to it that the header says that whoever writes the file must heed a feature, before the file has it.
     func use(_ feature: WriterFeatures) throws(StorageError) {
         do throws(FileError) {
-            try headerLock.withLock { () throws(FileError) in
+            try dataFile.lock.withLock { () throws(FileError) in
                 let known = dataFile.header.mustWrite
                 if known & feature.rawValue == feature.rawValue || options.readOnly { return }
                 try dataFile.update { $0.mustWrite = known | feature.rawValue }

@@ -25,7 +25,7 @@ struct NewFile {
         if let number = numbers.first {
             throw .logDamaged(
                 path: path,
-                reason: "\(Log.segmentPath(path, number)) is there without the database it belongs to; "
+                reason: "\(LogFile.segmentPath(path, number)) is there without the database it belongs to; "
                     + "put the database back, or move the log away")
         }
     }

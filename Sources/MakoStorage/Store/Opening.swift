@@ -8,7 +8,7 @@ struct Opening {
     let version: Version
     let last: Checkpointer.Record
     let previous: Checkpointer.Record?
-    let log: Log
+    let log: LogWriter
     let tail: LogReader
     let report: RecoveryReport
 
@@ -19,6 +19,7 @@ struct Opening {
     /// Points that readers in other processes need.
     let pins: [UInt64]
     let filePages: UInt64
+    var checkpointPoints: [UInt64] { Checkpointer.points(pins, last, previous) }
 
     /// The directory that holds the files, of a store that writes.
     let directory: (any FileDirectory)?
@@ -46,6 +47,8 @@ struct Opening {
             }
             let dataFile = try DataFile.open(
                 file, repairing: !options.readOnly, .secret(options.encryption), entropy: options.entropy)
+            dataFile.directory = directory
+            dataFile.encryption = options.encryption
             filePages = try storage { () throws(FileError) in try file.size() } / UInt64(pageBytes)
             let frames = try FrameStore(
                 file: file, codec: dataFile.codec, budgetBytes: options.cacheBytes, filePages: filePages,
@@ -73,7 +76,7 @@ struct Opening {
                 readOnly: options.readOnly, required: dataFile.header.segmentNeeded(behind: meta.log),
                 keys: dataFile.keys)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
-            log = Log(
+            log = LogWriter(
                 fileSystem: options.files, path: path,
                 database: dataFile.header.id, dataFile: file,
                 segmentBytes: Int(dataFile.header.segmentBytes), keys: dataFile.keys, entropy: options.entropy,

@@ -40,22 +40,22 @@ extension Store {
         do throws(StorageError) {
             let point = try takeSerial()
             let version = Version(
-                commit: tail.lastCommit, point: point, trees: writer.trees, treeCount: writer.treeCount,
-                nextTreeID: writer.nextTreeID, names: writer.names,
+                of: writer, commit: tail.lastCommit, point: point,
                 log: options.readOnly ? tail.beforeBarrier ?? tail.end : tail.end)
             // The checkpoint's own pages are not to come to stand behind them.
             writer.returnUnusedNumbers()
             writer.end()
             try adopt(tail)
-            newest = version
-            publishedCommit = version.commit
-            publish(version, &writer.lists.changed)
+            versions.publish(version, &writer.lists.changed)
+            pipeline.adopt(version)
             guard !options.readOnly else { return }
             try checkpointer.lock.withLock { () throws(StorageError) in
                 try checkpointer.repairMetas(self)
                 // What was read of the log may be in the system's cache alone, down to the name of its last file, and from before a
                 // barrier the log leads nowhere: from here on no checkpoint needs it.
                 try checkpointer.checkpoint(self, CheckpointRequest(version: version, fillsBothSlots: true))
+                let retained = [checkpointer.last.meta.commit, checkpointer.previous?.meta.commit]
+                assert(retained == [version.commit, version.commit], "recovery ends in a checkpoint of both slots")
             }
         } catch {
             writer.abandon()
@@ -74,7 +74,7 @@ extension Store {
 
     /// Hands the segments that were read over to the log.
     private func adopt(_ tail: LogReader.Tail) throws(StorageError) {
-        commitLock.withLock { log.adopt(tail) }
+        pipeline.lock.withLock { pipeline.log.adopt(tail) }
     }
 }
 

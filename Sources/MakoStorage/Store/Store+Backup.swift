@@ -124,12 +124,12 @@ extension Store {
         snapshot: Snapshot, version: Version, live: [[UInt64]]
     ) {
         try requireOpen()
-        let isLatched = commitLock.withLock { latch != nil }
-        if !options.readOnly && !isLatched { try flush(.durable) }
+        let hasFailed = pipeline.hasFailed.load(ordering: .acquiring)
+        if !options.readOnly && !hasFailed { try flush(.durable) }
         // A commit by checkpoint enters its pages into the map before it is published.
         return try checkpointer.lock.withLock { () throws(StorageError) in
-            try spaceLock.withLock { () throws(StorageError) in
-                (try takeSnapshot(hasAge: false, label), versions[versions.count - 1], space.live)
+            try versions.lock.withLock { () throws(StorageError) in
+                (try takeSnapshot(hasAge: false, label), versions.latest, versions.space.live)
             }
         }
     }
@@ -158,8 +158,8 @@ extension Store {
 
     fileprivate func captureForBackup() throws(StorageError) -> BackupSource {
         try requireOpen()
-        let isLatched = commitLock.withLock { latch != nil }
-        if !options.readOnly && !isLatched { try flush(.durable) }
+        let hasFailed = pipeline.hasFailed.load(ordering: .acquiring)
+        if !options.readOnly && !hasFailed { try flush(.durable) }
         return try checkpointer.lock.withLock { () throws(StorageError) in
             let last = checkpointer.last
             var pages: [[UInt64]] = []
@@ -174,14 +174,14 @@ extension Store {
                 throw .invalidArgument("too many snapshots are open")
             }
             do throws(StorageError) {
-                return try spaceLock.withLock { () throws(StorageError) in
-                    let live = space.live
+                return try versions.lock.withLock { () throws(StorageError) in
+                    let live = versions.space.live
                     while pages.count < live.count { pages.append(live[pages.count]) }
                     for (region, words) in live.enumerated() {
                         for (index, word) in words.enumerated() { pages[region][index] |= word }
                     }
                     return BackupSource(
-                        snapshot: try takeSnapshot(hasAge: false, "backup"), version: versions[versions.count - 1],
+                        snapshot: try takeSnapshot(hasAge: false, "backup"), version: versions.latest,
                         live: live, pages: pages,
                         basis: last.meta.point, hold: hold)
                 }
@@ -277,10 +277,10 @@ private struct Backup {
                 try DataFile.write(
                     bitmap: words, region: region, regions[region], to: file, store.frames.codec)
             }
-            var header = store.headerLock.withLock { store.dataFile.header }
+            var header = store.dataFile.lock.withLock { store.dataFile.header }
             // Reading on from here needs no log, and takes no serial that the copy holds.
             header.newestSegment = 0
-            header.ceiling = max(header.ceiling, store.ceiling.load(ordering: .relaxed))
+            header.ceiling = max(header.ceiling, store.dataFile.ceiling.load(ordering: .relaxed))
             var meta = Meta(
                 number: 0, commit: version.commit, point: version.point, log: version.log,
                 nextTreeID: UInt64(version.nextTreeID), directory: run, regions: UInt64(regions.count),

@@ -3,7 +3,7 @@ extension Store {
     public var isEncrypted: Bool { dataFile.keys != nil }
 
     /// What copies of the store are encrypted with.
-    var currentEncryption: Encryption? { headerLock.withLock { encryption } }
+    var currentEncryption: Encryption? { dataFile.lock.withLock { dataFile.encryption } }
 
     /// Sets what the database opens with from now on.
     ///
@@ -27,9 +27,9 @@ extension Store {
         }
         let record = try keys.record(for: new, entropy: options.entropy)
         do throws(FileError) {
-            try headerLock.withLock { () throws(FileError) in
+            try dataFile.lock.withLock { () throws(FileError) in
                 try dataFile.update { $0.key = record }
-                encryption = new
+                dataFile.encryption = new
             }
             noteWeakPassphrase()
             events?.deliver()
@@ -38,7 +38,7 @@ extension Store {
 
     /// Tells of a passphrase that takes little work to guess.
     func noteWeakPassphrase() {
-        guard let derivation = headerLock.withLock({ dataFile.header.key?.derivation }),
+        guard let derivation = dataFile.lock.withLock({ dataFile.header.key?.derivation }),
             derivation.kind == .passphrase,
             derivation.rounds < KeyRecord.Derivation.strongRounds
         else { return }

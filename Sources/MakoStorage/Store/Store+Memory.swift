@@ -34,6 +34,6 @@ extension Store {
     private func takeBudget(_ bytes: Int) {
         frames.setBudget(bytes: bytes)
         frames.evictToBudget()
-        backgroundLock.withLock { backgroundWork.broadcast() }
+        background.wake()
     }
 }

@@ -12,6 +12,6 @@ extension Store {
         try requireOpen()
         if options.readOnly { throw .readOnly(reason: "it was opened so") }
         defer { events?.deliver() }
-        try vacuum.run(self)
+        try background.vacuum.run(self)
     }
 }

@@ -43,6 +43,8 @@ final class EventQueue: Sendable {
         let lock = Lock()
         var events: [StoreEvent] = []
         var isDelivering = false
+        /// When the next statistics are due.
+        var statisticsDue: UInt64 = 0
     }
 
     init(_ handler: @escaping @Sendable (StoreEvent) -> Void) { self.handler = handler }
@@ -53,6 +55,15 @@ final class EventQueue: Sendable {
         while let events = next() {
             for event in events { handler(event) }
             waiting.lock.withLock { waiting.isDelivering = false }
+        }
+    }
+
+    /// Whether statistics are due. If so, the next ones are due an interval later.
+    func takeStatisticsDue(at now: UInt64, _ interval: Duration) -> Bool {
+        waiting.lock.withLock {
+            guard now >= waiting.statisticsDue else { return false }
+            waiting.statisticsDue = now + max(1, interval.nanoseconds)
+            return true
         }
     }
 
@@ -70,12 +81,6 @@ extension Store {
     /// Notes the numbers when they are due.
     func noteStatistics() {
         guard let events, let interval = options.statisticsInterval else { return }
-        let now = clock.now
-        let isDue = expiryLock.withLock {
-            guard now >= statisticsDue else { return false }
-            statisticsDue = now + max(1, interval.nanoseconds)
-            return true
-        }
-        if isDue { events.note(.statistics(stats)) }
+        if events.takeStatisticsDue(at: clock.now, interval) { events.note(.statistics(stats)) }
     }
 }

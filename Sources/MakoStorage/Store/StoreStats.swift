@@ -63,28 +63,28 @@ extension Store {
         _ = endOldSnapshots()
         let now = milliseconds
         let first = snapshots.oldest()
-        let (logBytes, content, flushes, latch) = commitLock.withLock {
-            (log.appendedBytes, log.content, flushCount, self.latch)
+        let (logBytes, content, flushes, latch) = pipeline.lock.withLock {
+            (pipeline.log.appendedBytes, pipeline.log.content, pipeline.flushCount, pipeline.failure?.reason)
         }
-        return spaceLock.withLock {
-            let current = versions[versions.count - 1]
-            let shown = versions.first { first?.point == $0.point } ?? current
+        return versions.lock.withLock {
+            let current = versions.latest
+            let shown = versions.all.first { first?.point == $0.point } ?? current
             let age = current.commit - shown.commit
             let oldest = first.map { first in
                 OldestSnapshot(
                     label: first.label, seconds: first.time.map { Double(now - min(now, $0)) / 1000 }, commits: age,
-                    heldBytes: space.waiting(for: first.point) * MakoStorage.pageBytes)
+                    heldBytes: versions.space.waiting(for: first.point) * MakoStorage.pageBytes)
             }
             return StoreStats(
-                commitNumber: current.commit, pageBytes: MakoStorage.pageBytes, livePages: space.liveCount,
-                filePages: space.extent, waitingPages: space.waitingCount,
+                commitNumber: current.commit, pageBytes: MakoStorage.pageBytes, livePages: versions.space.liveCount,
+                filePages: versions.space.extent, waitingPages: versions.space.waitingCount,
                 cacheBudgetBytes: frames.wholeBudgetFrames * MakoStorage.pageBytes,
                 cacheUsedBytes: used * MakoStorage.pageBytes, cacheMappedBytes: mapped * MakoStorage.pageBytes,
                 pageLoads: counters.loads, evictions: counters.evictions,
                 overBudget: counters.overBudget, openSnapshots: snapshots.count,
                 oldestSnapshotAge: age, oldestSnapshot: oldest, pinnedCheckpoints: checkpointer.pins.count,
                 logBytes: logBytes,
-                flushes: flushes, compression: compression.stats(logContent: content),
+                flushes: flushes, compression: pipeline.compression.stats(logContent: content),
                 checkpoints: checkpointer.completed, checkpointError: checkpointer.lastError,
                 latch: latch, recovery: recovery)
         }

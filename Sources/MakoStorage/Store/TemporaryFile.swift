@@ -90,7 +90,7 @@ final class TemporaryFile {
     fileprivate static func remove(_ path: String, on fileSystem: any FileSystem) {
         let names = (try? fileSystem.list(directory: FilePath.directory(of: path))) ?? []
         // The log first: without its data file it would be taken for an orphan.
-        let log = FilePath.name(of: path) + Log.infix
+        let log = FilePath.name(of: path) + LogFile.infix
         for name in names where name.hasPrefix(log) { try? fileSystem.remove(FilePath.sibling(name, of: path)) }
         try? fileSystem.remove(path)
     }
@@ -121,7 +121,7 @@ final class TemporaryFile {
             return nil
         }
         let end = rest.dropFirst(digits)
-        return end.isEmpty || end.hasPrefix(Log.infix) ? base + infix + number : nil
+        return end.isEmpty || end.hasPrefix(LogFile.infix) ? base + infix + number : nil
     }
 }
 

@@ -54,7 +54,7 @@ final class Vacuum {
         guard lock.tryLock() else { return false }
         defer { lock.unlock() }
         if case .resting = phase {
-            let commit = store.spaceLock.withLock { store.versions[store.versions.count - 1].commit }
+            let commit = store.versions.lock.withLock { store.versions.latest.commit }
             if commit != lastCommit {
                 (lastCommit, idleSteps, patience) = (commit, 0, Vacuum.patience)
                 return false
@@ -77,7 +77,7 @@ final class Vacuum {
         var length = UInt64.max
         while try begin(store) {
             while try advance(store, waits: true) {}
-            let now = store.spaceLock.withLock { store.space.extent }
+            let now = store.versions.lock.withLock { store.versions.space.extent }
             // What snapshots hold stays.
             if now >= length { return }
             length = now
@@ -116,7 +116,7 @@ final class Vacuum {
             store.turn.release()
             throw store.isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
-        store.takeBackRefused()
+        store.pipeline.takeBackRefused()
         return true
     }
 
@@ -124,7 +124,9 @@ final class Vacuum {
 
     /// False when the file is short enough.
     private func begin(_ store: Store) throws(StorageError) -> Bool {
-        let (count, extent) = store.spaceLock.withLock { (UInt64(store.space.liveCount), store.space.extent) }
+        let (count, extent) = store.versions.lock.withLock {
+            (UInt64(store.versions.space.liveCount), store.versions.space.extent)
+        }
         // A sixteenth is left free, and room for a directory: what is written next must not make it grow at once.
         limit = count + count / 16 + 16
         let fileBytes = try storage { () throws(FileError) in try store.dataFile.file.size() }
@@ -238,7 +240,7 @@ final class Vacuum {
         if waits { try store.checkpointer.runToEnd(store) }
         // One that runs already, because there was enough to do, began before the last move perhaps.
         if store.checkpointer.isRunning { return false }
-        store.spaceLock.withLock { store.space.settle() }
+        store.versions.lock.withLock { store.versions.space.settle() }
         _ = try store.checkpointer.begin(store, anyway: true)
         if waits { try store.checkpointer.runToEnd(store) }
         phase = .checkpoints(left - 1, then: goal)
@@ -264,21 +266,22 @@ final class Vacuum {
         // Under the lock nobody gets a page behind the end that is about to go.
         let again: Bool
         do throws(FileError) {
-            again = try store.spaceLock.withLock { () throws(FileError) in
-                store.space.dropEmptyRegions()
+            again = try store.versions.lock.withLock { () throws(FileError) in
+                store.versions.space.dropEmptyRegions()
                 // Those that a retained checkpoint names stay until it is let go of, also when that failed before.
-                if named > store.space.regionCount { return true }
-                store.space.forgetTop()
-                let used = store.space.extent
+                if named > store.versions.space.regionCount { return true }
+                store.versions.space.forgetTop()
+                let used = store.versions.space.extent
                 // Half of the reserve will do for what comes next, and the file is to be short.
-                let lacking = Int(clamping: store.reservePages(of: used) / 2) - store.space.freeCount(below: used)
+                let lacking =
+                    Int(clamping: store.reservePages(of: used) / 2) - store.versions.space.freeCount(below: used)
                 let end = used + UInt64(max(0, lacking))
                 let file = store.dataFile.file
                 let before = try file.size()
                 if before > end * UInt64(pageBytes) {
                     try file.resize(to: end * UInt64(pageBytes))
                     store.events?.note(.shrank(fromBytes: before, toBytes: end * UInt64(pageBytes)))
-                    store.room = FileRoom(pages: end)
+                    store.versions.room = FileRoom(pages: end)
                     patience = Vacuum.patience
                 }
                 return false

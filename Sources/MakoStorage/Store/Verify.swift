@@ -39,10 +39,10 @@ extension Store {
         try takeTurn()
         defer { turn.release() }
         try requireOpen()
-        takeBackRefused()
-        let isLatched = commitLock.withLock { latch != nil }
-        if !options.readOnly && !isLatched { try flush(.written) }
-        let (version, live) = spaceLock.withLock { (versions[versions.count - 1], space.live) }
+        pipeline.takeBackRefused()
+        let hasFailed = pipeline.hasFailed.load(ordering: .acquiring)
+        if !options.readOnly && !hasFailed { try flush(.written) }
+        let (version, live) = versions.lock.withLock { (versions.latest, versions.space.live) }
         let copies = Verifier.Copies()
         defer { copies.deallocate() }
         var verifier = Verifier(

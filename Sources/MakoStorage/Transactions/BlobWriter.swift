@@ -21,7 +21,7 @@ public struct BlobWriter: ~Copyable {
     /// - Throws: ``StorageError/diskFull(path:)`` and I/O errors. The value is not entered then.
     public mutating func append(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         if let pages { return try pages.append(bytes) }
-        guard head.count + bytes.count >= writer.store.namedValueBytes else {
+        guard head.count + bytes.count >= writer.store.pipeline.namedValueBytes else {
             head.append(contentsOf: bytes)
             return
         }

@@ -29,7 +29,7 @@ extension Writer {
 
     /// Writes a value that has pages of its own, in a transaction that is not logged.
     func writeLarge(_ value: UnsafeRawBufferPointer, tree: UInt32) throws(StorageError) -> Overflow {
-        guard value.count >= store.namedValueBytes else { return try writeOverflow(value, tree: tree) }
+        guard value.count >= store.pipeline.namedValueBytes else { return try writeOverflow(value, tree: tree) }
         return try descriptor(of: writeNamed(value, tree: tree), length: UInt64(value.count), tree: tree)
     }
 
@@ -44,7 +44,7 @@ extension Writer {
     private func finish(_ pages: RunWriter, _ length: UInt64?) throws(StorageError) -> ValueRuns {
         try store.use(.namedValues)
         let value = try pages.finish(length: length)
-        store.compression.noteValue(bytes: value.length, stored: value.stored)
+        store.pipeline.compression.noteValue(bytes: value.length, stored: value.stored)
         return value
     }
 
@@ -93,7 +93,7 @@ extension Writer {
             ValueRuns.Run(
                 page: overflow.firstPage, serial: overflow.firstSerial,
                 count: overflow.pageCount),
-            isNamed: !overflow.isList && overflow.length >= store.namedValueBytes)
+            isNamed: !overflow.isList && overflow.length >= store.pipeline.namedValueBytes)
     }
 
     // MARK: Other places
@@ -107,7 +107,7 @@ extension Writer {
         var value = try old.runs(from: frames)
         var moved: [(old: ValueRuns.Run, new: ValueRuns.Run, pages: RunWriter)] = []
         for (place, run) in value.runs.enumerated()
-        where run.pages.upperBound > limit && store.hasRun(of: run.count, below: run.page) {
+        where run.pages.upperBound > limit && store.versions.hasRun(of: run.count, below: run.page) {
             let pages = RunWriter(self, tree: trees[index].id, bytes: run.count * Overflow.payloadBytes)
             try pages.append(copyOf: run)
             let new = try pages.finish().runs[0]
@@ -116,7 +116,7 @@ extension Writer {
         }
         let movesList =
             old.isList && old.firstPage + UInt64(old.pageCount) > limit
-            && store.hasRun(of: old.pageCount, below: old.firstPage)
+            && store.versions.hasRun(of: old.pageCount, below: old.firstPage)
         guard !moved.isEmpty || movesList else { return 0 }
         isMovingValue = true
         defer { isMovingValue = false }
@@ -191,6 +191,6 @@ extension Store {
     func reserve(_ run: ValueRuns.Run) throws(StorageError) -> Bool {
         let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
         guard run.pages.upperBound <= filePages else { return false }
-        return spaceLock.withLock { space.reserve(run.pages) }
+        return versions.lock.withLock { versions.space.reserve(run.pages) }
     }
 }

@@ -24,7 +24,7 @@ extension Writer {
     func allocateRun(_ count: Int) throws(StorageError) -> (page: UInt64, serial: UInt64) {
         let serial = try store.takeSerials(count)
         if count > 1 { returnUnusedNumbers() }
-        let first = store.allocateRun(count)
+        let first = store.versions.allocateRun(count)
         for index in 0..<count {
             allocated.append(first + UInt64(index))
             noteUnwritten(first + UInt64(index))
@@ -33,7 +33,7 @@ extension Writer {
     }
 
     private func takeNumber() -> UInt64 {
-        if lists.pages.isEmpty { store.allocatePages(allocated.isEmpty ? 16 : 64, to: &lists.pages) }
+        if lists.pages.isEmpty { store.versions.allocatePages(allocated.isEmpty ? 16 : 64, to: &lists.pages) }
         let number = lists.pages.removeLast()
         allocated.append(number)
         noteUnwritten(number)
@@ -48,7 +48,7 @@ extension Writer {
 
     /// Gives back the numbers fetched ahead, so that what is written now does not come to stand behind them.
     func returnUnusedNumbers() {
-        store.giveBack(lists.pages)
+        store.versions.giveBack(lists.pages)
         lists.pages = []
     }
 
@@ -134,7 +134,7 @@ extension Writer {
         let limit = always ? 1 : max(Writer.leastReturn, (allocated.count - first) / 8)
         defer { noteReturnSize() }
         guard lists.dead.count - kept >= limit else { return }
-        store.giveBack(lists.takeOwn(dead: kept, allocated: first))
+        store.versions.giveBack(lists.takeOwn(dead: kept, allocated: first))
         noteShape()
     }
 

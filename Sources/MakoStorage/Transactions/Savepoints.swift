@@ -73,7 +73,7 @@ extension Writer {
         nextTreeID = mark.nextTreeID
         setNames(mark.names)
         memory.operations.truncate(to: mark.operations)
-        store.giveBack(allocated.removeLast(from: openMarks[place].allocated))
+        store.versions.giveBack(allocated.removeLast(from: openMarks[place].allocated))
         // What was not written by the savepoint has been since, when anything was.
         lists.unwritten.removeLast(lists.unwritten.count - (spills == mark.spills ? mark.unwritten : 0))
         freed.truncate(to: mark.freed)

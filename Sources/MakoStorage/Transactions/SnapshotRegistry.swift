@@ -18,6 +18,10 @@ final class SnapshotRegistry: @unchecked Sendable {
     // Guarded by `lock`.
     private var labels: [UnsafeMutablePointer<SnapshotSlot>: String] = [:]
 
+    /// Snapshots that read no more, and the epoch after which no operation reads in them. Guarded by `expiryLock`.
+    @exclusivity(unchecked) var expiring: [(epoch: UInt64, slots: [UnsafeMutablePointer<SnapshotSlot>])] = []
+    let expiryLock = Lock()
+
     init() {
         chunks = .allocate(capacity: SnapshotRegistry.chunkLimit)
         for index in 0..<SnapshotRegistry.chunkLimit { (chunks + index).initialize(to: Atomic(0)) }
@@ -260,9 +264,9 @@ extension Store {
     /// Lets the snapshot of a slot, which is about to let go of its pages, go on to know its trees: what is asked of them says why it ended.
     func keepTrees(of slot: UnsafeMutablePointer<SnapshotSlot>) {
         let point = slot.pointee.point.load(ordering: .relaxed)
-        slot.pointee.kept = spaceLock.withLock {
+        slot.pointee.kept = versions.lock.withLock {
             // A version stays as long as its point is in use.
-            versions.last { $0.point == point }.map { Unmanaged.passRetained($0) }
+            versions.all.last { $0.point == point }.map { Unmanaged.passRetained($0) }
         }
     }
 }

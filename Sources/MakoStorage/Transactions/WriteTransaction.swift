@@ -302,7 +302,7 @@ public struct WriteTransaction: ~Copyable {
         _ value: UnsafeRawBufferPointer, _ key: UInt64, _ tree: Tree, _ mode: Writer.PutMode
     ) throws(StorageError) -> Bool {
         let index = try prepare(tree, .integer)
-        if value.count >= store.namedValueBytes { return try enterNamed(value, key, tree, index, mode) }
+        if value.count >= store.pipeline.namedValueBytes { return try enterNamed(value, key, tree, index, mode) }
         guard try writer.put(IntegerLayout.self, index, key, value, mode) else { return false }
         writer.record { $0.put(key, value, tree: tree.id, to: &$1) }
         writer.noteChange()
@@ -324,7 +324,7 @@ public struct WriteTransaction: ~Copyable {
     ) throws(StorageError) -> Bool {
         let index = try prepare(tree, .bytes)
         guard key.count <= Limits.keyBytes else { throw .keyTooLong(bytes: key.count, limit: Limits.keyBytes) }
-        if value.count >= store.namedValueBytes { return try enterNamed(value, key, tree, index, mode) }
+        if value.count >= store.pipeline.namedValueBytes { return try enterNamed(value, key, tree, index, mode) }
         guard try writer.put(ByteLayout.self, index, key, value, mode) else { return false }
         writer.record { $0.put(key, value, tree: tree.id, to: &$1) }
         writer.noteChange()

@@ -116,14 +116,14 @@ final class Writer {
         self.base = base
         nextTreeID = base.nextTreeID
         treeCount = base.treeCount
-        memory = store.idleMemory ?? WriterMemory(trees: base.treeCount)
-        store.idleMemory = nil
+        memory = store.turn.idleMemory ?? WriterMemory(trees: base.treeCount)
+        store.turn.idleMemory = nil
         memory.begin(base.trees, count: base.treeCount)
         floor = store.nextSerial
         leastFloor = floor
-        recorder = OperationWriter(limit: store.largestLoggedBytes, isRecording: recording)
+        recorder = OperationWriter(limit: store.pipeline.largestLoggedBytes, isRecording: recording)
         state = memory.takeState(of: base)
-        swap(&lists, &store.idleLists)
+        swap(&lists, &store.turn.idleLists)
     }
 
     deinit { rest() }
@@ -163,10 +163,10 @@ final class Writer {
             memory.giveBack(state)
         }
         memory.rest()
-        store.idleMemory = memory
+        store.turn.idleMemory = memory
         lists.rest()
         frames.lend(bytes: 0)
-        swap(&lists, &store.idleLists)
+        swap(&lists, &store.turn.idleLists)
     }
 
     /// Looked at before each change is recorded: a plain read, where the buffer itself needs exclusive access.
@@ -329,8 +329,8 @@ final class Writer {
         isTidyDue = false
         if lists.dead.count >= returnSize { returnDeadPages() }
         if lists.unwritten.count >= spillSize { try spill() }
-        let (filePages, spaceBytes) = store.spaceLock.withLock {
-            (store.room.pages, store.space.listBytes + store.space.bitmapBytes)
+        let (filePages, spaceBytes) = store.versions.lock.withLock {
+            (store.versions.room.pages, store.versions.space.listBytes + store.versions.space.bitmapBytes)
         }
         frames.note(filePages: filePages)
         otherBytes = lists.bytes + memory.operations.capacity + spaceBytes
@@ -411,7 +411,7 @@ final class Writer {
         lists.dead.removeAll()
         if lists.named.isEmpty { return }
         // As if born before the oldest retained checkpoint: they wait until none is older than their death.
-        let oldest = store.oldestCheckpointPoint
+        let oldest = store.versions.oldestCheckpointPoint
         let named = lists.named
         named.forEach { freed.append(.init(page: $0.page, birth: min($0.birth, oldest - 1))) }
         lists.named.removeAll()
@@ -421,7 +421,16 @@ final class Writer {
     func abandon() {
         isEnded = true
         forgetWaitingPuts()
-        store.giveBack(allocated)
+        store.versions.giveBack(allocated)
         lists.forgetPages()
+    }
+}
+
+extension Version {
+    /// The state of a transaction, as a commit of that number.
+    convenience init(of writer: Writer, commit: UInt64, point: UInt64, log: LogPosition) {
+        self.init(
+            commit: commit, point: point, trees: writer.trees, treeCount: writer.treeCount,
+            nextTreeID: writer.nextTreeID, names: writer.names, log: log)
     }
 }

@@ -18,6 +18,17 @@ final class WriterTurn: @unchecked Sendable {
     /// The first waiter was woken, and has not looked yet.
     private var isWaking = false
 
+    // Guarded by the turn itself.
+
+    /// What the last transaction worked with, for the next one.
+    @exclusivity(unchecked) var idleMemory: WriterMemory?
+    @exclusivity(unchecked) var idleLists = WriterLists()
+
+    deinit {
+        idleMemory?.deallocate()
+        idleLists.batch.deallocate()
+    }
+
     private enum Waiter {
         case sleeper(Sleeper)
         case call(@Sendable () -> Void)

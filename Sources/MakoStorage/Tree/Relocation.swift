@@ -23,7 +23,7 @@ extension Writer {
     /// Takes the pages that will be needed from below `limit`.
     func useNumbers(below limit: UInt64, count: Int) {
         returnUnusedNumbers()
-        lists.pages = store.allocatePages(count, below: limit)
+        lists.pages = store.versions.allocatePages(count, below: limit)
     }
 
     /// Moves the pages on the way to a key when one of them lies beyond `limit`.

@@ -36,14 +36,14 @@ final class RunWriter {
         isWhole = bytes != nil
         nextRunPages =
             bytes.map { Int(ValueRuns.pageCount(of: UInt64(max(1, $0)))) }
-            ?? min(RunWriter.pagesPerRun, max(1, writer.store.namedValueBytes / Overflow.payloadBytes))
+            ?? min(RunWriter.pagesPerRun, max(1, writer.store.pipeline.namedValueBytes / Overflow.payloadBytes))
         pagesPerWrite = bytes == nil ? RunWriter.pagesPerWrite : min(RunWriter.pagesPerWrite, nextRunPages)
         staging = .allocate(byteCount: pagesPerWrite * pageBytes, alignment: pageBytes)
     }
 
     deinit {
         staging.deallocate()
-        if !isAdopted { for run in runs { store.giveBack(Array(run.pages)) } }
+        if !isAdopted { for run in runs { store.versions.giveBack(Array(run.pages)) } }
     }
 
     /// Writes more bytes behind those before.
@@ -96,7 +96,7 @@ final class RunWriter {
         if filled > 0 { closePage() }
         try flush()
         if let last = runs.last, written < last.count {
-            store.giveBack(Array(last.pages.dropFirst(written)))
+            store.versions.giveBack(Array(last.pages.dropFirst(written)))
             runs[runs.count - 1].count = written
         }
         let length = length ?? stored
@@ -137,7 +137,7 @@ final class RunWriter {
 
     private func addRun() throws(StorageError) {
         writer.returnUnusedNumbers()
-        let run = store.allocateRun(upTo: nextRunPages, isWhole: isWhole)
+        let run = store.versions.allocateRun(upTo: nextRunPages, isWhole: isWhole)
         // Noted at once: what fails from here on must not lose them.
         runs.append(ValueRuns.Run(page: run.page, serial: 0, count: run.count))
         try store.growFile(for: writer)

@@ -470,7 +470,7 @@ extension Writer {
         let block = compressing ? LZ4.compress(value, limit: (plain - 1) * Overflow.payloadBytes) : nil
         let stored = block?.count ?? value.count
         // A list of runs is no value of a user's.
-        if compressing { store.compression.noteValue(bytes: UInt64(value.count), stored: UInt64(stored)) }
+        if compressing { store.pipeline.compression.noteValue(bytes: UInt64(value.count), stored: UInt64(stored)) }
         let count = max(1, (stored + Overflow.payloadBytes - 1) / Overflow.payloadBytes)
         let run = try allocateRun(count)
         let overflow = Overflow(

@@ -7,16 +7,6 @@ struct PendingCommit {
     var freed: Int
 }
 
-/// What a flush does with a group once it is written.
-enum FlushLevel: Comparable {
-    /// Nothing.
-    case written
-    /// Nothing that is written later reaches the device before it.
-    case ordered
-    /// The device keeps it.
-    case durable
-}
-
 extension Durability {
     var flushLevel: FlushLevel {
         switch self {
@@ -38,6 +28,8 @@ struct CommitQueue {
 
     var isEmpty: Bool { commits.isEmpty }
     var count: Int { commits.count }
+    /// Where the frame of the last commit ends in the log.
+    var end: UInt64 { commits.last?.version.log.lsn ?? 0 }
 
     /// Adds a commit at the end; its pages are taken out of their lists.
     mutating func append(_ version: Version, _ durability: Durability, _ changed: inout ChangedPages) {
@@ -88,4 +80,11 @@ struct CommitQueue {
         }
         return level
     }
+}
+
+/// Commits that were in the log's memory when the system refused to write them, not a byte of which is in a file.
+struct RefusedCommits {
+    /// The error for their committers; nil when there are none.
+    var reason: StorageError?
+    var pages = ChangedPages()
 }

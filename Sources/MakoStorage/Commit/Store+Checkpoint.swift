@@ -44,8 +44,8 @@ extension Store {
             try reservePages(for: writer, isCheckpointing: true)
             writer.returnUnusedNumbers()
             let point = try takeSerial()
-            let version = makeVersion(
-                writer, commit: newest.commit + 1, point: point, log: commitLock.withLock { log.position })
+            let position = pipeline.lock.withLock { pipeline.log.position }
+            let version = Version(of: writer, commit: newest.commit + 1, point: point, log: position)
             writer.gatherFreed()
             request = CheckpointRequest(
                 version: version, allocated: writer.allocated, freed: writer.freed,
@@ -66,30 +66,34 @@ extension Store {
         let version = Version(
             commit: committed.commit, point: committed.point, trees: committed.trees, treeCount: committed.treeCount,
             nextTreeID: committed.nextTreeID, names: committed.names, log: checkpointer.last.meta.log)
-        newest = version
-        spaceLock.lock()
-        show(version)
-        space.bury(request.freed, death: version.point, points: seenPoints())
-        forgetRecycled()
-        spaceLock.unlock()
-        commitLock.withLock {
-            publishedCommit = version.commit
-            flushed.broadcast()
-        }
+        versions.publish(version, freed: request.freed)
+        pipeline.adopt(version)
     }
 
     /// Writes and syncs the barrier of a commit; returns the position behind it.
     func writeBarrier(commit: UInt64) throws(StorageError) -> LogPosition {
-        let position = commitLock.withLock {
-            log.appendBarrier(commit: commit)
-        }
+        let position = pipeline.lock.withLock { pipeline.log.appendBarrier(commit: commit) }
         try flush(.durable)
         return position
     }
 
-    /// Has the log up to a position reach the device before what is written next.
-    func order(_ lsn: UInt64) throws(StorageError) {
-        let isOrdered = commitLock.withLock { log.reached(.ordered) >= lsn }
-        if !isOrdered { try flush(.ordered) }
+    // MARK: Page writing
+
+    /// Writes those of `pages` that are dirty to their slots, neighbours together, without syncing.
+    ///
+    /// A large batch starts on the device at once, which works while the next pages are made.
+    func writePages(_ pages: [UInt64]) throws(StorageError) {
+        let sorted = pages.sorted()
+        var writer = PageWriter(frames: frames, pages: sorted.count)
+        var previous: UInt64?
+        for page in sorted where page != previous {
+            try writer.add(page)
+            previous = page
+        }
+        try writer.flush()
+        if sorted.count >= Checkpointer.pagesPerStep, let first = sorted.first, let last = sorted.last {
+            dataFile.file.startWriting(
+                at: first * UInt64(pageBytes), count: Int(last - first + 1) * pageBytes)
+        }
     }
 }

@@ -58,8 +58,6 @@ final class Checkpointer: @unchecked Sendable {
     private(set) var completed: UInt64 = 0
     /// Why the latest attempt came to nothing.
     private(set) var lastError: StorageError?
-    /// The points whose pages must stay.
-    private(set) var points: [UInt64]
     private var runningPoint: UInt64?
 
     private enum Phase {
@@ -102,7 +100,11 @@ final class Checkpointer: @unchecked Sendable {
         self.last = last
         self.previous = previous
         self.pins = pins
-        points = mergePoints(pins, mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? []))
+    }
+
+    /// The points whose pages must stay while no checkpoint is running.
+    static func points(_ pins: [UInt64], _ last: Record, _ previous: Record?) -> [UInt64] {
+        mergePoints(pins, mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? []))
     }
 
     var isRunning: Bool { run != nil }
@@ -130,7 +132,7 @@ final class Checkpointer: @unchecked Sendable {
     /// - Parameter anyway: even when there is nothing new, so that an older checkpoint is let go of.
     /// - Returns: whether one is running now.
     func begin(_ store: Store, anyway: Bool = false) throws(StorageError) -> Bool {
-        let current = store.spaceLock.withLock { store.versions[store.versions.count - 1] }
+        let current = store.versions.lock.withLock { store.versions.latest }
         guard anyway || current.commit != last.meta.commit else { return false }
         try capture(store, CheckpointRequest(version: current))
         return true
@@ -139,7 +141,7 @@ final class Checkpointer: @unchecked Sendable {
     /// Counts a background step that found nothing to do, and begins when there were enough of them behind the last commit. None may be
     /// running.
     func beginWhenIdle(_ store: Store) throws(StorageError) -> Bool {
-        let commit = store.spaceLock.withLock { store.versions[store.versions.count - 1].commit }
+        let commit = store.versions.lock.withLock { store.versions.latest.commit }
         if commit != idleCommit { (idleCommit, idleSteps) = (commit, 0) }
         idleSteps += 1
         guard idleSteps > Checkpointer.patience else { return false }
@@ -155,7 +157,7 @@ final class Checkpointer: @unchecked Sendable {
             try advance(store, run)
             return self.run != nil
         } catch {
-            store.spaceLock.withLock { lastError = error }
+            store.versions.lock.withLock { lastError = error }
             store.events?.note(.checkpointFailed(error))
             abandon(store)
             throw error
@@ -180,7 +182,7 @@ final class Checkpointer: @unchecked Sendable {
     private func capture(_ store: Store, _ request: CheckpointRequest) throws(StorageError) {
         let serial = try store.takeSerial()
         do throws(StorageError) {
-            var (next, live) = try store.spaceLock.withLock { () throws(StorageError) in
+            var (next, live) = try store.versions.lock.withLock { () throws(StorageError) in
                 try fix(store, request, serial)
             }
             next.pages = next.dirty
@@ -188,7 +190,7 @@ final class Checkpointer: @unchecked Sendable {
             next.pages.formIntersection(live)
             run = next
         } catch {
-            store.spaceLock.withLock { lastError = error }
+            store.versions.lock.withLock { lastError = error }
             store.events?.note(.checkpointFailed(error))
             throw error
         }
@@ -199,11 +201,11 @@ final class Checkpointer: @unchecked Sendable {
         _ store: Store, _ request: CheckpointRequest, _ serial: UInt64
     ) throws(StorageError) -> (Run, live: [[UInt64]]) {
         var request = request
-        let space = store.space
+        let space = store.versions.space
         if !request.writesBarrier {
             // It may have moved on since the caller looked; pages and roots must be of one commit. A commit by
             // checkpoint is not published yet, and may have no page to show for itself.
-            request.version = store.versions[store.versions.count - 1]
+            request.version = store.versions.latest
         }
         let version = request.version
         // The directory's own run may bring a new region into being.
@@ -213,11 +215,11 @@ final class Checkpointer: @unchecked Sendable {
         let directoryPages = (0..<pageCount).map { first + UInt64($0) }
         do throws(StorageError) { try store.coverFile(below: first + UInt64(pageCount)) } catch {
             space.recycle(directoryPages)
-            store.forgetRecycled()
+            store.versions.forgetRecycled()
             throw error
         }
         runningPoint = version.point
-        points = mergePoints(points, [version.point])
+        store.versions.checkpointPoints = mergePoints(store.versions.checkpointPoints, [version.point])
         space.enter(allocated: request.allocated, freed: request.freed)
         for page in directoryPages + last.directoryPages { space.touch(page) }
         var bitmaps = space.takeChanges()
@@ -230,8 +232,8 @@ final class Checkpointer: @unchecked Sendable {
         while regions.count < space.regionCount { regions.append(.init(copy: 0, serial: 0)) }
         for (region, _) in bitmaps { regions[region] = .init(copy: freeCopy(region), serial: serial) }
 
-        let dirty = store.dirtyPages
-        store.dirtyPages = PageBitmaps()
+        let dirty = store.versions.dirtyPages
+        store.versions.dirtyPages = PageBitmaps()
         let run = Run(
             request: request, dirty: dirty, bitmaps: bitmaps, regions: regions,
             directory: Directory(
@@ -250,7 +252,7 @@ final class Checkpointer: @unchecked Sendable {
     /// - Returns: whether there are more.
     func writeAhead(_ store: Store) throws(StorageError) -> Bool {
         if nextAhead == nil {
-            let (dirty, live) = store.spaceLock.withLock { (store.dirtyPages, store.space.live) }
+            let (dirty, live) = store.versions.lock.withLock { (store.versions.dirtyPages, store.versions.space.live) }
             ahead = dirty
             if let run { ahead.formUnion(run.dirty) }
             ahead.formIntersection(live)
@@ -258,7 +260,7 @@ final class Checkpointer: @unchecked Sendable {
         let next = ahead.first(Checkpointer.pagesPerStep, from: nextAhead ?? 0)
         nextAhead = next.count < Checkpointer.pagesPerStep ? nil : next.last.map { $0 + 1 }
         // Some may have died since, and serve the next transaction.
-        let pages = store.spaceLock.withLock { next.filter { store.space.isLive($0) } }
+        let pages = store.versions.lock.withLock { next.filter { store.versions.space.isLive($0) } }
         try store.writePages(pages)
         return nextAhead != nil
     }
@@ -267,7 +269,9 @@ final class Checkpointer: @unchecked Sendable {
     private func freeCopy(_ region: Int) -> UInt8 {
         let taken = [last.regions, previous?.regions ?? []]
             .compactMap { region < $0.count ? $0[region].copy : nil }
-        return UInt8((0..<SpaceMap.bitmapCopies).first { !taken.contains(UInt8($0)) } ?? 0)
+        let copy = UInt8((0..<SpaceMap.bitmapCopies).first { !taken.contains(UInt8($0)) } ?? 0)
+        assert(!taken.contains(copy), "two retained checkpoints leave one of three places")
+        return copy
     }
 
     // MARK: Steps
@@ -292,7 +296,7 @@ final class Checkpointer: @unchecked Sendable {
             if current.request.writesBarrier {
                 current.log = try store.writeBarrier(commit: current.request.version.commit)
             } else {
-                try store.order(current.log.lsn)
+                try store.pipeline.order(current.log.lsn)
             }
             current.phase = .meta
         case .meta, .secondMeta:
@@ -315,6 +319,8 @@ final class Checkpointer: @unchecked Sendable {
 
     private func writeMeta(_ store: Store, _ current: Run) throws(StorageError) {
         let version = current.request.version
+        assert(version.point < store.dataFile.ceiling.load(ordering: .relaxed), "the header vouches for the point")
+        assert(store.pipeline.isOrdered(current.log.lsn), "a meta refers to what is durable")
         let meta = Meta(
             number: current.number, commit: version.commit, point: version.point, log: current.log,
             nextTreeID: UInt64(version.nextTreeID), directory: current.directoryRun,
@@ -349,7 +355,7 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     private func latched(_ store: Store, _ error: FileError, _ what: String) -> StorageError {
-        store.latch("\(what) failed (\(error)); reopen the database", error)
+        store.pipeline.fail("\(what) failed (\(error)); reopen the database", error)
         return StorageError(error)
     }
 
@@ -360,25 +366,26 @@ final class Checkpointer: @unchecked Sendable {
         // A reader pins a checkpoint and then looks whether its meta is still there. One that is let go of here has just been written over,
         // so either its pin is found, or the reader finds the meta gone.
         let pins = pinned(store)
-        store.spaceLock.lock()
+        store.versions.lock.lock()
         self.pins = pins
         // Two checkpoints of one commit share their directory; the later of them owns it.
         if let previous, previous.directoryPages != last.directoryPages {
-            store.space.recycle(previous.directoryPages)
+            store.versions.space.recycle(previous.directoryPages)
         }
+        assert(record.meta.number == last.meta.number + 1, "the two slots are written in turn")
         let kept = last
         previous = kept
         last = record
         if run == nil { runningPoint = nil }
-        points = mergePoints(
+        store.versions.checkpointPoints = mergePoints(
             pins, mergePoints([kept.meta.point, record.meta.point], runningPoint.map { [$0] } ?? []))
-        _ = store.seenPoints()
-        store.forgetRecycled()
+        store.versions.releasePages()
+        store.versions.forgetRecycled()
         completed += 1
         lastError = nil
-        store.spaceLock.unlock()
-        let unused = store.commitLock.withLock {
-            store.log.retire(before: min(kept.meta.log.lsn, record.meta.log.lsn))
+        store.versions.lock.unlock()
+        let unused = store.pipeline.lock.withLock {
+            store.pipeline.log.retire(before: min(kept.meta.log.lsn, record.meta.log.lsn))
         }
         // Millions of bytes are given back one after the other: committers need not wait for that.
         for path in unused { try? store.options.fileSystem.remove(path) }
@@ -397,16 +404,16 @@ final class Checkpointer: @unchecked Sendable {
         self.run = nil
         // Once a meta may have been written there is no going back; the store is latched then.
         if run.phase == .meta || run.phase == .secondMeta { return }
-        store.spaceLock.lock()
-        defer { store.spaceLock.unlock() }
-        store.space.withdraw(
+        store.versions.lock.lock()
+        defer { store.versions.lock.unlock() }
+        store.versions.space.withdraw(
             allocated: run.request.allocated, freed: run.request.freed, bornSince: run.request.basePoint)
-        store.space.restoreChanges(run.bitmaps.map(\.region))
-        store.dirtyPages.formUnion(run.dirty)
-        store.space.recycle(run.directoryPages)
+        store.versions.space.restoreChanges(run.bitmaps.map(\.region))
+        store.versions.dirtyPages.formUnion(run.dirty)
+        store.versions.space.recycle(run.directoryPages)
         runningPoint = nil
-        points = mergePoints(pins, mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? []))
-        _ = store.seenPoints()
-        store.forgetRecycled()
+        store.versions.checkpointPoints = Checkpointer.points(pins, last, previous)
+        store.versions.releasePages()
+        store.versions.forgetRecycled()
     }
 }

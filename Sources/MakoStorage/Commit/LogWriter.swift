@@ -1,11 +1,21 @@
 import CPlatform
 
+/// What a flush does with a group once it is written.
+enum FlushLevel: Comparable {
+    /// Nothing.
+    case written
+    /// Nothing that is written later reaches the device before it.
+    case ordered
+    /// The device keeps it.
+    case durable
+}
+
 /// The writing end of the log: segments on disk, and the flush group that is being collected.
 ///
 /// Frames are appended to memory by committers, one at a time; a flush writes the collected group with one write
 /// and one sync. The callers' commit lock guards everything here but `write(_:)`, which only one caller runs at a
 /// time and which touches nothing that appending touches.
-final class Log {
+final class LogWriter {
     let fileSystem: any FileSystem
     let path: String
     let database: DatabaseID
@@ -103,11 +113,6 @@ final class Log {
     /// What an idle buffer keeps of its memory.
     private static let keptBytes = 1 << 20
 
-    /// Between the data file's name and what tells one file of the log from another.
-    static let infix = "-wal-"
-
-    static func segmentPath(_ path: String, _ number: UInt64) -> String { "\(path)\(infix)\(number)" }
-
     /// The largest payload of one frame.
     var payloadLimit: Int {
         segmentBytes - SegmentHeader.blockBytes - LogFrame.headerBytes - LogFrame.alignment - overhead
@@ -154,7 +159,7 @@ final class Log {
     func addSegment() throws(FileError) {
         guard closed == nil else { preconditionFailure("a log segment was begun while the end of another waits") }
         let number = lastNumber + 1
-        let target = Log.segmentPath(path, number)
+        let target = LogFile.segmentPath(path, number)
         let file: any File
         if let old = spare.popLast() {
             try UnfinishedFiles.whileUnfinished(target) { () throws(FileError) in
@@ -196,14 +201,12 @@ final class Log {
             end: position.lsn)
         hasUnsynced = false
         swap(&buffer, &closedBytes)
-        buffer.removeAll(keeping: Log.keptBytes)
+        buffer.removeAll(keeping: LogWriter.keptBytes)
     }
 
     private var isAlone: Bool { !hasUnsynced }
 
     // MARK: The next segment, made ready ahead of time
-
-    static func sparePath(_ path: String) -> String { "\(path)\(infix)spare" }
 
     /// Whether the segment in use is half full, or follows another that was filled, and none is ready to follow it.
     var wantsSpare: Bool {
@@ -214,13 +217,13 @@ final class Log {
 
     /// Makes a file that a segment can be put into. Touches nothing that committers use.
     func makeSpare() throws(FileError) {
-        let file = try create(Log.sparePath(path))
+        let file = try create(LogFile.sparePath(path))
         defer { file.close() }
         do throws(FileError) {
             try fillWithZeros(file)
         } catch {
             // On a full disk a half-made one would keep others from what is left.
-            try? fileSystem.remove(Log.sparePath(path))
+            try? fileSystem.remove(LogFile.sparePath(path))
             throw error
         }
     }
@@ -235,7 +238,7 @@ final class Log {
     /// Who may open the database may open its log.
     private func fileAccess() throws(FileError) -> FileAccess? { try dataFile.access()?.forNewFile }
 
-    func noteSpare() { spare.append(Log.sparePath(path)) }
+    func noteSpare() { spare.append(LogFile.sparePath(path)) }
 
     private func fillWithZeros(_ file: any File) throws(FileError) {
         guard try file.size() < UInt64(segmentBytes) else { return }
@@ -310,7 +313,7 @@ final class Log {
         let isAlone = isAlone
         hasUnsynced = level == .durable ? false : hasUnsynced || !buffer.isEmpty
         swap(&buffer, &inFlight)
-        buffer.removeAll(keeping: Log.keptBytes)
+        buffer.removeAll(keeping: LogWriter.keptBytes)
         let last = segments.count - 1
         return group(
             segments[last].number, segments[last].file, isRecorded: segments[last].isRecorded, from: start,
@@ -321,7 +324,7 @@ final class Log {
         self.closed = nil
         taken = nil
         swap(&closedBytes, &inFlight)
-        closedBytes.removeAll(keeping: Log.keptBytes)
+        closedBytes.removeAll(keeping: LogWriter.keptBytes)
         return group(
             closed.segment.number, closed.segment.file, isRecorded: closed.segment.isRecorded, from: closed.start,
             to: closed.end, padded: true, isAlone: closed.isAlone)
@@ -374,7 +377,7 @@ final class Log {
                 memcpy(inFlight.extend(by: buffer.count), following, buffer.count)
             }
             swap(&buffer, &inFlight)
-            inFlight.removeAll(keeping: Log.keptBytes)
+            inFlight.removeAll(keeping: LogWriter.keptBytes)
             bufferStart = taken.start
         }
         nextStart = taken.nextStart
@@ -444,7 +447,7 @@ final class Log {
     func removeAll() throws(FileError) {
         // Should a removal fail, nothing is added to what is left.
         isSealed = true
-        buffer.removeAll(keeping: Log.keptBytes)
+        buffer.removeAll(keeping: LogWriter.keptBytes)
         for segment in segments {
             segment.file.close()
             try fileSystem.remove(segment.path)

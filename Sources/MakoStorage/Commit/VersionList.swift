@@ -1,0 +1,196 @@
+import Synchronization
+
+/// The published versions, newest last, and the pages that they use: what is visible, what is free, what must be written.
+///
+/// A publication runs under one lock: the space map gets the pages of the commits, new snapshots get the version, and pages that no snapshot
+/// and no checkpoint sees become free. Readers do not take the lock; they load `published`.
+final class VersionList: @unchecked Sendable {
+    /// The space lock. It guards everything here but the two atomics.
+    let lock = Lock()
+    let space: SpaceMap
+    private let frames: FrameStore
+    let snapshots = SnapshotRegistry()
+
+    /// The version that new snapshots get, as the address of a `Version` in `all`; 0 when another store has the newer ones.
+    let published: Atomic<UInt>
+
+    // What the lock guards has no dynamic exclusivity checks: together with those of the pipeline they were a seventh of a commit.
+
+    /// Versions that a snapshot may use, in the order of their commits.
+    @exclusivity(unchecked) private(set) var all: [Version]
+    /// Versions that no snapshot uses. A reader may have loaded their address, so they live until its operation has ended.
+    @exclusivity(unchecked) private var retired: [Version] = []
+    @exclusivity(unchecked) private var dying: (epoch: UInt64, versions: [Version])?
+    /// Pages of published commits that may not be in the data file yet.
+    @exclusivity(unchecked) var dirtyPages = PageBitmaps()
+    /// The points of retained and running checkpoints and of pins, whose pages must stay.
+    @exclusivity(unchecked) var checkpointPoints: [UInt64]
+    /// What the data file has room for; see DiskReserve.swift.
+    @exclusivity(unchecked) var room: FileRoom {
+        didSet { lacksRoom.store(room.isShort, ordering: .relaxed) }
+    }
+    /// `room.isShort` for callers without the lock.
+    let lacksRoom = Atomic<Bool>(false)
+
+    init(_ opening: Opening) {
+        space = opening.space
+        frames = opening.frames
+        all = [opening.version]
+        published = Atomic(VersionList.address(of: opening.version))
+        checkpointPoints = opening.checkpointPoints
+        room = FileRoom(pages: opening.filePages)
+    }
+
+    /// The newest published version. Under the lock.
+    var latest: Version { all[all.count - 1] }
+
+    // MARK: Publishing
+
+    /// Makes a version visible, and frees what only earlier ones needed.
+    ///
+    /// - Parameter pages: what it changed, and what the versions before it changed that were never published themselves. The lists are empty
+    ///   afterwards.
+    func publish(_ version: Version, _ pages: inout ChangedPages) {
+        lock.lock()
+        space.enter(allocated: pages.allocated, freed: pages.freed)
+        pages.allocated.forEach { dirtyPages.insert($0) }
+        show(version)
+        let points = releasePages()
+        space.bury(pages.freed, death: version.point, points: points)
+        forgetRecycled()
+        dropVersions(except: points)
+        lock.unlock()
+        pages.removeAll()
+    }
+
+    /// Publishes a version whose pages a checkpoint has entered into the space map and written.
+    func publish(_ version: Version, freed: PackedList<SpaceMap.DeadPage>) {
+        lock.lock()
+        show(version)
+        space.bury(freed, death: version.point, points: releasePages())
+        forgetRecycled()
+        lock.unlock()
+    }
+
+    /// Makes a version the one that new snapshots get. Under the lock.
+    private func show(_ version: Version) {
+        assert(version.commit >= latest.commit, "commits are published in order")
+        assert(version.point > latest.point, "a later commit has a later point")
+        assert(version.log.lsn >= latest.log.lsn, "the log of a later commit ends later")
+        all.append(version)
+        published.store(VersionList.address(of: version), ordering: .sequentiallyConsistent)
+    }
+
+    private static func address(of version: Version) -> UInt {
+        UInt(bitPattern: Unmanaged.passUnretained(version).toOpaque())
+    }
+
+    /// Frees the dead pages that neither a snapshot nor a checkpoint sees. Under the lock, after a version is shown, because a snapshot that
+    /// the registry does not have yet finds the newer version at its second look.
+    ///
+    /// - Returns: the points of those that keep pages.
+    @discardableResult
+    func releasePages() -> [UInt64] {
+        let open = snapshots.activePoints()
+        let points = mergePoints(open, checkpointPoints)
+        space.release(points: points)
+        return points
+    }
+
+    /// Forgets the frames of pages that became free: nothing in them has to be written. Under the lock.
+    func forgetRecycled() {
+        space.forEachRecycled { frames.forget(page: $0) }
+    }
+
+    /// Drops the versions that no snapshot uses. A reader may be looking at one for a moment longer, so they are released an operation epoch
+    /// later. Under the lock.
+    private func dropVersions(except points: [UInt64]) {
+        // Both are in ascending order. Most often one is to go, the oldest.
+        var index = 0
+        var next = 0
+        while index < all.count - 1 {
+            let point = all[index].point
+            while next < points.count, points[next] < point { next += 1 }
+            if next < points.count, points[next] == point {
+                index += 1
+            } else {
+                retired.append(all.remove(at: index))
+            }
+        }
+        if let dying, Epochs.hasPassed(dying.epoch) { self.dying = nil }
+        if dying == nil, retired.count >= 64 {
+            dying = (Epochs.retire(), retired)
+            retired = []
+        }
+    }
+
+    /// The point of the older retained checkpoint: the log goes back to there.
+    var oldestCheckpointPoint: UInt64 { lock.withLock { checkpointPoints.first ?? 1 } }
+
+    // MARK: Pages
+
+    /// Takes pages from the space map, so that the first of them is the last in the list.
+    func allocatePages(_ count: Int, to pages: inout [UInt64]) {
+        let start = pages.count
+        lock.lock()
+        for _ in 0..<count { pages.append(space.allocate()) }
+        lock.unlock()
+        pages[start...].reverse()
+    }
+
+    /// Takes up to `count` pages below `limit`, the lowest last in the list.
+    func allocatePages(_ count: Int, below limit: UInt64) -> [UInt64] {
+        var pages: [UInt64] = []
+        lock.lock()
+        while pages.count < count, let page = space.allocate(below: limit) { pages.append(page) }
+        lock.unlock()
+        return pages.reversed()
+    }
+
+    /// Whether a run of free pages begins before a page.
+    func hasRun(of count: Int, below limit: UInt64) -> Bool {
+        lock.withLock { space.lowestRun(count).map { $0 < limit } ?? false }
+    }
+
+    // Pages of a run may be written past memory, and read through it: the table covers them before. The caller has the turn.
+    func allocateRun(_ count: Int) -> UInt64 {
+        let first = lock.withLock { space.allocateRun(count) }
+        frames.cover(below: first + UInt64(count))
+        return first
+    }
+
+    func allocateRun(upTo count: Int, isWhole: Bool) -> (page: UInt64, count: Int) {
+        let run = lock.withLock { space.allocateRun(upTo: count, isWhole: isWhole) }
+        frames.cover(below: run.page + UInt64(run.count))
+        return run
+    }
+
+    func giveBack(_ pages: [UInt64]) {
+        guard !pages.isEmpty else { return }
+        lock.withLock {
+            space.recycle(pages)
+            forgetRecycled()
+        }
+    }
+
+    func giveBack(_ pages: PackedList<UInt64>) {
+        guard !pages.isEmpty else { return }
+        lock.withLock {
+            space.recycle(pages)
+            forgetRecycled()
+        }
+    }
+}
+
+/// The union of two ascending lists of points.
+func mergePoints(_ a: [UInt64], _ b: [UInt64]) -> [UInt64] {
+    if a.isEmpty { return b }
+    var points = (a + b).sorted()
+    var count = 0
+    for point in points where count == 0 || points[count - 1] != point {
+        points[count] = point
+        count += 1
+    }
+    points.removeLast(points.count - count)
+    return points
+}
