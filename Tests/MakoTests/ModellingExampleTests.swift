@@ -238,6 +238,24 @@ enum ModellingExample {
     }
 
     // EXAMPLE Modelling.md
+    @Entity struct Expedition {
+        var name: String
+        var wrecks: [Wreck] = []
+        var sites: [String: Site] = [:]
+    }
+    // EXAMPLE ends
+
+    static func explored(_ db: Database, _ wreck: Wreck) throws -> [[Expedition]] {
+        // EXAMPLE Modelling.md
+        var dive = Expedition(name: "Lambert 2006", wrecks: [wreck])
+        try db.save(&dive)  // the wrecks first
+        let deep = try db.query(Expedition.self).where(.any(\.wrecks, \.depth > 30)).fetch()
+        let holding = try db.query(Expedition.self).referencing(wreck).fetch()
+        // EXAMPLE ends
+        return [deep.array, holding.array]
+    }
+
+    // EXAMPLE Modelling.md
     @Entity final class Voyage {
         var title = ""
         var days = 0
@@ -368,6 +386,8 @@ enum ModellingExample {
         #expect(wreck.site?.name == "Outer Banks" && wreck.site?.id == 1)
         #expect(try db.find(E.Wreck.self, wreck.name)?.finder.load()?.name == "Ada")
         #expect(try db.find(E.Wreck.self, "Vestris")?.depth == 32)
+        let dives = try E.explored(db, wreck)
+        #expect(dives.map(\.count) == [1, 1] && dives[0][0].wrecks.map(\.name) == ["Vestris"])
         #expect(try E.warm(db) == 1)
     }
 

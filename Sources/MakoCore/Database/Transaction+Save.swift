@@ -99,6 +99,8 @@ extension Transaction {
         if value._$value.database != 0 && value._$value.database != database.number {
             throw .foreignObject(entity: T.entityModel.name)
         }
+        // A struct that holds itself is found out by its key.
+        value.assignMissingKey()
         if binding.hasReferences {
             var held: [(property: Int, object: any ObjectEntity)] = []
             value.visitReferences { held.append(($0, $1)) }
@@ -113,7 +115,6 @@ extension Transaction {
             if binding.holdsValues { try saveHeldValues(of: &value, binding.model) }
             binding = current(binding)
         }
-        value.assignMissingKey()
         if binding.model.hasStamps { value._$stamp(isNew: value._$value.database == 0, at: date) }
         do throws(MakoError) { try store(&value, mode, binding) } catch {
             let key: RowKey? =

@@ -28,6 +28,8 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var batch: IndexBatch?
     /// A row is being made of an object: its type's own code runs.
     @exclusivity(unchecked) var isEncoding = false
+    /// The structs of types in a circle that wait for what they hold, each held by the one before.
+    @exclusivity(unchecked) var holders: [ValueHolder] = []
     /// The objects behind the changes, where somebody watches their type; nil: none that shows what its row holds now.
     @exclusivity(unchecked) var touched: [EventHub.Identity: (any ObjectEntity)?] = [:]
     /// Whether there ever was one, here or outside of the savepoint.

@@ -15,6 +15,7 @@ extension Entity {
             }
             if property.coding?.holdsValue == true {
                 let value = property.value(of: self)
+                if column == .keys { return "\(property.name): \(loadedText(value)) (\(type))" }
                 return "\(property.name): \(value.isNull ? "nil" : "loaded \(value)") (\(type))"
             }
             guard let keys = held[index] else { return "\(property.name): not loaded (\(type))" }
@@ -26,6 +27,14 @@ extension Entity {
         let key = keyOfInstance
         let head = model.hasColumnKey ? model.name : "\(model.name) \(key.map { "\($0)" } ?? "unsaved")"
         return "\(head) {\((fields + besides).joined(separator: ", "))}"
+    }
+
+    /// The keys of the structs that a collection holds.
+    private func loadedText(_ stored: StoredValue) -> String {
+        guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return "nil" }
+        var keys: [String] = []
+        tree.forEachKey { _, key in keys.append("\(key)") }
+        return "loaded [\(keys.joined(separator: ", "))]"
     }
 
     /// The stored properties by name, as a row holds them; relationships by their key, values with several columns by their parts, such as

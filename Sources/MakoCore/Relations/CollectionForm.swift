@@ -1,15 +1,17 @@
 import MakoRecords
 
-/// How objects stand in a property that holds many: one alone, in arrays, sets and dictionaries, and in those of those. The forms are
-/// types without values; ``EntityCoding`` puts them together from a property's type.
+/// How objects, or structs with rows of their own, stand in a property that holds many: one alone, in arrays, sets and dictionaries, and in
+/// those of those. The forms are types without values; ``EntityCoding`` puts them together from a property's type.
 public protocol ElementForm: Sendable {
     associatedtype Value: Sendable
     /// The entity of the objects.
-    associatedtype Target: ObjectEntity
+    associatedtype Target: Entity
 
     /// Whether objects stand under names, which are values of a type of their own.
     static var hasNames: Bool { get }
     static func forEach(_ value: Value, _ body: (Target) -> Void)
+    /// Changes each in its place, in the order of the tree.
+    static func update(_ value: inout Value, _ body: (inout Target) throws(MakoError) -> Void) throws(MakoError)
     /// The value as a column holds it. An object for which the closure gives nothing is left out.
     static func tree(_ value: Value, _ key: (Target) -> RowKey?) -> KeyTree?
     /// The value that a tree stands for; nil when the closure has no object for what must be there.
@@ -34,8 +36,11 @@ extension CollectionForm {
 /// A stored tree has another form than the property: it was written when the property had another type.
 public struct OtherForm: Error {}
 
-public enum ObjectForm<Target: ObjectEntity>: ElementForm {
+public enum ObjectForm<Target: Entity>: ElementForm {
     public static func forEach(_ value: Target, _ body: (Target) -> Void) { body(value) }
+    public static func update(
+        _ value: inout Target, _ body: (inout Target) throws(MakoError) -> Void
+    ) throws(MakoError) { try body(&value) }
     public static func tree(_ value: Target, _ key: (Target) -> RowKey?) -> KeyTree? { key(value).map { .key($0) } }
     public static func value(_ tree: KeyTree, _ object: (RowKey) -> Target?) throws(OtherForm) -> Target? {
         guard case .key(let key) = tree else { throw OtherForm() }
@@ -49,6 +54,11 @@ public enum ArrayForm<Element: ElementForm>: CollectionForm {
 
     public static func forEach(_ value: [Element.Value], _ body: (Element.Target) -> Void) {
         for element in value { Element.forEach(element, body) }
+    }
+    public static func update(
+        _ value: inout [Element.Value], _ body: (inout Element.Target) throws(MakoError) -> Void
+    ) throws(MakoError) {
+        for place in value.indices { try Element.update(&value[place], body) }
     }
     public static func tree(_ value: [Element.Value], _ key: (Element.Target) -> RowKey?) -> KeyTree? {
         .list(value.compactMap { Element.tree($0, key) })
@@ -69,6 +79,14 @@ public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: H
 
     public static func forEach(_ value: Set<Element.Value>, _ body: (Element.Target) -> Void) {
         for element in value { Element.forEach(element, body) }
+    }
+    /// What is equal afterwards is one member.
+    public static func update(
+        _ value: inout Set<Element.Value>, _ body: (inout Element.Target) throws(MakoError) -> Void
+    ) throws(MakoError) {
+        var elements = Array(value)
+        try ArrayForm<Element>.update(&elements, body)
+        value = Set(elements)
     }
     /// In the order of the keys, so that equal sets are equal bytes.
     public static func tree(_ value: Set<Element.Value>, _ key: (Element.Target) -> RowKey?) -> KeyTree? {
@@ -93,6 +111,15 @@ public enum DictionaryForm<Key: StorableValue & Hashable & Sendable, Element: El
 
     public static func forEach(_ value: [Key: Element.Value], _ body: (Element.Target) -> Void) {
         for element in value.values { Element.forEach(element, body) }
+    }
+    public static func update(
+        _ value: inout [Key: Element.Value], _ body: (inout Element.Target) throws(MakoError) -> Void
+    ) throws(MakoError) {
+        for (name, element) in value.sorted(by: { ($0.key.stored.compare($1.key.stored) ?? 0) < 0 }) {
+            var element = element
+            try Element.update(&element, body)
+            value[name] = element
+        }
     }
     /// In the order of the names, so that equal dictionaries are equal bytes.
     public static func tree(_ value: [Key: Element.Value], _ key: (Element.Target) -> RowKey?) -> KeyTree? {
@@ -122,6 +149,13 @@ public enum OptionalForm<Some: CollectionForm>: CollectionForm {
 
     public static func forEach(_ value: Some.Value?, _ body: (Some.Target) -> Void) {
         if let value { Some.forEach(value, body) }
+    }
+    public static func update(
+        _ value: inout Some.Value?, _ body: (inout Some.Target) throws(MakoError) -> Void
+    ) throws(MakoError) {
+        guard var some = value else { return }
+        try Some.update(&some, body)
+        value = some
     }
     public static func tree(_ value: Some.Value?, _ key: (Some.Target) -> RowKey?) -> KeyTree? {
         value.flatMap { Some.tree($0, key) }

@@ -1,7 +1,7 @@
 import MakoRecords
 
 /// A property that holds many objects: keys until it is first read, then the objects.
-public struct CollectionSlot<Form: CollectionForm>: PropertySlot {
+public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Target: ObjectEntity {
     private var content: Form.Value
     /// The keys as the row holds them, while they were not followed.
     private var stored: [UInt8]?
@@ -105,7 +105,7 @@ private final class LoadFailure: Sendable {
 }
 
 /// Arrays, sets and dictionaries of objects: stored as the keys of their rows, in their order and under their names.
-public enum CollectionCodec<Form: CollectionForm>: SlotCodec {
+public enum CollectionCodec<Form: CollectionForm>: SlotCodec where Form.Target: ObjectEntity {
     public typealias Property = Form.Value
     public typealias Slot = CollectionSlot<Form>
 
@@ -131,13 +131,7 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec {
     }
 
     /// Keys alone are no objects: collections come out of rows as slots.
-    public static func value(_ stored: StoredValue) -> Property? {
-        if stored.isNull { return isOptional ? Form.empty : nil }
-        guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return nil }
-        var isEmpty = true
-        tree.forEachKey { _, _ in isEmpty = false }
-        return isEmpty ? (try? Form.value(tree) { _ in nil }) ?? nil : nil
-    }
+    public static func value(_ stored: StoredValue) -> Property? { Form.keylessValue(stored) }
 
     /// Objects are read and written through slots.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
@@ -160,7 +154,23 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec {
     public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         try slot.requireRead()
         guard let bytes = slot.encoded else { return writer.setNull(position) }
-        if Form.hasNames, !areNamesReadable(bytes) {
+        try Form.write(bytes, &writer, position)
+    }
+}
+
+extension CollectionForm {
+    /// What a column holds, where that holds no key.
+    static func keylessValue(_ stored: StoredValue) -> Value? {
+        if stored.isNull { return isOptional ? empty : nil }
+        guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return nil }
+        var isEmpty = true
+        tree.forEachKey { _, _ in isEmpty = false }
+        return isEmpty ? (try? value(tree) { _ in nil }) ?? nil : nil
+    }
+
+    /// Writes a tree whose names can be read again.
+    static func write(_ bytes: [UInt8], _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        if hasNames, !areNamesReadable(bytes) {
             throw EntityCoding.unstorable(writer, position, "one of its keys could not be read again")
         }
         writer.set(position, bytes)
@@ -168,8 +178,15 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec {
 
     private static func areNamesReadable(_ bytes: [UInt8]) -> Bool {
         guard let tree = KeyTree(bytes) else { return false }
-        do throws(OtherForm) { _ = try Form.value(tree) { _ in nil } } catch { return false }
+        do throws(OtherForm) { _ = try value(tree) { _ in nil } } catch { return false }
         return true
+    }
+
+    // A form takes apart only what it would put together.
+    fileprivate static var isPlainList: Bool {
+        do throws(OtherForm) {
+            return try value(.list([.key(.rowID(0))]), { _ in nil }) != nil
+        } catch { return false }
     }
 }
 
@@ -179,10 +196,9 @@ protocol ObjectListing {
 }
 
 extension CollectionCodec: ObjectListing {
-    static var listsObjects: Bool {
-        // A form takes apart only what it would put together.
-        do throws(OtherForm) {
-            return try Form.value(.list([.key(.rowID(0))]), { _ in nil }) != nil
-        } catch { return false }
-    }
+    static var listsObjects: Bool { Form.isPlainList }
+}
+
+extension ValueCollectionCodec: ObjectListing {
+    static var listsObjects: Bool { Form.isPlainList }
 }

@@ -39,6 +39,24 @@ final class FetchContext: Sendable {
     struct Moment {
         let view: Snapshot
         let schema: SchemaState
+        /// How many structs of types in a circle hold the row, one within the other.
+        private var depth = 0
+
+        /// A longer chain, or a circle of rows, is no value.
+        static let depthLimit = 100
+
+        init(view: Snapshot, schema: SchemaState) {
+            self.view = view
+            self.schema = schema
+        }
+
+        /// The moment for what such a struct holds; nil at the limit.
+        var deeper: Moment? {
+            guard depth < Self.depthLimit else { return nil }
+            var next = self
+            next.depth += 1
+            return next
+        }
     }
 
     /// Whether several queries share it.

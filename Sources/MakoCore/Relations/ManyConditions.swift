@@ -62,17 +62,17 @@ extension Condition {
     /// At least one of the objects in a collection fulfils a condition.
     public static func any<C: Collection>(
         _ many: KeyPath<Row<Root>, Column<C>>, _ condition: Condition<C.Element>
-    ) -> Condition where C.Element: ObjectEntity { of(.any, many.path(), condition) }
+    ) -> Condition where C.Element: Entity { of(.any, many.path(), condition) }
 
     /// All of the objects in a collection fulfil a condition; also where there are none.
     public static func all<C: Collection>(
         _ many: KeyPath<Row<Root>, Column<C>>, _ condition: Condition<C.Element>
-    ) -> Condition where C.Element: ObjectEntity { of(.all, many.path(), condition) }
+    ) -> Condition where C.Element: Entity { of(.all, many.path(), condition) }
 
     /// None of the objects in a collection fulfils a condition.
     public static func none<C: Collection>(
         _ many: KeyPath<Row<Root>, Column<C>>, _ condition: Condition<C.Element>
-    ) -> Condition where C.Element: ObjectEntity { of(.none, many.path(), condition) }
+    ) -> Condition where C.Element: Entity { of(.none, many.path(), condition) }
 
     /// A value is among those of a collection: `.contains(\.tags, "steam")`.
     public static func contains<C: Collection>(

@@ -11,6 +11,13 @@
         public static func forEach(_ value: OrderedSet<Element.Value>, _ body: (Element.Target) -> Void) {
             for element in value { Element.forEach(element, body) }
         }
+        public static func update(
+            _ value: inout OrderedSet<Element.Value>, _ body: (inout Element.Target) throws(MakoError) -> Void
+        ) throws(MakoError) {
+            var elements = value.elements
+            try ArrayForm<Element>.update(&elements, body)
+            value = OrderedSet(elements)
+        }
         /// Two objects of one row, which the set cannot tell from others, are one member: the first place counts.
         public static func tree(_ value: OrderedSet<Element.Value>, _ key: (Element.Target) -> RowKey?) -> KeyTree? {
             var seen: Set<[UInt8]> = []
@@ -53,6 +60,13 @@
             _: [K: OrderedSet<T>].Type
         ) -> CollectionCodec<DictionaryForm<K, OrderedSetForm<ObjectForm<T>>>>.Type {
             CollectionCodec<DictionaryForm<K, OrderedSetForm<ObjectForm<T>>>>.self
+        }
+
+        @inlinable
+        public static func valueCodec<T: Entity & Hashable>(
+            _: OrderedSet<T>.Type
+        ) -> ValueCollectionCodec<OrderedSetForm<ObjectForm<T>>>.Type where T._$Kind == EntityKind.Value {
+            ValueCollectionCodec<OrderedSetForm<ObjectForm<T>>>.self
         }
 
         @available(

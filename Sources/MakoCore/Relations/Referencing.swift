@@ -15,15 +15,23 @@ extension Query {
     ///
     /// - Throws: the terminal throws `MakoError.query` when no property could refer to it.
     public func referencing(_ object: some ObjectEntity) -> Query {
-        let target = type(of: object).entityModel
+        referencing(object.storedKey, type(of: object).entityModel)
+    }
+
+    private func referencing(_ key: RowKey?, _ target: EntityModel) -> Query {
         let columns = ReferenceColumns.names(of: T.entityModel, to: target)
         if columns.isEmpty {
             return adding(
                 .failed(.query(message: "no property of \(T.entityModel.name) refers to objects of \(target.name)")))
         }
         // Nothing refers to an object without a row; NULL would find those that refer to nobody.
-        guard let key = object.storedKey else { return adding(.parsed(.constant(false))) }
+        guard let key else { return adding(.parsed(.constant(false))) }
         return adding(.refers(columns: columns, to: key, of: target))
+    }
+
+    /// Structs that hold this one, alone or in a collection.
+    public func referencing<Value: Entity>(_ value: Value) -> Query where Value._$Kind == EntityKind.Value {
+        referencing(value.storedValueKey, Value.entityModel)
     }
 
     /// Objects that refer to nobody: `referencing(.nobody)`.

@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 
 /// Tells structs and classes apart where overloads must: see ``Entity/_$Kind``.
 public enum EntityKind {
@@ -66,13 +67,167 @@ extension EntityRow {
     }
 }
 
+/// A struct that waits for what it holds to be saved.
+struct ValueHolder {
+    let model: EntityModel
+    /// Nil where its row has no key yet.
+    let key: RowKey?
+    /// The property whose content is being saved.
+    var property = ""
+}
+
 extension Transaction {
     /// Saves the structs that a struct holds, before it is written: their keys are part of its row.
     func saveHeldValues<T: Entity>(of value: inout T, _ model: EntityModel) throws(MakoError) {
+        let isCircular = model.refersBack
+        if isCircular { holders.append(try holder(value, model)) }
+        defer { if isCircular { holders.removeLast() } }
         for property in model.columns {
             guard let coding = property.coding, coding.holdsValue else { continue }
             try willWriteFurtherRows()
-            try coding.saveHeldValue(property.keyPath, of: &value, in: self)
+            if !isCircular {
+                try coding.saveHeldValue(property.keyPath, of: &value, in: self)
+                continue
+            }
+            holders[holders.count - 1].property = property.name
+            try StackGuard.run(isDeep: false) { () throws(MakoError) in
+                try coding.saveHeldValue(property.keyPath, of: &value, in: self)
+            } orElse: { () throws(MakoError) in
+                throw .unsupported("a struct that holds others in so many levels")
+            }
+        }
+    }
+
+    /// - Throws: where the struct is held by itself, through others or at once: a value of its row would have no end.
+    private func holder(_ value: some Entity, _ model: EntityModel) throws(MakoError) -> ValueHolder {
+        let isKeyed = !model.hasColumnKey || !value.keyValues().contains { $0.isNull || $0 == .text("") }
+        let key = isKeyed ? value.storedValueKey : nil
+        for holder in holders where key != nil && holder.key == key && holder.model.hasTable(of: model) {
+            throw .unstorableValue(
+                entity: model.name, key: nil, property: holder.property,
+                reason: "it leads back to its own row, which no struct can hold; make \(model.name) a class")
+        }
+        guard holders.count < FetchContext.Moment.depthLimit else {
+            throw .unsupported("a struct that holds others in \(FetchContext.Moment.depthLimit) levels")
+        }
+        return ValueHolder(model: model, key: key)
+    }
+}
+
+// MARK: - Collections
+
+/// Arrays, sets and dictionaries of structs with rows of their own, in structs: stored as the keys of these rows, as collections of objects
+/// are, and read with the row that holds them.
+public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where Form.Target._$Kind == EntityKind.Value {
+    public typealias Property = Form.Value
+
+    public static var columnType: ColumnType { .keys }
+    public static var isOptional: Bool { Form.isOptional }
+    public static var target: (any Entity.Type)? { Form.Target.self }
+
+    public static func stored(_ value: Property) -> StoredValue {
+        encoded(value).map { .blob($0) } ?? .null
+    }
+
+    /// Keys alone are no values.
+    public static func value(_ stored: StoredValue) -> Property? { Form.keylessValue(stored) }
+
+    public static func loaded(_ stored: StoredValue) throws(MakoError) -> Property? {
+        if let value = value(stored) { return value }
+        guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return nil }
+        let database = try Database.current(for: Form.Target.entityModel)
+        let held = try database.values(Form.Target.self, tree.rowKeys)
+        do throws(OtherForm) { return try Form.value(tree) { held[$0] } } catch { return nil }
+    }
+
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+        if row.reader.isNull(position) { return Form.empty }
+        guard let tree = KeyTree(row.reader.blob(position)) else {
+            throw EntityCoding.mismatch(row, position, Property.self)
+        }
+        let keys = tree.rowKeys
+        let held = keys.isEmpty ? [:] : try row.values(Form.Target.self, keys, position)
+        do throws(OtherForm) {
+            return try Form.value(tree) { held[$0] } ?? Form.empty
+        } catch { throw EntityCoding.unreadable(row, position, "its keys have another form than \(Property.self)") }
+    }
+
+    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        guard let bytes = encoded(value) else { return writer.setNull(position) }
+        try Form.write(bytes, &writer, position)
+    }
+
+    static func save(_ value: inout Property, in transaction: Transaction) throws(MakoError) {
+        try Form.update(&value) { (held) throws(MakoError) in try transaction.save(&held) }
+    }
+
+    /// What a column holds; nil for NULL. Structs without a row are left out.
+    private static func encoded(_ value: Property) -> [UInt8]? {
+        Form.tree(value) { $0.storedValueKey }?.encoded
+    }
+}
+
+extension KeyTree {
+    /// The keys, each once.
+    fileprivate var rowKeys: [RowKey] {
+        var keys: [RowKey] = []
+        var seen: Set<RowKey> = []
+        forEachKey { _, key in if seen.insert(key).inserted { keys.append(key) } }
+        return keys
+    }
+}
+
+extension Database {
+    /// The structs with these keys; a key without a row has none in the result.
+    fileprivate func values<T: Entity>(_ type: T.Type, _ keys: [RowKey]) throws(MakoError) -> [RowKey: T] {
+        let found = try objects(type, keys: keys, context: nil, isTold: false)
+        return Dictionary(found.map { ($0.key, $0.object) }, uniquingKeysWith: { first, _ in first })
+    }
+}
+
+extension EntityRow {
+    /// The structs that a field of the row holds the keys of, as they were at the row's moment.
+    fileprivate func values<T: Entity>(
+        _ type: T.Type, _ keys: [RowKey], _ position: Int
+    ) throws(MakoError) -> [RowKey: T] {
+        guard let fetch = extra?.context, let moment = fetch.moment else {
+            return try Database.resolve(number: database, for: T.entityModel).values(type, keys)
+        }
+        if !T.entityModel.refersBack { return try values(type, keys, moment, fetch) }
+        guard let deeper = moment.deeper else {
+            throw EntityCoding.unreadable(
+                self, position,
+                "it holds structs that hold others, \(FetchContext.Moment.depthLimit) levels deep, or itself")
+        }
+        return try StackGuard.run(isDeep: false) { () throws(MakoError) in
+            try values(type, keys, deeper, FetchContext(deeper))
+        } orElse: { () throws(MakoError) in
+            throw EntityCoding.unreadable(self, position, "there is no room for the structs that it holds")
+        }
+    }
+
+    private func values<T: Entity>(
+        _ type: T.Type, _ keys: [RowKey], _ moment: FetchContext.Moment, _ context: FetchContext
+    ) throws(MakoError) -> [RowKey: T] {
+        guard let binding = moment.schema.binding(T.entityModel) else {
+            throw .migration(entity: T.entityModel.name, reason: "its table could not be bound")
+        }
+        return try translated {
+            var maker = RowMaker(database: database, context: context, layout: binding.layout, lazyProperties: 0)
+            var held: [RowKey: T] = [:]
+            let ids = keys.compactMap(\.rowID)
+            if ids.count == keys.count {
+                try binding.table.withRows(ids: ids, layout: binding.layout, in: moment.view) { place, reader in
+                    if let reader { held[keys[place]] = try T(row: maker.row(ids[place], reader)) }
+                }
+                return held
+            }
+            for key in keys {
+                try binding.table.withRow(key, layout: binding.layout, in: moment.view) { reader in
+                    held[key] = try T(row: maker.row(key, reader))
+                }
+            }
+            return held
         }
     }
 }

@@ -152,8 +152,7 @@ public enum EntityCoding {
     }
     @available(
         *, unavailable,
-        message:
-            "structs that are entities stand in no collection; make them classes, or store their keys and query for them"
+        message: "a class holds no collection of structs that are entities; make them classes, or the holder a struct"
     )
     public static func collectionCodec<T: Entity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
     @available(*, unavailable, message: "write the type of a collection of objects out: '[Song]', not its alias")

@@ -1,0 +1,61 @@
+// The codecs of collections of structs with rows of their own, as properties of structs.
+
+extension EntityCoding {
+    @inlinable
+    public static func valueCodec<T: Entity>(_: [T].Type) -> ValueCollectionCodec<ArrayForm<ObjectForm<T>>>.Type
+    where T._$Kind == EntityKind.Value {
+        ValueCollectionCodec<ArrayForm<ObjectForm<T>>>.self
+    }
+    @inlinable
+    public static func valueCodec<T: Entity>(_: [T]?.Type) -> ValueCollectionCodec<
+        OptionalForm<ArrayForm<ObjectForm<T>>>
+    >.Type
+    where T._$Kind == EntityKind.Value {
+        ValueCollectionCodec<OptionalForm<ArrayForm<ObjectForm<T>>>>.self
+    }
+    @inlinable
+    public static func valueCodec<T: Entity>(_: [[T]].Type) -> ValueCollectionCodec<
+        ArrayForm<ArrayForm<ObjectForm<T>>>
+    >.Type
+    where T._$Kind == EntityKind.Value {
+        ValueCollectionCodec<ArrayForm<ArrayForm<ObjectForm<T>>>>.self
+    }
+    @inlinable
+    public static func valueCodec<T: Entity & Hashable>(_: Set<T>.Type) -> ValueCollectionCodec<
+        SetForm<ObjectForm<T>>
+    >.Type
+    where T._$Kind == EntityKind.Value {
+        ValueCollectionCodec<SetForm<ObjectForm<T>>>.self
+    }
+    @inlinable
+    public static func valueCodec<T: Entity & Hashable>(_: Set<T>?.Type) -> ValueCollectionCodec<
+        OptionalForm<SetForm<ObjectForm<T>>>
+    >.Type
+    where T._$Kind == EntityKind.Value {
+        ValueCollectionCodec<OptionalForm<SetForm<ObjectForm<T>>>>.self
+    }
+    @inlinable
+    public static func valueCodec<K: StorableValue & Hashable & Sendable, T: Entity>(_: [K: T].Type)
+        -> ValueCollectionCodec<DictionaryForm<K, ObjectForm<T>>>.Type
+    where T._$Kind == EntityKind.Value {
+        ValueCollectionCodec<DictionaryForm<K, ObjectForm<T>>>.self
+    }
+    @inlinable
+    public static func valueCodec<K: StorableValue & Hashable & Sendable, T: Entity>(_: [K: T]?.Type)
+        -> ValueCollectionCodec<OptionalForm<DictionaryForm<K, ObjectForm<T>>>>.Type
+    where T._$Kind == EntityKind.Value {
+        ValueCollectionCodec<OptionalForm<DictionaryForm<K, ObjectForm<T>>>>.self
+    }
+    @inlinable
+    public static func valueCodec<K: StorableValue & Hashable & Sendable, T: Entity>(_: [K: [T]].Type)
+        -> ValueCollectionCodec<DictionaryForm<K, ArrayForm<ObjectForm<T>>>>.Type
+    where T._$Kind == EntityKind.Value {
+        ValueCollectionCodec<DictionaryForm<K, ArrayForm<ObjectForm<T>>>>.self
+    }
+    @inlinable
+    public static func valueCodec<K: StorableValue & Hashable & Sendable, T: Entity>(_: [[K: T]].Type)
+        -> ValueCollectionCodec<ArrayForm<DictionaryForm<K, ObjectForm<T>>>>.Type
+    where T._$Kind == EntityKind.Value {
+        ValueCollectionCodec<ArrayForm<DictionaryForm<K, ObjectForm<T>>>>.self
+    }
+}
