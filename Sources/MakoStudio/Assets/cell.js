@@ -67,5 +67,5 @@ export function link(cell) {
     const key = visible(cell.key, 60);
     return h("a", { href: rowAddress(cell.table, cell.key), tabindex: "-1" },
         cell.name === undefined || cell.name === null || cell.name === "" ? [visible(cell.table, 40), " ", key]
-            : [h("span", { class: "value", dir: "auto" }, ...visible(cell.name, 80)), h("span", { class: "key-of" }, key)]);
+            : [h("span", { class: "value", dir: "auto" }, ...visible(cell.name, 80)), " ", h("span", { class: "key-of" }, key)]);
 }

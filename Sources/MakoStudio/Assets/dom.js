@@ -21,6 +21,7 @@ export const s = (tag, attributes, ...children) => fill(document.createElementNS
 
 export const byId = (id) => document.getElementById(id);
 
+const CONTROLS = "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
 const NAMES = {
     0x00ad: "SHY", 0x061c: "ALM", 0x200b: "ZWSP", 0x200e: "LRM", 0x200f: "RLM", 0x2028: "LSEP", 0x2029: "PSEP", 0x202a: "LRE",
     0x202b: "RLE", 0x202c: "PDF", 0x202d: "LRO", 0x202e: "RLO", 0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI", 0xfeff: "BOM",
@@ -29,7 +30,7 @@ const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e
 
 function mark(character) {
     const code = character.codePointAt(0);
-    const name = NAMES[code] ?? (code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "␡" : hex(code));
+    const name = NAMES[code] ?? CONTROLS[code] ?? (code === 0x7f ? "DEL" : hex(code));
     return h("span", { class: "unseen", title: `U+${hex(code)}` }, name);
 }
 
@@ -46,7 +47,7 @@ export function visible(text, limit = Infinity, inLine = true) {
     if (!UNSEEN.test(shown) && !(inLine && /[\n\t]/.test(shown))) nodes.push(shown);
     else {
         for (const character of shown) {
-            if (inLine && character === "\n") { flush(); nodes.push(h("span", { class: "unseen", title: "line break" }, "↵")); }
+            if (inLine && character === "\n") { flush(); nodes.push(h("span", { class: "unseen", title: "line break" }, "LF")); }
             else if (UNSEEN.test(character)) { flush(); nodes.push(mark(character)); }
             else plain += character;
         }

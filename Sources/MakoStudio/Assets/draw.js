@@ -176,7 +176,7 @@ function rows(tables, top) {
     let y = top;
     for (let at = 0; at < tables.length; at += 4) {
         const row = tables.slice(at, at + 4);
-        row.forEach((table, place) => boxes.push({ table, x: place * (WIDE + 30), y, height: boxHeight(table) }));
+        row.forEach((table, place) => boxes.push({ table, x: place * (WIDE + 70), y, height: boxHeight(table) }));
         y += Math.max(...row.map(boxHeight)) + 28;
     }
     return boxes;
@@ -189,7 +189,8 @@ function edges(box, byName) {
         const y = box.y + HEAD + index * LINE + 12;
         const [from, to] = [box.x + WIDE, target.x];
         const end = target.y + HEAD / 2;
-        const path = target === box || to < from
+        const path = target === box
+            ? `M${from} ${y}C${from + 36} ${y} ${from + 36} ${end} ${from} ${end}` : to < from
             ? `M${from} ${y}C${from + 50} ${y} ${target.x + WIDE + 50} ${end} ${target.x + WIDE} ${end}`
             : `M${from} ${y}C${(from + to) / 2} ${y} ${(from + to) / 2} ${end} ${to} ${end}`;
         return [s("path", { class: "edge", d: path, "marker-end": "url(#tip)" }, s("title", {}, `${box.table.name}.${column.name} → ${column.target}`))];

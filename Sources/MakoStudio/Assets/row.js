@@ -71,7 +71,7 @@ function properties(table, key, row, before, schema, again) {
         if (schema.writable) {
             value.addEventListener("dblclick", () => editRow(table, { key, cells: row.cells }, column, schema).then((saved) => saved && again()));
         }
-        return [h("dt", {}, ...visible(column.name, 120), h("small", {}, column.target ? `→ ${column.target}` : column.detail ?? "")), value];
+        return [h("dt", {}, h("span", {}, ...visible(column.name, 120)), h("small", {}, column.target ? `→ ${column.target}` : column.detail ?? "")), value];
     }));
 }
 
