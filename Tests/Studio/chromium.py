@@ -138,7 +138,7 @@ class Chromium:
         end = time.monotonic() + timeout
         while True:
             try:
-                value = self.run(expression)
+                value = self.run(f"(async () => {{ const found = await ({expression}); return found instanceof Node ? true : found; }})()")
             except PageError:
                 value = None
                 if time.monotonic() > end:

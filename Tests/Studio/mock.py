@@ -234,7 +234,7 @@ class Answers:
         if values is None:
             raise Failure(f"No row {q['key']} in {table}.", 404)
         lists = [{"name": name, "table": other, "exact": True,
-                  "count": d.sql.execute(f"SELECT count(*) FROM {other} WHERE {back} = ?", (q["key"],)).fetchone()[0]} for name, other, back in TABLES[table][1]]
+                  "count": d.sql.execute(f"SELECT count(*) FROM {other} WHERE {back} = ?", (int(q["key"]),)).fetchone()[0]} for name, other, back in TABLES[table][1]]
         history = [{"commit": c["commit"], "date": c["date"], "changed": [x["name"] for x in one["columns"]]} for c in d.commits[::-1]
                    for one in c["changes"] if one["table"] == table and one["key"] == q["key"]]
         return {"name": str(values[1])[:200], "cells": [d.cell(c, v, True) for c, v in zip(TABLES[table][0], values)], "lists": lists, "history": history}
@@ -329,7 +329,10 @@ class Handler(BaseHTTPRequestHandler):
                             "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", **headers}.items():
             self.send_header(name, str(value))
         self.end_headers()
-        self.wfile.write(body)
+        try:
+            self.wfile.write(body)
+        except OSError:
+            pass  # The page went on.
 
     def answer(self, path, values):
         database = self.server.database
@@ -348,10 +351,7 @@ class Handler(BaseHTTPRequestHandler):
             near = re.search(r'near "(.+?)"|no such column: (\S+)', str(error))
             word = near and (near[1] or near[2])
             body, status = {"error": {"message": f"{error}.", "position": text.find(word) if word and word in text else len(text)}}, 400
-        try:
-            self.send(status, "application/json", json.dumps(body).encode())
-        except (BrokenPipeError, ConnectionResetError):
-            pass
+        self.send(status, "application/json", json.dumps(body).encode())
 
     def download(self, path, values):
         database = self.server.database
@@ -405,6 +405,7 @@ def serve(**options):
     """Starts the double; gives its address and its database."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    server.handle_error = lambda *_: None  # A connection that the browser closed.
     server.database = Database(**options)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}/", server

@@ -77,6 +77,15 @@ class PageCase(unittest.TestCase):
     def view(self, name):
         self.go(*VIEWS[name])
 
+    def turn(self, name):
+        """Shows a view in the page that is open, or opens one."""
+        place, ready = VIEWS[name]
+        if not self.page.run("document.documentElement.dataset.ready === 'true'"):
+            self.view(name)
+        else:
+            self.page.run(f"document.querySelector('main').replaceChildren(); location.hash = {json.dumps(place)}")
+            self.page.wait(f"document.querySelector({json.dumps(ready)})", what=ready)
+
     def cell(self, row, column):
         """The text of a cell, by the row's place and the column's number, both from 0."""
         return self.page.run(f"document.querySelector('.line[data-index=\"{row}\"]:not(.waiting)')?.children[{column}]?.innerText ?? null")

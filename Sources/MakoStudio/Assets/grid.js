@@ -106,7 +106,7 @@ export class Grid {
     // MARK: Rows
 
     /** Reads the first rows, or those around a share of the table. */
-    async start(at) {
+    async start(at, index) {
         const generation = ++this.generation;
         this.loading = "start";
         this.body.setAttribute("aria-busy", "true");
@@ -117,7 +117,7 @@ export class Grid {
             this.atStart = page.start;
             this.atEnd = page.end;
             this.total = Math.max(this.source.total ?? 0, this.rows.length);
-            this.first = page.start ? 0 : page.end ? this.total - this.rows.length : Math.round((at ?? 0) * this.total);
+            this.first = page.start ? 0 : page.end ? this.total - this.rows.length : index ?? 0;
             this.settle();
             this.note.replaceChildren(...(this.rows.length === 0 && this.options.empty ? [this.options.empty()] : []));
             this.options.loaded?.(this);
@@ -292,14 +292,13 @@ export class Grid {
     }
 
     async jump(index) {
+        this.loading = "jump";
         const share = index / Math.max(1, this.total - this.viewHeight() / ROW);
-        if (share <= 0) { this.moveTo(0); }
-        const before = this.virtualTop();
-        await this.start(share <= 0 ? undefined : Math.min(1, share));
+        if (share <= 0) this.moveTo(0);
+        await this.start(share <= 0 ? undefined : Math.min(1, share), index);
         // The scroll bar may have moved on while the rows came: the next draw reads those.
         if (share >= 1) this.moveTo(this.height());
-        else if (!this.atStart && !this.atEnd) { this.first = Math.floor(before / ROW); this.settle(); this.draw(true); }
-        this.scrolled();
+        else this.draw();
     }
 
     async extend(side) {
