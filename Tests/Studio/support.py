@@ -21,6 +21,9 @@ VIEWS = {
 }
 
 
+READY = "document.documentElement.dataset.ready === 'true' && location.protocol === 'http:'"
+
+
 class Shared:
     """The browser and the server of a run; started by the first test that needs them."""
 
@@ -55,9 +58,11 @@ class PageCase(unittest.TestCase):
         self.database.trouble.clear()
         self.page.size(self.width, self.height)
         self.page.prefer(self.theme)
-        self.page.open(self.address + "mako.svg")
-        self.page.wait("location.pathname === '/mako.svg'")
-        self.page.run("localStorage.clear()")
+        if not self.page.run(READY):
+            self.load("#/")
+        self.page.run("""(() => { localStorage.clear(); document.querySelectorAll('dialog, .toast').forEach((one) => one.remove());
+            document.activeElement?.blur(); const find = document.querySelector('#find'); find.value = '';
+            find.dispatchEvent(new Event('input')); })()""")
         self.page.logged.clear()
         self.page.requests.clear()
 
@@ -68,23 +73,19 @@ class PageCase(unittest.TestCase):
         self.assertEqual(outside, [], "the page asked for something outside this machine")
 
     def go(self, place, ready):
-        """Opens a place of the page, anew, and waits for an element that fits `ready`."""
+        """Shows a place of the page that is open, drawn anew, and waits for an element that fits `ready`."""
+        self.page.run(f"""(() => {{ document.querySelector('main').replaceChildren();
+            if (location.hash === {json.dumps(place)}) dispatchEvent(new HashChangeEvent('hashchange')); else location.hash = {json.dumps(place)}; }})()""")
+        self.page.wait(f"document.querySelector({json.dumps(ready)})", what=ready)
+
+    def load(self, place):
+        """Opens a place of the page as a new visit does."""
         self.page.open("about:blank")
         self.page.open(self.address + place)
-        self.page.wait("document.documentElement.dataset.ready === 'true'")
-        self.page.wait(f"!!document.querySelector({json.dumps(ready)})", what=ready)
+        self.page.wait(READY)
 
     def view(self, name):
         self.go(*VIEWS[name])
-
-    def turn(self, name):
-        """Shows a view in the page that is open, or opens one."""
-        place, ready = VIEWS[name]
-        if not self.page.run("document.documentElement.dataset.ready === 'true'"):
-            self.view(name)
-        else:
-            self.page.run(f"document.querySelector('main').replaceChildren(); location.hash = {json.dumps(place)}")
-            self.page.wait(f"document.querySelector({json.dumps(ready)})", what=ready)
 
     def cell(self, row, column):
         """The text of a cell, by the row's place and the column's number, both from 0."""

@@ -9,7 +9,7 @@ class ContrastTests(PageCase):
         self.page.prefer(theme)
         for name in VIEWS:
             with self.subTest(view=name):
-                self.turn(name)
+                self.view(name)
                 found = self.page.run(CONTRAST)
                 self.assertGreater(found["seen"], 15)
                 self.assertEqual(found["poor"], [])
@@ -51,7 +51,7 @@ class ThemeTests(PageCase):
         self.page.wait(f"{ground} !== 'rgb(255, 255, 255)'")
         self.page.click("#theme")
         self.page.wait(f"{ground} === 'rgb(255, 255, 255)'")
-        self.view("schema")
+        self.load("#/schema")
         self.assertEqual(self.page.run(ground), "rgb(255, 255, 255)")
 
 
@@ -61,7 +61,7 @@ class NarrowTests(PageCase):
     def test_every_view_fits_360_pixels(self):
         for name in VIEWS:
             with self.subTest(view=name):
-                self.turn(name)
+                self.view(name)
                 self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), 360)
                 self.assertLessEqual(self.page.run("document.querySelector('#main').scrollWidth"), 360)
                 wide = self.page.run("[...document.querySelectorAll('#bar > *, .top > *, .filter > *')].filter((e) => e.getBoundingClientRect().right > 361).map((e) => e.outerHTML.slice(0, 80))")
@@ -122,7 +122,7 @@ class ScreenReaderTests(PageCase):
     def test_everything_that_takes_the_focus_has_a_name_and_a_role(self):
         for name in VIEWS:
             with self.subTest(view=name):
-                self.turn(name)
+                self.view(name)
                 nodes = self.page.send("Accessibility.getFullAXTree")["nodes"]
                 for node in nodes:
                     focusable = any(one["name"] == "focusable" and one["value"].get("value") for one in node.get("properties", []))

@@ -80,10 +80,12 @@ class ReadOnlyTests(PageCase):
     def setUp(self):
         super().setUp()
         self.database.writable = False
+        self.load("#/")
 
     def tearDown(self):
         self.database.writable = True
         super().tearDown()
+        self.load("#/")
 
     def test_nothing_offers_to_write(self):
         self.view("grid")

@@ -179,7 +179,7 @@ function pressed(event) {
 // MARK: Live
 
 function pulse(on, words) {
-    byId("pulse").replaceChildren(h("span", { class: `dot ${on ? "on" : "off"}` }), h("span", { class: "words" }, words));
+    byId("pulse").replaceChildren(h("span", { class: `dot ${on ? "on" : "off"}` }), h("span", { class: "says" }, words));
     byId("pulse").title = words;
 }
 

@@ -115,7 +115,7 @@ export function toast(text, action) {
 /** A dialog that gives the focus back to where it was. */
 export function dialog(title, body, ...buttons) {
     const before = document.activeElement;
-    const box = h("dialog", { "aria-label": title }, h("h1", {}, title), body,
+    const box = h("dialog", { "aria-label": title }, h("h1", { tabindex: "-1", autofocus: true }, ...visible(title, 120)), body,
         h("footer", {}, buttons, h("button", { type: "button", onclick: () => box.close() }, buttons.length ? "Cancel" : "Close")));
     box.addEventListener("close", () => { box.remove(); before?.focus?.(); });
     document.body.append(box);

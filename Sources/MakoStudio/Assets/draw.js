@@ -10,21 +10,21 @@ function short(text, letters) {
 // MARK: Charts
 
 /** points: [{ label, value }]; kind: "bars" or "line". */
-export function chart(points, kind, names) {
-    const width = 760;
-    const height = 280;
-    const box = { left: 72, right: 12, top: 12, bottom: 44 };
+export function chart(points, kind, names, room) {
+    const width = Math.max(300, Math.min(900, room));
+    const height = 300;
+    const box = { left: 64, right: 12, top: 12, bottom: 44 };
     const values = points.map((point) => point.value);
     const scale = ticks(Math.min(0, ...values), Math.max(0, ...values));
     const x = (index) => box.left + (index + .5) * (width - box.left - box.right) / points.length;
     const y = (value) => height - box.bottom - (value - scale.low) / (scale.high - scale.low) * (height - box.top - box.bottom);
     const grid = scale.marks.map((mark) => s("g", {}, s("line", { class: "rule", x1: box.left, x2: width - box.right, y1: y(mark), y2: y(mark) }),
         s("text", { class: "mark", x: box.left - 8, y: y(mark) + 4, "text-anchor": "end" }, compact(mark))));
-    const step = Math.max(1, Math.ceil(points.length / 9));
+    const step = Math.max(1, Math.ceil(points.length * 84 / (width - 76)));
     const labels = points.map((point, index) => (index % step ? null : s("text", { class: "mark", x: x(index), y: height - box.bottom + 18,
         "text-anchor": "middle" }, short(point.label, 12))));
     const marks = kind === "line" ? lines(points, x, y) : bars(points, x, y, width - box.left - box.right);
-    return s("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img",
+    return s("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
         "aria-label": `${names.value} by ${names.label}, ${points.length} points, ${compact(Math.min(...values))} to ${compact(Math.max(...values))}` },
     grid, marks, labels, s("text", { class: "mark", x: (box.left + width) / 2, y: height - 6, "text-anchor": "middle" }, short(names.label, 60)));
 }
@@ -63,9 +63,9 @@ const compact = (number) => few.format(number);
 // MARK: Treemap
 
 /** Squarified rectangles: items [{ name, size, kind }], largest first. */
-export function treemap(items, open) {
-    const width = 900;
-    const height = 380;
+export function treemap(items, open, room) {
+    const width = Math.max(280, room);
+    const height = Math.round(Math.min(420, Math.max(260, width * .42)));
     const all = items.reduce((sum, item) => sum + item.size, 0) || 1;
     const placed = squarify(items.filter((item) => item.size > 0).map((item) => ({ ...item, area: item.size / all * width * height })),
         { x: 0, y: 0, width, height });

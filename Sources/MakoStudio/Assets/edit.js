@@ -34,7 +34,7 @@ function confirmed(title, change, name, kind) {
                 box.close();
             } catch (error) { shown.replaceChildren(problem(error)); }
         } }, name);
-        const box = dialog(title, shown, button);
+        const box = dialog(title, h("p", { class: "muted" }, "The statement that will run:"), shown, button);
         box.addEventListener("close", () => resolve(false));
         api.preview(change).then((preview) => {
             shown.replaceChildren(h("pre", {}, ...visible(preview.statement, 4000, false)));
@@ -58,8 +58,8 @@ class Form {
         const id = `field-${column.name}`;
         const field = { column, was: this.row ? (cell === null ? null : text) : undefined };
         field.input = column.kind === "bool"
-            ? h("select", { id }, ["true", "false"].map((one) => h("option", { value: one, selected: one === text }, one)))
-            : text.length > 60 || text.includes("\n") || column.kind === "json" ? h("textarea", { id, rows: 4, value: text, dir: "auto" })
+            ? h("select", { id }, ["false", "true"].map((one) => h("option", { value: one, selected: one === text }, one)))
+            : text.length > 60 || text.includes("\n") || column.kind === "json" ? h("textarea", { id, rows: Math.min(8, Math.max(2, text.split("\n").length)), value: text, dir: "auto" })
                 : h("input", { id, type: "text", value: text, dir: "auto", autocomplete: "off", spellcheck: "false" });
         field.null = column.nullable ? h("input", { type: "checkbox", checked: cell === null || (!this.row && cell === undefined) }) : undefined;
         const list = column.target ? this.picker(field) : undefined;
@@ -156,8 +156,8 @@ function form(table, row, column, schema) {
                 box.close();
             } catch (error) { made.shown.replaceChildren(problem(error)); }
         } }, made.fields.map((field) => field.element),
-        skipped > 0 ? h("p", { class: "muted" }, `${skipped} more: bytes and long texts are changed by programs only.`) : null, made.shown);
-        const box = dialog(row ? `Edit ${table.name} ${row.key}` : `Insert into ${table.name}`, element, made.save);
+        skipped > 0 ? h("p", { class: "muted" }, `${skipped} more: bytes and long texts are changed by programs only.`) : null);
+        const box = dialog(row ? `Edit ${table.name} ${row.key}` : `Insert into ${table.name}`, element, made.shown, made.save);
         box.addEventListener("close", () => resolve(false));
         const first = made.fields.find((field) => field.column.name === column?.name) ?? made.fields[0];
         first?.input.focus();

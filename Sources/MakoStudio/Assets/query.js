@@ -147,7 +147,7 @@ class QueryView {
                 label: row[labels.value] === null ? "null" : cellText(row[labels.value]) || row[labels.value].name || "''", value: Number(cellText(row[values.value])) }))
                 .filter((point) => Number.isFinite(point.value));
             kinds.forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.kind === this.drawn.kind)));
-            place.replaceChildren(points.length ? chart(points, this.drawn.kind, { label: columns[labels.value].name, value: columns[values.value].name })
+            place.replaceChildren(points.length ? chart(points, this.drawn.kind, { label: columns[labels.value].name, value: columns[values.value].name }, this.panel.clientWidth)
                 : state("Nothing to draw", "The column of values has no numbers."));
             if (rows.length > 500) place.append(h("p", { class: "muted" }, `The first 500 of ${plural(rows.length, "row")}.`));
         };

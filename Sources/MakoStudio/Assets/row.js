@@ -60,7 +60,7 @@ function heading(table, key, row, schema, again) {
     return h("div", { class: "top" },
         h("a", { href: `#/table/${encodeURIComponent(table.name)}` }, ...visible(table.name, 80)), h("span", { class: "crumbs", "aria-hidden": "true" }, "›"),
         h("h1", {}, h("span", { class: "value", dir: "auto" }, ...visible(row.name || key, 120))),
-        row.name ? h("span", { class: "muted" }, "key ", ...visible(key, 80)) : null, h("span", { class: "grow" }), writes);
+        row.name ? h("span", { class: "muted" }, "key ", ...visible(key, 80)) : null, h("span", { class: schema?.writable ? "grow break" : "grow" }), writes);
 }
 
 function properties(table, key, row, before, schema, again) {

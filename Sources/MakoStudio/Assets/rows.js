@@ -41,7 +41,7 @@ class RowsView {
         const writes = schema.writable ? [h("button", { type: "button", id: "insert", onclick: () => this.insert() }, "Insert"),
             h("button", { type: "button", id: "undo", onclick: () => undoLast().then(() => this.grid.refresh()) }, "Undo")] : [];
         this.main.replaceChildren(
-            h("div", { class: "top" }, h("h1", {}, ...visible(table.name, 120)), this.position, h("span", { class: "grow" }), writes, this.exports),
+            h("div", { class: "top" }, h("h1", {}, ...visible(table.name, 120)), this.position, h("span", { class: schema.writable ? "grow break" : "grow" }), writes, this.exports),
             h("div", { class: "filter", role: "search" }, complete(this.input, schemaWords(schema, table)), this.clear,
                 h("button", { type: "button", onclick: () => this.apply(this.input.value.trim(), this.order) }, "Filter")),
             this.trouble, this.frame);

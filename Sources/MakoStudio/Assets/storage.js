@@ -8,13 +8,13 @@ export async function storageView({ main, isCurrent }) {
     main.replaceChildren(h("h1", {}, "Storage"), h("p", { class: "loading", role: "status" }, "Reading the pages…"));
     const draw = async () => {
         const found = await api.storage();
-        if (isCurrent()) main.replaceChildren(...parts(found, draw));
+        if (isCurrent()) main.replaceChildren(...parts(found, draw, main.clientWidth - (innerWidth > 760 ? 40 : 24)));
     };
     await draw();
     return undefined;
 }
 
-function parts(found, again) {
+function parts(found, again, room) {
     const items = found.trees.map((tree) => ({ name: tree.name, size: tree.bytes, kind: tree.kind, label: tree.kind, table: tree.table }));
     if (found.free) items.push({ name: "free pages", size: found.free, kind: "free" });
     items.sort((one, other) => other.size - one.size);
@@ -24,7 +24,7 @@ function parts(found, again) {
         h("h2", {}, "Sizes"),
         h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Treemap" }, treemap(items, (item) => {
             if (item.table) location.hash = `#/table/${encodeURIComponent(item.table)}`;
-        })),
+        }, room)),
         h("h2", {}, "Trees"), treeTable(found), h("h2", {}, "Pages"), pageTable(found),
     ];
 }
