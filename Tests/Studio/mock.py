@@ -121,7 +121,7 @@ class Database:
             rows = self.sql.execute(f"SELECT * FROM {table} WHERE {where} ORDER BY {order or 'id'} LIMIT {many} OFFSET {start}").fetchall()
             return {"rows": [self.row(table, values, start + n) for n, values in enumerate(rows)], "start": start == 0,
                     "end": start + len(rows) >= total, "total": total, "exact": True}
-        first, last = self.sql.execute(f"SELECT min(id), max(id) FROM {table}").fetchone()
+        first, last = self.sql.execute(f"SELECT (SELECT min(id) FROM {table}), (SELECT max(id) FROM {table})").fetchone()
         if first is None:
             return {"rows": [], "start": True, "end": True, "total": 0, "exact": True}
         if before or (at and float(at) >= 1):

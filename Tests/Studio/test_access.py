@@ -40,6 +40,7 @@ class ContrastTests(PageCase):
                 self.page.wait("document.querySelector('dialog[open]')")
                 self.assertEqual(self.page.run(CONTRAST)["poor"], [])
                 self.picture(f"help-{theme}")
+                self.page.press("Escape")
 
 
 class ThemeTests(PageCase):
