@@ -62,6 +62,12 @@ class GridTests(PageCase):
         self.wait_cell(0, 1, "Ada")
         self.assertEqual(self.page.count(".problem"), 0)
 
+    def test_a_condition_opens_as_a_query(self):
+        self.go("#/table/Person?where=age%20%3E%2060&order=age%20DESC", ".line:not(.waiting)")
+        self.page.click("#as-query")
+        self.page.wait("document.querySelector('#status')?.innerText.includes('rows in')")
+        self.assertEqual(self.page.run("document.querySelector('#query').value"), "SELECT * FROM Person WHERE age > 60 ORDER BY age DESC LIMIT 1000")
+
     def test_no_match_says_so(self):
         self.view("grid")
         self.page.fill("#where", "age > 900")
@@ -302,6 +308,31 @@ class LiveTests(PageCase):
         self.page.wait("document.querySelector('.line[data-index=\"1\"] .cell:nth-child(3).flash')", timeout=1)
         self.assertEqual(self.page.count(".cell.flash"), 1)
         self.picture("live-flash")
+
+    def test_rows_out_of_sight_are_read_again_when_they_come_into_sight(self):
+        self.go("#/table/Task", ".line:not(.waiting)")
+        self.page.wait("document.querySelector('.dot.on')")
+        self.page.run("document.querySelector('.grid').scrollTop = 9000")
+        self.page.wait("document.querySelector('.line[data-key=\"305\"]')")
+        self.commit("UPDATE Task SET title = 'Changed above' WHERE id = ?", [2], "Task", 2)
+        self.commit("UPDATE Task SET title = 'Changed here' WHERE id = ?", [306], "Task", 306)
+        self.page.wait("document.querySelector('.line[data-key=\"306\"] .cell:nth-child(2)')?.innerText === 'Changed here'")
+        for _ in range(10):
+            self.page.run("document.querySelector('.grid').scrollTop -= 1000")
+            time.sleep(.05)
+        self.page.run("document.querySelector('.grid').scrollTop = 0")
+        self.page.wait("document.querySelector('.line[data-key=\"2\"] .cell:nth-child(2)')?.innerText === 'Changed above'")
+        self.assertEqual(self.page.run("document.querySelector('.line[data-key=\"2\"]').dataset.index"), "1")
+        self.page.wait("document.querySelector('#position').innerText === '600 rows'")
+
+    def test_a_fast_writer_is_followed(self):
+        self.go("#/table/Task", ".line:not(.waiting)")
+        self.page.wait("document.querySelector('.dot.on')")
+        for number in range(300):
+            self.commit("UPDATE Task SET title = ? WHERE id = 1", [f"state {number}"], "Task", 1)
+        self.page.wait("document.querySelector('.line[data-index=\"0\"] .cell:nth-child(2)')?.innerText === 'state 299'", timeout=3)
+        asked = sum("/api/rows" in one for one in self.page.requests)
+        self.assertLess(asked, 150, "changes that come together are read together")
 
     def test_counts_move_and_the_feed_links_to_rows(self):
         self.view("live")

@@ -1,7 +1,7 @@
 // Starts the page: routes, the list of tables, the theme, and the keys that work everywhere.
 
 import { api, live } from "./api.js";
-import { byId, count, dialog, h, problem, remembered, state, visible } from "./dom.js";
+import { byId, count, dialog, flat, h, problem, remembered, state, visible } from "./dom.js";
 import { tablesView } from "./tables.js";
 import { rowsView } from "./rows.js";
 import { rowView } from "./row.js";
@@ -68,7 +68,7 @@ function failed(main, error) {
 
 function title(parts) {
     const name = parts[0] === "table" ? parts.slice(1).join(" ") : VIEWS.find((one) => one.path === parts[0])?.name ?? "";
-    document.title = `${name ? `${name} · ` : ""}${app.schema?.file ?? "Mako Studio"}`;
+    document.title = flat(`${name ? `${name} · ` : ""}${app.schema?.file ?? "Mako Studio"}`);
 }
 
 // MARK: The list at the side
@@ -193,15 +193,37 @@ function follow() {
         }
         drawCounts();
         if (event.schema) reloadSchema().then(show);
-        app.current?.changed?.(event);
+        hand(event);
     });
 }
 
+/** Gives changes to the view one at a time; those that come meanwhile become one. */
+async function hand(event) {
+    app.waiting = app.waiting ? merged(app.waiting, event) : event;
+    if (app.handing) return;
+    app.handing = true;
+    while (app.waiting) {
+        const next = app.waiting;
+        app.waiting = undefined;
+        try { await app.current?.changed?.(next); } catch { /* The view shows its own errors; the next change tries again. */ }
+    }
+    app.handing = false;
+}
+
+function merged(one, other) {
+    const tables = { ...one.tables };
+    for (const [name, keys] of Object.entries(other.tables ?? {})) {
+        const known = Object.hasOwn(tables, name) ? tables[name] : [];
+        tables[name] = known === null || keys === null ? null : known.concat(keys);
+    }
+    return { ...other, tables };
+}
+
 function drawCounts() {
-    for (const table of app.schema.tables) {
-        for (const link of byId("side").querySelectorAll("#tables a")) {
-            if (link.dataset.table === table.name) link.lastChild.textContent = `${table.exact ? "" : "~"}${count(table.rows)}`;
-        }
+    const tables = new Map(app.schema.tables.map((table) => [table.name, table]));
+    for (const link of byId("side").querySelectorAll("#tables a")) {
+        const table = tables.get(link.dataset.table);
+        if (table) link.lastChild.textContent = `${table.exact ? "" : "~"}${count(table.rows)}`;
     }
 }
 

@@ -130,7 +130,7 @@ export function diagram(tables) {
     const bottom = Math.max(0, ...boxes.map((box) => box.y + box.height));
     const byName = new Map(boxes.map((box) => [box.table.name, box]));
     const references = tables.reduce((sum, table) => sum + table.columns.filter((column) => column.target).length, 0);
-    return s("svg", { class: "diagram", width: right + 20, height: bottom + 20, viewBox: `-10 -10 ${right + 20} ${bottom + 20}`, role: "group",
+    return s("svg", { class: "diagram", width: right + 50, height: bottom + 20, viewBox: `-10 -10 ${right + 50} ${bottom + 20}`, role: "group",
         "aria-label": `${tables.length} tables, ${references} references` },
     s("defs", {}, s("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" },
         s("path", { class: "tip", d: "M0 0L8 4L0 8z" }))),

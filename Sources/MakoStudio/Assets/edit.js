@@ -60,7 +60,7 @@ class Form {
         field.input = column.kind === "bool"
             ? h("select", { id }, ["false", "true"].map((one) => h("option", { value: one, selected: one === text }, one)))
             : text.length > 60 || text.includes("\n") || column.kind === "json" ? h("textarea", { id, rows: Math.min(8, Math.max(2, text.split("\n").length)), value: text, dir: "auto" })
-                : h("input", { id, type: "text", value: text, dir: "auto", autocomplete: "off", spellcheck: "false" });
+                : h("input", { id, type: "text", value: text, dir: "auto", placeholder: column.key && !this.row ? "assigned when empty" : null, autocomplete: "off", spellcheck: "false" });
         field.null = column.nullable ? h("input", { type: "checkbox", checked: cell === null || (!this.row && cell === undefined) }) : undefined;
         const list = column.target ? this.picker(field) : undefined;
         field.input.addEventListener("input", () => { if (field.null) field.null.checked = false; this.preview(); });

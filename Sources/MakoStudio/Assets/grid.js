@@ -141,18 +141,21 @@ export class Grid {
 
     /** Reads the rows again where the grid is, keeping the place; tells which keys differ. */
     async refresh(changed) {
-        if (this.loading) return;
+        while (this.loading && !this.closed) await new Promise((done) => { setTimeout(done, 30); });
+        if (this.closed) return;
         const generation = this.generation;
         this.loading = "refresh";
         try {
             const seen = this.seen();
-            const from = Math.max(0, Math.min(seen.from - this.first - 1, this.rows.length - 1));
-            const after = this.first === 0 && from === 0 ? undefined : this.rows[from];
-            const page = await this.source.page({ after, limit: Math.max(PAGE, seen.to - seen.from + 20) });
+            const from = Math.min(seen.from - this.first - 20, this.rows.length - 1);
+            const after = from < 0 && this.atStart ? undefined : this.rows[Math.max(0, from)];
+            const page = await this.source.page({ after, limit: Math.max(PAGE, seen.to - seen.from + 40) });
             if (generation !== this.generation || this.closed) return;
-            const kept = after ? this.rows.slice(0, from + 1) : [];
             this.flash(changed, page.rows, this.rows);
-            this.rows = kept.concat(page.rows);
+            // Rows outside of what was read may have changed too: scrolling there reads them again.
+            this.first = after ? this.first + Math.max(0, from) + 1 : 0;
+            this.rows = page.rows;
+            this.atStart = after ? false : page.start;
             this.atEnd = page.end;
             this.total = Math.max(this.source.total ?? 0, this.first + this.rows.length);
             this.settle();

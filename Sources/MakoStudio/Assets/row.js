@@ -34,8 +34,9 @@ export async function rowView({ schema, parts, main, isCurrent }) {
         changed: (event) => {
             const touched = event.tables && Object.hasOwn(event.tables, table.name);
             if (touched || (shown?.lists ?? []).some((list) => event.tables && Object.hasOwn(event.tables, list.table))) {
-                draw(shown).then((row) => { shown = row ?? shown; }).catch(() => {});
+                return draw(shown).then((row) => { shown = row ?? shown; });
             }
+            return undefined;
         },
         close: () => closeGrids(view),
     };

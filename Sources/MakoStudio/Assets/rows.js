@@ -75,7 +75,9 @@ class RowsView {
             loaded: () => this.placed(), positioned: () => this.placed(),
         });
         this.frame.replaceChildren(this.grid.element);
-        this.exports.replaceChildren(...["csv", "json"].map((format) => h("a", { class: "button quiet", download: "",
+        const text = `SELECT * FROM ${quoted(table.name)}${this.where ? ` WHERE ${this.where}` : ""}${this.order ? ` ORDER BY ${this.order}` : ""} LIMIT 1000`;
+        this.exports.replaceChildren(h("a", { class: "button quiet", id: "as-query", title: "Open as a query, with its plan",
+            href: `#/query?${new URLSearchParams({ text })}` }, "SELECT"), ...["csv", "json"].map((format) => h("a", { class: "button quiet", download: "",
             href: api.exportAddress(table.name, this.where, this.order, format) }, format.toUpperCase())));
         return this.grid.start();
     }
@@ -116,15 +118,9 @@ class RowsView {
 
     changed(event) {
         const keys = event.tables?.[this.table.name];
-        if (keys === undefined) return;
-        // One read at a time: what changes meanwhile is read with the next.
-        if (this.reading) { this.again = event; return; }
-        this.reading = this.grid.refresh(keys ?? []).finally(() => {
-            this.reading = undefined;
-            const next = this.again;
-            this.again = undefined;
-            if (next) this.changed(next);
-        });
+        if (keys === undefined) return undefined;
+        if (!this.where) this.grid.source.total = this.table.rows;
+        return this.grid.refresh(keys ?? []);
     }
 
     close() {
