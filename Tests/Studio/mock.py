@@ -46,7 +46,7 @@ TABLES = {
     "Task": ([KEY, column("title", "text", "TEXT", nullable=False), column("assignee", "link", "Person", target="Person"),
               column("done", "bool", "BOOL", nullable=False), column("due", "date", "DATE")], []),
     "Reading": ([KEY, column("sensor", "text", "TEXT"), column("value", "real", "REAL"), column("taken", "date", "DATE")], []),
-    "Hostile": ([KEY, column("text", "text", "TEXT"), column("data", "json", "JSON"), column("<b>bold</b>", "text", "TEXT"),
+    "Hostile": ([KEY, column("text", "text", "TEXT"), column("data", "json", "JSON"), column("<b>bold</b>", "text", "TEXT"), column("constructor", "text", "TEXT"), column("__proto__", "text", "TEXT"),
                  column("twin", "link", "Hostile", target="Hostile")], [("twins\u202e<i>", "Hostile", "twin")]),
     "Empty": ([KEY, column("name", "text", "TEXT")], []),
 }
@@ -86,7 +86,7 @@ class Database:
         self.sql.execute("""WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
             INSERT INTO Reading SELECT i, 'sensor ' || (i % 40), (i * 37 % 1000) / 10.0, '2026-01-01 10:00' FROM n""", (readings,))
         for number, text in enumerate(HOSTILE, 1):
-            self.sql.execute("INSERT INTO Hostile VALUES (?,?,?,?,?)", (number, text, json.dumps({text[:200]: text[:200]}), text, 1))
+            self.sql.execute("INSERT INTO Hostile VALUES (?,?,?,?,?,?,?)", (number, text, json.dumps({text[:200]: text[:200]}), text, text, text, 1))
 
     # Cells
 

@@ -69,4 +69,6 @@ class HostileTests(PageCase):
         self.page.wait("document.activeElement.id === 'field-text'")
         self.page.write("</pre><script>window.pwned=1</script>")
         self.page.wait("document.querySelector('.statement pre')?.innerText.includes('<script>')")
+        self.page.run("""(() => { const field = document.getElementById('field-__proto__'); field.value = 'plain'; field.dispatchEvent(new Event('input')); })()""")
+        self.page.wait("document.querySelector('.statement pre')?.innerText.includes(\"__proto__ = 'plain'\")")
         self.assertEqual(self.page.count("dialog script"), 0)

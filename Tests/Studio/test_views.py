@@ -325,6 +325,17 @@ class LiveTests(PageCase):
         self.assertEqual(self.page.run("document.querySelector('.line[data-key=\"2\"]').dataset.index"), "1")
         self.page.wait("document.querySelector('#position').innerText === '600 rows'")
 
+    def test_a_page_that_was_hidden_catches_up(self):
+        hide = "Object.defineProperty(document, 'hidden', { get: () => %s, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))"
+        self.go("#/table/Task", ".line:not(.waiting)")
+        self.page.wait("document.querySelector('.dot.on')")
+        self.page.run(hide % "true")
+        self.commit("UPDATE Task SET title = 'while hidden' WHERE id = ?", [3], "Task", 3)
+        time.sleep(.2)
+        self.assertNotEqual(self.cell(2, 1), "while hidden")
+        self.page.run(hide % "false")
+        self.wait_cell(2, 1, "while hidden")
+
     def test_a_fast_writer_is_followed(self):
         self.go("#/table/Task", ".line:not(.waiting)")
         self.page.wait("document.querySelector('.dot.on')")

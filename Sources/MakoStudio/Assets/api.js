@@ -70,19 +70,28 @@ export const api = {
     find: (table, text) => get("find", { table, text }),
 };
 
-/** What other processes commit, as it happens. */
+/** What other processes commit, as it happens. A hidden page gives its connection back: browsers allow six to one server. */
 export const live = {
-    listeners: new Set(),
     onstate: () => {},
+    onmissed: () => {},
     listen(listener) {
-        this.listeners.add(listener);
+        this.listener = listener;
+        document.addEventListener("visibilitychange", () => (document.hidden ? this.close() : this.open()));
+        if (!document.hidden) this.open();
+    },
+    open() {
         if (this.events) return;
         this.events = new EventSource("api/live");
-        this.events.onopen = () => this.onstate(true);
-        this.events.onerror = () => this.onstate(false);
-        this.events.onmessage = (event) => {
-            const change = JSON.parse(event.data);
-            for (const one of this.listeners) one(change);
+        this.events.onopen = () => {
+            this.onstate(true);
+            if (this.opened) this.onmissed();
+            this.opened = true;
         };
+        this.events.onerror = () => this.onstate(false);
+        this.events.onmessage = (event) => this.listener(JSON.parse(event.data));
+    },
+    close() {
+        this.events?.close();
+        this.events = undefined;
     },
 };

@@ -130,11 +130,10 @@ function closeMenu() {
 // MARK: Theme
 
 const THEMES = ["auto", "light", "dark"];
-const dark = matchMedia("(prefers-color-scheme: dark)");
-
 function applyTheme() {
     const chosen = remembered.read("theme", "auto");
-    document.documentElement.dataset.theme = chosen === "auto" ? (dark.matches ? "dark" : "light") : chosen;
+    if (chosen === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = chosen;
     const button = byId("theme");
     button.replaceChildren({ auto: "◐", light: "○", dark: "●" }[chosen]);
     button.setAttribute("aria-label", `Theme: ${chosen}`);
@@ -185,11 +184,11 @@ function pulse(on, words) {
 
 function follow() {
     live.onstate = (on) => pulse(on, on ? "live" : "not connected");
+    live.onmissed = () => catchUp().catch(() => {});
     live.listen((event) => {
         pulse(true, `commit ${count(event.commit)}`);
         for (const table of app.schema.tables) {
-            const known = event.counts?.[table.name];
-            if (known !== undefined) table.rows = known;
+            if (event.counts && Object.hasOwn(event.counts, table.name)) table.rows = event.counts[table.name];
         }
         drawCounts();
         if (event.schema) reloadSchema().then(show);
@@ -211,12 +210,27 @@ async function hand(event) {
 }
 
 function merged(one, other) {
-    const tables = { ...one.tables };
+    const tables = new Map(Object.entries(one.tables ?? {}));
     for (const [name, keys] of Object.entries(other.tables ?? {})) {
-        const known = Object.hasOwn(tables, name) ? tables[name] : [];
-        tables[name] = known === null || keys === null ? null : known.concat(keys);
+        const known = tables.has(name) ? tables.get(name) : [];
+        tables.set(name, known === null || keys === null ? null : known.concat(keys));
     }
-    return { ...other, tables };
+    return { ...other, tables: Object.fromEntries(tables) };
+}
+
+/** After a pause of the connection: reads counts and what is in sight again. */
+async function catchUp() {
+    const names = JSON.stringify(app.schema.tables.map((table) => [table.name, table.columns.length]));
+    const fresh = await api.schema();
+    if (JSON.stringify(fresh.tables.map((table) => [table.name, table.columns.length])) !== names) {
+        await reloadSchema();
+        await show();
+        return;
+    }
+    fresh.tables.forEach((table, index) => { app.schema.tables[index].rows = table.rows; });
+    drawCounts();
+    if (byId("main").querySelector("#feed")) return;
+    hand({ commit: fresh.commit, tables: Object.fromEntries(fresh.tables.map((table) => [table.name, null])) });
 }
 
 function drawCounts() {
@@ -238,7 +252,6 @@ async function reloadSchema() {
 
 async function start() {
     applyTheme();
-    dark.addEventListener("change", applyTheme);
     byId("theme").addEventListener("click", nextTheme);
     byId("menu").append("☰");
     byId("menu").addEventListener("click", toggleMenu);

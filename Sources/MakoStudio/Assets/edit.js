@@ -113,7 +113,7 @@ class Form {
     }
 
     change() {
-        const values = {};
+        const values = Object.create(null);
         for (const field of this.fields) {
             const value = field.null?.checked ? null : field.input.value;
             const untouched = this.row ? value === field.was : field.null?.checked || (value === "" && (field.column.key || field.column.optional));

@@ -33,7 +33,7 @@ export class Grid {
     }
 
     build() {
-        this.widths = this.columns.map((column) => this.savedWidths()[column.name] ?? startWidth(column));
+        this.widths = this.columns.map((column) => this.savedWidth(column) ?? startWidth(column));
         this.head = h("div", { class: "head", role: "row", "aria-rowindex": 1 },
             this.columns.map((column, index) => this.headCell(column, index)));
         this.space = h("div", { class: "space", role: "rowgroup" });
@@ -60,7 +60,11 @@ export class Grid {
     // MARK: Columns
 
     widthsName() { return `widths.${this.options.name}`; }
-    savedWidths() { return this.options.name ? remembered.read(this.widthsName(), {}) : {}; }
+
+    savedWidth(column) {
+        const saved = this.options.name ? remembered.read(this.widthsName(), {}) : {};
+        return Object.hasOwn(saved, column.name) ? Number(saved[column.name]) || undefined : undefined;
+    }
 
     headCell(column, index) {
         const direction = column.sorted === "asc" ? "ascending" : column.sorted === "desc" ? "descending" : "none";
