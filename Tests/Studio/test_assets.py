@@ -42,3 +42,15 @@ class AssetTests(unittest.TestCase):
         for path in FILES:
             for name in re.findall(r"from \"\./([\w.]+)\"", read(path)):
                 self.assertIn(name, names, path)
+
+
+class ShortcutTests(unittest.TestCase):
+    def test_the_documented_shortcuts_are_those_of_the_page(self):
+        groups = re.split(r"\{ name: ", read(os.path.join(mock.ASSETS, "keys.js")))[1:]
+        expected = []
+        for group in groups:
+            expected.append("## " + re.match(r'"(.+?)"', group)[1])
+            expected += [f"| {' '.join(f'`{key}`' for key in keys.split())} | {what} |" for keys, what in re.findall(r'\["(.+?)", "(.+?)"\]', group)]
+        text = read(os.path.join(mock.ASSETS, "../../../docs/studio-keys.md"))
+        found = [line for line in text.splitlines() if line.startswith(("## ", "| `"))]
+        self.assertEqual(found, expected)
