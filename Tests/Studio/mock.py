@@ -412,5 +412,5 @@ def serve(**options):
 
 
 if __name__ == "__main__":
-    print(serve()[0])
+    print(serve()[0], flush=True)
     threading.Event().wait()
