@@ -322,7 +322,7 @@ class LiveTests(PageCase):
             time.sleep(.05)
         self.page.run("document.querySelector('.grid').scrollTop = 0")
         self.page.wait("document.querySelector('.line[data-key=\"2\"] .cell:nth-child(2)')?.innerText === 'Changed above'")
-        self.assertEqual(self.page.run("document.querySelector('.line[data-key=\"2\"]').dataset.index"), "1")
+        self.page.wait("document.querySelector('.line[data-key=\"2\"]')?.dataset.index === '1'")
         self.page.wait("document.querySelector('#position').innerText === '600 rows'")
 
     def test_a_page_that_was_hidden_catches_up(self):
