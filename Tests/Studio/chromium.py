@@ -65,7 +65,7 @@ class Chromium:
 
     # The protocol
 
-    def send(self, method, timeout=20, **parameters):
+    def send(self, method, timeout=60, **parameters):
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if self.session:
@@ -133,7 +133,7 @@ class Chromium:
             raise PageError(f"{expression[:120]}: {details.get('exception', {}).get('description', details['text'])}")
         return answer["result"].get("value")
 
-    def wait(self, expression, timeout=8, what=None):
+    def wait(self, expression, timeout=20, what=None):
         """Waits until JavaScript gives something true, and returns it."""
         end = time.monotonic() + timeout
         while True:
