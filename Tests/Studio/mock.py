@@ -120,7 +120,7 @@ class Database:
             many = min(limit, int(before) - start) if before else limit
             rows = self.sql.execute(f"SELECT * FROM {table} WHERE {where} ORDER BY {order or 'id'} LIMIT {many} OFFSET {start}").fetchall()
             return {"rows": [self.row(table, values, start + n) for n, values in enumerate(rows)], "start": start == 0,
-                    "end": start + len(rows) >= total, "total": total, "exact": True}
+                    "end": start + len(rows) >= total} | ({} if where != "1" else {"total": total, "exact": True})
         first, last = self.sql.execute(f"SELECT (SELECT min(id) FROM {table}), (SELECT max(id) FROM {table})").fetchone()
         if first is None:
             return {"rows": [], "start": True, "end": True, "total": 0, "exact": True}
