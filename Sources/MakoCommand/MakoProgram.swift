@@ -22,7 +22,8 @@ public struct MakoProgram: ParsableCommand {
         subcommands: [
             InfoCommand.self, CheckCommand.self, QueryCommand.self, ExplainCommand.self, ShellCommand.self,
             ImportCommand.self, ExportCommand.self, DumpCommand.self, BackupCommand.self, CompactCommand.self,
-            SalvageCommand.self, RestoreCommand.self, PageCommand.self, LogCommand.self, KeyCommand.self, StudioCommand.self,
+            SalvageCommand.self, RestoreCommand.self, PageCommand.self, LogCommand.self, KeyCommand.self,
+            StudioCommand.self,
             MCPCommand.self,
         ])
 
