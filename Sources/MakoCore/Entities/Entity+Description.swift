@@ -15,7 +15,7 @@ extension Entity {
             }
             if property.coding?.holdsValue == true {
                 let value = property.value(of: self)
-                if column == .keys { return "\(property.name): \(loadedText(value)) (\(type))" }
+                if column == .keys { return "\(property.name): \(loadedText(value, target)) (\(type))" }
                 return "\(property.name): \(value.isNull ? "nil" : "loaded \(value)") (\(type))"
             }
             guard let keys = held[index] else { return "\(property.name): not loaded (\(type))" }
@@ -30,10 +30,10 @@ extension Entity {
     }
 
     /// The keys of the structs that a collection holds.
-    private func loadedText(_ stored: StoredValue) -> String {
-        guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return "nil" }
+    private func loadedText(_ stored: StoredValue, _ target: (any Entity.Type)?) -> String {
+        guard case .blob(let bytes) = stored, let tree = KeyTree(bytes), let target else { return "nil" }
         var keys: [String] = []
-        tree.forEachKey { _, key in keys.append("\(key)") }
+        tree.forEachKey { _, key in keys.append("\(ReferenceKeys.value(of: key, target.entityModel))") }
         return "loaded [\(keys.joined(separator: ", "))]"
     }
 

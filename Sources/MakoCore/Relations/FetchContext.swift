@@ -52,7 +52,7 @@ final class FetchContext: Sendable {
 
         /// The moment for what such a struct holds; nil at the limit.
         var deeper: Moment? {
-            guard depth < Self.depthLimit else { return nil }
+            guard depth + 1 < Self.depthLimit else { return nil }
             var next = self
             next.depth += 1
             return next
