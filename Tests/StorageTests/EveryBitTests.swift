@@ -59,7 +59,7 @@ import Testing
         var sample = Sample(
             files: files, image: image, latest: try #require(run.states.last),
             before: run.states[run.states.count - 2], lastGroup: nil)
-        if !closing, let log = run.openStore?.log {
+        if !closing, let log = run.openStore?.pipeline.log {
             // The last commit's frame is small: it lies in the block that its end is in.
             let segment = log.newestSegment
             let end = Int(log.position.lsn - segment * UInt64(log.segmentBytes))
