@@ -21,7 +21,7 @@ ROWS = {"rows": [{"key": str, "cursor": str, "cells": [CELL]}], "start": bool, "
 ROW = {"name?": (str, NONE), "cells": [CELL], "lists?": [{"name": str, "table": str, "count": int, "exact?": bool}],
        "history?": [{"commit": int, "date?": str, "kind?": str, "changed?": [str]}]}
 RESULT = {"columns": [COLUMN], "rows": [[CELL]], "cut": bool, "milliseconds": NUMBER}
-OPERATOR = {"name": str, "detail?": str, "rows?": (int, NONE), "estimate?": NUMBER + (NONE,), "milliseconds?": NUMBER + (NONE,)}
+OPERATOR = {"name": str, "detail?": str, "rows?": (int, NONE), "examined?": (int, NONE), "estimate?": NUMBER + (NONE,), "milliseconds?": NUMBER + (NONE,)}
 OPERATOR["children?"] = [OPERATOR]
 PLAN = {"plan": OPERATOR, "advice?": [str]}
 COMMITS = {"kept": bool, "advice?": str, "commits": [{"commit": int, "date?": str, "rows?": int, "tables?": [str]}], "end": bool}

@@ -254,7 +254,8 @@ class Answers:
         return {"columns": columns, "rows": cells, "cut": len(rows) > 1000, "milliseconds": (time.monotonic() - began) * 1000}
 
     def explain(self, q):
-        rows = self.database.sql.execute("EXPLAIN QUERY PLAN " + q["text"]).fetchall()
+        text = f"SELECT * FROM {q['table']} WHERE {q['text']}" if q.get("table") else q["text"]
+        rows = self.database.sql.execute("EXPLAIN QUERY PLAN " + text).fetchall()
         return {"plan": {"name": "result", "detail": "", "rows": 12, "milliseconds": 1.25, "children": [
             {"name": "scan" if "SCAN" in one[3] else "search", "detail": one[3], "rows": 240, "estimate": 200, "milliseconds": 0.8, "children": []} for one in rows]},
             "advice": ["CREATE INDEX Person_age ON Person (age)"] if "age" in q["text"] else []}

@@ -58,7 +58,7 @@ class GridTests(PageCase):
         caret = self.page.wait("document.querySelector('.caret')?.textContent")
         self.assertEqual(caret, "name = 'Ada' AND wage > 3\n" + " " * 17 + "^")
         self.page.fill("#where", "nothing")
-        self.page.click(".filter button")
+        self.page.click(".filter > button")
         self.wait_cell(0, 1, "Ada")
         self.assertEqual(self.page.count(".problem"), 0)
 
@@ -67,6 +67,16 @@ class GridTests(PageCase):
         self.page.click("#as-query")
         self.page.wait("document.querySelector('#status')?.innerText.includes('rows in')")
         self.assertEqual(self.page.run("document.querySelector('#query').value"), "SELECT * FROM Person WHERE age > 60 ORDER BY age DESC LIMIT 1000")
+
+    def test_the_plan_of_a_condition_says_which_index_would_help(self):
+        self.go("#/table/Person?where=age%20%3E%2060", ".line:not(.waiting)")
+        self.page.click("#plan")
+        self.page.wait("document.querySelector('dialog .plan li')")
+        self.assertIn("CREATE INDEX", self.page.text("dialog .advice"))
+        self.page.press("Escape")
+        self.page.fill("#where", "")
+        self.page.press("Enter")
+        self.page.wait("document.querySelector('#plan').disabled")
 
     def test_no_match_says_so(self):
         self.view("grid")

@@ -286,7 +286,7 @@ export class Grid {
     // MARK: Reading on
 
     need(from, to) {
-        if (this.loading || this.closed) return;
+        if (this.loading || this.closed || performance.now() < (this.pause ?? 0)) return;
         const end = this.first + this.rows.length;
         const far = to < this.first - PAGE * 3 || from > end + PAGE * 3;
         if (this.rows.length && far && this.source.jumps) {
@@ -319,8 +319,9 @@ export class Grid {
             else this.prepend(page);
         } catch (error) {
             if (generation !== this.generation) return;
-            this.atEnd = this.atStart = true;
-            this.failed(error);
+            // The rows that are there stay; scrolling tries again, though not at once.
+            this.pause = performance.now() + 3000;
+            this.options.failed?.(error);
         }
         // Drawing may read on, so nothing here comes after it.
         this.settle();

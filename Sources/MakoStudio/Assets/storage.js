@@ -48,13 +48,16 @@ function sheet(names, lines, label) {
 const share = (number) => (number === undefined || number === null ? "" : `${Math.round(number * 100)} %`);
 
 function treeTable(found) {
-    return sheet([["Name"], ["Kind"], ["Size", "number"], ["Fill", "number"]], found.trees.map((tree) => h("tr", {},
+    const filled = found.trees.some((tree) => tree.fill !== undefined);
+    const size = found.trees.some((tree) => tree.estimated) ? "Size, estimated" : "Size";
+    return sheet([["Name"], ["Kind"], [size, "number"], ...(filled ? [["Fill", "number"]] : [])], found.trees.map((tree) => h("tr", {},
         h("td", {}, tree.table ? h("a", { href: `#/table/${encodeURIComponent(tree.table)}` }, ...visible(tree.name, 120)) : visible(tree.name, 120)),
-        h("td", { class: "muted" }, tree.kind), h("td", { class: "number" }, bytes(tree.bytes)), h("td", { class: "number" }, share(tree.fill)))), "Trees");
+        h("td", { class: "muted" }, tree.kind), h("td", { class: "number" }, bytes(tree.bytes)), filled ? h("td", { class: "number" }, share(tree.fill)) : null)), "Trees");
 }
 
 function pageTable(found) {
-    return sheet([["Kind"], ["Pages", "number"], ["Size", "number"], ["Fill", "number"]], found.pages.map((page) => h("tr", {},
+    const filled = found.pages.some((page) => page.fill !== undefined);
+    return sheet([["Kind"], ["Pages", "number"], ["Size", "number"], ...(filled ? [["Fill", "number"]] : [])], found.pages.map((page) => h("tr", {},
         h("td", {}, page.kind), h("td", { class: "number" }, count(page.count)), h("td", { class: "number" }, bytes(page.bytes ?? page.count * found.pageSize)),
-        h("td", { class: "number" }, share(page.fill)))), "Pages");
+        filled ? h("td", { class: "number" }, share(page.fill)) : null)), "Pages");
 }
