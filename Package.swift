@@ -62,6 +62,7 @@ let package = Package(
         .trait(
             name: "OrderedCollections",
             description: "Properties may be ordered sets of swift-collections, of values and of objects."),
+        .trait(name: "Studio", description: "The program `mako` has `mako studio`, a page served by FlyingFox."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -70,6 +71,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
+        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
     ] + syntaxPackages,
     targets: [
         .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
@@ -101,7 +103,14 @@ let package = Package(
             name: "MakoCommand",
             dependencies: ["MakoCore", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             swiftSettings: settings),
-        .executableTarget(name: "MakoMain", dependencies: ["MakoCommand"], swiftSettings: settings),
+        // The page of `mako studio`. Without its trait, nothing.
+        .target(
+            name: "MakoStudio",
+            dependencies: [
+                "MakoCommand", "MakoStorage",
+                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Studio"])),
+            ], exclude: ["Assets"], swiftSettings: settings),
+        .executableTarget(name: "MakoMain", dependencies: ["MakoCommand", "MakoStudio"], swiftSettings: settings),
         .executableTarget(
             name: "MakoDemo", dependencies: ["Mako"], path: "Demo", exclude: ["Data"], swiftSettings: settings),
 
@@ -136,6 +145,7 @@ let package = Package(
             name: "MacroTests", dependencies: ["MakoMacros"] + macroTestDependencies,
             swiftSettings: macroSettings, linkerSettings: macroLinking),
         .testTarget(name: "CommandTests", dependencies: ["MakoCommand"], swiftSettings: settings),
+        .testTarget(name: "StudioTests", dependencies: ["MakoStudio"], swiftSettings: settings),
         .testTarget(name: "RepositoryTests", swiftSettings: settings),
         // A module whose default isolation is the main actor, as apps have it.
         .testTarget(

@@ -23,6 +23,8 @@ public struct MakoProgram: ParsableCommand {
             InfoCommand.self, CheckCommand.self, QueryCommand.self, ExplainCommand.self, ShellCommand.self,
             ImportCommand.self, ExportCommand.self, DumpCommand.self, BackupCommand.self, CompactCommand.self,
             SalvageCommand.self, RestoreCommand.self, PageCommand.self, LogCommand.self, KeyCommand.self,
+            StudioCommand.self,
+            MCPCommand.self,
         ])
 
     public init() {}

@@ -1,4 +1,10 @@
 import MakoCommand
 
+#if Studio
+    import MakoStudio
+
+    StudioServing.use { try StudioServer.serve($0) }
+#endif
+
 // The program's entry point stands alone so that tests can import everything else.
 MakoProgram.start()

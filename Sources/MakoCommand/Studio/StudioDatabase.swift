@@ -1,0 +1,139 @@
+import Foundation
+import MakoRecords
+import MakoStorage
+import Synchronization
+
+/// What a page or another tool asks of a database: the name of a question, and texts that say more.
+package struct StudioRequest: Sendable {
+    package enum Method: String, Sendable { case get = "GET", post = "POST", delete = "DELETE" }
+
+    package var method: Method
+    /// Such as `rows`.
+    package var path: String
+    /// Of a GET or a DELETE: what the query of the address says.
+    package var values: [String: String]
+    /// Of a POST: JSON.
+    package var body: [UInt8]
+
+    package init(_ method: Method, _ path: String, values: [String: String] = [:], body: [UInt8] = []) {
+        self.method = method
+        self.path = path
+        self.values = values
+        self.body = body
+    }
+}
+
+/// The answer to a ``StudioRequest``.
+package struct StudioAnswer: Sendable {
+    /// As of HTTP.
+    package var status = 200
+    package var mediaType = "application/json"
+    package var body: [UInt8]
+    /// The name of the file that the answer is to be saved as; nil: it is shown.
+    package var fileName: String?
+}
+
+/// A database file as Mako Studio and `mako mcp` show it. Any number of threads may ask at the same time.
+package final class StudioDatabase: Sendable {
+    /// What bounds one query.
+    struct Limits {
+        var rows = 1_000
+        var bytes = 4 << 20
+        var time = Duration.seconds(10)
+        /// Of the rows of one page of a grid.
+        var page = 500
+    }
+
+    let file: DatabaseFile
+    let isWritable: Bool
+    let isEncrypted: Bool
+    let limits: Limits
+    /// The queries that run, by the names that the page gave them.
+    private let running = Mutex<[String: Cancellation]>([:])
+    /// The statement that takes the last save back.
+    let undo = Mutex<String?>(nil)
+
+    init(_ file: DatabaseFile, isWritable: Bool, isEncrypted: Bool = false, limits: Limits = Limits()) {
+        self.file = file
+        self.isEncrypted = isEncrypted
+        self.isWritable = isWritable
+        self.limits = limits
+    }
+
+    /// Answers a request; what goes wrong is an answer too.
+    package func answer(_ request: StudioRequest) -> StudioAnswer {
+        do { return try StudioQuestion(request, self).answer() } catch {
+            let refusal = StudioRefusal(error)
+            return StudioAnswer(status: refusal.status, body: Array(refusal.json.text.utf8))
+        }
+    }
+
+    /// Brings a database that another process writes to its newest commit.
+    ///
+    /// - Returns: the number of the newest commit.
+    package func refresh() -> UInt64 {
+        if !isWritable { _ = try? file.store.refresh() }
+        return (try? file.store.read { $0.commitNumber }) ?? 0
+    }
+
+    /// Closes the file when queries that run have been cancelled.
+    package func close() {
+        running.withLock { running in for query in running.values { query.cancel() } }
+        try? file.store.close()
+    }
+
+    /// Runs the body, which ends when its time is over or `cancel` names it.
+    func limited<R>(_ name: String?, _ body: (Cancellation) throws -> R) throws -> R {
+        let cancellation = Cancellation()
+        let key = name ?? UUID().uuidString
+        running.withLock { $0[key] = cancellation }
+        let (seconds, attoseconds) = limits.time.components
+        let timer = DispatchSource.makeTimerSource(queue: .global())
+        timer.schedule(deadline: .now() + Double(seconds) + Double(attoseconds) / 1e18)
+        timer.setEventHandler { cancellation.cancel() }
+        timer.resume()
+        defer {
+            timer.cancel()
+            _ = running.withLock { $0.removeValue(forKey: key) }
+        }
+        return try body(cancellation)
+    }
+
+    func cancel(_ name: String) { running.withLock { $0[name]?.cancel() } }
+}
+
+/// Why a question has no answer.
+struct StudioRefusal: Error {
+    var message: String
+    var status = 400
+    /// In UTF-16 units of the text that was sent.
+    var position: Int?
+    var advice: String?
+
+    init(_ message: String, status: Int = 400, advice: String? = nil) {
+        (self.message, self.status, self.advice) = (message, status, advice)
+    }
+
+    init(_ error: any Error) {
+        switch error {
+        case let refusal as StudioRefusal: self = refusal
+        case RecordError.syntax(let error):
+            self.init(error.message + (error.nearest.map { "; did you mean \($0)?" } ?? ""))
+            position = String(decoding: Array(error.text.utf8).prefix(max(0, error.offset)), as: UTF8.self).utf16.count
+        case RecordError.cancelled:
+            self.init(
+                "The query was cancelled, or took longer than its limit.", status: 408,
+                advice: "Ask for fewer rows, or create an index that leads to them: Explain says which.")
+        case RecordError.tableNotFound, RecordError.columnNotFound: self.init(Failure(error).message, status: 404)
+        case let error as RecordError: self.init(error.description, status: 400)
+        default: self.init(Failure(error).message, status: 500)
+        }
+    }
+
+    var json: JSONValue {
+        var members: [(key: String, value: JSONValue)] = [("message", .string(message))]
+        if let position { members.append(("position", .integer(Int64(position)))) }
+        if let advice { members.append(("advice", .string(advice))) }
+        return .object([("error", .object(members))])
+    }
+}

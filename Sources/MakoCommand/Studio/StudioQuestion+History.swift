@@ -1,0 +1,202 @@
+import MakoRecords
+import MakoStorage
+
+/// The commits of a kept history.
+struct StudioHistory {
+    /// So many commits are looked through, from the newest on.
+    static let searched = 1_000
+
+    let records: [HistoryRecord]
+    let isKept: Bool
+    private let handles: [UInt32: TableHandle]
+    private let catalogue: Catalogue
+
+    init(_ view: Snapshot, _ catalogue: Catalogue) throws {
+        self.catalogue = catalogue
+        handles = Dictionary(catalogue.handles.map { ($0.number, $0) }) { first, _ in first }
+        isKept = try StoredHistory.head(in: view)?.isKept == true
+        var found: [HistoryRecord] = []
+        var point: HistoryPoint?
+        while let page = try HistoryPage(after: point, limit: 256, in: view) {
+            found += page.records
+            if found.count > Self.searched * 2 { found.removeFirst(found.count - Self.searched) }
+            guard !page.isLast, let last = page.records.last else { break }
+            point = last.point
+        }
+        records = Array(found.suffix(Self.searched))
+    }
+
+    func table(_ table: HistoryRecord.Table) -> StudioTable? {
+        handles[table.number].map { StudioTable($0, catalogue) }
+    }
+
+    func name(_ table: HistoryRecord.Table) -> String { handles[table.number]?.schema.name ?? table.name }
+
+    static func date(_ record: HistoryRecord) -> JSONValue { .string(PlainText.of(.date(record.date))) }
+
+    static func rows(_ record: HistoryRecord) -> Int { record.spans.reduce(0) { $0 + Int($1.count) } }
+}
+
+extension StudioQuestion {
+    func commits() throws -> JSONValue {
+        try read { view, catalogue in
+            let history = try StudioHistory(view, catalogue)
+            guard history.isKept else {
+                return .object([
+                    ("kept", .bool(false)), ("commits", .array([])), ("end", .bool(true)),
+                    ("advice", .string("Open the database with options.history to keep what each commit changes.")),
+                ])
+            }
+            let before = try number("before") ?? .max
+            let earlier = history.records.filter { $0.number < before }
+            let shown = earlier.suffix(try limit()).reversed().map { record -> JSONValue in
+                var tables: [String] = []
+                for table in record.tables where !tables.contains(history.name(table)) {
+                    tables.append(history.name(table))
+                }
+                return .object([
+                    ("commit", .number(record.number)), ("date", StudioHistory.date(record)),
+                    ("rows", .number(StudioHistory.rows(record))), ("tables", .texts(tables)),
+                ])
+            }
+            return .object([
+                ("kept", .bool(true)), ("commits", .array(shown)), ("end", .bool(shown.count == earlier.count)),
+            ])
+        }
+    }
+
+    /// So many rows of one commit are shown.
+    private static let changeLimit = 500
+
+    func commit() throws -> JSONValue {
+        try read { view, catalogue in
+            let history = try StudioHistory(view, catalogue)
+            let number = try number("number") ?? 0
+            guard let record = history.records.first(where: { $0.number == number }) else {
+                throw StudioRefusal(
+                    "Commit \(number) is not kept, or older than the last \(StudioHistory.searched).", status: 404)
+            }
+            var changes: [JSONValue] = []
+            for span in record.spans {
+                for key in Self.keys(of: span).prefix(Self.changeLimit - changes.count) {
+                    changes.append(try change(span, key, record, history, view))
+                }
+            }
+            return .object([
+                ("commit", .number(number)), ("date", StudioHistory.date(record)), ("changes", .array(changes)),
+                ("cut", .bool(changes.count < StudioHistory.rows(record))),
+            ])
+        }
+    }
+
+    /// The keys of rows to which the same happened.
+    static func keys(of span: HistoryRecord.Span) -> [RowKey] {
+        guard let id = span.key.rowID else { return [span.key] }
+        return (0..<min(Int64(span.count), Int64(changeLimit))).map { .rowID(id &+ $0) }
+    }
+
+    /// What happened to one row. The history knows which columns changed; a value is shown as the newest commit has it.
+    private func change(
+        _ span: HistoryRecord.Span, _ key: RowKey, _ record: HistoryRecord, _ history: StudioHistory, _ view: Snapshot
+    ) throws -> JSONValue {
+        let entry = record.tables[span.table]
+        let table = history.table(entry)
+        var columns: [JSONValue] = []
+        if let table, span.kind != .delete {
+            let names = span.columns >= 0 ? record.columnLists[span.columns] : table.columns.map(\.name)
+            columns =
+                try table.handle.withRow(key, in: view) { row in
+                    try table.columns.filter { names.contains($0.name) }.map { column in
+                        .object([
+                            ("name", .string(column.name)),
+                            ("is", try table.cell(column, table.value(column, key, row), in: view)),
+                        ])
+                    }
+                } ?? names.map { .object([("name", .string($0))]) }
+        }
+        let kind =
+            switch span.kind {
+            case .insert: "insert"
+            case .update: "update"
+            case .delete: "delete"
+            }
+        return .object([
+            ("table", .string(history.name(entry))), ("key", .string(try table?.keyText(key, in: view) ?? "\(key)")),
+            ("kind", .string(kind)), ("columns", .array(columns)),
+        ])
+    }
+
+    /// The commits that changed one row, the newest first.
+    func history(of key: RowKey, _ table: StudioTable, _ view: Snapshot) throws -> [JSONValue] {
+        let history = try StudioHistory(view, table.catalogue)
+        var found: [JSONValue] = []
+        for record in history.records.reversed() where found.count < 100 {
+            for span in record.spans where record.tables[span.table].number == table.handle.number {
+                guard Self.contains(span, key) else { continue }
+                let names = span.columns >= 0 ? record.columnLists[span.columns] : table.columns.map(\.name)
+                found.append(
+                    .object([
+                        ("commit", .number(record.number)), ("date", StudioHistory.date(record)),
+                        ("changed", .texts(names)),
+                    ]))
+            }
+        }
+        return found
+    }
+
+    private static func contains(_ span: HistoryRecord.Span, _ key: RowKey) -> Bool {
+        guard let first = span.key.rowID, let id = key.rowID else { return span.key == key }
+        return id >= first && id - first < Int64(span.count)
+    }
+}
+
+extension StudioDatabase {
+    /// So many keys of one table an event names.
+    private static let eventKeys = 200
+
+    /// What has happened since a commit, as an event for pages that follow.
+    ///
+    /// - Parameter commit: the last one that the page has heard of.
+    /// - Returns: nil where nothing has happened.
+    package func event(since commit: UInt64) -> (commit: UInt64, json: String)? {
+        try? file.read { view, catalogue in
+            guard view.commitNumber != commit else { return nil }
+            var counts: [(key: String, value: JSONValue)] = []
+            for handle in catalogue.handles {
+                counts.append((handle.schema.name, .number(try handle.count(in: view))))
+            }
+            let history = try StudioHistory(view, catalogue)
+            let records = history.records.filter { $0.number > commit }
+            let tables = history.isKept ? try keys(records, history, view) : catalogue.tables.map { ($0.name, .null) }
+            let date = records.last.map(StudioHistory.date) ?? .null
+            let event = JSONValue.object([
+                ("commit", .number(view.commitNumber)), ("date", date), ("counts", .object(counts)),
+                ("tables", .object(tables)),
+            ])
+            return (view.commitNumber, event.text)
+        }
+    }
+
+    private func keys(
+        _ records: [HistoryRecord], _ history: StudioHistory, _ view: Snapshot
+    ) throws -> [(key: String, value: JSONValue)] {
+        var names: [String] = []
+        var keys: [String: [String]?] = [:]
+        for record in records {
+            for table in record.tables where keys[history.name(table)] == nil {
+                names.append(history.name(table))
+                keys[history.name(table)] = .some([])
+            }
+            for span in record.spans {
+                let table = record.tables[span.table]
+                let name = history.name(table)
+                guard var list = keys[name] ?? nil else { continue }
+                for key in StudioQuestion.keys(of: span) where list.count <= Self.eventKeys {
+                    list.append(try history.table(table)?.keyText(key, in: view) ?? "\(key)")
+                }
+                keys[name] = .some(list.count > Self.eventKeys || table.isRewritten ? nil : list)
+            }
+        }
+        return names.map { name in (name, (keys[name] ?? nil).map(JSONValue.texts) ?? .null) }
+    }
+}

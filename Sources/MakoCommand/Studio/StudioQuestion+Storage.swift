@@ -1,0 +1,57 @@
+import Foundation
+import MakoRecords
+import MakoStorage
+
+extension StudioQuestion {
+    /// The pages of the file, its trees, its log and what holds old pages.
+    func storage() throws -> JSONValue {
+        let store = database.file.store
+        let stats = store.stats
+        let files = DatabaseFile.files(of: database.file.path)
+        let logs = files.dropFirst().reduce(0) { $0 + $1.bytes }
+        let free = max(0, Int(clamping: stats.filePages) - stats.livePages)
+        return try read { view, catalogue in
+            let sizes = StudioSizes()
+            let trees = view.trees.map { info in tree(info, sizes, catalogue, view) }
+            let pages: [JSONValue] = [
+                .object([("kind", .string("in use")), ("count", .number(stats.livePages))]),
+                .object([("kind", .string("waiting")), ("count", .number(stats.waitingPages))]),
+                .object([("kind", .string("free")), ("count", .number(max(0, free - stats.waitingPages)))]),
+            ]
+            return .object([
+                ("size", .number(files.first?.bytes ?? 0)), ("pageSize", .number(stats.pageBytes)),
+                ("pages", .array(pages)), ("trees", .array(trees)),
+                ("log", .object([("bytes", .number(logs)), ("files", .number(max(0, files.count - 1)))])),
+                ("snapshots", snapshots(stats, view)), ("free", .number(free * stats.pageBytes)),
+                ("commit", .number(stats.commitNumber)),
+            ])
+        }
+    }
+
+    private func tree(_ info: TreeInfo, _ sizes: StudioSizes, _ catalogue: Catalogue, _ view: Snapshot) -> JSONValue {
+        let owner = catalogue.handles.first { handle in
+            let rows = StudioSizes.rowsTree(handle)
+            return info.name == rows || info.name.hasPrefix(StudioSizes.indexPrefix(handle))
+        }
+        let isRows = owner.map { StudioSizes.rowsTree($0) == info.name } ?? false
+        var name = info.name
+        if let owner { name = isRows ? owner.schema.name : "\(owner.schema.name) \(info.name)" }
+        var members: [(key: String, value: JSONValue)] = [
+            ("name", .string(name)), ("kind", .string(owner == nil ? "other" : isRows ? "table" : "index")),
+            ("bytes", .number(sizes.bytes(of: info, in: view))), ("entries", .number(info.count)),
+            ("levels", .number(info.levels)), ("estimated", .bool(true)),
+        ]
+        if let owner { members.append(("table", .string(owner.schema.name))) }
+        return .object(members)
+    }
+
+    private func snapshots(_ stats: StoreStats, _ view: Snapshot) -> JSONValue {
+        guard let oldest = stats.oldestSnapshot else { return .object([]) }
+        var members: [(key: String, value: JSONValue)] = [
+            ("commit", .number(stats.commitNumber - min(oldest.commits, stats.commitNumber))),
+            ("heldBytes", .number(oldest.heldBytes)), ("holder", .string(oldest.label ?? "this process")),
+        ]
+        if let seconds = oldest.seconds { members.append(("age", .double(seconds))) }
+        return .object([("oldest", .object(members))])
+    }
+}

@@ -1,0 +1,127 @@
+import MakoRecords
+import MakoStorage
+
+/// A change of one row that the page asks for.
+private struct StudioChange {
+    let statement: String
+    /// What takes it back, given the row's key.
+    let inverse: (RowKey?) throws -> String
+    let key: RowKey?
+}
+
+extension StudioQuestion {
+    func preview() throws -> JSONValue {
+        try requireWriting()
+        let change = try read { view, catalogue in try wanted(view, catalogue) }
+        return .object([("statement", .string(change.statement))])
+    }
+
+    func save() throws -> JSONValue {
+        try requireWriting()
+        let change = try read { view, catalogue in try wanted(view, catalogue) }
+        let outcome = try database.file.run(try Statement.parse(change.statement))
+        guard outcome.changed > 0 else {
+            throw StudioRefusal("No row was changed: it is not there any more.", status: 404)
+        }
+        let key = change.key ?? outcome.lastKey
+        database.undo.withLock { $0 = try? change.inverse(key) }
+        var members: [(key: String, value: JSONValue)] = [("statement", .string(change.statement))]
+        if let key {
+            let text = try read { view, catalogue in try table(catalogue).keyText(key, in: view) }
+            members.append(("key", .string(text)))
+        }
+        return .object(members)
+    }
+
+    func takeBack() throws -> JSONValue {
+        try requireWriting()
+        guard let statement = database.undo.withLock({ $0 }) else {
+            throw StudioRefusal("There is no save to undo.", status: 409)
+        }
+        _ = try database.file.run(try Statement.parse(statement))
+        database.undo.withLock { $0 = nil }
+        return .object([("statement", .string(statement))])
+    }
+
+    private func requireWriting() throws {
+        if !database.isWritable {
+            throw StudioRefusal(
+                "The database is open for reading only.", status: 405, advice: "Start mako studio with --write.")
+        }
+    }
+
+    private func wanted(_ view: Snapshot, _ catalogue: Catalogue) throws -> StudioChange {
+        let table = try table(catalogue)
+        var typed: [(key: String, value: JSONValue)] = []
+        if case .object(let members)? = values["values"] { typed = members }
+        let given = try typed.map { name, value in (name: name, value: try self.value(value, of: name, table)) }
+        switch try text("kind") {
+        case "insert": return try insertion(given, table)
+        case "update": return try update(given, table, view)
+        case "delete": return try deletion(table, view)
+        case let kind: throw StudioRefusal("'\(kind)' is none of insert, update, delete.")
+        }
+    }
+
+    private func value(_ json: JSONValue, of name: String, _ table: StudioTable) throws -> Value {
+        guard table.columns.contains(where: { $0.name == name }) else {
+            throw StudioRefusal("\(table.name) has no column \(name) that can be edited.", status: 404)
+        }
+        switch json {
+        case .null: return .null
+        case .string(let text): return try table.value(text, of: name)
+        default: return try table.value(json.text, of: name)
+        }
+    }
+
+    private func insertion(_ given: [(name: String, value: Value)], _ table: StudioTable) throws -> StudioChange {
+        let target = SchemaText.name(table.name)
+        let names = given.map { SchemaText.name($0.name) }.joined(separator: ", ")
+        let values = given.map { SchemaText.literal($0.value) }.joined(separator: ", ")
+        let statement =
+            given.isEmpty
+            ? "INSERT INTO \(target) DEFAULT VALUES" : "INSERT INTO \(target) (\(names)) VALUES (\(values))"
+        let file = database.file
+        return StudioChange(
+            statement: statement,
+            inverse: { key in
+                guard let key else { throw StudioRefusal("The new row has no key.") }
+                return try file.read { view, _ in
+                    "DELETE FROM \(target) WHERE \(try table.condition(of: key, in: view))"
+                }
+            }, key: nil)
+    }
+
+    private func update(
+        _ given: [(name: String, value: Value)], _ table: StudioTable, _ view: Snapshot
+    ) throws -> StudioChange {
+        if given.isEmpty { throw StudioRefusal("Nothing has been changed.") }
+        let key = try table.key(try text("key"))
+        let place = try table.condition(of: key, in: view)
+        let before = try table.handle.withRow(key, in: view) { row in
+            given.map { ($0.name, table.value($0.name, key, row)) }
+        }
+        let start = "UPDATE \(SchemaText.name(table.name)) SET "
+        func assignments(_ values: [(name: String, value: Value)]) -> String {
+            values.map { "\(SchemaText.name($0.name)) = \(SchemaText.literal($0.value))" }.joined(separator: ", ")
+        }
+        let inverse = start + assignments((before ?? []).map { (name: $0.0, value: $0.1) }) + " WHERE " + place
+        return StudioChange(
+            statement: start + assignments(given) + " WHERE " + place, inverse: { _ in inverse }, key: key)
+    }
+
+    private func deletion(_ table: StudioTable, _ view: Snapshot) throws -> StudioChange {
+        let key = try table.key(try text("key"))
+        let place = try table.condition(of: key, in: view)
+        let target = SchemaText.name(table.name)
+        let before =
+            try table.handle.withRow(key, in: view) { row in
+                table.columns.map { ($0.name, table.value($0, key, row)) }
+            } ?? []
+        let names = before.map { SchemaText.name($0.0) }.joined(separator: ", ")
+        let values = before.map { SchemaText.literal($0.1) }.joined(separator: ", ")
+        return StudioChange(
+            statement: "DELETE FROM \(target) WHERE \(place)",
+            inverse: { _ in "INSERT INTO \(target) (\(names)) VALUES (\(values))" }, key: key)
+    }
+}

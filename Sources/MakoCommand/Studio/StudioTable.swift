@@ -1,0 +1,273 @@
+import MakoRecords
+import MakoStorage
+
+/// A column of a grid.
+struct StudioColumn {
+    let name: String
+    /// Nil: the row id.
+    let schema: ColumnSchema?
+    /// In the table's layout; nil: the row id.
+    let position: Int?
+
+    /// What cells of the column hold.
+    var kind: String {
+        guard let schema else { return "int" }
+        if schema.target != nil { return "link" }
+        return StudioCell.kind(of: schema.type)
+    }
+
+    var type: ColumnType { schema?.type ?? .integer }
+}
+
+/// A list that a row has: keys that it holds, or the rows of a table that refer to it.
+struct StudioList {
+    enum Content {
+        /// Keys in a column of the row itself.
+        case keys(position: Int)
+        case referrers(column: String)
+    }
+
+    let name: String
+    let table: String
+    let content: Content
+}
+
+/// A table with its columns as the page shows them: lists of keys stand beside the others.
+struct StudioTable {
+    let handle: TableHandle
+    let catalogue: Catalogue
+    let columns: [StudioColumn]
+
+    var name: String { handle.schema.name }
+
+    init(_ handle: TableHandle, _ catalogue: Catalogue) {
+        self.handle = handle
+        self.catalogue = catalogue
+        let live = handle.schema.liveColumns
+        var columns = live.indices.filter { live[$0].type != .keys }.map {
+            StudioColumn(name: live[$0].name, schema: live[$0], position: $0)
+        }
+        if case .rowID(let id) = handle.schema.key {
+            columns.insert(StudioColumn(name: id, schema: nil, position: nil), at: 0)
+        }
+        self.columns = columns
+    }
+
+    /// The first text that is no reference names a row.
+    private var title: StudioColumn? {
+        columns.first { column in
+            column.type == .text && column.schema?.target == nil && column.schema?.sealedType == nil
+        }
+    }
+
+    var lists: [StudioList] {
+        let live = handle.schema.liveColumns
+        var lists = live.indices.filter { live[$0].type == .keys }.map {
+            StudioList(name: live[$0].name, table: live[$0].target ?? "", content: .keys(position: $0))
+        }
+        for other in catalogue.handles {
+            for column in other.schema.liveColumns where column.target == name && column.type != .keys {
+                lists.append(
+                    StudioList(
+                        name: "\(other.schema.name).\(column.name)", table: other.schema.name,
+                        content: .referrers(column: column.name)))
+            }
+        }
+        return lists
+    }
+
+    // MARK: Keys
+
+    /// The key of a row from its text.
+    func key(_ text: String) throws -> RowKey {
+        switch handle.schema.key {
+        case .rowID:
+            guard let id = Int64(text) else {
+                throw StudioRefusal("'\(text)' is no key of \(name).", status: 404)
+            }
+            return .rowID(id)
+        case .columns(let names):
+            let texts = try names.count == 1 ? [text] : keyTexts(text)
+            guard texts.count == names.count else {
+                throw StudioRefusal("'\(text)' is no key of \(name).", status: 404)
+            }
+            return RowKey(values: try zip(names, texts).map { try value($1, of: $0) })
+        }
+    }
+
+    private func keyTexts(_ text: String) throws -> [String] {
+        var scanner = JSONScanner(ByteInput(text))
+        guard case .array(let parts) = try scanner.value() else { return [] }
+        return parts.compactMap { if case .string(let text) = $0 { text } else { nil } }
+    }
+
+    /// What was typed as a value of a column.
+    func value(_ text: String, of column: String) throws -> Value {
+        let type = handle.schema.column(named: column)?.type ?? .integer
+        guard let value = FieldConversion.value(.string(text), as: type) else {
+            throw StudioRefusal(
+                "'\(DisplayText.onOneLine(String(text.prefix(80))))' is no \(type.name), which \(column) holds.",
+                advice: type == .date ? "Write a date as 2026-01-31 or 2026-01-31 10:00:00." : nil)
+        }
+        return value
+    }
+
+    func keyText(_ key: RowKey, _ row: RowReader) -> String {
+        if let id = key.rowID { return String(id) }
+        let texts = handle.schema.keyColumns.map { name in PlainText.of(value(name, key, row)) }
+        return texts.count == 1 ? texts[0] : JSONValue.texts(texts).text
+    }
+
+    /// The text of a key whose row may be gone.
+    func keyText(_ key: RowKey, in view: Snapshot) throws -> String {
+        if let id = key.rowID { return String(id) }
+        return try handle.withRow(key, in: view) { keyText(key, $0) } ?? "\(key)"
+    }
+
+    func value(_ column: String, _ key: RowKey, _ row: RowReader) -> Value {
+        guard let found = columns.first(where: { $0.name == column }) else { return .null }
+        return value(found, key, row)
+    }
+
+    func value(_ column: StudioColumn, _ key: RowKey, _ row: RowReader) -> Value {
+        column.position.map { row.value($0) } ?? .integer(key.rowID ?? 0)
+    }
+
+    /// A condition that one row alone fulfils.
+    func condition(of key: RowKey, in view: Snapshot) throws -> String {
+        let values = try handle.withRow(key, in: view) { row in
+            handle.schema.keyColumns.map { ($0, value($0, key, row)) }
+        }
+        guard let values else { throw StudioRefusal("The row is not in \(name) any more.", status: 404) }
+        return values.map { "\(SchemaText.name($0)) = \(SchemaText.literal($1))" }.joined(separator: " AND ")
+    }
+
+    /// The name of a row beside its key; nil where no text names it.
+    func title(of key: RowKey, in view: Snapshot) throws -> String? {
+        guard let title else { return nil }
+        return try handle.withRow(key, in: view) { row -> String? in
+            guard case .text(let text) = value(title, key, row) else { return nil }
+            return String(text.prefix(200))
+        } ?? nil
+    }
+
+    var titleColumn: String? { title?.name }
+
+    // MARK: Rows
+
+    func json(_ key: RowKey, _ row: RowReader, cursor: String, in view: Snapshot) throws -> JSONValue {
+        .object([
+            ("key", .string(keyText(key, row))), ("cursor", .string(cursor)),
+            ("cells", .array(try cells(key, row, isWhole: false, in: view))),
+        ])
+    }
+
+    func cells(_ key: RowKey, _ row: RowReader, isWhole: Bool, in view: Snapshot) throws -> [JSONValue] {
+        try columns.map { try cell($0, value($0, key, row), isWhole: isWhole, in: view) }
+    }
+
+    func cell(_ column: StudioColumn, _ value: Value, isWhole: Bool = false, in view: Snapshot) throws -> JSONValue {
+        guard let schema = column.schema, !value.isNull else { return StudioCell.json(value, isWhole: isWhole) }
+        if schema.sealedType != nil { return StudioCell.sealed(value) }
+        guard let target = schema.target else { return StudioCell.json(value, isWhole: isWhole) }
+        return try link(value, to: target, in: view) ?? StudioCell.json(value, isWhole: isWhole)
+    }
+
+    private func link(_ value: Value, to target: String, in view: Snapshot) throws -> JSONValue? {
+        if target == AnyReference.anyTable {
+            guard let reference = AnyReference(value) else { return nil }
+            return try link(reference.key, reference.table, in: view)
+        }
+        if case .integer(let id) = value { return try link(.rowID(id), target, in: view) }
+        return try link(RowKey(values: [value]), target, in: view)
+    }
+
+    private func link(_ key: RowKey, _ target: String, in view: Snapshot) throws -> JSONValue? {
+        guard let handle = catalogue.table(named: target) else { return nil }
+        let table = StudioTable(handle, catalogue)
+        var members: [(key: String, value: JSONValue)] = [
+            ("kind", .string("link")), ("table", .string(target)),
+            ("key", .string(try table.keyText(key, in: view))),
+        ]
+        if let name = try? table.title(of: key, in: view) { members.append(("name", .string(name))) }
+        return .object(members)
+    }
+}
+
+/// Values as the page shows them.
+enum StudioCell {
+    /// Longer texts are cut where many rows are shown.
+    static let textLimit = 1_000
+    static let wholeLimit = 1 << 20
+
+    static func kind(of type: ColumnType) -> String {
+        switch type {
+        case .bool: "bool"
+        case .integer, .unsigned, .reference: "int"
+        case .double: "real"
+        case .text: "text"
+        case .blob, .keys: "blob"
+        case .date: "date"
+        case .uuid: "uuid"
+        }
+    }
+
+    static func kind(of value: Value) -> String {
+        switch value {
+        case .null: "text"
+        case .bool: "bool"
+        case .integer, .unsigned: "int"
+        case .double: "real"
+        case .text(let text): isJSON(text) ? "json" : "text"
+        case .blob: "blob"
+        case .date: "date"
+        case .uuid: "uuid"
+        }
+    }
+
+    static func json(_ value: Value, isWhole: Bool = false) -> JSONValue {
+        if value.isNull { return .null }
+        if case .blob(let bytes) = value { return blob(bytes) }
+        let text = PlainText.of(value)
+        var members: [(key: String, value: JSONValue)] = [("kind", .string(kind(of: value)))]
+        let limit = isWhole ? wholeLimit : textLimit
+        // Bytes first: a text with fewer bytes has no more characters.
+        if text.utf8.count > limit, text.count > limit {
+            members += [
+                ("text", .string(String(text.prefix(limit)))), ("cut", .bool(true)), ("length", .number(text.count)),
+            ]
+        } else {
+            members.append(("text", .string(text)))
+        }
+        return .object(members)
+    }
+
+    static func sealed(_ value: Value) -> JSONValue {
+        guard case .blob(let bytes) = value else { return json(value) }
+        return .object([("kind", .string("blob")), ("size", .number(bytes.count)), ("encrypted", .bool(true))])
+    }
+
+    private static func blob(_ bytes: [UInt8]) -> JSONValue {
+        let media = mediaType(of: bytes).map(JSONValue.string) ?? .null
+        return .object([("kind", .string("blob")), ("size", .number(bytes.count)), ("media", media)])
+    }
+
+    /// Of pictures that browsers show.
+    static func mediaType(of bytes: [UInt8]) -> String? {
+        if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) { return "image/png" }
+        if bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return "image/jpeg" }
+        if bytes.starts(with: Array("GIF8".utf8)) { return "image/gif" }
+        if bytes.starts(with: Array("RIFF".utf8)), bytes.dropFirst(8).starts(with: Array("WEBP".utf8)) {
+            return "image/webp"
+        }
+        return nil
+    }
+
+    private static func isJSON(_ text: String) -> Bool {
+        let bytes = text.utf8
+        guard let first = bytes.first, let last = bytes.last, bytes.count <= textLimit else { return false }
+        guard (first, last) == (0x7B, 0x7D) || (first, last) == (0x5B, 0x5D) else { return false }
+        var scanner = JSONScanner(ByteInput(text))
+        return (try? scanner.value()) != nil
+    }
+}

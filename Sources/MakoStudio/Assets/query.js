@@ -1,0 +1,195 @@
+// Questions in SELECT: results as a grid, a chart of two columns, the plan as a tree, export, and earlier queries.
+
+import { api } from "./api.js";
+import { complete, quoted, schemaWords } from "./complete.js";
+import { cellText } from "./cell.js";
+import { chart } from "./draw.js";
+import { Grid } from "./grid.js";
+import { count, duration, h, plural, problem, remembered, state, visible } from "./dom.js";
+
+const KEPT = 50;
+
+export function queryView({ schema, options, main }) {
+    return new QueryView(schema, options, main);
+}
+
+class QueryView {
+    constructor(schema, options, main) {
+        Object.assign(this, { schema, main });
+        const earlier = remembered.read("queries", []);
+        const first = schema.tables[0];
+        this.at = -1;
+        this.tab = "results";
+        this.text = h("textarea", { id: "query", rows: 5, "aria-label": "Query", value: options.get("text") ?? earlier[0]
+            ?? (first ? `SELECT * FROM ${quoted(first.name)} LIMIT 100` : "") });
+        this.text.addEventListener("keydown", (event) => this.pressed(event));
+        this.run = h("button", { type: "button", class: "main", id: "run", title: "Ctrl+Enter", onclick: () => this.start() }, "Run");
+        this.stop = h("button", { type: "button", id: "cancel", disabled: true, onclick: () => this.cancel() }, "Cancel");
+        this.status = h("span", { class: "muted", id: "status", role: "status" });
+        this.exports = h("span", {});
+        this.panel = h("div", { class: "panel", role: "tabpanel", id: "panel", "aria-label": "Results" });
+        this.tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "What is shown" },
+            [["results", "Results"], ["chart", "Chart"], ["plan", "Plan"], ["history", "History"]].map(([name, words]) => h("button", {
+                type: "button", role: "tab", "data-tab": name, "aria-controls": "panel", onclick: () => this.show(name) }, words)));
+        this.tabs.addEventListener("keydown", (event) => this.turned(event));
+        main.replaceChildren(h("div", { class: "top" }, h("h1", {}, "Query"), h("span", { class: "muted" }, "SELECT over every table; nothing is written")),
+            h("div", { class: "editor" }, complete(this.text, schemaWords(schema, undefined, true))),
+            h("div", { class: "top" }, this.run, this.stop, this.status, h("span", { class: "grow" }), this.exports), this.tabs, this.panel);
+        this.show("results");
+        if (options.get("text")) this.start();
+    }
+
+    pressed(event) {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.start();
+        else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+            const earlier = remembered.read("queries", []);
+            this.at = Math.min(earlier.length - 1, Math.max(-1, this.at + (event.key === "ArrowUp" ? 1 : -1)));
+            if (this.at >= 0) this.text.value = earlier[this.at];
+        } else return;
+        event.preventDefault();
+    }
+
+    turned(event) {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!step) return;
+        const all = [...this.tabs.children];
+        const next = all[(all.findIndex((one) => one.dataset.tab === this.tab) + step + all.length) % all.length];
+        this.show(next.dataset.tab);
+        next.focus();
+    }
+
+    async start() {
+        const text = this.text.value.trim();
+        if (!text || this.asked) return;
+        const asked = this.asked = { id: crypto.randomUUID(), text, stop: new AbortController() };
+        this.run.disabled = true;
+        this.stop.disabled = false;
+        this.status.textContent = "Running…";
+        this.keep(text);
+        try {
+            this.result = await api.query(text, asked.id, asked.stop.signal);
+            this.result.text = text;
+            this.failure = undefined;
+            const rows = this.result.rows.length;
+            this.status.textContent = `${this.result.cut ? "the first " : ""}${plural(rows, "row")} in ${duration(this.result.milliseconds)}`;
+            this.exports.replaceChildren(...["csv", "json"].map((format) => h("a", { class: "button quiet", download: "",
+                href: api.exportQuery(text, format) }, format.toUpperCase())));
+        } catch (error) {
+            this.result = undefined;
+            this.failure = { error, text };
+            this.status.textContent = error.cancelled ? "Cancelled" : "";
+            this.exports.replaceChildren();
+        }
+        this.asked = undefined;
+        this.run.disabled = false;
+        this.stop.disabled = true;
+        if (!this.closed) this.show(this.tab === "history" || this.failure ? "results" : this.tab);
+    }
+
+    cancel() {
+        if (!this.asked) return;
+        api.cancel(this.asked.id);
+        this.asked.stop.abort();
+    }
+
+    keep(text) {
+        const earlier = remembered.read("queries", []).filter((one) => one !== text);
+        remembered.write("queries", [text, ...earlier].slice(0, KEPT));
+        this.at = 0;
+    }
+
+    show(tab) {
+        this.tab = tab;
+        this.grid?.close();
+        this.grid = undefined;
+        for (const button of this.tabs.children) {
+            const chosen = button.dataset.tab === tab;
+            button.setAttribute("aria-selected", String(chosen));
+            button.tabIndex = chosen ? 0 : -1;
+        }
+        if (tab === "history") this.panel.replaceChildren(this.historyPanel());
+        else if (this.failure) this.panel.replaceChildren(problem(this.failure.error, this.failure.text));
+        else if (!this.result) this.panel.replaceChildren(state("No results yet", "Write a SELECT above and press Ctrl+Enter. Ctrl+Space completes the word."));
+        else ({ results: () => this.results(), chart: () => this.chartPanel(), plan: () => this.planPanel() })[tab]();
+    }
+
+    results() {
+        const { result } = this;
+        const rows = result.rows.map((cells, index) => ({ key: index, cells }));
+        this.grid = new Grid({ columns: result.columns, total: rows.length, exact: true, page: async () => ({ rows, start: true, end: true }) }, {
+            label: "Results", id: "results", empty: () => state("The query gives no rows", "Its conditions hold for none."),
+        });
+        const cut = result.cut ? h("p", { class: "muted" }, `Cut after ${plural(rows.length, "row")}: add LIMIT or a condition, or export all.`) : null;
+        this.panel.replaceChildren(...[cut, this.grid.element].filter(Boolean));
+        this.grid.start();
+    }
+
+    chartPanel() {
+        const { columns, rows } = this.result;
+        const numbers = columns.map((column, index) => ({ column, index })).filter(({ column, index }) => column.numeric
+            || (rows.length && rows.every((row) => row[index] === null || row[index].kind === "int" || row[index].kind === "real")));
+        if (columns.length < 2 || !numbers.length || !rows.length) {
+            this.panel.replaceChildren(state("Nothing to draw", "A chart needs rows of two columns, one of them with numbers. Such as: SELECT name, count(*) … GROUP BY name"));
+            return;
+        }
+        const value = numbers.find(({ index }) => index > 0) ?? numbers[0];
+        this.drawn ??= { kind: "bars" };
+        const label = columns.findIndex((_, index) => index !== value.index);
+        const pick = (name, chosen, offered) => h("select", { "aria-label": name, "data-pick": name, onchange: () => draw() },
+            offered.map(({ column, index }) => h("option", { value: index, selected: index === chosen }, column.name)));
+        const labels = pick("Labels", label, columns.map((column, index) => ({ column, index })));
+        const values = pick("Values", value.index, numbers);
+        const place = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Chart" });
+        const kinds = ["bars", "line"].map((kind) => h("button", { type: "button", "data-kind": kind, onclick: () => { this.drawn.kind = kind; draw(); } },
+            kind === "bars" ? "Bars" : "Line"));
+        const draw = () => {
+            const points = rows.slice(0, 500).filter((row) => row[values.value] !== null).map((row) => ({
+                label: row[labels.value] === null ? "null" : cellText(row[labels.value]) || row[labels.value].name || "''", value: Number(cellText(row[values.value])) }))
+                .filter((point) => Number.isFinite(point.value));
+            kinds.forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.kind === this.drawn.kind)));
+            place.replaceChildren(points.length ? chart(points, this.drawn.kind, { label: columns[labels.value].name, value: columns[values.value].name }, this.panel.clientWidth)
+                : state("Nothing to draw", "The column of values has no numbers."));
+            if (rows.length > 500) place.append(h("p", { class: "muted" }, `The first 500 of ${plural(rows.length, "row")}.`));
+        };
+        this.panel.replaceChildren(h("div", { class: "top" }, h("span", { class: "muted" }, "Labels"), labels, h("span", { class: "muted" }, "Values"), values, kinds), place);
+        draw();
+    }
+
+    async planPanel() {
+        const { text } = this.result;
+        this.panel.replaceChildren(h("p", { class: "loading" }, "Running the query for its plan…"));
+        try {
+            const { plan, advice } = await api.explain(text, true);
+            if (this.tab !== "plan" || this.closed) return;
+            this.panel.replaceChildren(...(advice ?? []).map((one) => h("div", { class: "advice" }, h("b", {}, "An index would help: "), h("code", {}, ...visible(one, 400)))),
+                h("div", { class: "plan" }, h("ul", { "aria-label": "Plan" }, operator(plan))));
+        } catch (error) {
+            if (this.tab === "plan") this.panel.replaceChildren(problem(error, text));
+        }
+    }
+
+    historyPanel() {
+        const earlier = remembered.read("queries", []);
+        if (!earlier.length) return state("No earlier queries", "The last 50 that you run are kept in this browser.");
+        return h("ul", { class: "plain history" }, earlier.map((text) => h("li", {}, h("button", { type: "button", onclick: () => {
+            this.text.value = text;
+            this.start();
+        } }, ...visible(text, 200)))));
+    }
+
+    close() {
+        this.closed = true;
+        this.cancel();
+        this.grid?.close();
+    }
+}
+
+function operator(node) {
+    const facts = [
+        node.rows !== undefined && node.rows !== null ? plural(node.rows, "row") : null,
+        node.estimate !== undefined && node.estimate !== null ? `estimated ${count(node.estimate)}` : null,
+        node.milliseconds !== undefined && node.milliseconds !== null ? duration(node.milliseconds) : null,
+    ].filter(Boolean).join(" · ");
+    return h("li", {}, h("b", {}, ...visible(node.name, 200)), " ", h("span", {}, ...visible(node.detail ?? "", 400)), h("span", { class: "facts" }, facts),
+        node.children?.length ? h("ul", {}, node.children.map(operator)) : null);
+}

@@ -1,0 +1,153 @@
+// The grid of one table: its condition, its order, its rows; with --write, its changes.
+
+import { api } from "./api.js";
+import { Grid } from "./grid.js";
+import { complete, quoted, schemaWords } from "./complete.js";
+import { rowAddress } from "./cell.js";
+import { editRow, insertRow, deleteRow, undoLast } from "./edit.js";
+import { h, problem, state, visible } from "./dom.js";
+
+export function rowsView(context) {
+    const { schema, parts, options, main } = context;
+    const table = schema.tables.find((one) => one.name === parts[1]);
+    if (!table) {
+        main.classList.remove("fill");
+        main.replaceChildren(state("There is no such table", "It may have been renamed or dropped by the program that writes.",
+            h("a", { class: "button", href: "#/" }, "Show the tables")));
+        return undefined;
+    }
+    return new RowsView(schema, table, options, main).open();
+}
+
+class RowsView {
+    constructor(schema, table, options, main) {
+        Object.assign(this, { schema, table, main });
+        this.where = options.get("where") ?? "";
+        this.order = options.get("order") ?? "";
+        this.frame = h("div", { class: "grid-place grow" });
+        this.position = h("span", { class: "muted", id: "position", role: "status" });
+        this.trouble = h("div", { class: "filter-problem" });
+        this.exports = h("span", {});
+    }
+
+    open() {
+        const { table, schema } = this;
+        this.input = h("input", { id: "where", type: "text", value: this.where, "aria-label": `Condition on ${table.name}`,
+            placeholder: placeholder(table) });
+        this.input.addEventListener("keydown", (event) => {
+            if (event.key === "Enter") { this.apply(this.input.value.trim(), this.order); event.preventDefault(); }
+        });
+        this.clear = h("button", { type: "button", onclick: () => { this.input.value = ""; this.apply("", this.order); this.input.focus(); } }, "Clear");
+        const writes = schema.writable ? [h("button", { type: "button", id: "insert", onclick: () => this.insert() }, "Insert"),
+            h("button", { type: "button", id: "undo", onclick: () => undoLast().then(() => this.grid.refresh()) }, "Undo")] : [];
+        this.main.replaceChildren(
+            h("div", { class: "top" }, h("h1", {}, ...visible(table.name, 120)), this.position, h("span", { class: schema.writable ? "grow break" : "grow" }), writes, this.exports),
+            h("div", { class: "filter", role: "search" }, complete(this.input, schemaWords(schema, table)), this.clear,
+                h("button", { type: "button", onclick: () => this.apply(this.input.value.trim(), this.order) }, "Filter")),
+            this.trouble, this.frame);
+        this.keys = (event) => this.pressed(event);
+        this.main.addEventListener("keydown", this.keys);
+        this.show();
+        return this;
+    }
+
+    apply(where, order) {
+        this.where = where;
+        this.order = order;
+        const query = new URLSearchParams(Object.entries({ where, order }).filter(([, value]) => value));
+        history.pushState(null, "", `#/table/${encodeURIComponent(this.table.name)}${query.size ? `?${query}` : ""}`);
+        return this.show();
+    }
+
+    show() {
+        this.grid?.close();
+        this.trouble.replaceChildren();
+        this.clear.disabled = !this.where;
+        const { table, schema } = this;
+        const columns = table.columns.map((column) => ({ ...column, sorted: this.sorting(column) }));
+        this.grid = new Grid(source(this, columns), {
+            label: `Rows of ${table.name}`, name: table.name, editable: schema.writable,
+            sort: (column) => this.sort(column),
+            open: (row) => { if (row) location.hash = rowAddress(table.name, row.key); },
+            edit: schema.writable ? (row, column) => row && editRow(table, row, column, schema).then((saved) => saved && this.grid.refresh()) : undefined,
+            empty: () => this.emptyState(),
+            failed: (error) => { this.trouble.replaceChildren(problem(error, this.where)); this.position.textContent = ""; },
+            loaded: () => this.placed(), positioned: () => this.placed(),
+        });
+        this.frame.replaceChildren(this.grid.element);
+        const text = `SELECT * FROM ${quoted(table.name)}${this.where ? ` WHERE ${this.where}` : ""}${this.order ? ` ORDER BY ${this.order}` : ""} LIMIT 1000`;
+        this.exports.replaceChildren(h("a", { class: "button quiet", id: "as-query", title: "Open as a query, with its plan",
+            href: `#/query?${new URLSearchParams({ text })}` }, "SELECT"), ...["csv", "json"].map((format) => h("a", { class: "button quiet", download: "",
+            href: api.exportAddress(table.name, this.where, this.order, format) }, format.toUpperCase())));
+        return this.grid.start();
+    }
+
+    placed() { this.position.textContent = this.grid.position() + (this.where ? " match" : ""); }
+
+    emptyState() {
+        if (this.where) return state("No row matches the condition", "Change or clear it.");
+        return state(`${this.table.name} has no rows yet`, this.schema.writable ? "Insert the first one, or let the program write it."
+            : "They appear here as soon as a program saves them.");
+    }
+
+    sorting(column) {
+        const [name, way] = splitOrder(this.order);
+        return name === column.name ? way : undefined;
+    }
+
+    sort(column) {
+        const now = this.sorting(column);
+        const order = now === undefined ? `${quoted(column.name)} ASC` : now === "asc" ? `${quoted(column.name)} DESC` : "";
+        this.apply(this.where, order).then(() => this.grid.body.focus());
+    }
+
+    pressed(event) {
+        if (!this.schema.writable || event.target !== this.grid.body) return;
+        if (event.key === "Insert") this.insert();
+        else if (event.key === "Delete") this.remove();
+        else return;
+        event.preventDefault();
+    }
+
+    async insert() { if (await insertRow(this.table, this.schema)) this.grid.refresh(); }
+
+    async remove() {
+        const row = this.grid.current();
+        if (row && await deleteRow(this.table, row)) this.grid.refresh();
+    }
+
+    changed(event) {
+        const keys = event.tables?.[this.table.name];
+        if (keys === undefined) return undefined;
+        if (!this.where) this.grid.source.total = this.table.rows;
+        return this.grid.refresh(keys ?? []);
+    }
+
+    close() {
+        this.grid.close();
+        this.main.removeEventListener("keydown", this.keys);
+    }
+}
+
+function splitOrder(order) {
+    const found = /^(?:"((?:[^"]|"")+)"|(\S+))(?:\s+(asc|desc))?$/i.exec(order.trim());
+    return found ? [found[1]?.replaceAll('""', '"') ?? found[2], (found[3] ?? "asc").toLowerCase()] : [];
+}
+
+function source(view, columns) {
+    const { table } = view;
+    const found = { columns, total: view.where ? undefined : table.rows, exact: !view.where && table.exact, jumps: !view.where && !view.order && table.jumps };
+    found.page = async (range) => {
+        const page = await api.rows(table, { where: view.where, order: view.order, ...range });
+        if (page.total !== undefined) { found.total = page.total; found.exact = page.exact; }
+        return page;
+    };
+    return found;
+}
+
+function placeholder(table) {
+    const text = table.columns.find((column) => column.kind === "text");
+    const number = table.columns.find((column) => column.kind === "int" && !column.key);
+    const example = text ? `${quoted(text.name)} LIKE 'A%'` : number ? `${quoted(number.name)} > 10` : `${quoted(table.columns[0]?.name ?? "id")} IS NOT NULL`;
+    return `Condition, such as ${example}`;
+}

@@ -1,0 +1,97 @@
+/// Which requests the server of Mako Studio answers: those of the page that it served itself.
+///
+/// A web page elsewhere can have the browser send requests to this machine, and can have its own name lead here. It has neither the cookie nor the
+/// right `Host`.
+package struct StudioGuard: Sendable {
+    /// What of a request the decision needs.
+    package struct Request: Sendable {
+        package var method: String
+        package var host: String?
+        package var origin: String?
+        /// The header `Sec-Fetch-Site`, which pages cannot set.
+        package var site: String?
+        package var cookie: String?
+        package var contentType: String?
+
+        package init(
+            method: String, host: String?, origin: String? = nil, site: String? = nil, cookie: String? = nil,
+            contentType: String? = nil
+        ) {
+            self.method = method
+            self.host = host
+            self.origin = origin
+            self.site = site
+            self.cookie = cookie
+            self.contentType = contentType
+        }
+    }
+
+    /// 32 hexadecimal digits.
+    package let token: String
+    package let port: UInt16
+
+    /// Browsers send cookies to every port of a machine: each server has its own.
+    package var cookieName: String { "mako-studio-\(port)" }
+
+    package init(token: String, port: UInt16) {
+        (self.token, self.port) = (token, port)
+    }
+
+    /// A token of 128 random bits.
+    package static func newToken() -> String {
+        var random = SystemRandomNumberGenerator()
+        let words: [UInt64] = [random.next(), random.next()]
+        return words.map { word in
+            let digits = String(word, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+
+    private var hosts: [String] { ["127.0.0.1:\(port)", "localhost:\(port)"] }
+
+    /// Why nothing is said to a request, whatever its cookie; nil for one that may go on.
+    package func refusal(of request: Request) -> String? {
+        guard let host = request.host?.lowercased(), hosts.contains(host) else {
+            return "The Host of the request is not this server."
+        }
+        if let site = request.site, !["same-origin", "none"].contains(site) {
+            return "The request comes from another site."
+        }
+        if let origin = request.origin, origin != "http://\(host)" { return "The request comes from another origin." }
+        guard request.method != "GET" else { return nil }
+        if request.site != "same-origin" && request.origin == nil {
+            return "A request that writes must say that it comes from this page."
+        }
+        if request.method == "POST", !isJSON(request.contentType) { return "The body of a request must be JSON." }
+        return nil
+    }
+
+    private func isJSON(_ type: String?) -> Bool {
+        type?.lowercased().split(separator: ";").first.map { String($0).hasSuffix("application/json") } == true
+    }
+
+    /// Whether the request has the cookie of this session.
+    package func isKnown(_ request: Request) -> Bool {
+        let name = cookieName + "="
+        return (request.cookie ?? "").split(separator: ";").contains { part in
+            let text = part.drop { $0 == " " }
+            return text.hasPrefix(name) && isToken(text.dropFirst(name.count))
+        }
+    }
+
+    /// Compares every digit, so that the time says nothing about how many are right.
+    package func isToken(_ text: some StringProtocol) -> Bool {
+        let (given, own) = (Array(text.utf8), Array(token.utf8))
+        guard given.count == own.count else { return false }
+        return zip(given, own).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+
+    /// Headers of every answer.
+    package static let headers = [
+        "Content-Security-Policy":
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+            + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+        "Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY",
+    ]
+}

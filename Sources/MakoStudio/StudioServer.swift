@@ -1,0 +1,209 @@
+#if Studio
+    import FlyingFox
+    import FlyingSocks
+    import Foundation
+    import MakoCommand
+    import Synchronization
+
+    /// Serves the page of Mako Studio and what it asks.
+    package struct StudioServer: Sendable {
+        private let database: StudioDatabase
+        private let access: StudioGuard
+        /// Whether the token of the link has been exchanged.
+        private let exchange = Exchange()
+
+        /// Serves until the process ends.
+        package static func serve(_ launch: StudioLaunch) throws {
+            let done = DispatchSemaphore(value: 0)
+            let outcome = Outcome()
+            Task.detached {
+                do { try await run(launch) } catch { outcome.error.withLock { $0 = error } }
+                done.signal()
+            }
+            done.wait()
+            if let error = outcome.error.withLock({ $0 }) { throw error }
+        }
+
+        private final class Outcome: Sendable {
+            let error = Mutex<(any Error)?>(nil)
+        }
+
+        private final class Exchange: Sendable {
+            let isDone = Mutex(false)
+        }
+
+        private static func run(_ launch: StudioLaunch) async throws {
+            let address = try sockaddr_in.inet(ip4: "127.0.0.1", port: launch.port ?? 0)
+            let server = HTTPServer(address: address, logger: .disabled)
+            let place = Place()
+            await server.appendRoute("*") { request in
+                guard let studio = place.studio.withLock({ $0 }) else {
+                    return HTTPResponse(statusCode: .serviceUnavailable)
+                }
+                return await studio.answer(request)
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await server.run() }
+                try await server.waitUntilListening()
+                guard case .ip4(_, let port)? = await server.listeningAddress else { throw CancellationError() }
+                let access = StudioGuard(token: StudioGuard.newToken(), port: port)
+                place.studio.withLock { $0 = StudioServer(database: launch.database, access: access) }
+                launch.announce("http://127.0.0.1:\(port)/?token=\(access.token)")
+                try await group.waitForAll()
+            }
+        }
+
+        private final class Place: Sendable {
+            let studio = Mutex<StudioServer?>(nil)
+        }
+
+        init(database: StudioDatabase, access: StudioGuard) {
+            self.database = database
+            self.access = access
+        }
+
+        // MARK: Requests
+
+        private func answer(_ request: HTTPRequest) async -> HTTPResponse {
+            let asked = StudioGuard.Request(
+                method: request.method.rawValue, host: request.headers[.host],
+                origin: request.headers[HTTPHeader("Origin")], site: request.headers[HTTPHeader("Sec-Fetch-Site")],
+                cookie: request.headers[.cookie], contentType: request.headers[.contentType])
+            let values = Self.values(request.target.query(percentEncoded: true))
+            // A link that another program opens comes from nowhere, or from the site of a mail that it stands in.
+            let isLink = request.path == "/" && values["token"] != nil && request.method == .GET
+            var checked = asked
+            if isLink { checked.site = nil }
+            if let refusal = access.refusal(of: checked) { return Self.refused(.forbidden, refusal) }
+            if isLink { return entered(values["token"] ?? "") }
+            guard access.isKnown(asked) else {
+                return Self.refused(.unauthorized, "Open the link that mako studio printed: it lets this browser in.")
+            }
+            if request.path == "/api/live" { return live() }
+            if request.path.hasPrefix("/api/") { return await called(request, values) }
+            return Self.asset(request)
+        }
+
+        /// Exchanges the token of the link, once, for the cookie.
+        private func entered(_ token: String) -> HTTPResponse {
+            let isFirst = exchange.isDone.withLock { isDone in
+                guard !isDone, access.isToken(token) else { return false }
+                isDone = true
+                return true
+            }
+            guard isFirst else {
+                return Self.refused(
+                    .unauthorized, "This link was used already, or is not of this session. Start mako studio again.")
+            }
+            let cookie = "\(access.cookieName)=\(access.token); HttpOnly; SameSite=Strict; Path=/"
+            return Self.response(
+                .seeOther, "text/plain; charset=utf-8", Data(), ["Set-Cookie": cookie, "Location": "/"])
+        }
+
+        private static let bodyLimit = 1 << 20
+
+        private func called(_ request: HTTPRequest, _ values: [String: String]) async -> HTTPResponse {
+            guard let method = StudioRequest.Method(rawValue: request.method.rawValue) else {
+                return Self.refused(.methodNotAllowed, "The server knows GET, POST and DELETE.")
+            }
+            if (request.bodySequence.count ?? 0) > Self.bodyLimit {
+                return Self.refused(.payloadTooLarge, "A request has at most \(Self.bodyLimit) bytes.")
+            }
+            let body = (try? await request.bodyData) ?? Data()
+            let question = StudioRequest(
+                method, String(request.path.dropFirst("/api/".count)), values: values, body: Array(body))
+            let database = database
+            // Queries block: on threads of their own, so that other requests and the cancellation go on.
+            let answer = await withCheckedContinuation { continuation in
+                DispatchQueue.global().async {
+                    _ = database.refresh()
+                    continuation.resume(returning: database.answer(question))
+                }
+            }
+            var headers: [String: String] = [:]
+            if let name = answer.fileName { headers["Content-Disposition"] = "attachment; filename=\"\(name)\"" }
+            return Self.response(
+                HTTPStatusCode(answer.status, phrase: answer.status == 200 ? "OK" : "Error"), answer.mediaType,
+                Data(answer.body), headers)
+        }
+
+        private func live() -> HTTPResponse {
+            var response = Self.response(.ok, "text/event-stream", Data(), [:])
+            response.payload = .httpBody(HTTPBodySequence(from: StudioEvents(database: database)))
+            return response
+        }
+
+        private static func asset(_ request: HTTPRequest) -> HTTPResponse {
+            let name = request.path == "/" ? "index.html" : String(request.path.dropFirst())
+            guard request.method == .GET, let asset = StudioAssets.files[name] else {
+                return refused(.notFound, "There is no such page.")
+            }
+            return response(.ok, asset.mediaType, Data(asset.text.utf8), [:])
+        }
+
+        // MARK: Answers
+
+        static func response(
+            _ status: HTTPStatusCode, _ mediaType: String, _ body: Data, _ more: [String: String]
+        ) -> HTTPResponse {
+            var headers = HTTPHeaders()
+            for (name, value) in StudioGuard.headers.merging(more, uniquingKeysWith: { $1 }) {
+                headers[HTTPHeader(name)] = value
+            }
+            headers[.contentType] = mediaType
+            return HTTPResponse(statusCode: status, headers: headers, body: body)
+        }
+
+        static func refused(_ status: HTTPStatusCode, _ message: String) -> HTTPResponse {
+            let body = (try? JSONEncoder().encode(["error": ["message": message]])) ?? Data()
+            return response(status, "application/json", body, [:])
+        }
+
+        /// The parameters behind the question mark; `+` is a space, as pages write it.
+        static func values(_ query: String) -> [String: String] {
+            var values: [String: String] = [:]
+            for part in query.split(separator: "&") {
+                let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                let texts = pair.map { $0.replacing("+", with: " ").removingPercentEncoding ?? "" }
+                if let name = texts.first { values[name] = texts.count > 1 ? texts[1] : "" }
+            }
+            return values
+        }
+    }
+
+    /// Server-sent events: what is committed, at most four times a second, and a comment now and then that shows whether anybody listens.
+    struct StudioEvents: AsyncBufferedSequence {
+        typealias Element = UInt8
+
+        let database: StudioDatabase
+
+        func makeAsyncIterator() -> Iterator { Iterator(database: database) }
+
+        struct Iterator: AsyncBufferedIteratorProtocol {
+            private static let interval = Duration.milliseconds(250)
+            /// So many intervals without an event are followed by a comment.
+            private static let silence = 20
+
+            let database: StudioDatabase
+            private var commit: UInt64?
+
+            init(database: StudioDatabase) { self.database = database }
+
+            mutating func next() async throws -> UInt8? { nil }
+
+            mutating func nextBuffer(suggested count: Int) async throws -> [UInt8]? {
+                guard let last = commit else {
+                    commit = database.refresh()
+                    return Array(": hello\n\n".utf8)
+                }
+                for _ in 0..<Self.silence {
+                    try await Task.sleep(for: Self.interval)
+                    guard database.refresh() != last, let event = database.event(since: last) else { continue }
+                    commit = event.commit
+                    return Array("data: \(event.json)\n\n".utf8)
+                }
+                return Array(": still here\n\n".utf8)
+            }
+        }
+    }
+#endif
