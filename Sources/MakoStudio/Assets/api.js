@@ -60,7 +60,7 @@ export const api = {
     exportQuery: (text, format) => `api/export?${query({ query: text, format })}`,
     query: (text, id, signal) => post("query", { text, id }, { signal }),
     cancel: (id) => answer(`api/query?${query({ id })}`, { method: "DELETE" }).catch(() => {}),
-    explain: (text, run) => post("explain", { text, run }),
+    explain: (text, run, table) => post("explain", { text, run, table }),
     commits: (before) => get("commits", { before, limit: 100 }),
     commit: (number) => get("commit", { number }),
     storage: () => get("storage"),

@@ -165,10 +165,10 @@ export class Grid {
             this.settle();
             this.note.replaceChildren(...(this.rows.length === 0 && this.options.empty ? [this.options.empty()] : []));
         } catch (error) {
-            this.options.failed?.(error);
-        } finally {
-            this.loading = null;
+            if (generation === this.generation) this.options.failed?.(error);
         }
+        if (generation !== this.generation || this.closed) return;
+        this.loading = null;
         this.draw(true);
     }
 
@@ -317,14 +317,15 @@ export class Grid {
             if (generation !== this.generation || this.closed) return;
             if (side === "after") this.append(page);
             else this.prepend(page);
-            this.loading = null;
-            this.settle();
-            this.draw(side === "before");
         } catch (error) {
-            if (generation === this.generation) { this.atEnd = this.atStart = true; this.failed(error); }
-        } finally {
-            if (generation === this.generation) this.loading = null;
+            if (generation !== this.generation) return;
+            this.atEnd = this.atStart = true;
+            this.failed(error);
         }
+        // Drawing may read on, so nothing here comes after it.
+        this.settle();
+        this.loading = null;
+        this.draw(side === "before");
     }
 
     append(page) {

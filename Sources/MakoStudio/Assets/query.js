@@ -5,7 +5,8 @@ import { complete, quoted, schemaWords } from "./complete.js";
 import { cellText } from "./cell.js";
 import { chart } from "./draw.js";
 import { Grid } from "./grid.js";
-import { count, duration, h, plural, problem, remembered, state, visible } from "./dom.js";
+import { planTree } from "./plan.js";
+import { duration, h, plural, problem, remembered, state, visible } from "./dom.js";
 
 const KEPT = 50;
 
@@ -159,10 +160,9 @@ class QueryView {
         const { text } = this.result;
         this.panel.replaceChildren(h("p", { class: "loading" }, "Running the query for its plan…"));
         try {
-            const { plan, advice } = await api.explain(text, true);
+            const answer = await api.explain(text, true);
             if (this.tab !== "plan" || this.closed) return;
-            this.panel.replaceChildren(...(advice ?? []).map((one) => h("div", { class: "advice" }, h("b", {}, "An index would help: "), h("code", {}, ...visible(one, 400)))),
-                h("div", { class: "plan" }, h("ul", { "aria-label": "Plan" }, operator(plan))));
+            this.panel.replaceChildren(...planTree(answer));
         } catch (error) {
             if (this.tab === "plan") this.panel.replaceChildren(problem(error, text));
         }
@@ -182,14 +182,4 @@ class QueryView {
         this.cancel();
         this.grid?.close();
     }
-}
-
-function operator(node) {
-    const facts = [
-        node.rows !== undefined && node.rows !== null ? plural(node.rows, "row") : null,
-        node.estimate !== undefined && node.estimate !== null ? `estimated ${count(node.estimate)}` : null,
-        node.milliseconds !== undefined && node.milliseconds !== null ? duration(node.milliseconds) : null,
-    ].filter(Boolean).join(" · ");
-    return h("li", {}, h("b", {}, ...visible(node.name, 200)), " ", h("span", {}, ...visible(node.detail ?? "", 400)), h("span", { class: "facts" }, facts),
-        node.children?.length ? h("ul", {}, node.children.map(operator)) : null);
 }

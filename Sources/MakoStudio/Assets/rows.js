@@ -5,7 +5,8 @@ import { Grid } from "./grid.js";
 import { complete, quoted, schemaWords } from "./complete.js";
 import { rowAddress } from "./cell.js";
 import { editRow, insertRow, deleteRow, undoLast } from "./edit.js";
-import { h, problem, state, visible } from "./dom.js";
+import { planTree } from "./plan.js";
+import { dialog, h, problem, state, visible } from "./dom.js";
 
 export function rowsView(context) {
     const { schema, parts, options, main } = context;
@@ -38,11 +39,12 @@ class RowsView {
             if (event.key === "Enter") { this.apply(this.input.value.trim(), this.order); event.preventDefault(); }
         });
         this.clear = h("button", { type: "button", onclick: () => { this.input.value = ""; this.apply("", this.order); this.input.focus(); } }, "Clear");
+        this.plan = h("button", { type: "button", id: "plan", onclick: () => this.explain() }, "Plan");
         const writes = schema.writable ? [h("button", { type: "button", id: "insert", onclick: () => this.insert() }, "Insert"),
             h("button", { type: "button", id: "undo", onclick: () => undoLast().then(() => this.grid.refresh()) }, "Undo")] : [];
         this.main.replaceChildren(
             h("div", { class: "top" }, h("h1", {}, ...visible(table.name, 120)), this.position, h("span", { class: schema.writable ? "grow break" : "grow" }), writes, this.exports),
-            h("div", { class: "filter", role: "search" }, complete(this.input, schemaWords(schema, table)), this.clear,
+            h("div", { class: "filter", role: "search" }, complete(this.input, schemaWords(schema, table)), this.clear, this.plan,
                 h("button", { type: "button", onclick: () => this.apply(this.input.value.trim(), this.order) }, "Filter")),
             this.trouble, this.frame);
         this.keys = (event) => this.pressed(event);
@@ -62,7 +64,7 @@ class RowsView {
     show() {
         this.grid?.close();
         this.trouble.replaceChildren();
-        this.clear.disabled = !this.where;
+        this.clear.disabled = this.plan.disabled = !this.where;
         const { table, schema } = this;
         const columns = table.columns.map((column) => ({ ...column, sorted: this.sorting(column) }));
         this.grid = new Grid(source(this, columns), {
@@ -80,6 +82,16 @@ class RowsView {
             href: `#/query?${new URLSearchParams({ text })}` }, "SELECT"), ...["csv", "json"].map((format) => h("a", { class: "button quiet", download: "",
             href: api.exportAddress(table.name, this.where, this.order, format) }, format.toUpperCase())));
         return this.grid.start();
+    }
+
+    async explain() {
+        const place = h("div", { class: "loading" }, "Running the condition for its plan…");
+        dialog("Plan of the condition", h("div", {}, h("pre", {}, ...visible(this.where, 2000, false)), place));
+        try {
+            place.replaceWith(...planTree(await api.explain(this.where, true, this.table.name)));
+        } catch (error) {
+            place.replaceWith(problem(error, this.where));
+        }
     }
 
     placed() { this.position.textContent = this.grid.position() + (this.where ? " match" : ""); }

@@ -1,0 +1,23 @@
+// A plan as a tree: what each operator did, with counts and times, and the indexes that would help.
+
+import { count, duration, h, plural, visible } from "./dom.js";
+
+export function planTree({ plan, advice }) {
+    return [
+        ...(advice ?? []).map((one) => h("div", { class: "advice" }, h("b", {}, "An index would help: "), h("code", {}, ...visible(one, 400)))),
+        h("div", { class: "plan" }, h("ul", { "aria-label": "Plan" }, operator(plan))),
+    ];
+}
+
+const known = (value) => value !== undefined && value !== null;
+
+function operator(node) {
+    const facts = [
+        known(node.rows) ? plural(node.rows, "row") : null,
+        known(node.examined) && node.examined !== node.rows ? `of ${count(node.examined)} examined` : null,
+        known(node.estimate) ? `estimated ${count(node.estimate)}` : null,
+        known(node.milliseconds) ? duration(node.milliseconds) : null,
+    ].filter(Boolean).join(" · ");
+    return h("li", {}, h("b", {}, ...visible(node.name, 200)), " ", h("span", {}, ...visible(node.detail ?? "", 400)), h("span", { class: "facts" }, facts),
+        node.children?.length ? h("ul", {}, node.children.map(operator)) : null);
+}

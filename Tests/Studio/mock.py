@@ -1,0 +1,417 @@
+"""A double of Mako Studio's server for tests of the page alone: the same HTTP API over tables in SQLite's memory.
+
+It serves the real assets under the real content security policy, and can do on demand what the real server does seldom: answer slowly, fail,
+commit. `python3 mock.py` serves it until it is interrupted.
+"""
+
+import base64
+import csv
+import io
+import json
+import os
+import queue
+import re
+import sqlite3
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+ASSETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Sources/MakoStudio/Assets")
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
+          "form-action 'none'; frame-ancestors 'none'")
+TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+PICTURE = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAG0lEQVR4nGNgaPhPGhrVMKphVMOohlENQ0gDAFJ1/wGVbQ7MAAAAAElFTkSuQmCC")
+
+HOSTILE = [
+    "<script>window.pwned=1</script>", "<img src=x onerror='window.pwned=1'>", "\"><svg onload=window.pwned=1>", "javascript:window.pwned=1",
+    "{{constructor.constructor('window.pwned=1')()}}", "a" * 20000, "abc\u202edef\u202c \u2066ghi\u2069", "\u0000\u0001\u001b[31mred\u007f", "line\nbreak\r\n\ttab",
+    "مرحبا 123 שלום", "' OR 1=1 --", "&lt;b&gt;&amp;", "e\u0301" * 40, "👩‍👩‍👧‍👦 🏳️‍🌈", "\u200bzero\ufeffwidth", "../../etc/passwd", "__proto__",
+]
+
+
+def column(name, kind, detail, **more):
+    return {"name": name, "kind": kind, "detail": detail, "numeric": kind in ("int", "real"), "nullable": True, "key": False,
+            "unique": False, "target": None, **more}
+
+
+KEY = column("id", "int", "INTEGER", key=True, nullable=False)
+TABLES = {
+    "Person": ([KEY, column("name", "text", "TEXT", nullable=False), column("age", "int", "INTEGER"), column("height", "real", "REAL"),
+                column("isAdmin", "bool", "BOOL", nullable=False), column("born", "date", "DATE"), column("department", "link", "Department", target="Department"),
+                column("note", "text", "TEXT"), column("photo", "blob", "BLOB"), column("settings", "json", "JSON"), column("favourite", "color", "COLOR"),
+                column("home", "place", "PLACE"), column("token", "uuid", "UUID")], [("tasks", "Task", "assignee")]),
+    "Department": ([KEY, column("name", "text", "TEXT", nullable=False, unique=True), column("city", "text", "TEXT")], [("people", "Person", "department")]),
+    "Task": ([KEY, column("title", "text", "TEXT", nullable=False), column("assignee", "link", "Person", target="Person"),
+              column("done", "bool", "BOOL", nullable=False), column("due", "date", "DATE")], []),
+    "Reading": ([KEY, column("sensor", "text", "TEXT"), column("value", "real", "REAL"), column("taken", "date", "DATE")], []),
+    "Hostile": ([KEY, column("text", "text", "TEXT"), column("data", "json", "JSON"), column("<b>bold</b>", "text", "TEXT"), column("constructor", "text", "TEXT"), column("__proto__", "text", "TEXT"),
+                 column("twin", "link", "Hostile", target="Hostile")], [("twins\u202e<i>", "Hostile", "twin")]),
+    "Empty": ([KEY, column("name", "text", "TEXT")], []),
+}
+
+
+class Database:
+    """The tables, and a list of commits beside them."""
+
+    def __init__(self, readings=1_000_000, writable=True):
+        self.lock = threading.RLock()
+        self.sql = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        self.writable = writable
+        self.commits, self.listeners, self.undo = [], set(), None
+        self.trouble = {}
+        for name, (columns, _) in TABLES.items():
+            kinds = ", ".join(f'{quoted(c["name"])} {"INTEGER PRIMARY KEY" if c["key"] else ""}' for c in columns)
+            self.sql.execute(f"CREATE TABLE {name} ({kinds})")
+        self.fill(readings)
+        self.counts = {name: self.sql.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in TABLES}
+
+    def fill(self, readings):
+        for number, (name, city) in enumerate([("Engines", "London"), ("Letters", "Paris"), ("Sails", "Bergen")], 1):
+            self.sql.execute("INSERT INTO Department VALUES (?, ?, ?)", (number, name, city))
+        first = ["Ada", "Bob", "Cleo", "Øyvind", "Dana", "Emil", "Faye", "Gus", "Hana", "Ivo", "Jun", "Kaya", "Lena", "Miro", "Noor", "Olaf"]
+        for number in range(1, 241):
+            name = first[(number - 1) % 16] + ("" if number <= 16 else f" {'ABCDEFGHIJKLMNOP'[number // 16]}.")
+            self.sql.execute("INSERT INTO Person VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", (
+                number, name, None if number % 7 == 3 else 20 + number * 13 % 50, None if number % 5 == 2 else 1.5 + number % 50 / 100,
+                number % 4 == 1, f"19{40 + number % 60:02}-{number % 12 + 1:02}-{number % 28 + 1:02}", None if number % 9 == 3 else number % 3 + 1,
+                [None, "", "works from home on Fridays", "100%"][number % 4], PICTURE if number % 3 else os.urandom(3000) if number % 2 else None,
+                json.dumps({"theme": "dark", "pages": [1, number]}) if number % 2 else None, f"#{number * 70001 % 0xffffff:06x}",
+                f"{51 + number % 10}.5, {number % 20}.25" if number % 3 else None, f"7f1e0000-0000-4000-8000-{number:012}"))
+        for number in range(1, 601):
+            self.sql.execute("INSERT INTO Task VALUES (?,?,?,?,?)", (
+                number, f"{['Oil', 'Paint', 'Sort', 'Write to'][number % 4]} {['the engine', 'the mast', 'letters', 'the crew'][number // 4 % 4]}",
+                number % 40 + 1, number % 3 == 0, f"2026-{number % 12 + 1:02}-{number % 28 + 1:02}"))
+        self.sql.execute("""WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+            INSERT INTO Reading SELECT i, 'sensor ' || (i % 40), (i * 37 % 1000) / 10.0, '2026-01-01 10:00' FROM n""", (readings,))
+        for number, text in enumerate(HOSTILE, 1):
+            self.sql.execute("INSERT INTO Hostile VALUES (?,?,?,?,?,?,?)", (number, text, json.dumps({text[:200]: text[:200]}), text, text, text, 1))
+
+    # Cells
+
+    def cell(self, column, value, whole=False):
+        if value is None:
+            return None
+        kind = column["kind"]
+        if kind == "link":
+            named = self.sql.execute(f'SELECT * FROM {column["target"]} WHERE id = ?', (value,)).fetchone()
+            return {"kind": "link", "table": column["target"], "key": str(value), "name": named and str(named[1])[:200]}
+        if isinstance(value, bytes):
+            return {"kind": "blob", "size": len(value), "media": "image/png" if value.startswith(b"\x89PNG") else None}
+        if kind == "bool":
+            return {"kind": "bool", "text": "true" if value else "false"}
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        cell = {"kind": kind, "text": text if whole else text[:1000]}
+        if len(text) > 1000 and not whole:
+            cell |= {"cut": True, "length": len(text)}
+        return cell
+
+    def row(self, table, values, cursor):
+        columns = TABLES[table][0]
+        return {"key": str(values[0]), "cursor": str(cursor), "cells": [self.cell(c, v) for c, v in zip(columns, values)]}
+
+    def select(self, table, where, order, after=None, before=None, at=None, limit=100):
+        """Rows by key where no order is given, else by their place."""
+        where = f"({where})" if where else "1"
+        total = self.counts[table] if where == "1" else self.sql.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0]
+        if order or where != "1":
+            start = int(after) + 1 if after else max(0, int(before) - limit) if before else 0
+            many = min(limit, int(before) - start) if before else limit
+            rows = self.sql.execute(f"SELECT * FROM {table} WHERE {where} ORDER BY {order or 'id'} LIMIT {many} OFFSET {start}").fetchall()
+            return {"rows": [self.row(table, values, start + n) for n, values in enumerate(rows)], "start": start == 0,
+                    "end": start + len(rows) >= total} | ({} if where != "1" else {"total": total, "exact": True})
+        first, last = self.sql.execute(f"SELECT (SELECT min(id) FROM {table}), (SELECT max(id) FROM {table})").fetchone()
+        if first is None:
+            return {"rows": [], "start": True, "end": True, "total": 0, "exact": True}
+        if before or (at and float(at) >= 1):
+            rows = self.sql.execute(f"SELECT * FROM {table} WHERE id < ? ORDER BY id DESC LIMIT {limit}", (int(before) if before else last + 1,)).fetchall()[::-1]
+        else:
+            low = int(after) + 1 if after else first + int(float(at or 0) * (last - first))
+            rows = self.sql.execute(f"SELECT * FROM {table} WHERE id >= ? ORDER BY id LIMIT {limit}", (low,)).fetchall()
+        return {"rows": [self.row(table, values, values[0]) for values in rows], "start": not rows or rows[0][0] == first,
+                "end": not rows or rows[-1][0] == last, "total": total, "exact": True}
+
+    # Changes
+
+    def change(self, statement, values, table, key, kind, before):
+        with self.lock:
+            cursor = self.sql.execute(statement, values)
+            key = key or str(cursor.lastrowid)
+            after = self.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (key,)).fetchone()
+            self.counts[table] += {"insert": 1, "delete": -1}.get(kind, 0)
+            columns = TABLES[table][0]
+            changed = [{"name": c["name"], "was": before and self.cell(c, before[n]), "is": after and self.cell(c, after[n])}
+                       for n, c in enumerate(columns) if not before or not after or before[n] != after[n]]
+            number = len(self.commits) + 1
+            self.commits.append({"commit": number, "date": f"2026-11-27 10:{number % 60:02}:00", "changes": [
+                {"table": table, "key": key, "kind": kind, "columns": changed}], "rows": 1, "tables": [table]})
+            event = {"commit": number, "date": self.commits[-1]["date"], "counts": dict(self.counts), "tables": {table: [key]}}
+            for listener in list(self.listeners):
+                listener.put(event)
+            return key
+
+    def save(self, change):
+        table, key, kind = change["table"], change.get("key"), change["kind"]
+        before = self.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (key,)).fetchone() if key else None
+        values = change.get("values", {})
+        shown = statement_of(change)
+        for name, value in values.items():
+            described = next(c for c in TABLES[table][0] if c["name"] == name)
+            if value is not None and described["kind"] in ("int", "link") and not re.fullmatch(r"-?\d+", value):
+                raise Failure(f"'{value}' is not a number for {name}.", advice="Write digits, or choose null.")
+            if described["kind"] == "bool" and value is not None:
+                values[name] = value == "true"
+        if kind == "insert":
+            names = list(values) or ["id"]
+            key = self.change(f"INSERT INTO {table} ({', '.join(map(quoted, names))}) VALUES ({', '.join('?' * len(names))})",
+                              [values.get(name) for name in names], table, None, kind, None)
+            self.undo = (f"DELETE FROM {table} WHERE id = {key}", [], table, key, "delete")
+        elif kind == "update":
+            self.change(f"UPDATE {table} SET {', '.join(quoted(n) + ' = ?' for n in values)} WHERE id = ?", [*values.values(), key], table, key, kind, before)
+            names = [c["name"] for c in TABLES[table][0]]
+            self.undo = (f"UPDATE {table} SET {', '.join(quoted(n) + ' = ?' for n in names)} WHERE id = {key}", list(before), table, key, "update")
+        else:
+            self.change(f"DELETE FROM {table} WHERE id = ?", [key], table, key, kind, before)
+            self.undo = (f"INSERT INTO {table} VALUES ({', '.join('?' * len(before))})", list(before), table, key, "insert")
+        return {"statement": shown, "key": key}
+
+    def take_back(self):
+        if not self.undo:
+            raise Failure("There is no save to undo.")
+        statement, values, table, key, kind = self.undo
+        before = self.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (key,)).fetchone()
+        self.undo = None
+        self.change(statement, values, table, key, kind, before)
+        return {"statement": statement}
+
+
+class Failure(Exception):
+    def __init__(self, message, status=400, **more):
+        super().__init__(message)
+        self.status, self.more = status, more
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value):
+    if value is None:
+        return "NULL"
+    return value if re.fullmatch(r"-?\d+(\.\d+)?|true|false", value) else "'" + value.replace("'", "''") + "'"
+
+
+def statement_of(change):
+    values = change.get("values", {})
+    if change["kind"] == "insert":
+        return f"INSERT INTO {change['table']} ({', '.join(values)}) VALUES ({', '.join(map(literal, values.values()))})"
+    if change["kind"] == "delete":
+        return f"DELETE FROM {change['table']} WHERE id = {change['key']}"
+    return f"UPDATE {change['table']} SET {', '.join(f'{n} = {literal(v)}' for n, v in values.items())} WHERE id = {change['key']}"
+
+
+class Answers:
+    """One method for each path of the API."""
+
+    def __init__(self, database):
+        self.database = database
+
+    def schema(self, _):
+        d = self.database
+        tables = [{"name": name, "rows": d.counts[name], "exact": True, "bytes": 8192 + d.counts[name] * 70, "jumps": True,
+                   "indexes": [{"name": f"{name}_name", "columns": [columns[1]["name"]], "unique": False, "bytes": 4096}] if d.counts[name] > 200 else [],
+                   "columns": columns, "lists": [{"name": one[0], "table": one[1]} for one in lists]} for name, (columns, lists) in TABLES.items()]
+        return {"file": "example.mako", "path": "/data/example.mako", "writable": d.writable, "encrypted": False, "history": True,
+                "commit": len(d.commits), "tables": tables}
+
+    def rows(self, q):
+        return self.database.select(q["table"], q.get("where"), q.get("order"), q.get("after"), q.get("before"), q.get("at"), int(q.get("limit", 100)))
+
+    def row(self, q):
+        d, table = self.database, q["table"]
+        values = d.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (q["key"],)).fetchone()
+        if values is None:
+            raise Failure(f"No row {q['key']} in {table}.", 404)
+        lists = [{"name": name, "table": other, "exact": True,
+                  "count": d.sql.execute(f"SELECT count(*) FROM {other} WHERE {back} = ?", (int(q["key"]),)).fetchone()[0]} for name, other, back in TABLES[table][1]]
+        history = [{"commit": c["commit"], "date": c["date"], "changed": [x["name"] for x in one["columns"]]} for c in d.commits[::-1]
+                   for one in c["changes"] if one["table"] == table and one["key"] == q["key"]]
+        return {"name": str(values[1])[:200], "cells": [d.cell(c, v, True) for c, v in zip(TABLES[table][0], values)], "lists": lists, "history": history}
+
+    def related(self, q):
+        _, other, back = next(one for one in TABLES[q["table"]][1] if one[0] == q["list"])
+        return self.database.select(other, f"{back} = {int(q['key'])}", None, q.get("after"), q.get("before"), None, int(q.get("limit", 100)))
+
+    def query(self, q):
+        if not re.match(r"\s*(SELECT|WITH)\b", q["text"], re.I):
+            raise Failure("A query begins with SELECT.", position=0, advice="Changes are made in the grid, in write mode.")
+        began = time.monotonic()
+        cursor = self.database.sql.execute(q["text"])
+        rows = cursor.fetchmany(1001)
+        columns = [{"name": one[0], "kind": "text", "detail": "", "numeric": bool(rows) and isinstance(rows[0][n], (int, float))} for n, one in enumerate(cursor.description)]
+        cells = [[self.database.cell({"kind": "int" if isinstance(v, int) else "real" if isinstance(v, float) else "text"}, v) for v in row] for row in rows[:1000]]
+        return {"columns": columns, "rows": cells, "cut": len(rows) > 1000, "milliseconds": (time.monotonic() - began) * 1000}
+
+    def explain(self, q):
+        text = f"SELECT * FROM {q['table']} WHERE {q['text']}" if q.get("table") else q["text"]
+        rows = self.database.sql.execute("EXPLAIN QUERY PLAN " + text).fetchall()
+        return {"plan": {"name": "result", "detail": "", "rows": 12, "milliseconds": 1.25, "children": [
+            {"name": "scan" if "SCAN" in one[3] else "search", "detail": one[3], "rows": 240, "estimate": 200, "milliseconds": 0.8, "children": []} for one in rows]},
+            "advice": ["CREATE INDEX Person_age ON Person (age)"] if "age" in q["text"] else []}
+
+    def commits(self, q):
+        before = int(q.get("before", 1 << 60))
+        found = [{k: c[k] for k in ("commit", "date", "rows", "tables")} for c in self.database.commits[::-1] if c["commit"] < before]
+        return {"kept": True, "commits": found[:100], "end": len(found) <= 100}
+
+    def commit(self, q):
+        found = next((c for c in self.database.commits if c["commit"] == int(q["number"])), None)
+        if not found:
+            raise Failure(f"Commit {q['number']} is not kept any more.", 404)
+        return found
+
+    def storage(self, _):
+        trees = []
+        for name, many in self.database.counts.items():
+            trees.append({"name": name, "kind": "table", "table": name, "bytes": 8192 + many * 70, "fill": .86})
+            if many > 200:
+                trees.append({"name": f"{name}.name", "kind": "index", "table": name, "bytes": 4096 + many * 22, "fill": .71})
+        trees.append({"name": "catalogue", "kind": "other", "bytes": 16384, "fill": .4})
+        size = sum(one["bytes"] for one in trees)
+        return {"size": size + 2_000_000, "pageSize": 4096, "free": 2_000_000, "trees": trees, "log": {"bytes": 409600, "frames": 100},
+                "pages": [{"kind": "leaf", "count": size // 4500, "fill": .84}, {"kind": "branch", "count": size // 400000, "fill": .62},
+                          {"kind": "overflow", "count": 12, "fill": .5}, {"kind": "free", "count": 488}],
+                "compression": {"stored": size, "whole": size * 2}, "snapshots": {"oldest": {"commit": 3, "age": 12.5, "holder": "process 4711"}}}
+
+    def preview(self, q):
+        return {"statement": statement_of(q)}
+
+    def save(self, q):
+        return self.database.save(q)
+
+    def undo(self, _):
+        return self.database.take_back()
+
+    def find(self, q):
+        found = self.database.sql.execute(f"SELECT id, {quoted(TABLES[q['table']][0][1]['name'])} FROM {q['table']} WHERE "
+                                          f"{quoted(TABLES[q['table']][0][1]['name'])} LIKE ? OR id = ? LIMIT 20", (q.get("text", "") + "%", q.get("text", ""))).fetchall()
+        return {"rows": [{"key": str(key), "name": name} for key, name in found]}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        url = urlsplit(self.path)
+        values = {name: one[0] for name, one in parse_qs(url.query).items()}
+        if url.path == "/api/live":
+            self.live()
+        elif url.path in ("/api/blob", "/api/export"):
+            self.download(url.path, values)
+        elif url.path.startswith("/api/"):
+            self.answer(url.path, values)
+        else:
+            self.asset(url.path)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.answer(urlsplit(self.path).path, json.loads(body))
+
+    def do_DELETE(self):
+        self.send(200, "application/json", b"{}")
+
+    def send(self, status, kind, body, **headers):
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": len(body), "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff",
+                            "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", **headers}.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        try:
+            self.wfile.write(body)
+        except OSError:
+            pass  # The page went on.
+
+    def answer(self, path, values):
+        database = self.server.database
+        name = path.removeprefix("/api/")
+        trouble = database.trouble.get(name, {})
+        time.sleep(trouble.get("delay", 0))
+        try:
+            if "fail" in trouble:
+                raise Failure(trouble["fail"], 500)
+            with database.lock:
+                body, status = getattr(Answers(database), name)(values), 200
+        except Failure as error:
+            body, status = {"error": {"message": str(error), **error.more}}, error.status
+        except sqlite3.Error as error:
+            text = values.get("where") or values.get("text") or ""
+            near = re.search(r'near "(.+?)"|no such column: (\S+)', str(error))
+            word = near and (near[1] or near[2])
+            body, status = {"error": {"message": f"{error}.", "position": text.find(word) if word and word in text else len(text)}}, 400
+        self.send(status, "application/json", json.dumps(body).encode())
+
+    def download(self, path, values):
+        database = self.server.database
+        if path == "/api/blob":
+            value = database.sql.execute(f"SELECT {quoted(values['column'])} FROM {values['table']} WHERE id = ?", (values["key"],)).fetchone()[0]
+            self.send(200, "image/png" if value.startswith(b"\x89PNG") else "application/octet-stream", value)
+            return
+        text = values.get("query") or f"SELECT * FROM {values['table']} WHERE {values.get('where') or 1} ORDER BY {values.get('order') or 1}"
+        with database.lock:
+            cursor = database.sql.execute(text)
+            names, rows = [one[0] for one in cursor.description], cursor.fetchall()
+        output = io.StringIO()
+        if values["format"] == "csv":
+            csv.writer(output).writerows([names, *rows])
+        else:
+            json.dump([dict(zip(names, row)) for row in rows], output, default=repr)
+        self.send(200, "text/csv", output.getvalue().encode(), **{"Content-Disposition": "attachment"})
+
+    def live(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        events = queue.Queue()
+        self.server.database.listeners.add(events)
+        try:
+            self.wfile.write(b": hello\n\n")
+            self.wfile.flush()
+            while True:
+                try:
+                    event = events.get(timeout=5)
+                    self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+                except queue.Empty:
+                    self.wfile.write(b": still here\n\n")
+                self.wfile.flush()
+        except OSError:
+            pass
+        finally:
+            self.server.database.listeners.discard(events)
+
+    def asset(self, path):
+        name = "index.html" if path == "/" else path.lstrip("/")
+        if not re.fullmatch(r"[a-z]+\.[a-z]+", name) or not os.path.exists(os.path.join(ASSETS, name)):
+            self.send(404, "text/plain", b"no such file")
+            return
+        with open(os.path.join(ASSETS, name), "rb") as file:
+            self.send(200, TYPES[os.path.splitext(name)[1]], file.read())
+
+
+def serve(**options):
+    """Starts the double; gives its address and its database."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.handle_error = lambda *_: None  # A connection that the browser closed.
+    server.database = Database(**options)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}/", server
+
+
+if __name__ == "__main__":
+    print(serve()[0], flush=True)
+    threading.Event().wait()

@@ -1,0 +1,429 @@
+"""Every view of the page, as a user goes through it."""
+
+import json
+import time
+
+from support import PageCase
+
+
+class TablesTests(PageCase):
+    def test_tables_show_rows_sizes_and_indexes(self):
+        self.view("tables")
+        text = self.page.text()
+        self.assertIn("6 tables", text)
+        self.assertIn("1,000,000", text)
+        self.assertIn("66.8 MiB", text)
+
+    def test_a_table_is_found_by_its_name(self):
+        self.view("tables")
+        self.page.press("/")
+        self.page.write("task")
+        self.page.wait("document.querySelectorAll('#tables a').length === 1")
+        self.page.press("Enter")
+        self.page.wait("location.hash === '#/table/Task'")
+        self.page.fill("#find", "no such")
+        self.page.wait("document.querySelector('#tables').innerText.includes('No table has this')")
+
+    def test_an_unknown_place_says_what_to_do(self):
+        self.go("#/table/Nothing", ".state a")
+        self.assertIn("no such table", self.page.text())
+        self.page.run("location.hash = '#/elsewhere'")
+        self.page.wait("document.querySelector('main').innerText.includes('no such view')")
+
+
+class GridTests(PageCase):
+    def test_cells_are_typed_and_null_is_not_the_empty_text(self):
+        self.view("grid")
+        self.assertEqual([self.cell(0, n) for n in range(8)], ["1", "Ada", "33", "1.51", "true", "1941-02-02", "Letters 2", "''"])
+        self.assertEqual(self.cell(2, 2), "null")
+        self.assertEqual(self.cell(3, 7), "null")
+        self.assertIn("84 B", self.cell(0, 8))
+        self.page.wait("document.querySelector('.line[data-index=\"0\"] img.thumb').naturalWidth === 16")
+
+    def test_a_condition_filters_and_can_be_cleared(self):
+        self.view("grid")
+        self.page.press("f")
+        self.page.write("age > 60 AND isAdmin")
+        self.page.press("Enter")
+        self.page.wait("document.querySelector('#position').innerText.includes('match')")
+        self.page.wait("location.hash.includes('where=age')")
+        self.assertGreater(int(self.cell(0, 2)), 60)
+        self.page.run("history.back()")
+        self.page.wait("document.querySelector('#position').innerText === '240 rows'")
+
+    def test_a_wrong_condition_shows_the_place_with_a_caret(self):
+        self.view("grid")
+        self.page.fill("#where", "name = 'Ada' AND wage > 3")
+        self.page.press("Enter")
+        caret = self.page.wait("document.querySelector('.caret')?.textContent")
+        self.assertEqual(caret, "name = 'Ada' AND wage > 3\n" + " " * 17 + "^")
+        self.page.fill("#where", "nothing")
+        self.page.click(".filter > button")
+        self.wait_cell(0, 1, "Ada")
+        self.assertEqual(self.page.count(".problem"), 0)
+
+    def test_a_condition_opens_as_a_query(self):
+        self.go("#/table/Person?where=age%20%3E%2060&order=age%20DESC", ".line:not(.waiting)")
+        self.page.click("#as-query")
+        self.page.wait("document.querySelector('#status')?.innerText.includes('rows in')")
+        self.assertEqual(self.page.run("document.querySelector('#query').value"), "SELECT * FROM Person WHERE age > 60 ORDER BY age DESC LIMIT 1000")
+
+    def test_the_plan_of_a_condition_says_which_index_would_help(self):
+        self.go("#/table/Person?where=age%20%3E%2060", ".line:not(.waiting)")
+        self.page.click("#plan")
+        self.page.wait("document.querySelector('dialog .plan li')")
+        self.assertIn("CREATE INDEX", self.page.text("dialog .advice"))
+        self.page.press("Escape")
+        self.page.fill("#where", "")
+        self.page.press("Enter")
+        self.page.wait("document.querySelector('#plan').disabled")
+
+    def test_no_match_says_so(self):
+        self.view("grid")
+        self.page.fill("#where", "age > 900")
+        self.page.press("Enter")
+        self.page.wait("document.querySelector('.grid-note').innerText.includes('No row matches')")
+
+    def test_an_empty_table_says_so(self):
+        self.go("#/table/Empty", ".state")
+        self.assertIn("Empty has no rows yet", self.page.text())
+
+    def test_words_are_completed_along_references(self):
+        self.view("grid")
+        self.page.fill("#where", "dep")
+        self.page.wait("document.querySelector('.words:not([hidden]) li')")
+        self.page.press("Tab")
+        self.page.wait("document.querySelector('#where').value === 'department'")
+        self.page.write(".ci")
+        self.page.wait("document.querySelector('.words:not([hidden]) li')?.innerText.startsWith('city')")
+        self.page.press("ArrowDown")
+        self.assertTrue(self.page.run("!!document.getElementById(document.querySelector('#where').getAttribute('aria-activedescendant'))"))
+        self.page.press("Enter")
+        self.assertEqual(self.page.run("document.querySelector('#where').value"), "department.city")
+
+    def test_a_click_on_a_column_sorts_by_it_then_the_other_way_then_not(self):
+        self.view("grid")
+        self.page.click(".head .cell:nth-child(2) button")
+        self.page.wait("document.querySelector('.head .cell:nth-child(2)').getAttribute('aria-sort') === 'ascending'")
+        self.wait_cell(0, 1, "Ada")
+        self.wait_cell(1, 1, "Ada B.")
+        self.page.click(".head .cell:nth-child(2) button")
+        self.page.wait("document.querySelector('.head .cell:nth-child(2)').getAttribute('aria-sort') === 'descending'")
+        self.wait_cell(0, 1, "Øyvind O.")
+        self.page.click(".head .cell:nth-child(2) button")
+        self.wait_cell(1, 1, "Bob")
+
+    def test_column_widths_stay(self):
+        self.view("grid")
+        width = "document.querySelector('.head .cell').getBoundingClientRect().width"
+        before = self.page.run(width)
+        self.page.run("document.querySelector('.grid').focus()")
+        self.page.press("ArrowRight", shift=True)
+        self.page.press("ArrowRight", shift=True)
+        self.assertEqual(self.page.run(width), before + 32)
+        self.load("#/table/Person")
+        self.page.wait("document.querySelector('.head .cell')")
+        self.assertEqual(self.page.run(width), before + 32)
+
+    def test_rows_are_exported_as_filtered(self):
+        self.go("#/table/Person?where=age%20%3E%2060&order=age%20DESC", ".line:not(.waiting)")
+        text = self.page.run("fetch(document.querySelector('a[download]').href).then((answer) => answer.text())")
+        self.assertIn("id,name,age", text)
+        self.assertEqual(text.count("\n") - 1, int(self.page.text("#position").split()[0]))
+
+
+class MillionRowTests(PageCase):
+    def rows_fetched(self):
+        return sum(int(one.split("limit=")[1].split("&")[0]) for one in self.page.requests if "/api/rows" in one)
+
+    def scroll(self, share):
+        self.page.run(f"(() => {{ const g = document.querySelector('.grid'); g.scrollTop = {share} * (g.scrollHeight - g.clientHeight); }})()")
+
+    def first_seen(self):
+        """Place and key of the first row whose top is in sight."""
+        return self.page.run("""(() => { const g = document.querySelector('.grid').getBoundingClientRect();
+            const line = [...document.querySelectorAll('.line:not(.waiting)')].map((e) => [e.getBoundingClientRect().top - g.top - 32, e])
+                .filter(([top]) => top > -16 && top < 400).sort((a, b) => a[0] - b[0])[0];
+            return line ? [Number(line[1].dataset.index), Number(line[1].dataset.key)] : null; })()""")
+
+    def settled(self):
+        """Waits until no row in sight is missing."""
+        self.page.wait("""(() => { const g = document.querySelector('.grid').getBoundingClientRect();
+            const all = [...document.querySelectorAll('.line')].filter((e) => { const r = e.getBoundingClientRect(); return r.bottom > g.top + 40 && r.top < g.bottom; });
+            return all.length > 10 && !all.some((e) => e.classList.contains('waiting')); })()""")
+        return self.first_seen()
+
+    def test_the_first_rows_of_a_million_are_painted_within_300_ms(self):
+        took = []
+        while len(took) < 6 and not any(one < 300 for one in took):  # Again where other work had the processor.
+            self.view("tables")
+            self.page.requests.clear()
+            took.append(self.page.run("""new Promise((done) => { const began = performance.now(); location.hash = '#/table/Reading';
+                const look = () => requestAnimationFrame(() => document.querySelector('.line:not(.waiting)') ? done(performance.now() - began) : look());
+                look(); })"""))
+            self.assertEqual(self.rows_fetched(), 100)
+        self.assertLess(min(took), 300)
+        print(f"first paint of a million rows: {min(took):.0f} ms")
+
+    def test_scrolling_goes_anywhere_and_reads_little(self):
+        self.go("#/table/Reading", ".line:not(.waiting)")
+        for share in (.5, .123, .9):
+            self.scroll(share)
+            place, key = self.settled()
+            self.assertAlmostEqual(key, share * 1_000_000, delta=3000)
+            self.assertAlmostEqual(place, key, delta=3000)
+        self.scroll(1)
+        self.page.wait("[...document.querySelectorAll('.line')].some((e) => e.dataset.key === '1000000')")
+        self.scroll(0)
+        self.page.wait("document.querySelector('.line[data-key=\"1\"]')")
+        self.assertEqual(self.settled(), [0, 1])
+        self.assertLess(self.rows_fetched(), 3000)
+
+    def test_slow_scrolling_shows_every_row_once_and_in_order(self):
+        self.go("#/table/Reading", ".line:not(.waiting)")
+        self.scroll(.4)
+        self.settled()
+        last = 0
+        for _ in range(12):
+            self.page.run("document.querySelector('.grid').scrollTop += 600")
+            place, key = self.settled()
+            self.assertIn(key - last, range(18, 23)) if last else None
+            last = key
+        keys = self.page.run("[...document.querySelectorAll('.line:not(.waiting)')].map((e) => [Number(e.dataset.index), Number(e.dataset.key)]).sort((a, b) => a[0] - b[0])")
+        for (place, key), (next_place, next_key) in zip(keys, keys[1:]):
+            self.assertEqual((next_place - place, next_key - key), (1, 1))
+
+    def test_scrolling_back_past_what_is_held(self):
+        self.go("#/table/Reading", ".line:not(.waiting)")
+        for _ in range(30):
+            self.page.run("document.querySelector('.grid').scrollTop += 1500")
+            self.settled()
+        self.assertEqual(self.page.run("document.querySelectorAll('.line').length < 60"), True)
+        for _ in range(34):
+            self.page.run("document.querySelector('.grid').scrollTop -= 1500")
+            self.settled()
+        self.assertEqual(self.first_seen(), [0, 1])
+
+    def test_keys_go_to_the_last_row_and_back(self):
+        self.go("#/table/Reading", ".line:not(.waiting)")
+        self.page.run("document.querySelector('.grid').focus()")
+        self.page.press("End", control=True)
+        self.page.wait("document.querySelector('.line[aria-selected]')?.dataset.key === '1000000'")
+        self.page.press("ArrowUp")
+        self.page.wait("document.querySelector('.line[aria-selected]')?.dataset.key === '999999'")
+        self.page.press("Home", control=True)
+        self.page.wait("document.querySelector('.line[aria-selected]')?.dataset.key === '1'")
+        self.page.press("PageDown")
+        self.page.wait("Number(document.querySelector('.line[aria-selected]')?.dataset.key) > 15")
+
+
+class RowTests(PageCase):
+    def test_relations_are_walked_in_both_directions(self):
+        self.view("row")
+        self.assertIn("Dana", self.page.text("h1"))
+        self.assertIn("15 in Task", self.page.text())
+        self.page.click("dl.properties a[href^='#/table/Department']")
+        self.page.wait("document.querySelector('h1').innerText.includes('Sails')")
+        self.assertIn("80 in Person", self.page.text())
+        self.page.click("details[data-list=people] summary")
+        self.page.wait("document.querySelector('details .line:not(.waiting)')")
+        self.page.click("details .line[data-index='1'] .cell", double=True)
+        self.page.wait("/^#\\/table\\/Person\\/\\d+$/.test(location.hash)")
+
+    def test_values_are_shown_whole(self):
+        self.view("row")
+        self.assertIn('"theme": "dark"', self.page.text())
+        self.page.wait("document.querySelector('img.picture').naturalWidth === 16")
+        self.go("#/table/Hostile/6", "dl.properties dt")
+        self.assertIn("a" * 20000, self.page.text("dd:nth-of-type(2)"))
+
+    def test_a_row_that_is_gone_says_so(self):
+        self.go("#/table/Person/99999", ".state")
+        self.assertIn("There is no such row", self.page.text())
+
+    def test_the_history_of_a_row_leads_to_its_commits(self):
+        self.commit("UPDATE Person SET age = 71 WHERE id = ?", [9], "Person", 9)
+        self.go("#/table/Person/9", "dl.properties dt")
+        self.assertIn("History of this row", self.page.text())
+        self.page.click("a[href^='#/time?commit=']")
+        self.page.wait("document.querySelector('#commit .is')?.innerText === '71'")
+
+
+class QueryTests(PageCase):
+    def ask(self, text):
+        self.page.fill("#query", text)
+        self.page.press("Enter", control=True)
+
+    def test_results_chart_plan_and_history(self):
+        self.view("query")
+        self.ask("SELECT d.name, count(*) AS people, avg(p.age) AS age FROM Person p JOIN Department d ON p.department = d.id GROUP BY d.name")
+        self.wait_cell(0, 0, "Engines")
+        self.assertIn("3 rows in", self.page.text("#status"))
+        self.page.click("[data-tab=chart]")
+        self.page.wait("document.querySelectorAll('svg.chart rect.bar').length === 3")
+        self.picture("query-chart")
+        self.page.click("[data-kind=line]")
+        self.page.wait("!!document.querySelector('svg.chart .trace')")
+        self.page.click("[data-tab=plan]")
+        self.page.wait("document.querySelectorAll('.plan li').length > 1")
+        self.assertIn("CREATE INDEX", self.page.text(".advice"))
+        self.assertIn("240 rows · estimated 200", self.page.text(".plan"))
+        self.picture("query-plan")
+        self.page.click("[data-tab=history]")
+        self.page.wait("document.querySelectorAll('.history button').length === 1")
+
+    def test_an_error_shows_its_place(self):
+        self.view("query")
+        self.ask("SELECT wage FROM Person")
+        self.assertEqual(self.page.wait("document.querySelector('.caret')?.textContent"), "SELECT wage FROM Person\n       ^")
+        self.ask("DELETE FROM Person")
+        self.page.wait("document.querySelector('.problem')?.innerText.includes('begins with SELECT')")
+
+    def test_a_large_result_is_cut_and_says_so(self):
+        self.view("query")
+        self.ask("SELECT * FROM Reading")
+        self.page.wait("document.querySelector('#panel').innerText.includes('Cut after 1,000 rows')")
+
+    def test_a_query_can_be_cancelled(self):
+        self.database.trouble["query"] = {"delay": 3}
+        self.view("query")
+        self.ask("SELECT 1")
+        self.page.wait("!document.querySelector('#cancel').disabled")
+        self.page.click("#cancel")
+        self.page.wait("document.querySelector('#status').innerText === 'Cancelled'", timeout=1)
+
+    def test_earlier_queries_come_back_with_keys(self):
+        self.view("query")
+        for text in ("SELECT 1", "SELECT 2"):
+            self.ask(text)
+            self.wait_cell(0, 0, text[-1])
+        self.page.run("document.querySelector('#query').focus()")
+        self.page.press("ArrowUp", alt=True)
+        self.assertEqual(self.page.run("document.querySelector('#query').value"), "SELECT 1")
+
+    def test_words_are_completed_in_statements(self):
+        self.view("query")
+        self.page.fill("#query", "SELECT * FROM Dep")
+        self.page.wait("document.querySelector('.words:not([hidden]) li')?.innerText.startsWith('Department')")
+        self.page.press("Tab")
+        self.assertEqual(self.page.run("document.querySelector('#query').value"), "SELECT * FROM Department")
+
+
+class LiveTests(PageCase):
+    def test_a_change_elsewhere_appears_and_flashes(self):
+        self.view("grid")
+        self.page.wait("document.querySelector('.dot.on')")
+        self.commit("UPDATE Person SET age = 64 WHERE id = ?", [2], "Person", 2)
+        self.wait_cell(1, 2, "64")
+        self.page.wait("document.querySelector('.line[data-index=\"1\"] .cell:nth-child(3).flash')", timeout=1)
+        self.assertEqual(self.page.count(".cell.flash"), 1)
+        self.picture("live-flash")
+
+    def test_rows_out_of_sight_are_read_again_when_they_come_into_sight(self):
+        self.go("#/table/Task", ".line:not(.waiting)")
+        self.page.wait("document.querySelector('.dot.on')")
+        self.page.run("document.querySelector('.grid').scrollTop = 9000")
+        self.page.wait("document.querySelector('.line[data-key=\"305\"]')")
+        self.commit("UPDATE Task SET title = 'Changed above' WHERE id = ?", [2], "Task", 2)
+        self.commit("UPDATE Task SET title = 'Changed here' WHERE id = ?", [306], "Task", 306)
+        self.page.wait("document.querySelector('.line[data-key=\"306\"] .cell:nth-child(2)')?.innerText === 'Changed here'")
+        for _ in range(10):
+            self.page.run("document.querySelector('.grid').scrollTop -= 1000")
+            time.sleep(.05)
+        self.page.run("document.querySelector('.grid').scrollTop = 0")
+        self.page.wait("document.querySelector('.line[data-key=\"2\"] .cell:nth-child(2)')?.innerText === 'Changed above'")
+        self.page.wait("document.querySelector('.line[data-key=\"2\"]')?.dataset.index === '1'")
+        self.page.wait("document.querySelector('#position').innerText === '600 rows'")
+
+    def test_a_page_that_was_hidden_catches_up(self):
+        hide = "Object.defineProperty(document, 'hidden', { get: () => %s, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))"
+        self.go("#/table/Task", ".line:not(.waiting)")
+        self.page.wait("document.querySelector('.dot.on')")
+        self.page.run(hide % "true")
+        self.commit("UPDATE Task SET title = 'while hidden' WHERE id = ?", [3], "Task", 3)
+        time.sleep(.2)
+        self.assertNotEqual(self.cell(2, 1), "while hidden")
+        self.page.run(hide % "false")
+        self.wait_cell(2, 1, "while hidden")
+
+    def test_a_fast_writer_is_followed(self):
+        self.go("#/table/Task", ".line:not(.waiting)")
+        self.page.wait("document.querySelector('.dot.on')")
+        for number in range(300):
+            self.commit("UPDATE Task SET title = ? WHERE id = 1", [f"state {number}"], "Task", 1)
+        self.page.wait("document.querySelector('.line[data-index=\"0\"] .cell:nth-child(2)')?.innerText === 'state 299'", timeout=3)
+        asked = sum("/api/rows" in one for one in self.page.requests)
+        self.assertLess(asked, 150, "changes that come together are read together")
+
+    def test_counts_move_and_the_feed_links_to_rows(self):
+        self.view("live")
+        self.page.wait("document.querySelector('.dot.on')")
+        self.commit("INSERT INTO Department (name, city) VALUES (?, 'Rome')", [f"New {time.monotonic()}"], "Department", 0, "insert")
+        newest = self.database.sql.execute("SELECT max(id) FROM Department").fetchone()[0]
+        self.page.wait("document.querySelector('#feed li')?.innerText.includes('Department')")
+        self.page.wait("document.querySelector('#tables a[data-table=Department] .count').innerText === '4'")
+        self.commit(f"DELETE FROM Department WHERE id = {newest}", [], "Department", newest, "delete")
+        self.page.wait("document.querySelector('#tables a[data-table=Department] .count').innerText === '3'")
+
+    def test_an_open_row_follows(self):
+        self.view("row")
+        self.page.wait("document.querySelector('.dot.on')")
+        self.commit("UPDATE Person SET note = 'seen live' WHERE id = ?", [5], "Person", 5)
+        self.page.wait("document.querySelector('dd.flash')?.innerText === 'seen live'")
+
+
+class TimeTests(PageCase):
+    def test_a_commit_shows_what_it_changed(self):
+        self.commit("UPDATE Person SET height = 1.99 WHERE id = ?", [11], "Person", 11)
+        self.view("time")
+        self.page.wait("document.querySelector('#commit .is')?.innerText === '1.99'")
+        self.assertEqual(self.page.text("#commit .was"), "1.61")
+        self.commit("UPDATE Person SET height = 1.61 WHERE id = ?", [11], "Person", 11)
+        self.page.wait("document.querySelector('.commits button').dataset.commit > document.querySelector('[aria-current=true][data-commit]').dataset.commit")
+        self.page.click(".commits button")
+        self.page.wait("document.querySelector('#commit .is')?.innerText === '1.61'")
+
+
+class StorageAndSchemaTests(PageCase):
+    def test_sizes_are_areas_and_lines(self):
+        self.view("storage")
+        self.assertIn("oldest snapshot, of process 4711", self.page.text())
+        areas = self.page.run("[...document.querySelectorAll('.tile rect')].map((r) => r.width.baseVal.value * r.height.baseVal.value)")
+        self.assertGreater(areas[0] / sum(areas), .6)
+        self.assertIn("86 %", self.page.text())
+
+    def test_tables_and_references_are_drawn(self):
+        self.view("schema")
+        self.assertEqual(self.page.count("svg .box"), 6)
+        self.assertEqual(self.page.count("svg .edge"), 3)
+        self.page.click("svg .box[aria-label^=Department] rect")
+        self.page.wait("location.hash === '#/table/Department'")
+
+
+class TroubleTests(PageCase):
+    def test_a_failing_server_is_reported_and_asked_again(self):
+        self.database.trouble["storage"] = {"fail": "Page 17 has a wrong checksum."}
+        self.go("#/storage", ".problem")
+        self.assertIn("Page 17 has a wrong checksum", self.page.text())
+        self.database.trouble.clear()
+        self.page.click(".state button")
+        self.page.wait("document.querySelector('svg.treemap')")
+
+    def test_slow_answers_move_nothing_that_is_there(self):
+        self.database.trouble |= {"rows": {"delay": .3}, "row": {"delay": .3}, "storage": {"delay": .3}}
+        self.view("tables")
+        shift = self.page.run("""new Promise((done) => { let sum = 0;
+            new PerformanceObserver((list) => { for (const one of list.getEntries()) if (!one.hadRecentInput) sum += one.value; }).observe({ type: 'layout-shift' });
+            location.hash = '#/table/Person'; setTimeout(() => { location.hash = '#/table/Task'; }, 700); setTimeout(() => done(sum), 1400); })""")
+        self.assertLess(shift, .01)
+
+    def test_a_view_left_early_never_appears(self):
+        self.database.trouble["storage"] = {"delay": .4}
+        self.view("tables")
+        self.page.run("location.hash = '#/storage'")
+        time.sleep(.1)
+        self.page.run("location.hash = '#/schema'")
+        self.page.wait("document.querySelector('svg.diagram')")
+        time.sleep(.5)
+        self.assertEqual(self.page.text("h1"), "Schema")
+        self.assertEqual(json.loads(self.page.run("JSON.stringify([...document.querySelectorAll('svg.treemap')].length)")), 0)

@@ -1,0 +1,99 @@
+"""Write mode: edit, insert with a relation picker, delete, undo; and a page that may not write."""
+
+from support import PageCase
+
+
+class WriteTests(PageCase):
+    def value(self, table, key, column):
+        return self.database.sql.execute(f"SELECT {column} FROM {table} WHERE id = ?", (key,)).fetchone()
+
+    def test_a_cell_is_changed_its_statement_shown_and_the_save_undone(self):
+        self.view("grid")
+        self.page.run("document.querySelector('.grid').focus()")
+        for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight", "F2"):
+            self.page.press(key)
+        self.page.wait("document.activeElement.id === 'field-name'")
+        self.page.run("document.activeElement.select()")
+        self.page.write("O'Øyvind")
+        self.page.wait("document.querySelector('.statement pre')?.innerText === \"UPDATE Person SET name = 'O''Øyvind' WHERE id = 4\"")
+        self.picture("edit-light")
+        self.page.press("Enter")
+        self.page.wait("!document.querySelector('dialog')")
+        self.wait_cell(3, 1, "O'Øyvind")
+        self.assertEqual(self.value("Person", 4, "name"), ("O'Øyvind",))
+        self.page.click(".toast button")
+        self.wait_cell(3, 1, "Øyvind")
+        self.assertEqual(self.value("Person", 4, "name"), ("Øyvind",))
+
+    def test_null_is_chosen_apart_from_the_empty_text(self):
+        self.view("grid")
+        self.page.click(".line[data-index='9'] .cell:nth-child(8)", double=True)
+        self.page.wait("document.activeElement.id === 'field-note'")
+        self.page.run("document.activeElement.closest('.control').querySelector('input[type=checkbox]').click()")
+        self.page.wait("document.querySelector('.statement pre')?.innerText.includes('note = NULL')")
+        self.page.click("dialog button[type=submit]")
+        self.wait_cell(9, 7, "null")
+
+    def test_a_wrong_value_is_refused_and_the_form_stays(self):
+        self.view("grid")
+        self.page.click(".line[data-index='1'] .cell:nth-child(3)", double=True)
+        self.page.wait("document.activeElement.id === 'field-age'")
+        self.page.run("document.activeElement.select()")
+        self.page.write("old")
+        self.page.wait("document.querySelector('.statement pre')")
+        self.page.click("dialog button[type=submit]")
+        self.page.wait("document.querySelector('dialog .problem')?.innerText.includes('not a number')")
+        self.assertEqual(self.page.run("document.querySelector('#field-age').value"), "old")
+
+    def test_a_row_is_inserted_with_a_picked_relation_and_deleted(self):
+        self.go("#/table/Task?where=title%20LIKE%20'Brand%25'", ".state")
+        self.page.click("#insert")
+        self.page.fill("#field-title", "Brand new")
+        self.page.fill("#field-assignee", "Han")
+        self.page.wait("document.querySelector('.picker:not([hidden]) li')?.innerText.startsWith('Hana')")
+        self.picture("picker-light")
+        self.page.press("ArrowDown")
+        self.page.press("Enter")
+        self.page.wait("document.querySelector('#field-assignee').value === '9'")
+        self.page.wait("document.querySelector('.statement pre')?.innerText.includes(\"'Brand new', 9\")")
+        self.page.click("dialog button[type=submit]")
+        self.wait_cell(0, 1, "Brand new")
+        self.wait_cell(0, 2, "Hana 9")
+        self.page.run("document.querySelector('.grid').focus()")
+        self.page.press("Delete")
+        self.page.wait("document.querySelector('.statement pre')?.innerText.startsWith('DELETE FROM Task')")
+        self.page.wait("document.activeElement.matches('dialog .danger')")
+        self.page.press("Enter")
+        self.page.wait("document.querySelector('.grid-note').innerText.includes('No row matches')")
+
+    def test_cancel_changes_nothing(self):
+        commits = len(self.database.commits)
+        self.view("row")
+        self.page.click("#edit")
+        self.page.fill("#field-name", "Other")
+        self.page.press("Escape")
+        self.page.wait("!document.querySelector('dialog')")
+        self.assertEqual(len(self.database.commits), commits)
+
+
+class ReadOnlyTests(PageCase):
+    def setUp(self):
+        super().setUp()
+        self.database.writable = False
+        self.load("#/")
+
+    def tearDown(self):
+        self.database.writable = True
+        super().tearDown()
+        self.load("#/")
+
+    def test_nothing_offers_to_write(self):
+        self.view("grid")
+        self.assertIn("read only", self.page.text("#mode"))
+        self.assertEqual(self.page.count("#insert, #undo, #edit"), 0)
+        self.page.run("document.querySelector('.grid').focus()")
+        for key in ("F2", "Insert", "Delete"):
+            self.page.press(key)
+        self.assertEqual(self.page.count("dialog"), 0)
+        self.view("row")
+        self.assertEqual(self.page.count("#edit, .danger"), 0)
