@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// A change of one row that the page asks for.
+/// A change of one row that the page requests.
 private struct StudioChange {
     let statement: String
     /// What takes it back, given the row's key.
