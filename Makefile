@@ -47,12 +47,14 @@ PREFIX ?= /usr/local
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo install test test-small-stacks interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
+.PHONY: help demo demo-studio install test test-studio test-small-stacks interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
 	@echo 'make demo DATA=file.csv  the same with a file of your own (CSV, TSV, JSON, JSON lines)'
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
+	@echo 'make demo-studio         opens the database of the demo in Mako Studio'
+	@echo 'make test-studio         the server of Mako Studio, by real requests; its page, in headless Chromium'
 	@echo 'make install             the program mako, into PREFIX/bin; PREFIX=/usr/local'
 	@echo 'make test                every test, in a debug build: about 11 minutes from a fresh clone on 2 cores'
 	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
@@ -87,11 +89,23 @@ endif
 	$(SYNTAX) swift build -c $(CONFIGURATION) --product MakoDemo
 	@$(SYNTAX) swift run -q --skip-build -c $(CONFIGURATION) MakoDemo $(if $(DATA),--data '$(DATA)') $(if $(KEEP),--keep '$(KEEP)')
 
+# The database of the demo, in the browser.
+demo-studio: KEPT = .build/studio-demo
+demo-studio:
+	$(MAKE) demo KEEP=$(KEPT)
+	$(SYNTAX) swift build -c $(CONFIGURATION) --traits Studio --product mako-cli
+	"$$($(SYNTAX) swift build -c $(CONFIGURATION) --show-bin-path)/mako-cli" studio "$$(ls $(KEPT)/*.mako | head -1)"
+
+# With MAKO=program a program that is built already is tested.
+test-studio:
+	@if [ -z '$(MAKO)' ]; then $(SYNTAX) swift build --traits Studio --product mako-cli; fi
+	MAKO="$${MAKO:-$$($(SYNTAX) swift build --show-bin-path)/mako-cli}" python3 Tests/Studio/server.py
+
 # The product has a name of its own, since a package's products must differ in more than their cases.
 install: CONFIGURATION = release
 install:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build -c $(CONFIGURATION) --product mako-cli
+	$(SYNTAX) swift build -c $(CONFIGURATION) --traits Studio --product mako-cli
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 "$$($(SYNTAX) swift build -c $(CONFIGURATION) --show-bin-path)/mako-cli" '$(DESTDIR)$(PREFIX)/bin/mako'
 

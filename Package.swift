@@ -145,6 +145,7 @@ let package = Package(
             name: "MacroTests", dependencies: ["MakoMacros"] + macroTestDependencies,
             swiftSettings: macroSettings, linkerSettings: macroLinking),
         .testTarget(name: "CommandTests", dependencies: ["MakoCommand"], swiftSettings: settings),
+        .testTarget(name: "StudioTests", dependencies: ["MakoStudio"], swiftSettings: settings),
         .testTarget(name: "RepositoryTests", swiftSettings: settings),
         // A module whose default isolation is the main actor, as apps have it.
         .testTarget(

@@ -5,7 +5,7 @@
     import MakoCommand
     import Synchronization
 
-    /// Serves the page of Mako Studio and what it asks.
+    /// Serves the page of Mako Studio and answers its requests.
     package struct StudioServer: Sendable {
         private let database: StudioDatabase
         private let access: StudioGuard
@@ -65,18 +65,18 @@
         // MARK: Requests
 
         private func answer(_ request: HTTPRequest) async -> HTTPResponse {
-            let asked = StudioGuard.Request(
+            let incoming = StudioGuard.Request(
                 method: request.method.rawValue, host: request.headers[.host],
                 origin: request.headers[HTTPHeader("Origin")], site: request.headers[HTTPHeader("Sec-Fetch-Site")],
                 cookie: request.headers[.cookie], contentType: request.headers[.contentType])
             let values = Self.values(request.target.query(percentEncoded: true))
-            // A link that another program opens comes from nowhere, or from the site of a mail that it stands in.
+            // A link that another program opens comes from nowhere, or from the site of a mail that has it.
             let isLink = request.path == "/" && values["token"] != nil && request.method == .GET
-            var checked = asked
+            var checked = incoming
             if isLink { checked.site = nil }
             if let refusal = access.refusal(of: checked) { return Self.refused(.forbidden, refusal) }
             if isLink { return entered(values["token"] ?? "") }
-            guard access.isKnown(asked) else {
+            guard access.isKnown(incoming) else {
                 return Self.refused(.unauthorized, "Open the link that mako studio printed: it lets this browser in.")
             }
             if request.path == "/api/live" { return live() }
@@ -171,7 +171,7 @@
         }
     }
 
-    /// Server-sent events: what is committed, at most four times a second, and a comment now and then that shows whether anybody listens.
+    /// Server-sent events: what is committed, at most four times a second, and a comment now and then that shows whether the page listens.
     struct StudioEvents: AsyncBufferedSequence {
         typealias Element = UInt8
 

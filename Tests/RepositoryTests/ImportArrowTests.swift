@@ -20,6 +20,7 @@ import Testing
             "SwiftCompilerPluginMessageHandling", "Foundation",
         ],
         "MakoCommand": ["MakoCore", "MakoRecords", "MakoStorage", "ArgumentParser", "Foundation"],
+        "MakoStudio": ["MakoCommand", "FlyingFox", "FlyingSocks", "Foundation"],
     ]
 
     /// The one file that knows a library of ciphers, where the package trait asks for it, and the normal forms of passphrases.

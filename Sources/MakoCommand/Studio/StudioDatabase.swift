@@ -3,7 +3,7 @@ import MakoRecords
 import MakoStorage
 import Synchronization
 
-/// What a page or another tool asks of a database: the name of a question, and texts that say more.
+/// A request of a page or another tool to a database: the name of a question, and texts that say more.
 package struct StudioRequest: Sendable {
     package enum Method: String, Sendable { case get = "GET", post = "POST", delete = "DELETE" }
 

@@ -21,6 +21,8 @@ private struct StudioOrder {
     private let orders: [Order]
     /// The columns behind the order; nil: it is by other values than columns, and rows are found by their number.
     private let columns: [(name: String, isDescending: Bool)]?
+    /// The columns that may hold NULL: for others a condition says nothing of it, so that an index leads to the rows.
+    private let optional: Set<String>
 
     init(_ text: String?, _ table: StudioTable) throws {
         let chosen = try text.map { try Order.parse($0) } ?? []
@@ -36,6 +38,7 @@ private struct StudioOrder {
         }
         self.orders = orders
         self.columns = columns
+        optional = Set(table.columns.filter { $0.schema?.isOptional == true }.map(\.name))
     }
 
     /// Whether rows are found by their values, and not by their number.
@@ -47,6 +50,11 @@ private struct StudioOrder {
 
     func cursor(_ table: StudioTable, _ key: RowKey, _ row: RowReader) -> String {
         JSONValue.texts((columns ?? []).map { SchemaText.literal(table.value($0.name, key, row)) }).text
+    }
+
+    private func below(_ column: String, _ literal: String) -> String {
+        let name = SchemaText.name(column)
+        return optional.contains(column) ? "(\(name) < \(literal) OR \(name) IS NULL)" : "\(name) < \(literal)"
     }
 
     /// The rows behind a cursor, or before it: those whose first different value is beyond the cursor's.
@@ -65,7 +73,7 @@ private struct StudioOrder {
             let beyond: String? =
                 literal == "NULL"
                 ? (isUp ? "\(name) IS NOT NULL" : nil)
-                : (isUp ? "\(name) > \(literal)" : "(\(name) < \(literal) OR \(name) IS NULL)")
+                : isUp ? "\(name) > \(literal)" : below(column.name, literal)
             if let beyond { alternatives.append((equal + [beyond]).joined(separator: " AND ")) }
             equal.append(literal == "NULL" ? "\(name) IS NULL" : "\(name) = \(literal)")
         }

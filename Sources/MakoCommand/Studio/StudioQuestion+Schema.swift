@@ -61,7 +61,7 @@ extension StudioQuestion {
         ])
     }
 
-    /// Names of the schema that may go on where the caret stands.
+    /// Names of the schema that may go on at the caret.
     func words() throws -> JSONValue {
         let text = optional("text") ?? ""
         let units = Array(text.utf16)

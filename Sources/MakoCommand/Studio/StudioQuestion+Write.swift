@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// A change of one row that the page asks for.
+/// A change of one row that the page requests.
 private struct StudioChange {
     let statement: String
     /// What takes it back, given the row's key.
@@ -12,13 +12,13 @@ private struct StudioChange {
 extension StudioQuestion {
     func preview() throws -> JSONValue {
         try requireWriting()
-        let change = try read { view, catalogue in try change(view, catalogue) }
+        let change = try read { view, catalogue in try wanted(view, catalogue) }
         return .object([("statement", .string(change.statement))])
     }
 
     func save() throws -> JSONValue {
         try requireWriting()
-        let change = try read { view, catalogue in try change(view, catalogue) }
+        let change = try read { view, catalogue in try wanted(view, catalogue) }
         let outcome = try database.file.run(try Statement.parse(change.statement))
         guard outcome.changed > 0 else {
             throw StudioRefusal("No row was changed: it is not there any more.", status: 404)
@@ -50,7 +50,7 @@ extension StudioQuestion {
         }
     }
 
-    private func change(_ view: Snapshot, _ catalogue: Catalogue) throws -> StudioChange {
+    private func wanted(_ view: Snapshot, _ catalogue: Catalogue) throws -> StudioChange {
         let table = try table(catalogue)
         var typed: [(key: String, value: JSONValue)] = []
         if case .object(let members)? = values["values"] { typed = members }

@@ -41,7 +41,9 @@ struct ToolSession {
 
     private func greeting(_ parameters: JSONValue) -> JSONValue {
         var version = Self.versions[0]
-        if case .string(let asked)? = parameters["protocolVersion"], Self.versions.contains(asked) { version = asked }
+        if case .string(let wanted)? = parameters["protocolVersion"], Self.versions.contains(wanted) {
+            version = wanted
+        }
         return .object([
             ("protocolVersion", .string(version)), ("capabilities", .object([("tools", .object([]))])),
             ("serverInfo", .object([("name", .string("mako")), ("version", .string(MakoVersion.current))])),

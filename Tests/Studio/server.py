@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Tests of `mako studio` and `mako mcp` by real requests. MAKO names the program; Python's own library is all they need.
+
+With PyPI's `mcp` installed, its client is tried, too.
+"""
+
+import asyncio
+import http.client
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+import unittest
+from urllib.parse import urlencode
+
+MAKO = os.environ.get("MAKO", "mako")
+SCRIPT = """
+CREATE TABLE Team (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE Person (id INTEGER PRIMARY KEY, name TEXT, age INTEGER, born DATE, photo BLOB, team INTEGER REFERENCES Team);
+INSERT INTO Team VALUES (1, 'Engines'), (2, 'Sails');
+INSERT INTO Person VALUES (1, 'Ada', 36, '1815-12-10', x'89504e470d0a1a0a', 1), (2, '', NULL, NULL, NULL, 1), (3, NULL, 20, NULL, NULL, 2);
+"""
+
+
+def mako(*arguments, text=None):
+    done = subprocess.run([MAKO, *arguments], input=text, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout
+
+
+class Studio:
+    """A running `mako studio`, and requests to it."""
+
+    def __init__(self, file, *options):
+        self.process = subprocess.Popen([MAKO, "studio", file, "--no-open", *options], stdout=subprocess.PIPE, text=True)
+        self.token, self.cookie = None, None
+        for line in self.process.stdout:
+            found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})", line)
+            if found:
+                self.port, self.token = int(found[1]), found[2]
+                break
+
+    def send(self, path, method="GET", body=None, cookie=True, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        if cookie and self.cookie:
+            given["Cookie"] = self.cookie
+        connection.request(method, path, body, given)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer, text
+
+    def enter(self):
+        answer, _ = self.send("/?token=" + self.token)
+        self.cookie = answer.getheader("Set-Cookie").split(";")[0]
+        return answer
+
+    def get(self, name, **values):
+        answer, text = self.send(f"/api/{name}?{urlencode(values)}")
+        return answer.status, json.loads(text)
+
+    def post(self, name, **values):
+        origin = f"http://127.0.0.1:{self.port}"
+        answer, text = self.send("/api/" + name, "POST", json.dumps(values), Origin=origin, Content_Type="application/json")
+        return answer.status, json.loads(text)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(30)
+        self.process.stdout.close()
+
+
+class StudioTestCase(unittest.TestCase):
+    options = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.file = os.path.join(cls.folder.name, "people.mako")
+        mako("shell", cls.file, text=SCRIPT)
+        cls.studio = Studio(cls.file, *cls.options)
+        cls.entrance = cls.studio.enter()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.studio.stop()
+        cls.folder.cleanup()
+
+
+class AccessTests(StudioTestCase):
+    def test_the_token_is_exchanged_once_for_a_strict_cookie(self):
+        cookie = self.entrance.getheader("Set-Cookie")
+        self.assertEqual(self.entrance.status, 303)
+        self.assertIn("HttpOnly", cookie)
+        self.assertIn("SameSite=Strict", cookie)
+        self.assertEqual(self.studio.send("/?token=" + self.studio.token, cookie=False)[0].status, 401)
+
+    def test_nothing_is_answered_without_the_cookie(self):
+        for path in ["/", "/app.js", "/api/schema", "/api/live", "/?token=" + "0" * 32]:
+            self.assertEqual(self.studio.send(path, cookie=False)[0].status, 401, path)
+
+    def test_a_foreign_host_is_refused(self):
+        for host in ["example.com", f"example.com:{self.studio.port}", "127.0.0.1", "127.0.0.1:1"]:
+            self.assertEqual(self.studio.send("/api/schema", Host=host)[0].status, 403, host)
+
+    def test_other_sites_are_refused(self):
+        self.assertEqual(self.studio.send("/api/schema", Sec_Fetch_Site="cross-site")[0].status, 403)
+        self.assertEqual(self.studio.send("/api/schema", Sec_Fetch_Site="same-site")[0].status, 403)
+        self.assertEqual(self.studio.send("/api/schema", Origin="http://evil.example")[0].status, 403)
+        self.assertEqual(self.studio.send("/api/schema", Sec_Fetch_Site="same-origin")[0].status, 200)
+
+    def test_a_write_says_where_it_comes_from_and_is_json(self):
+        body = json.dumps({"text": "SELECT 1"})
+        refused = self.studio.send("/api/query", "POST", body, Content_Type="application/json")
+        self.assertEqual(refused[0].status, 403)
+        origin = f"http://127.0.0.1:{self.studio.port}"
+        refused = self.studio.send("/api/query", "POST", body, Origin=origin, Content_Type="text/plain")
+        self.assertEqual(refused[0].status, 403)
+        self.assertEqual(self.studio.post("query", text="SELECT 1")[0], 200)
+
+    def test_every_answer_has_the_policy_and_none_has_cors(self):
+        for path in ["/", "/api/schema", "/nothing"]:
+            answer, _ = self.studio.send(path)
+            self.assertTrue(answer.getheader("Content-Security-Policy").startswith("default-src 'none'"), path)
+            self.assertEqual(answer.getheader("X-Content-Type-Options"), "nosniff")
+            self.assertIsNone(answer.getheader("Access-Control-Allow-Origin"))
+
+    def test_only_loopback_listens(self):
+        with open("/proc/net/tcp") as file:
+            own = [line.split()[1] for line in file if line.split()[1].endswith(f":{self.studio.port:04X}")]
+        self.assertIn(f"0100007F:{self.studio.port:04X}", own)
+        self.assertNotIn(f"00000000:{self.studio.port:04X}", own)
+
+    def test_statements_that_write_are_refused(self):
+        for text in ["DELETE FROM Person", "UPDATE Person SET age = 1", "DROP TABLE Person", "INSERT INTO Team VALUES (9, 'x')"]:
+            self.assertEqual(self.studio.post("query", text=text)[0], 400, text)
+        self.assertEqual(self.studio.post("save", table="Person", kind="delete", key="1")[0], 405)
+        self.assertEqual(self.studio.get("rows", table="Person")[1]["total"], 3)
+
+
+class ViewTests(StudioTestCase):
+    def test_the_schema_names_tables_columns_and_lists(self):
+        _, schema = self.studio.get("schema")
+        tables = {table["name"]: table for table in schema["tables"]}
+        self.assertEqual([tables["Person"]["rows"], tables["Team"]["rows"]], [3, 2])
+        self.assertEqual(tables["Team"]["lists"], [{"name": "Person.team", "table": "Person"}])
+        self.assertEqual([column["kind"] for column in tables["Person"]["columns"]], ["int", "text", "int", "date", "blob", "link"])
+
+    def test_cells_have_types_and_null_is_not_empty(self):
+        _, page = self.studio.get("rows", table="Person")
+        first, second, third = [row["cells"] for row in page["rows"]]
+        self.assertEqual(first[5], {"kind": "link", "table": "Team", "key": "1", "name": "Engines"})
+        self.assertEqual(first[4], {"kind": "blob", "size": 8, "media": "image/png"})
+        self.assertEqual([second[1], third[1]], [{"kind": "text", "text": ""}, None])
+
+    def test_pages_follow_each_other_in_any_order(self):
+        for order in ["", "age", "age DESC", "name, age DESC", "team, name DESC", "length(name)"]:
+            whole = [row["key"] for row in self.studio.get("rows", table="Person", order=order)[1]["rows"]]
+            keys, cursor = [], None
+            for _ in range(5):
+                more = {"after": cursor} if cursor is not None else {}
+                _, page = self.studio.get("rows", table="Person", order=order, limit=1, **more)
+                keys += [row["key"] for row in page["rows"]]
+                if page["end"]:
+                    break
+                cursor = page["rows"][-1]["cursor"]
+            self.assertEqual(keys, whole, order)
+            _, page = self.studio.get("rows", table="Person", order=order, limit=2, before=cursor)
+            self.assertEqual([row["key"] for row in page["rows"]], whole[:1], order)
+
+    def test_an_error_names_its_place(self):
+        status, answer = self.studio.get("rows", table="Person", where="name = 'é' AND aeg > 3")
+        self.assertEqual(status, 400)
+        self.assertEqual(answer["error"]["position"], 15)
+
+    def test_a_row_has_lists_with_counts(self):
+        _, row = self.studio.get("row", table="Team", key="1")
+        self.assertEqual(row["name"], "Engines")
+        self.assertEqual(row["lists"], [{"name": "Person.team", "table": "Person", "count": 2, "exact": True}])
+        _, page = self.studio.get("related", table="Team", key="1", list="Person.team")
+        self.assertEqual([one["key"] for one in page["rows"]], ["1", "2"])
+
+    def test_queries_plans_and_exports(self):
+        _, answer = self.studio.post("query", text="SELECT name, age FROM Person WHERE age > 30")
+        self.assertEqual(answer["rows"], [[{"kind": "text", "text": "Ada"}, {"kind": "int", "text": "36"}]])
+        _, answer = self.studio.post("explain", text="SELECT * FROM Person WHERE age > 30", run=True)
+        self.assertIn("rows", answer["plan"])
+        _, text = self.studio.send("/api/export?" + urlencode({"table": "Team", "format": "csv"}))
+        self.assertEqual(text.decode(), "id,name\n1,Engines\n2,Sails\n")
+
+    def test_a_long_query_is_cancelled(self):
+        pairs = ", ".join(f"Person p{n}" for n in range(26))
+        everyone = " + ".join(f"p{n}.id" for n in range(26))
+        began = time.monotonic()
+        status, _ = self.studio.post("query", text=f"SELECT count(*) FROM {pairs} WHERE {everyone} < 0")
+        self.assertEqual(status, 408)
+        self.assertLess(time.monotonic() - began, 20)
+
+    def test_storage_and_commits_answer(self):
+        self.assertGreater(self.studio.get("storage")[1]["size"], 0)
+        self.assertFalse(self.studio.get("commits")[1]["kept"])
+
+
+class LiveTests(StudioTestCase):
+    def test_a_commit_of_another_process_arrives(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.studio.port, timeout=30)
+        connection.request("GET", "/api/live", headers={"Cookie": self.studio.cookie})
+        answer = connection.getresponse()
+        self.assertEqual(answer.readline(), b": hello\n")
+        mako("query", self.file, "INSERT INTO Team VALUES (3, 'Letters')")
+        line = b""
+        while not line.startswith(b"data:"):
+            line = answer.readline()
+        self.assertEqual(json.loads(line[5:])["counts"]["Team"], 3)
+        connection.close()
+
+
+class WriteTests(StudioTestCase):
+    options = ("--write",)
+
+    def test_a_save_is_shown_made_and_taken_back(self):
+        change = {"table": "Person", "kind": "update", "key": "1", "values": {"name": "O'Hara", "age": None}}
+        statement = "UPDATE Person SET name = 'O''Hara', age = NULL WHERE id = 1"
+        self.assertEqual(self.studio.post("preview", **change), (200, {"statement": statement}))
+        self.assertEqual(self.studio.post("save", **change)[0], 200)
+        self.assertEqual(self.studio.get("row", table="Person", key="1")[1]["name"], "O'Hara")
+        self.assertEqual(self.studio.post("undo")[0], 200)
+        self.assertEqual(self.studio.get("row", table="Person", key="1")[1]["name"], "Ada")
+        self.assertEqual(self.studio.post("undo")[0], 409)
+
+    def test_rows_come_and_go(self):
+        _, made = self.studio.post("save", table="Person", kind="insert", values={"name": "Bob"})
+        self.assertEqual(self.studio.get("row", table="Person", key=made["key"])[0], 200)
+        self.studio.post("undo")
+        self.assertEqual(self.studio.get("row", table="Person", key=made["key"])[0], 404)
+        self.studio.post("save", table="Person", kind="delete", key="3")
+        self.studio.post("undo")
+        self.assertEqual(self.studio.get("row", table="Person", key="3")[1]["cells"][2], {"kind": "int", "text": "20"})
+
+    def test_what_does_not_fit_a_column_is_refused(self):
+        status, answer = self.studio.post("save", table="Person", kind="update", key="1", values={"age": "old"})
+        self.assertEqual(status, 400)
+        self.assertIn("age", answer["error"]["message"])
+
+
+class ToolTests(StudioTestCase):
+    def test_tools_answer_lines(self):
+        asked = [("initialize", {"protocolVersion": "2025-06-18"}), ("tools/list", {}),
+                 ("tools/call", {"name": "query", "arguments": {"sql": "SELECT count(*) AS n FROM Person"}}),
+                 ("tools/call", {"name": "query", "arguments": {"sql": "DELETE FROM Person"}}), ("nothing", {})]
+        lines = [json.dumps({"jsonrpc": "2.0", "id": n, "method": name, "params": given}) for n, (name, given) in enumerate(asked)]
+        answers = [json.loads(line) for line in mako("mcp", self.file, text="\n".join(lines) + "\n").splitlines()]
+        self.assertEqual(answers[0]["result"]["serverInfo"]["name"], "mako")
+        self.assertEqual([tool["name"] for tool in answers[1]["result"]["tools"]], ["schema", "query", "explain", "changes", "sample"])
+        self.assertEqual(json.loads(answers[2]["result"]["content"][0]["text"])["rows"], [[{"kind": "int", "text": "3"}]])
+        self.assertTrue(answers[3]["result"]["isError"])
+        self.assertEqual(answers[4]["error"]["code"], -32601)
+
+    def test_the_client_of_pypi_is_served(self):
+        try:
+            from mcp import ClientSession, StdioServerParameters
+            from mcp.client.stdio import stdio_client
+        except ImportError:
+            self.skipTest("PyPI's mcp is not installed")
+
+        async def talk():
+            async with stdio_client(StdioServerParameters(command=MAKO, args=["mcp", self.file])) as (read, write):
+                async with ClientSession(read, write) as session:
+                    await session.initialize()
+                    tools = await session.list_tools()
+                    answer = await session.call_tool("sample", {"table": "Team", "where": "name LIKE 'S%'"})
+                    return [tool.name for tool in tools.tools], json.loads(answer.content[0].text)
+
+        names, answer = asyncio.run(talk())
+        self.assertIn("schema", names)
+        self.assertEqual([row["key"] for row in answer["rows"]], ["2"])
+
+
+if __name__ == "__main__":
+    unittest.main()
