@@ -1,0 +1,83 @@
+import MakoRecords
+import MakoStorage
+
+/// One page of rows, and where it lies.
+struct StudioPage {
+    var rows: [JSONValue] = []
+    var isStart = true
+    var isEnd = true
+
+    func json(total: Int?) -> JSONValue {
+        var members: [(key: String, value: JSONValue)] = [
+            ("rows", .array(rows)), ("start", .bool(isStart)), ("end", .bool(isEnd)),
+        ]
+        if let total { members += [("total", .number(total)), ("exact", .bool(true))] }
+        return .object(members)
+    }
+}
+
+/// The order of a grid: by the values that the user chose, then by the key, so that each row has one place.
+struct StudioOrder {
+    private let orders: [Order]
+    /// The columns behind the order; nil: it is by other values than columns, and rows are found by their number.
+    private let columns: [(name: String, isDescending: Bool)]?
+    /// The columns that may hold NULL: for others a condition says nothing of it, so that an index leads to the rows.
+    private let optional: Set<String>
+
+    init(_ text: String?, _ table: StudioTable) throws {
+        let chosen = try text.map { try Order.parse($0) } ?? []
+        var columns: [(name: String, isDescending: Bool)]? = []
+        for order in chosen {
+            let name = order.expr.writtenPath.flatMap { path in table.columns.first { $0.name == path }?.name }
+            if let name, !order.noCase { columns?.append((name, order.descending)) } else { columns = nil }
+        }
+        var orders = chosen
+        for key in table.handle.schema.keyColumns where columns?.contains(where: { $0.name == key }) != true {
+            orders.append(Order(.column([key])))
+            columns?.append((key, false))
+        }
+        self.orders = orders
+        self.columns = columns
+        optional = Set(table.columns.filter { $0.schema?.isOptional == true }.map(\.name))
+    }
+
+    /// Whether rows are found by their values, and not by their number.
+    var isByValue: Bool { columns != nil }
+
+    func orders(isBackward: Bool) -> [Order] {
+        isBackward ? orders.map { Order($0.expr, descending: !$0.descending, noCase: $0.noCase) } : orders
+    }
+
+    func cursor(_ table: StudioTable, _ key: RowKey, _ row: RowReader) -> String {
+        JSONValue.texts((columns ?? []).map { SchemaText.literal(table.value($0.name, key, row)) }).text
+    }
+
+    private func below(_ column: String, _ literal: String) -> String {
+        let name = SchemaText.name(column)
+        return optional.contains(column) ? "(\(name) < \(literal) OR \(name) IS NULL)" : "\(name) < \(literal)"
+    }
+
+    /// The rows behind a cursor, or before it: those whose first different value is beyond the cursor's.
+    func condition(from cursor: String, isBackward: Bool) throws -> Condition {
+        var scanner = JSONScanner(ByteInput(cursor))
+        guard let columns, case .array(let parts) = try scanner.value(), parts.count == columns.count else {
+            throw StudioRefusal("The cursor belongs to another order.")
+        }
+        var alternatives: [String] = []
+        var equal: [String] = []
+        for (column, part) in zip(columns, parts) {
+            guard case .string(let literal) = part else { throw StudioRefusal("The cursor is none.") }
+            let name = SchemaText.name(column.name)
+            let isUp = column.isDescending == isBackward
+            // NULL comes before all values.
+            let beyond: String? =
+                literal == "NULL"
+                ? (isUp ? "\(name) IS NOT NULL" : nil)
+                : isUp ? "\(name) > \(literal)" : below(column.name, literal)
+            if let beyond { alternatives.append((equal + [beyond]).joined(separator: " AND ")) }
+            equal.append(literal == "NULL" ? "\(name) IS NULL" : "\(name) = \(literal)")
+        }
+        if alternatives.isEmpty { alternatives = ["FALSE"] }
+        return try Condition.parse(alternatives.map { "(\($0))" }.joined(separator: " OR "))
+    }
+}

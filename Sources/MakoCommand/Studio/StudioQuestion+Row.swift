@@ -1,0 +1,95 @@
+import MakoRecords
+import MakoStorage
+
+extension StudioQuestion {
+    func row() throws -> JSONValue {
+        try read { view, catalogue in
+            let table = try table(catalogue)
+            let key = try table.key(try text("key"))
+            let cells = try table.handle.withRow(key, in: view) {
+                try table.cells(key, $0, isWhole: true, in: view)
+            }
+            guard let cells else {
+                throw StudioRefusal("There is no row \(try text("key")) in \(table.name).", status: 404)
+            }
+            let lists = try table.lists.map { try counted($0, table, key, view) }
+            return .object([
+                ("name", try table.title(of: key, in: view).map(JSONValue.string) ?? .null),
+                ("cells", .array(cells)), ("lists", .array(lists)),
+                ("history", .array(try history(of: key, table, view))),
+            ])
+        }
+    }
+
+    /// So many rows of a list are counted.
+    private static let countLimit = 10_000
+
+    private func counted(
+        _ list: StudioList, _ table: StudioTable, _ key: RowKey, _ view: Snapshot
+    ) throws -> JSONValue {
+        var count = 0
+        switch list.content {
+        case .keys(let position): count = try keys(table, key, position, view).count
+        case .referrers(let column):
+            let selection = Selection(
+                table: list.table, condition: try condition(column, table, key, view), limit: Self.countLimit)
+            try database.limited(nil) { cancellation in
+                var plan = try selection.plan(table.catalogue, in: view)
+                plan.cancellation = cancellation
+                try plan.forEachRow(in: view) { _, _ in
+                    count += 1
+                    return true
+                }
+            }
+        }
+        return .object([
+            ("name", .string(list.name)), ("table", .string(list.table)), ("count", .number(count)),
+            ("exact", .bool(count < Self.countLimit)),
+        ])
+    }
+
+    /// The bytes of one value.
+    func blob() throws -> StudioAnswer {
+        try read { view, catalogue in
+            let table = try table(catalogue)
+            let key = try table.key(try text("key"))
+            let column = try text("column")
+            let value = try table.handle.withRow(key, in: view) { table.value(column, key, $0) }
+            guard case .blob(let bytes)? = value else {
+                throw StudioRefusal("There are no bytes in \(column) of this row.", status: 404)
+            }
+            if let media = StudioCell.mediaType(of: bytes) { return StudioAnswer(mediaType: media, body: bytes) }
+            return StudioAnswer(mediaType: "application/octet-stream", body: bytes, fileName: "value.bin")
+        }
+    }
+
+    /// Rows whose name begins with a text, or that have it as their key.
+    func find() throws -> JSONValue {
+        try read { view, catalogue in
+            let table = try table(catalogue)
+            let typed = optional("text") ?? ""
+            var rows: [JSONValue] = []
+            func add(_ key: RowKey, _ row: RowReader) throws {
+                let name = try table.title(of: key, in: view).map(JSONValue.string) ?? .null
+                rows.append(.object([("key", .string(table.keyText(key, row))), ("name", name)]))
+            }
+            if let key = try? table.key(typed) { _ = try table.handle.withRow(key, in: view) { try add(key, $0) } }
+            var condition: Condition?
+            if let title = table.titleColumn, !typed.isEmpty {
+                let pattern = typed.replacing("\\", with: "\\\\").replacing("%", with: "\\%").replacing(
+                    "_", with: "\\_")
+                let literal = SchemaText.literal(.text(pattern + "%"))
+                condition = try Condition.parse("\(SchemaText.name(title)) LIKE \(literal) ESCAPE '\\'")
+            }
+            try database.limited(nil) { cancellation in
+                var plan = try Selection(table: table.name, condition: condition, limit: 20).plan(catalogue, in: view)
+                plan.cancellation = cancellation
+                try plan.forEachRow(in: view) { key, row in
+                    try add(key, row)
+                    return true
+                }
+            }
+            return .object([("rows", .array(rows))])
+        }
+    }
+}
