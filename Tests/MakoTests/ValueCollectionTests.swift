@@ -240,7 +240,7 @@ enum Winterfell {
     }
 }
 
-private enum Before {
+private enum StarksBefore {
     @Entity struct Wolf {
         @Attribute(.primaryKey) var name: String
     }
@@ -251,7 +251,7 @@ private enum Before {
     }
 }
 
-private enum After {
+private enum StarksAfter {
     @Entity struct Wolf {
         @Attribute(.primaryKey) var name: String
     }
@@ -266,17 +266,17 @@ private enum After {
 extension ValueCollectionTests {
     @Test func collectionsAreAddedRenamedAndMadeOfOne() throws {
         try withTemporaryFile { path in
-            var db = try Database(at: path, entities: [Before.Stark.self])
-            let bran = Before.Stark(name: "Bran")
-            try db.save([Before.Stark(name: "Arya", wolf: Before.Wolf(name: "Nymeria"), siblings: [bran])])
+            var db = try Database(at: path, entities: [StarksBefore.Stark.self])
+            let bran = StarksBefore.Stark(name: "Bran")
+            try db.save([StarksBefore.Stark(name: "Arya", wolf: StarksBefore.Wolf(name: "Nymeria"), siblings: [bran])])
             try db.close()
-            db = try Database(at: path, entities: [After.Stark.self])
-            var arya = try #require(try db.find(After.Stark.self, "Arya"))
+            db = try Database(at: path, entities: [StarksAfter.Stark.self])
+            var arya = try #require(try db.find(StarksAfter.Stark.self, "Arya"))
             #expect(arya.family.map(\.name) == ["Bran"] && arya.wolves.map(\.name) == ["Nymeria"])
             #expect(arya.byPlace == nil)
-            arya.wolves.append(After.Wolf(name: "Ghost"))
+            arya.wolves.append(StarksAfter.Wolf(name: "Ghost"))
             try db.save(&arya)
-            #expect(try db.query(After.Stark.self).where("ANY wolves.name = 'Ghost'").count() == 1)
+            #expect(try db.query(StarksAfter.Stark.self).where("ANY wolves.name = 'Ghost'").count() == 1)
             try db.close()
         }
     }
