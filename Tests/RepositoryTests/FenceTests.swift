@@ -110,6 +110,7 @@ import Testing
         "Sources/MakoRecords/Query/Functions/Arena.swift",
         "Sources/MakoRecords/Query/Functions/Calculation.swift",
         "Sources/MakoRecords/Query/Execution/ColumnTallies.swift",
+        "Sources/MakoRecords/Query/Expressions/ConstantSet.swift",
         "Sources/MakoRecords/Query/Expressions/Evaluator.swift",
         "Sources/MakoRecords/Query/Expressions/HeldKeys.swift",
         "Sources/MakoRecords/Query/Functions/ListValues.swift",
