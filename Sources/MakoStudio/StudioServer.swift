@@ -3,7 +3,6 @@
     import FlyingSocks
     import Foundation
     import MakoCommand
-    import Synchronization
 
     /// Serves the page of Mako Studio and answers its requests.
     package struct StudioServer: Sendable {
@@ -25,11 +24,11 @@
         }
 
         private final class Outcome: Sendable {
-            let error = Mutex<(any Error)?>(nil)
+            let error = Guarded<(any Error)?>(nil)
         }
 
         private final class Exchange: Sendable {
-            let isDone = Mutex(false)
+            let isDone = Guarded(false)
         }
 
         private static func run(_ launch: StudioLaunch) async throws {
@@ -54,7 +53,7 @@
         }
 
         private final class Place: Sendable {
-            let studio = Mutex<StudioServer?>(nil)
+            let studio = Guarded<StudioServer?>(nil)
         }
 
         init(database: StudioDatabase, access: StudioGuard) {

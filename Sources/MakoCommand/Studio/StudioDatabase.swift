@@ -1,7 +1,6 @@
 import Foundation
 import MakoRecords
 import MakoStorage
-import Synchronization
 
 /// A request of a page or another tool to a database: the name of a question, and texts that say more.
 package struct StudioRequest: Sendable {
@@ -49,9 +48,9 @@ package final class StudioDatabase: Sendable {
     let isEncrypted: Bool
     let limits: Limits
     /// The queries that run, by the names that the page gave them.
-    private let running = Mutex<[String: Cancellation]>([:])
+    private let running = Guarded<[String: Cancellation]>([:])
     /// The statement that takes the last save back.
-    let undo = Mutex<String?>(nil)
+    let undo = Guarded<String?>(nil)
 
     init(_ file: DatabaseFile, isWritable: Bool, isEncrypted: Bool = false, limits: Limits = Limits()) {
         self.file = file

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What `mako studio` was started with.
 package struct StudioLaunch: Sendable {
     package let database: StudioDatabase
@@ -11,7 +9,7 @@ package struct StudioLaunch: Sendable {
 
 /// The server of `mako studio`, which a program built with the trait `Studio` has.
 package enum StudioServing {
-    private static let server = Mutex<(@Sendable (StudioLaunch) throws -> Void)?>(nil)
+    private static let server = Guarded<(@Sendable (StudioLaunch) throws -> Void)?>(nil)
 
     /// Sets the function that serves the page until the process ends.
     package static func use(_ serve: @escaping @Sendable (StudioLaunch) throws -> Void) {
