@@ -105,25 +105,31 @@
             guard let method = StudioRequest.Method(rawValue: request.method.rawValue) else {
                 return Self.refused(.methodNotAllowed, "The server knows GET, POST and DELETE.")
             }
-            if (request.bodySequence.count ?? 0) > Self.bodyLimit {
-                return Self.refused(.payloadTooLarge, "A request has at most \(Self.bodyLimit) bytes.")
+            // Of a body that does not say how long it is, any number of bytes may come.
+            guard let bytes = request.bodySequence.count, bytes <= Self.bodyLimit else {
+                return Self.refused(
+                    .payloadTooLarge, "A request says how long it is, and has at most \(Self.bodyLimit) bytes.")
             }
             let body = (try? await request.bodyData) ?? Data()
             let question = StudioRequest(
                 method, String(request.path.dropFirst("/api/".count)), values: values, body: Array(body))
             let database = database
-            // Queries block: on threads of their own, so that other requests and the cancellation go on.
-            let answer = await withCheckedContinuation { continuation in
-                DispatchQueue.global().async {
-                    _ = database.refresh()
-                    continuation.resume(returning: database.answer(question))
-                }
+            let answer = await Self.onOtherThread {
+                _ = database.refresh()
+                return database.answer(question)
             }
             var headers: [String: String] = [:]
             if let name = answer.fileName { headers["Content-Disposition"] = "attachment; filename=\"\(name)\"" }
             return Self.response(
                 HTTPStatusCode(answer.status, phrase: answer.status == 200 ? "OK" : "Error"), answer.mediaType,
                 Data(answer.body), headers)
+        }
+
+        /// Runs what reads the file, and so blocks: other requests, cancellations among them, go on.
+        static func onOtherThread<R: Sendable>(_ body: @escaping @Sendable () -> R) async -> R {
+            await withCheckedContinuation { continuation in
+                DispatchQueue.global().async { continuation.resume(returning: body()) }
+            }
         }
 
         private func live() -> HTTPResponse {
@@ -191,13 +197,17 @@
             mutating func next() async throws -> UInt8? { nil }
 
             mutating func nextBuffer(suggested count: Int) async throws -> [UInt8]? {
+                let database = database
                 guard let last = commit else {
-                    commit = database.refresh()
+                    commit = await StudioServer.onOtherThread { database.refresh() }
                     return Array(": hello\n\n".utf8)
                 }
                 for _ in 0..<Self.silence {
                     try await Task.sleep(for: Self.interval)
-                    guard database.refresh() != last, let event = database.event(since: last) else { continue }
+                    let found = await StudioServer.onOtherThread {
+                        database.refresh() == last ? nil : database.event(since: last)
+                    }
+                    guard let event = found else { continue }
                     commit = event.commit
                     return Array("data: \(event.json)\n\n".utf8)
                 }

@@ -1,4 +1,5 @@
 import Foundation
+import MakoRecords
 import Testing
 
 @testable import MakoCommand
@@ -40,6 +41,82 @@ import Testing
         try withSession { session in
             let answer = session.answer("{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"schema\"}}")
             #expect(answer?.contains("\\\"tables\\\":[]") == true)
+        }
+    }
+}
+
+/// What the page of Mako Studio may send and must not stop the server, or lose rows.
+@Suite struct StudioQuestionTests {
+    private func withDatabase(_ statements: [String], _ body: (StudioDatabase) throws -> Void) throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).mako").path
+        defer { for file in DatabaseFile.files(of: path) { try? FileManager.default.removeItem(atPath: file.path) } }
+        let file = try DatabaseFile(writing: path, try KeyOptions.parse([]))
+        for text in statements { _ = try file.run(try Statement.parse(text)) }
+        let database = StudioDatabase(file, isWritable: true)
+        try body(database)
+        database.close()
+    }
+
+    private func get(_ database: StudioDatabase, _ path: String, _ values: [String: String]) -> (Int, String) {
+        let answer = database.answer(StudioRequest(.get, path, values: values))
+        return (answer.status, String(decoding: answer.body, as: UTF8.self))
+    }
+
+    private func post(_ database: StudioDatabase, _ path: String, _ body: String) -> (Int, String) {
+        let answer = database.answer(StudioRequest(.post, path, body: Array(body.utf8)))
+        return (answer.status, String(decoding: answer.body, as: UTF8.self))
+    }
+
+    private static let people = [
+        "CREATE TABLE Team (name TEXT PRIMARY KEY)",
+        "CREATE TABLE Person (id INTEGER PRIMARY KEY, name TEXT, team TEXT REFERENCES Team)",
+        "INSERT INTO Team VALUES (''), ('Sails')", "INSERT INTO Person VALUES (1, 'Ada', 'Sails'), (2, 'Bob', NULL)",
+    ]
+
+    @Test(arguments: ["0", "1", "99", "9223372036854775807", "18446744073709551615"])
+    func pagesBehindTheLastRowAreEmpty(_ place: String) throws {
+        try withDatabase(Self.people) { database in
+            for name in ["after", "before"] {
+                let values = ["table": "Person", "order": "length(name)", name: place]
+                #expect(get(database, "rows", values).0 == 200)
+                let related = ["table": "Team", "key": "Sails", "list": "Person.team", name: place]
+                #expect([200, 400].contains(get(database, "related", related).0))
+            }
+        }
+    }
+
+    @Test func anEmptyTextIsAKey() throws {
+        try withDatabase(Self.people) { database in
+            #expect(get(database, "row", ["table": "Team", "key": ""]).0 == 200)
+            #expect(get(database, "row", ["table": "Team"]).0 == 400)
+            #expect(get(database, "row", ["table": "Team", "key": "Rudders"]).0 == 404)
+        }
+    }
+
+    /// Undo brings back all, or says that it cannot.
+    @Test func whatADeletionTookAlongIsNotUndoneInPart() throws {
+        try withDatabase(Self.people) { database in
+            #expect(post(database, "save", #"{"table":"Person","kind":"delete","key":"2"}"#).0 == 200)
+            #expect(post(database, "undo", "{}").0 == 200)
+            #expect(get(database, "row", ["table": "Person", "key": "2"]).0 == 200)
+            let saved = post(database, "save", #"{"table":"Team","kind":"delete","key":"Sails"}"#)
+            let undone = post(database, "undo", "{}")
+            if saved.0 == 200 {
+                #expect(undone.0 == 409 && undone.1.contains("referred to"))
+            } else {
+                // A row that others refer to was not deleted at all.
+                #expect(get(database, "row", ["table": "Team", "key": "Sails"]).0 == 200)
+            }
+        }
+    }
+
+    /// A statement of more rows than the limits is not measured, since that cannot be cancelled.
+    @Test func longStatementsAreNotMeasured() throws {
+        let rows = (0..<1_100).map { "(\($0))" }.joined(separator: ", ")
+        try withDatabase(["CREATE TABLE t (n INTEGER)", "INSERT INTO t (n) VALUES \(rows)"]) { database in
+            #expect(post(database, "explain", #"{"text":"SELECT n FROM t","run":true}"#).0 == 400)
+            #expect(post(database, "explain", #"{"text":"SELECT n FROM t LIMIT 5","run":true}"#).0 == 200)
+            #expect(post(database, "explain", #"{"text":"SELECT n FROM t"}"#).0 == 200)
         }
     }
 }

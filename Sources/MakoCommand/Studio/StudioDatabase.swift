@@ -49,8 +49,8 @@ package final class StudioDatabase: Sendable {
     let limits: Limits
     /// The queries that run, by the names that the page gave them.
     private let running = Guarded<[String: Cancellation]>([:])
-    /// The statement that takes the last save back.
-    let undo = Guarded<String?>(nil)
+    /// The statement that takes the last save back, or why there is none.
+    let undo = Guarded<Result<String, StudioRefusal>?>(nil)
 
     init(_ file: DatabaseFile, isWritable: Bool, isEncrypted: Bool = false, limits: Limits = Limits()) {
         self.file = file

@@ -92,10 +92,13 @@ extension StudioQuestion {
                 let select = try SelectStatement.parse(text)
                 let plan = try select.explanation(catalogue, view: view)
                 guard runs else { return answer(plan, []) }
-                // Measuring cannot be cancelled: a statement that takes too long is not measured.
-                _ = try rows(of: .select(select), view, catalogue, cancellation)
-                let analysis = try select.analysis(catalogue, view: view)
-                return answer(analysis.plan, [])
+                // Measuring finds all rows and cannot be cancelled: only a statement that ends within the limits is measured.
+                if try rows(of: .select(select), view, catalogue, cancellation).isCut {
+                    throw StudioRefusal(
+                        "The statement has too many rows to be measured here.",
+                        advice: "Add a LIMIT, or measure it with mako explain --analyze.")
+                }
+                return answer(try select.analysis(catalogue, view: view).plan, [])
             }
         }
     }
@@ -144,7 +147,13 @@ extension StudioQuestion {
                 var printer = RowPrinter(columns: planned.columns, format: form) { body += Array($0.utf8) }
                 try planned.give(in: view, cancellation: cancellation, rows: 256, bytes: 64 << 10) { batch in
                     for row in batch { printer.row(row) }
-                    return body.count < Self.exportLimit
+                    return body.count <= Self.exportLimit
+                }
+                // A file that lacks rows would be taken for the whole.
+                if body.count > Self.exportLimit {
+                    throw StudioRefusal(
+                        "The export has more than \(Self.exportLimit >> 20) MiB.", status: 413,
+                        advice: "Narrow it by a condition, or write it with mako export.")
                 }
                 printer.finish()
             }

@@ -5,12 +5,12 @@ extension StudioQuestion {
     func row() throws -> JSONValue {
         try read { view, catalogue in
             let table = try table(catalogue)
-            let key = try table.key(try text("key"))
+            let key = try table.key(try givenKey())
             let cells = try table.handle.withRow(key, in: view) {
                 try table.cells(key, $0, isWhole: true, in: view)
             }
             guard let cells else {
-                throw StudioRefusal("There is no row \(try text("key")) in \(table.name).", status: 404)
+                throw StudioRefusal("There is no row \(try givenKey()) in \(table.name).", status: 404)
             }
             let lists = try table.lists.map { try counted($0, table, key, view) }
             return .object([
@@ -27,32 +27,33 @@ extension StudioQuestion {
     private func counted(
         _ list: StudioList, _ table: StudioTable, _ key: RowKey, _ view: Snapshot
     ) throws -> JSONValue {
-        var count = 0
-        switch list.content {
-        case .keys(let position): count = try keys(table, key, position, view).count
-        case .referrers(let column):
-            let selection = Selection(
-                table: list.table, condition: try condition(column, table, key, view), limit: Self.countLimit)
-            try database.limited(nil) { cancellation in
-                var plan = try selection.plan(table.catalogue, in: view)
-                plan.cancellation = cancellation
-                try plan.forEachRow(in: view) { _, _ in
-                    count += 1
-                    return true
-                }
-            }
-        }
+        let count = try count(of: list, table, key, view)
         return .object([
             ("name", .string(list.name)), ("table", .string(list.table)), ("count", .number(count)),
             ("exact", .bool(count < Self.countLimit)),
         ])
     }
 
+    /// How many rows a list of a row has, up to the limit.
+    func count(of list: StudioList, _ table: StudioTable, _ key: RowKey, _ view: Snapshot) throws -> Int {
+        switch list.content {
+        case .keys(let position): return try keys(table, key, position, view).count
+        case .referrers(let column):
+            let selection = Selection(
+                table: list.table, condition: try condition(column, table, key, view), limit: Self.countLimit)
+            return try database.limited(nil) { cancellation in
+                var plan = try selection.plan(table.catalogue, in: view)
+                plan.cancellation = cancellation
+                return try plan.keys(in: view).count
+            }
+        }
+    }
+
     /// The bytes of one value.
     func blob() throws -> StudioAnswer {
         try read { view, catalogue in
             let table = try table(catalogue)
-            let key = try table.key(try text("key"))
+            let key = try table.key(try givenKey())
             let column = try text("column")
             let value = try table.handle.withRow(key, in: view) { table.value(column, key, $0) }
             guard case .blob(let bytes)? = value else {

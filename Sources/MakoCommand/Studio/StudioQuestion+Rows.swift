@@ -18,7 +18,7 @@ extension StudioQuestion {
     func related() throws -> JSONValue {
         try read { view, catalogue in
             let owner = try table(catalogue)
-            let key = try owner.key(try text("key"))
+            let key = try owner.key(try givenKey())
             let name = try text("list")
             guard let list = owner.lists.first(where: { $0.name == name }) else {
                 throw StudioRefusal("\(owner.name) has no list \(name).", status: 404)
@@ -57,8 +57,8 @@ extension StudioQuestion {
     private func page(ofKeys keys: [RowKey], _ table: StudioTable, _ view: Snapshot) throws -> JSONValue {
         let limit = try limit()
         var first = 0
-        if let after = try number("after") { first = Int(clamping: after) + 1 }
-        if let before = try number("before") { first = max(0, Int(clamping: before) - limit) }
+        if let after = try place("after") { first = min(after, keys.count) + 1 }
+        if let before = try place("before") { first = max(0, before - limit) }
         first = min(first, keys.count)
         let last = min(first + limit, keys.count)
         var page = StudioPage(isStart: first == 0, isEnd: last == keys.count)
@@ -98,9 +98,8 @@ extension StudioQuestion {
     ) throws -> StudioPage {
         var limit = try limit()
         var first = 0
-        if let after = try number("after") { first = Int(clamping: after) + 1 }
-        if let before = try number("before") {
-            let before = Int(clamping: before)
+        if let after = try place("after") { first = after + 1 }
+        if let before = try place("before") {
             first = max(0, before - limit)
             limit = min(limit, before - first)
         }

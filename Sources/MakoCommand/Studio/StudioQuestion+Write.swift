@@ -24,7 +24,8 @@ extension StudioQuestion {
             throw StudioRefusal("No row was changed: it is not there any more.", status: 404)
         }
         let key = change.key ?? outcome.lastKey
-        database.undo.withLock { $0 = try? change.inverse(key) }
+        let undo = Result { try change.inverse(key) }.mapError { StudioRefusal($0) }
+        database.undo.withLock { $0 = undo }
         var members: [(key: String, value: JSONValue)] = [("statement", .string(change.statement))]
         if let key {
             let text = try read { view, catalogue in try table(catalogue).keyText(key, in: view) }
@@ -35,9 +36,10 @@ extension StudioQuestion {
 
     func takeBack() throws -> JSONValue {
         try requireWriting()
-        guard let statement = database.undo.withLock({ $0 }) else {
+        guard let undo = database.undo.withLock({ $0 }) else {
             throw StudioRefusal("There is no save to undo.", status: 409)
         }
+        let statement = try undo.get()
         _ = try database.file.run(try Statement.parse(statement))
         database.undo.withLock { $0 = nil }
         return .object([("statement", .string(statement))])
@@ -96,7 +98,7 @@ extension StudioQuestion {
         _ given: [(name: String, value: Value)], _ table: StudioTable, _ view: Snapshot
     ) throws -> StudioChange {
         if given.isEmpty { throw StudioRefusal("Nothing has been changed.") }
-        let key = try table.key(try text("key"))
+        let key = try table.key(try givenKey())
         let place = try table.condition(of: key, in: view)
         let before = try table.handle.withRow(key, in: view) { row in
             given.map { ($0.name, table.value($0.name, key, row)) }
@@ -111,7 +113,7 @@ extension StudioQuestion {
     }
 
     private func deletion(_ table: StudioTable, _ view: Snapshot) throws -> StudioChange {
-        let key = try table.key(try text("key"))
+        let key = try table.key(try givenKey())
         let place = try table.condition(of: key, in: view)
         let target = SchemaText.name(table.name)
         let before =
@@ -120,8 +122,25 @@ extension StudioQuestion {
             } ?? []
         let names = before.map { SchemaText.name($0.0) }.joined(separator: ", ")
         let values = before.map { SchemaText.literal($0.1) }.joined(separator: ", ")
+        let isWhole = try isWhole(key, table, view)
         return StudioChange(
             statement: "DELETE FROM \(target) WHERE \(place)",
-            inverse: { _ in "INSERT INTO \(target) (\(names)) VALUES (\(values))" }, key: key)
+            inverse: { _ in
+                guard isWhole else {
+                    throw StudioRefusal(
+                        "The last deletion cannot be undone: the row was referred to, or held a list or an encrypted value.",
+                        status: 409)
+                }
+                return "INSERT INTO \(target) (\(names)) VALUES (\(values))"
+            }, key: key)
+    }
+
+    /// Whether an INSERT of the values of a row is all that takes its deletion back: no delete rule reaches other rows, and no value is left out.
+    private func isWhole(_ key: RowKey, _ table: StudioTable, _ view: Snapshot) throws -> Bool {
+        let sealed = table.columns.filter { $0.schema?.sealedType != nil }
+        let holdsSealed = try table.handle.withRow(key, in: view) { row in
+            sealed.contains { !table.value($0, key, row).isNull }
+        }
+        return try holdsSealed != true && table.lists.allSatisfy { try count(of: $0, table, key, view) == 0 }
     }
 }

@@ -76,6 +76,15 @@ struct StudioQuestion {
         return number
     }
 
+    /// The number of a row, from which others are counted without an overflow.
+    func place(_ name: String) throws -> Int? { try number(name).map { Int(min($0, 1 << 48)) } }
+
+    /// The key of a row, which may be an empty text.
+    func givenKey() throws -> String {
+        if case .string("")? = values["key"] { return "" }
+        return try text("key")
+    }
+
     /// How many rows a page may have.
     func limit() throws -> Int {
         min(max(1, Int(clamping: try number("limit") ?? 100)), database.limits.page)

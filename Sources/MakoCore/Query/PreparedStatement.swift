@@ -36,7 +36,8 @@ public struct PreparedStatement: Sendable {
     @discardableResult
     public func run<each V: ConditionValue>(_ parameters: repeat each V) throws(MakoError) -> RawResults {
         var values: [StoredValue] = []
-        if let writer = ThreadScope.current(of: database)?.transaction {
+        if kept.isInsert, let writer = ThreadScope.current(of: database)?.transaction {
+            // Moved out and back: a value's own code may run a statement, too.
             swap(&values, &writer.plainValues)
             defer {
                 values.removeAll(keepingCapacity: true)
