@@ -98,8 +98,10 @@ demo-studio:
 
 # With MAKO=program a program that is built already is tested.
 test-studio:
+	@scripts/need swift lz4 macros python3 chromium mcp
 	@if [ -z '$(MAKO)' ]; then $(SYNTAX) swift build --traits Studio --product mako-cli; fi
 	MAKO="$${MAKO:-$$($(SYNTAX) swift build --show-bin-path)/mako-cli}" python3 Tests/Studio/server.py
+	python3 Tests/Studio/run.py
 
 # The product has a name of its own, since a package's products must differ in more than their cases.
 install: CONFIGURATION = release

@@ -1,4 +1,4 @@
-// What the page asks the server. Every answer is JSON; an error has a message, and a position in the text it is about.
+// The requests of the page. Every answer is JSON; an error has a message, and a position in the text it is about.
 
 export class StudioError extends Error {
     constructor(message, more = {}) {

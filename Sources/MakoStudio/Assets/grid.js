@@ -143,7 +143,7 @@ export class Grid {
             : problem(error));
     }
 
-    /** Reads the rows again where the grid is, keeping the place; tells which keys differ. */
+    /** Reads the rows again where the grid is, keeping the place; returns the keys that differ. */
     async refresh(changed) {
         while (this.loading && !this.closed) await new Promise((done) => { setTimeout(done, 30); });
         if (this.closed) return;

@@ -61,14 +61,14 @@ class QueryView {
 
     async start() {
         const text = this.text.value.trim();
-        if (!text || this.asked) return;
-        const asked = this.asked = { id: crypto.randomUUID(), text, stop: new AbortController() };
+        if (!text || this.running) return;
+        const running = this.running = { id: crypto.randomUUID(), text, stop: new AbortController() };
         this.run.disabled = true;
         this.stop.disabled = false;
         this.status.textContent = "Running…";
         this.keep(text);
         try {
-            this.result = await api.query(text, asked.id, asked.stop.signal);
+            this.result = await api.query(text, running.id, running.stop.signal);
             this.result.text = text;
             this.failure = undefined;
             const rows = this.result.rows.length;
@@ -81,16 +81,16 @@ class QueryView {
             this.status.textContent = error.cancelled ? "Cancelled" : "";
             this.exports.replaceChildren();
         }
-        this.asked = undefined;
+        this.running = undefined;
         this.run.disabled = false;
         this.stop.disabled = true;
         if (!this.closed) this.show(this.tab === "history" || this.failure ? "results" : this.tab);
     }
 
     cancel() {
-        if (!this.asked) return;
-        api.cancel(this.asked.id);
-        this.asked.stop.abort();
+        if (!this.running) return;
+        api.cancel(this.running.id);
+        this.running.stop.abort();
     }
 
     keep(text) {
