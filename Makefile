@@ -47,7 +47,7 @@ PREFIX ?= /usr/local
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo demo-studio install test test-studio test-small-stacks interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
+.PHONY: help demo demo-studio install test test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -60,6 +60,7 @@ help:
 	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
 	@echo 'make check               make test, then $(filter-out test,$(CHECKS)); prints the minutes of each'
 	@echo 'make check-platforms     compiles the sources for iOS, macOS, musl and 32 bits, and runs CPlatform for arm64'
+	@echo 'make guesses             how many of a newcomer'\''s first guesses compile, or get an answer that names the right call'
 	@echo 'make test-small-stacks   the tests of the language and of objects that recurse, on threads with 512 KiB of stack'
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
@@ -145,8 +146,14 @@ test-small-stacks:
 	tests="$$($(SYNTAX) swift build --show-bin-path)/makoPackageTests.xctest" && ulimit -S -s 512 && \
 		$(SYNTAX) $(WIDTH) "$$tests" --testing-library swift-testing --filter $(RECURSIVE)
 
+# How many of a newcomer's first guesses compile, or are answered by the compiler with the right call, in the build of `make test`.
+guesses:
+	@scripts/need swift lz4 macros python3
+	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
+	@scripts/guesses "$$($(SYNTAX) swift build --show-bin-path)"
+
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
-CHECKS := test interrupted test-small-stacks test-random metamorphic processes check-platforms test-threads test-no-barrier
+CHECKS := test guesses interrupted test-small-stacks test-random metamorphic processes check-platforms test-threads test-no-barrier
 check:
 	@mkdir -p .build && rm -f .build/minutes
 	@for part in $(CHECKS); do \

@@ -32,7 +32,7 @@ enum ReadmeExample {
             .orderBy(\.name)
             .fetch()
         for person in adults { print(person.name, person.department?.name ?? "") }
-        print(try engines.people.count())  // 2
+        print(try engines.people.count)  // 2
 
         adults[0].age += 1
         try adults[0].commit()

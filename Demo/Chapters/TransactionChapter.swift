@@ -35,12 +35,12 @@ enum TransactionChapter {
         Stage.table(
             ["", "name in memory", "name as a query finds it", "zones"],
             [["inside"] + inside, ["afterwards"] + (try state(of: iceland))])
-        guard iceland.name == stored, try iceland.zones.count() == 0 || inside != state(of: iceland) else {
+        guard iceland.name == stored, try iceland.zones.count == 0 || inside != state(of: iceland) else {
             throw DemoError("the rollback was not complete")
         }
     }
 
     private static func state(of country: Country) throws -> [String] {
-        [country.name, try Country.find("IS")?.name ?? "", String(try country.zones.count())]
+        [country.name, try Country.find("IS")?.name ?? "", String(try country.zones.count)]
     }
 }

@@ -222,6 +222,13 @@ extension MakoError {
     }
 }
 
+extension MakoError {
+    /// A negative number where rows are counted.
+    static func negative(_ name: String, _ count: Int) -> MakoError {
+        .invalidArgument("\(name)(\(count)): the number of rows is negative; leave \(name) out for all rows")
+    }
+}
+
 /// Runs calls of the record room and gives their failures in this room's words.
 @inline(__always)
 func records<R: ~Copyable>(_ body: () throws(RecordError) -> R) throws(MakoError) -> R {

@@ -43,7 +43,7 @@ import Testing
         let token = try Member.onChange(in: db) { _ in events.note() }
         try db.transaction { _ in
             #expect(throws: MakoError.self) { try db.delete(club) }
-            #expect(try club.members.count() == 3)
+            #expect(try club.members.count == 3)
             try db.save(Club(name: "Go"))
         }
         #expect(try db.query(Member.self).count() == 3)

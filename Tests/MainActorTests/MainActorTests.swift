@@ -126,7 +126,7 @@ final class Board {
         let chore = Chore(title: "wash", list: list)
         try db.save(chore)
         #expect(chore.shout() == "WASH")
-        #expect(try list.chores.count() == 1)
+        #expect(try list.chores.count == 1)
         #expect(try db.save(Chore()) == false)
         #expect(try db.query(Chore.self).where(\.title == "wash" && \.list.name == "home").fetch().count == 1)
         var spot = Spot(x: 1, y: 2)

@@ -147,7 +147,7 @@ enum Colour: String, Codable { case red, green }
         let all = songs(2)
         try db.save([Playlist(name: "a", songs: [all[0]]), Playlist(name: "b", songs: all), Playlist(name: "c")])
         #expect(try all[0].playlists.query().orderBy(\.name).fetch().map(\.name) == ["a", "b"])
-        #expect(try all[1].playlists.count() == 1)
+        #expect(try all[1].playlists.count == 1)
         #expect(try all[0].playlists.where(\.name > "a").fetch().map(\.name) == ["b"])
         #expect(try db.query(Playlist.self).referencing(all[1]).fetch().map(\.name) == ["b"])
         #expect(try db.query(Playlist.self).referencing(.nobody).fetch().map(\.name) == ["c"])

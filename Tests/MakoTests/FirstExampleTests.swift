@@ -31,7 +31,7 @@ func longBoats(at path: String) throws -> [String] {
             #expect(try longBoats(at: path) == ["Nereid"])
             #expect(try longBoats(at: path) == ["Nereid", "Nereid"])
             let db = try Database(at: path)
-            #expect(try db.query(Harbour.self).first()?.boats.count() == 2)
+            #expect(try db.query(Harbour.self).first()?.boats.count == 2)
         }
     }
 }

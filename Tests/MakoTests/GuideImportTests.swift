@@ -49,7 +49,7 @@ import Testing
             #expect(throws: MakoError.self) { try db.save(SharkGuide.Person(payrollNumber: 5)) }
             let eve = SharkGuide.Person(name: "Eve", department: ada.department)
             try db.save(eve)
-            #expect(try (eve.id ?? 0) > 9 && ada.department?.people.count() == 2)
+            #expect(try (eve.id ?? 0) > 9 && ada.department?.people.count == 2)
         }
     }
 

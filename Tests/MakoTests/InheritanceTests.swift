@@ -204,7 +204,7 @@ protocol Named { var title: String { get } }
         #expect(try db.find(Keeper.self, 1)?.favourite?.name == "v")
         let part = Part(name: "p", vehicle: keeper.favourite)
         try db.save(part)
-        #expect(try keeper.favourite?.parts.count() == 1)
+        #expect(try keeper.favourite?.parts.count == 1)
     }
 
     @Test func rowsOfTheSameNumberInTwoTablesAreTwo() throws {
@@ -214,7 +214,7 @@ protocol Named { var title: String { get } }
         try db.save([car])
         try db.save(Part(name: "p", vehicle: vehicle))
         #expect(vehicle.id == car.id)
-        #expect(try vehicle.parts.count() == 1 && car.parts.count() == 0)
+        #expect(try vehicle.parts.count == 1 && car.parts.count == 0)
         #expect(try db.query(Part.self).where(\.vehicle == vehicle).count() == 1)
         #expect(try db.query(Part.self).where(\.vehicle == car).count() == 0)
         #expect(try db.query(Part.self).where(\.vehicle != car).count() == 1)

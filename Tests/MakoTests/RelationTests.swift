@@ -159,12 +159,12 @@ import Testing
         let db = try makeDatabase()
         let engines = Department(name: "Engines")
         let other = Department(name: "Other")
-        #expect(try Database.withDefault(db) { try engines.people.count() } == 0)
+        #expect(try Database.withDefault(db) { try engines.people.count } == 0)
         try db.save([
             Person(name: "Ada", age: 36, department: engines), Person(name: "Bob", age: 20, department: engines),
             Person(name: "Eve", age: 50, department: other),
         ])
-        #expect(try engines.people.count() == 2)
+        #expect(try engines.people.count == 2)
         #expect(try engines.people.query().orderBy(\.age).fetch().map(\.name) == ["Bob", "Ada"])
         #expect(try engines.people.where(\.age > 30).fetch().map(\.name) == ["Ada"])
     }
@@ -195,7 +195,7 @@ import Testing
         #expect(
             try logic.enrolments.query().orderBy("student.name").fetch().map { $0.student?.name } == ["Ada", "Bob"])
         try db.delete(ada)
-        #expect(try logic.enrolments.count() == 1 && maths.enrolments.count() == 0)
+        #expect(try logic.enrolments.count == 1 && maths.enrolments.count == 0)
         #expect(try db.query(Course.self).count() == 2)
     }
 

@@ -45,7 +45,7 @@ enum RelationshipExample {
 
     static func asked(_ team: Team) throws -> (Int, [Member], [Member]) {
         // EXAMPLE Relationships.md
-        let count = try team.members.count()
+        let count = try team.members.count
         let all = try team.members.fetch()
         let old = try team.members.query().where(\.age > 30).orderBy(\.name).fetch()
         // EXAMPLE ends
@@ -213,7 +213,7 @@ enum RelationshipExample {
         let team = try #require(ada.team)
         let (count, all, old) = try E.asked(team)
         #expect(count == 2 && all.map(\.name) == ["Ada", "Bob"] && old.map(\.name) == ["Ada"])
-        #expect(try Database.withDefault(db) { try E.Team().members.count() } == 0)
+        #expect(try Database.withDefault(db) { try E.Team().members.count } == 0)
     }
 
     @Test func collectionsKeepTheirForm() throws {

@@ -32,7 +32,7 @@ enum SharkGuide {
         var location: Location?
         @Relationship(inverse: \Person.department) var people: ToMany<Person>
 
-        func willDelete() -> Bool { (try? people.count()) == 0 }
+        func willDelete() -> Bool { (try? people.count) == 0 }
         func didInsert() { log("\(name ?? "") is stored") }
     }
 

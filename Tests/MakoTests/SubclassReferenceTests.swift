@@ -73,7 +73,7 @@ private let creatures: [any Entity.Type] = [Creature.self, Hound.self, Toy.self,
         try db.save([Toy(label: "ball", owner: rex), Toy(label: "mouse", owner: tom)])
         #expect(try rex.toys.fetch().map(\.label) == ["ball"])
         #expect(try tom.toys.fetch().map(\.label) == ["mouse"])
-        #expect(try db.query(Creature.self).prefetch(\.toys).fetch().map { try $0.toys.count() } == [1])
+        #expect(try db.query(Creature.self).prefetch(\.toys).fetch().map { try $0.toys.count } == [1])
     }
 
     @Test func aRemovedOwnerIsNobody() throws {

@@ -85,7 +85,7 @@ enum RuledNames {
         let read = try #require(try db.query(RuledNames.FieldNote.self).first())
         #expect(read.placeOfWork?.name == "Kiel" && read.placeOfWork?.visits.map(\.day) == [3])
         #expect((read.subject as? RuledNames.WorkPlace)?.name == "Kiel")
-        #expect(try read.placeOfWork?.notes.count() == 1)
+        #expect(try read.placeOfWork?.notes.count == 1)
         #expect(throws: MakoError.self) { try db.save(RuledNames.FieldNote(title: "steam engines", year: 1)) }
         let all = db.query(RuledNames.FieldNote.self).includingSubclasses()
         let found = try all.where(.match("steam")).orderBy(\.title).fetch()

@@ -70,7 +70,7 @@ func followRecipes(in db: Database, show: ([String]) -> Bool) async throws {
             #expect(quick.map(\.name) == ["Salad", "Toast"])
             let book = try bind(quick, as: "Quick", in: db)
             #expect(try recipes(of: "Quick", in: db) == ["Salad", "Toast"])
-            #expect(try await book.recipes.count() == 2)
+            #expect(try book.recipes.count == 2)
             #expect(throws: MakoError.self) {
                 try bind(try db.query(Recipe.self).fetch().array, as: "Quick", in: db)
             }

@@ -25,6 +25,16 @@ extension Database {
     public func save<T: Entity>(_ values: [T]) async throws(MakoError) -> [T] {
         try await onOwnThread(writes: true) { () throws(MakoError) in try self.save(values) }
     }
+    /// The async form of `save(_:)` for a struct, which returns it with its key.
+    @discardableResult
+    public func save<T: Entity>(_ value: T) async throws(MakoError) -> T where T._$Kind == EntityKind.Value {
+        try await onOwnThread(writes: true) { () throws(MakoError) in try self.save(value) }
+    }
+    /// The async form of `insert(_:)` for a struct, which returns it with its key.
+    @discardableResult
+    public func insert<T: Entity>(_ value: T) async throws(MakoError) -> T where T._$Kind == EntityKind.Value {
+        try await onOwnThread(writes: true) { () throws(MakoError) in try self.insert(value) }
+    }
     /// The async form of `insert`.
     @discardableResult
     public func insert<T: ObjectEntity>(_ object: T) async throws(MakoError) -> Bool {

@@ -57,8 +57,6 @@ extension ObjectEntity {
 extension ToMany {
     /// The async form of `fetch()`.
     public func fetch() async throws(MakoError) -> Results<Target> { try await query().fetch() }
-    /// The async form of `count()`.
-    public func count() async throws(MakoError) -> Int { try await query().count() }
 }
 
 extension Query where T: ObjectEntity {

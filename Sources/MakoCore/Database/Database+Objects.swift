@@ -8,13 +8,13 @@ extension Database {
     /// - Throws: `MakoError.duplicate` when a unique property is taken; nothing has changed then.
     @discardableResult
     public func save<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
-        try answering(for: object) { (transaction) throws(MakoError) in try transaction.save(object) }
+        try answering(for: object) { (transaction) throws(MakoError) in try transaction.saveGraph(of: object) }
     }
 
     /// Stores objects in one transaction.
     public func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
         try allOrNothing { (transaction) throws(MakoError) in
-            try transaction.save(objects)
+            try transaction.saveGraphs(of: objects)
         }
     }
 
@@ -26,10 +26,24 @@ extension Database {
         }
         var copy = value
         copy = try writing { (transaction) throws(MakoError) in
-            try transaction.save(&copy)
+            try transaction.saveValue(&copy)
             return copy
         }
         value = copy
+    }
+
+    /// Stores a struct.
+    ///
+    /// ```swift
+    /// let ada = try db.save(Player(name: "Ada"))
+    /// ```
+    ///
+    /// - Returns: the struct with its key.
+    @discardableResult
+    public func save<T: Entity>(_ value: T) throws(MakoError) -> T where T._$Kind == EntityKind.Value {
+        var saved = value
+        try save(&saved)
+        return saved
     }
 
     /// Stores structs in one transaction and answers them with their keys.
@@ -37,7 +51,7 @@ extension Database {
     public func save<T: Entity>(_ values: [T]) throws(MakoError) -> [T] {
         try allOrNothing { (transaction) throws(MakoError) in
             var saved = values
-            try transaction.save(&saved)
+            try transaction.saveValues(&saved)
             return saved
         }
     }
@@ -47,7 +61,7 @@ extension Database {
     /// - Throws: `MakoError.duplicate` when its key exists already.
     @discardableResult
     public func insert<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
-        try answering(for: object) { (transaction) throws(MakoError) in try transaction.save(object, .insert) }
+        try answering(for: object) { (transaction) throws(MakoError) in try transaction.saveGraph(of: object, .insert) }
     }
 
     /// Stores a new struct and notes its key in it.
@@ -58,10 +72,21 @@ extension Database {
         }
         var copy = value
         copy = try writing { (transaction) throws(MakoError) in
-            try transaction.save(&copy, .insert)
+            try transaction.saveValue(&copy, .insert)
             return copy
         }
         value = copy
+    }
+
+    /// Stores a new struct.
+    ///
+    /// - Returns: the struct with its key.
+    /// - Throws: `MakoError.duplicate` when its key exists.
+    @discardableResult
+    public func insert<T: Entity>(_ value: T) throws(MakoError) -> T where T._$Kind == EntityKind.Value {
+        var inserted = value
+        try insert(&inserted)
+        return inserted
     }
 
     /// Removes an object. False: it was not stored, or a hook refused.

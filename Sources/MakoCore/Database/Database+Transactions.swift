@@ -26,6 +26,12 @@ extension Database {
         }
     }
 
+    /// The same for a closure that does not use the transaction itself: `db.transaction { try ada.commit() }`.
+    @discardableResult
+    public func transaction<R>(durability: Durability? = nil, _ body: () throws -> R) throws -> R {
+        try transaction(durability: durability) { _ in try body() }
+    }
+
     private func run<R>(_ durability: Durability?, _ body: (Transaction) throws -> R) throws -> R {
         if let running = ThreadScope.current(of: self)?.transaction {
             return try running.nested { try body(running) }

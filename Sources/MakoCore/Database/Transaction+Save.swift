@@ -7,7 +7,7 @@ enum SaveMode { case upsert, insert }
 extension Transaction {
     /// Saves an object and all new and changed objects that its loaded references lead to. False: the object was removed before.
     @discardableResult
-    func save<T: ObjectEntity>(_ object: T, _ mode: SaveMode = .upsert) throws(MakoError) -> Bool {
+    func saveGraph<T: ObjectEntity>(of object: T, _ mode: SaveMode = .upsert) throws(MakoError) -> Bool {
         var graph = SavedGraph()
         return try save(object, mode, in: nil, &graph)
     }
@@ -34,7 +34,7 @@ extension Transaction {
     }
 
     /// Saves many objects: what each index is to have of them is sorted first.
-    func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
+    func saveGraphs<T: ObjectEntity>(of objects: [T]) throws(MakoError) {
         var graph = SavedGraph()
         if objects.count < Transaction.smallestBatch {
             for object in objects { try save(object, .upsert, in: nil, &graph) }
@@ -82,7 +82,7 @@ extension Transaction {
 
     // MARK: - Structs
 
-    func save<T: Entity>(_ value: inout T, _ mode: SaveMode = .upsert) throws(MakoError) {
+    func saveValue<T: Entity>(_ value: inout T, _ mode: SaveMode = .upsert) throws(MakoError) {
         var graph = SavedGraph()
         try save(&value, mode, &graph)
     }
@@ -138,8 +138,8 @@ extension Transaction {
         value._$value.database = database.number
     }
 
-    /// Saves many structs, as ``save(_:)-(_)`` does with objects.
-    func save<T: Entity>(_ values: inout [T]) throws(MakoError) {
+    /// Saves many structs, as ``saveGraphs(of:)`` does with objects.
+    func saveValues<T: Entity>(_ values: inout [T]) throws(MakoError) {
         var graph = SavedGraph()
         if values.count < Transaction.smallestBatch {
             for index in values.indices { try save(&values[index], .upsert, &graph) }

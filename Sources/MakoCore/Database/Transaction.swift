@@ -94,6 +94,12 @@ public final class Transaction: @unchecked Sendable {
     /// A query inside this transaction.
     public func query<T: Entity>(_ type: T.Type) -> Query<T> { Query(database: database) }
 
+    /// The database, whose calls on this thread join the transaction as long as it runs.
+    func running() throws(MakoError) -> Database {
+        guard !hasEnded, ThreadScope.current(of: database)?.transaction === self else { throw .transactionEnded }
+        return database
+    }
+
     // MARK: - For the room itself
 
     func throwIfDoomed() throws(MakoError) {

@@ -85,7 +85,7 @@ public final class Workspace: Sendable {
     private func perform(_ work: State, in database: Database) throws(MakoError) {
         try database.allOrNothing { (transaction) throws(MakoError) in
             for identity in work.order {
-                if let object = work.saved[identity] { try transaction.save(object) }
+                if let object = work.saved[identity] { try transaction.saveGraph(of: object) }
                 if let object = work.removed[identity] { _ = try transaction.remove(object) }
             }
         }

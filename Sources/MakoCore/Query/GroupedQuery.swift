@@ -164,6 +164,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
     public func limit(_ count: Int) -> GroupedQuery {
         var copy = self
         copy.limit = Swift.max(0, count)
+        if count < 0 { copy.orders = .failure(.negative("limit", count)) }
         return copy
     }
 
@@ -171,6 +172,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
     public func offset(_ count: Int) -> GroupedQuery {
         var copy = self
         copy.offset = Swift.max(0, count)
+        if count < 0 { copy.orders = .failure(.negative("offset", count)) }
         return copy
     }
 

@@ -414,26 +414,12 @@ extension PredicateTest {
         let expr = try text.expr()
         let condition: MakoRecords.Condition
         if case .constant(.text(let part)) = part {
-            let pattern = (atStart ? "" : "*") + PredicateTest.escaped(part) + "*"
-            condition = .glob(expr, .literal(.text(pattern), at: .none))
+            condition = .text(expr, contains: part, atStart: atStart)
         } else {
             let place = Expr.function("instr", [expr, try part.expr()])
             condition = .comparison(atStart ? .equal : .greaterOrEqual, place, .literal(.integer(1), at: .none))
         }
         return PredicateTest(isTrue: condition, isFalse: .not(condition), needsValues: true)
-    }
-
-    /// A text as a pattern of GLOB that matches it alone.
-    private static func escaped(_ text: String) -> String {
-        var pattern = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
-            if "*?[".unicodeScalars.contains(scalar) {
-                pattern.append(contentsOf: ["[", scalar, "]"])
-            } else {
-                pattern.append(scalar)
-            }
-        }
-        return String(pattern)
     }
 }
 

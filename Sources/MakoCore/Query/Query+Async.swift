@@ -36,6 +36,8 @@ extension Query {
     public func count() async throws(MakoError) -> Int {
         try await away { (query) throws(MakoError) in try query.count() }
     }
+    /// The async form of `isEmpty()`.
+    public func isEmpty() async throws(MakoError) -> Bool { try await !exists() }
     public func exists() async throws(MakoError) -> Bool {
         try await away { (query) throws(MakoError) in try query.exists() }
     }

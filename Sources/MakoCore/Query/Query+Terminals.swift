@@ -57,6 +57,9 @@ extension Query {
         }
     }
 
+    /// Whether there is none; stops at the first row that is found.
+    public func isEmpty() throws(MakoError) -> Bool { try !exists() }
+
     /// The row numbers, in the query's order. Entities with another key have ``keys()``.
     public func ids() throws(MakoError) -> [Int] {
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }

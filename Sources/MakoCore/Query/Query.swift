@@ -102,7 +102,7 @@ public struct Query<T: Entity>: Sendable {
             if let direction { for index in parsed.indices { parsed[index].descending = direction == .descending } }
             copy.more.orders += parsed
         } catch {
-            copy.more.orderFault = error
+            copy.more.fault = error
         }
         return copy
     }
@@ -113,22 +113,43 @@ public struct Query<T: Entity>: Sendable {
         do throws(MakoError) {
             copy.more.orders.append(Order(try keyPath.path().expr(), descending: direction == .descending))
         } catch {
-            copy.more.orderFault = error
+            copy.more.fault = error
         }
         return copy
     }
 
-    /// At most so many objects.
-    public func limit(_ count: Int) -> Query {
-        var copy = self
-        copy.most = Swift.max(0, count)
+    /// Sorts by several properties, ascending: among equals of the first the next one counts, and so on.
+    ///
+    /// ```swift
+    /// query.orderBy(\.department.name, \.age)
+    /// ```
+    public func orderBy<V, W, each Next>(
+        _ first: KeyPath<Row<T>, Column<V>>, _ second: KeyPath<Row<T>, Column<W>>,
+        _ next: repeat KeyPath<Row<T>, Column<each Next>>
+    ) -> Query {
+        var copy = orderBy(first).orderBy(second)
+        for keyPath in repeat each next { copy = copy.orderBy(keyPath) }
         return copy
     }
 
-    /// Leaves out so many objects at the beginning.
+    /// Returns at most this many objects. The call that runs the query throws `MakoError.invalidArgument` for a negative number.
+    public func limit(_ count: Int) -> Query {
+        var copy = self
+        copy.most = Swift.max(0, count)
+        if count < 0 { copy.more.fault = .negative("limit", count) }
+        return copy
+    }
+
+    /// Returns at most this many objects after skipping others: a page of a longer result.
+    ///
+    /// - Complexity: the skipped objects are read. For long results continue after the last key instead: `where(\.id > last).limit(n)`.
+    public func limit(_ count: Int, offset: Int) -> Query { limit(count).offset(offset) }
+
+    /// Skips this many objects at the beginning. The call that runs the query throws `MakoError.invalidArgument` for a negative number.
     public func offset(_ count: Int) -> Query {
         var copy = self
         copy.more.offset = Swift.max(0, count)
+        if count < 0 { copy.more.fault = .negative("offset", count) }
         return copy
     }
 
@@ -164,7 +185,7 @@ public struct Query<T: Entity>: Sendable {
     var hasReferences: Bool { rest.map { !$0.parts.references.isEmpty } ?? false }
 
     private func selection(_ looked: [MakoRecords.Condition]) throws(MakoError) -> Selection {
-        if let fault = rest?.parts.orderFault { throw fault }
+        if let fault = rest?.parts.fault { throw fault }
         var parts = looked
         if let condition { parts.append(try condition.condition()) }
         for condition in rest?.parts.conditions ?? [] { parts.append(try condition.condition()) }

@@ -8,7 +8,8 @@ final class QueryRest: Sendable {
         var offset: Int?
         var references: [ReferenceCondition] = []
         var orders: [Order] = []
-        var orderFault: MakoError?
+        /// Why the query cannot be run: an order that cannot be read, or a negative number of rows.
+        var fault: MakoError?
         /// What conditions call the table, where that is not its own name.
         var alias: String?
         var domain: ObjectDomain?
@@ -28,7 +29,7 @@ final class QueryRest: Sendable {
         self.parts = parts
         isAsked =
             !parts.conditions.isEmpty || !parts.references.isEmpty || !parts.orders.isEmpty || !parts.joins.isEmpty
-            || parts.alias != nil || parts.orderFault != nil
+            || parts.alias != nil || parts.fault != nil
         isFollowed = parts.domain != nil || !parts.prefetches.isEmpty || !parts.joins.isEmpty
     }
 }

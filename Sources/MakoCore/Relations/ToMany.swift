@@ -39,8 +39,8 @@ public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
         if let known = try prefetched() { return Results(known) }
         return try query().fetch()
     }
-    /// How many there are.
-    public func count() throws(MakoError) -> Int { try query().count() }
+    /// How many there are, by a query that counts. A property, so that `print(team.members.count)` without `try` does not compile.
+    public var count: Int { get throws(MakoError) { try query().count() } }
     /// Those that fulfil a condition.
     public func `where`(_ condition: Condition<Target>) -> Query<Target> { query().where(condition) }
 

@@ -43,7 +43,7 @@ public enum ValueReferenceCodec<Target: Entity>: HeldValueCodec where Target._$K
 
     static func save(_ value: inout Target?, in transaction: Transaction) throws(MakoError) {
         guard var held = value else { return }
-        try transaction.save(&held)
+        try transaction.saveValue(&held)
         value = held
     }
 }
@@ -158,7 +158,7 @@ public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where For
     }
 
     static func save(_ value: inout Property, in transaction: Transaction) throws(MakoError) {
-        try Form.update(&value) { (held) throws(MakoError) in try transaction.save(&held) }
+        try Form.update(&value) { (held) throws(MakoError) in try transaction.saveValue(&held) }
     }
 
     /// What a column holds; nil for NULL. Structs without a row are left out.

@@ -32,9 +32,9 @@ struct StoreWriter {
         entry.revision &+= 1
         let oldest = entry.oldest
         entry.oldest = max(oldest, entry.revision &- kept &+ 1)
-        try transaction.save(&entry)
+        try transaction.saveValue(&entry)
         var revision = StoreRevision(entry: entry.id, number: entry.revision, date: Date(), content: content)
-        try transaction.save(&revision, .insert)
+        try transaction.saveValue(&revision, .insert)
         for number in stride(from: oldest, to: entry.oldest, by: 1) {
             try remove(StoreRevision.key(entry.id, number), StoreRevision.entityModel)
         }
@@ -69,7 +69,7 @@ struct StoreWriter {
         let wanted = asked ?? settings.keptRevisions
         if settings.id != 0 && settings.keptRevisions == wanted { return wanted }
         settings.keptRevisions = wanted
-        try transaction.save(&settings)
+        try transaction.saveValue(&settings)
         return wanted
     }
 
@@ -82,7 +82,7 @@ struct StoreWriter {
         }
         for tag in tags where missing.remove(.text(tag)) != nil {
             var tag = StoreTag(store: name, tag: tag, entry: entry.id)
-            try transaction.save(&tag)
+            try transaction.saveValue(&tag)
         }
     }
 

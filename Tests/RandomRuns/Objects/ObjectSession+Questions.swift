@@ -70,7 +70,7 @@ extension ObjectSession {
         let found = try db.query(Member.self).where(\.club.name == name).ids()
         guard found.sorted() == expected else { throw Disagreement("\(name) has members \(found), not \(expected)") }
         guard let read = try db.query(Club.self).where(\.name == name).first(),
-            try read.members.count() == expected.count
+            try read.members.count == expected.count
         else { throw Disagreement("\(name) does not count its members right") }
     }
 
