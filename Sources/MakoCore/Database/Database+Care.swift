@@ -38,7 +38,7 @@ extension Database {
     /// critical. The full budget applies again when the system reports the end of the pressure, or 60 seconds after the
     /// last event.
     ///
-    /// - Parameter bytes: the budget, at least 256 KiB.
+    /// - Parameter bytes: the budget; smaller values count as 256 KiB.
     /// - Throws: `MakoError.closed`.
     public func setCacheBytes(_ bytes: Int) throws(MakoError) {
         try requireOpen()

@@ -107,6 +107,7 @@ public struct SlowQuery: Sendable {
 public struct MigrationStep: Sendable, Hashable, CustomStringConvertible {
     /// The name of the table.
     public let entity: String
+    /// The change, as text.
     public let description: String
 }
 

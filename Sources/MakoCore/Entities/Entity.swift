@@ -77,8 +77,11 @@ public protocol Entity: ConditionValue, Sendable, Identifiable, CustomStringConv
 }
 
 extension Entity {
+    /// No lazy properties, for types that decode all properties at once.
     @inlinable public static var _$lazyProperties: UInt64 { 0 }
+    /// No hooks, for types without any.
     @inlinable public static var _$hooks: ObjectHooks { [] }
+    /// Returns true, for types without hooks.
     public func _$call(_ hook: ObjectHooks) -> Bool { true }
     /// The row number; 0 before the first save.
     public var rowNumber: Int64 {
@@ -89,6 +92,7 @@ extension Entity {
     public mutating func assignMissingKey() {}
     /// Does nothing, for types without references.
     public mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
+    /// Does nothing, for types without timestamps.
     public mutating func _$stamp(isNew: Bool, at date: EntityCoding.Stamp) {}
     /// Returns no values, for types without key properties.
     public func keyValues() -> [StoredValue] { [] }
@@ -133,7 +137,9 @@ extension ObjectEntity {
     public func takeKey(_ values: [StoredValue]) -> Bool { false }
     /// Does nothing, for classes without references.
     public func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
+    /// Does nothing, for classes without timestamps.
     public func _$stamp(isNew: Bool, at date: EntityCoding.Stamp) {}
+    /// Throws `MakoError.unsupported`, for classes written by hand without this member.
     public func _$take(_ values: DictionaryValues) throws(MakoError) {
         throw .unsupported("making a \(Self.self) of a dictionary, for which it has no member `_$take`,")
     }

@@ -89,12 +89,16 @@ extension ObjectEntity {
 extension EntityCoding {
     /// Returns whether a class implements a hook: `implements(Person.willInsert)`.
     @inlinable public static func implements<T>(_ hook: (T) -> () -> Bool) -> Bool { true }
+    /// Returns true: the class implements the hook, without a result.
     @inlinable public static func implements<T>(_ hook: (T) -> () -> Void) -> Bool { true }
+    /// Returns false: the class does not implement the hook.
     @_disfavoredOverload @inlinable
     public static func implements<T>(_ hook: (T) -> () -> UnwrittenHook) -> Bool { false }
 
     /// Returns the result of a hook as a Bool; Void agrees.
     @inlinable public static func agrees(_ answer: Bool) -> Bool { answer }
+    /// Returns true: a hook without a result agrees.
     @inlinable public static func agrees(_ answer: Void) -> Bool { true }
+    /// Returns true: a hook that is not implemented agrees.
     @_disfavoredOverload @inlinable public static func agrees(_ answer: UnwrittenHook) -> Bool { true }
 }

@@ -357,7 +357,7 @@ public struct ValueState: Sendable, Hashable, Codable {
     /// The row number; nil before the first save.
     public var id: Int? { rowID == 0 ? nil : Int(rowID) }
 
-    // Equality compares the row only, not the database.
+    /// Compares the rows only, not the databases.
     public static func == (left: ValueState, right: ValueState) -> Bool { left.rowID == right.rowID }
     public func hash(into hasher: inout Hasher) { hasher.combine(rowID) }
 

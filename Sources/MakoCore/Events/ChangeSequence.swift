@@ -25,7 +25,11 @@ public struct ChangeSequence<T: Entity>: AsyncSequence, Sendable {
     /// Reads the buffer of a ``ChangeSequence``.
     public struct Iterator: AsyncIteratorProtocol {
         let buffer: ChangeBuffer<T>
+        /// Returns the next change after waiting for it; nil when the database closes, the task is cancelled, or
+        /// another call waits.
         public mutating func next() async -> ObjectChange<T>? { await buffer.next() }
+        /// Returns the next change after waiting for it; nil when the database closes, the task is cancelled, or
+        /// another call waits.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> ObjectChange<T>? {
             await buffer.next()
         }

@@ -29,8 +29,10 @@ public struct HistorySequence: AsyncSequence, Sendable {
             self.model = model
         }
 
+        /// Returns the next event after waiting for it; nil when the database closes or the task is cancelled.
         public mutating func next() async throws(MakoError) -> HistoryEvent? { try await next(isolation: nil) }
 
+        /// Returns the next event after waiting for it; nil when the database closes or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(MakoError) -> HistoryEvent? {
             if hasEnded { return nil }
             do throws(MakoError) {
