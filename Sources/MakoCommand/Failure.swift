@@ -1,9 +1,9 @@
 import MakoRecords
 import MakoStorage
 
-/// What the program says when something went wrong, and the status it ends with.
+/// An error message of the program, and its exit status.
 struct Failure: Error {
-    /// After the BSD list of exit statuses.
+    /// The exit statuses; those from 64 on are of BSD's sysexits.
     enum Status: Int32 {
         case damaged = 1
         case usage = 64

@@ -4,6 +4,7 @@ import MakoStorage
 
 /// The program `mako`.
 public struct MakoProgram: ParsableCommand {
+    /// The name, the description and the subcommands.
     public static let configuration = CommandConfiguration(
         commandName: "mako",
         abstract: "Looks into Mako database files and works on them.",
@@ -27,13 +28,14 @@ public struct MakoProgram: ParsableCommand {
             MCPCommand.self,
         ])
 
+    /// Creates the command, for the argument parser.
     public init() {}
 
-    /// Runs the program on the arguments of its process, which it owns.
+    /// Runs the program on the arguments of its process and handles the process's signals.
     public static func start() {
         Signals.ownsProcess = true
         openStandardStreams()
-        // A pipe without a reader and a file at its limit are errors of the write, so that databases are closed.
+        // Writing to a closed pipe or beyond the file size limit returns an error, so that databases are closed.
         for number in [SIGPIPE, SIGXFSZ] { _ = signal(number, SIG_IGN) }
         do {
             var command = try parseAsRoot(try arguments(Array(CommandLine.arguments.dropFirst())))
@@ -50,19 +52,19 @@ public struct MakoProgram: ParsableCommand {
         Foundation.exit(failure.status.rawValue)
     }
 
-    /// Ends with what the parser of arguments says, which repeats what was typed: help and the version on standard output, what is wrong on
-    /// standard error.
+    /// Exits with the argument parser's message: help and version on standard output, errors on standard error.
     private static func end(with error: any Error) -> Never {
         let (code, text) = (exitCode(for: error), fullMessage(for: error))
         if !text.isEmpty {
             if code == .success { Terminal.write(text + "\n") } else { Terminal.tell(text + "\n") }
         }
-        // A verb that failed has said why, which may be the output.
+        // A failed subcommand has reported its error already, which may concern standard output.
         if code == .success { do { try Terminal.checkOutput() } catch { end(Failure(error)) } }
         Foundation.exit(code.rawValue)
     }
 
-    /// Keeps the numbers of standard streams that are closed from files: what is printed would be written into the database.
+    /// Occupies the descriptors of closed standard streams. Otherwise a database could get one, and output would be
+    /// written into it.
     private static func openStandardStreams() {
         for (stream, flag) in [(Int32(0), O_WRONLY), (1, O_RDONLY), (2, O_RDONLY)] where fcntl(stream, F_GETFD) < 0 {
             // Reads and writes fail, as on a closed stream.
@@ -70,9 +72,9 @@ public struct MakoProgram: ParsableCommand {
         }
     }
 
-    /// The arguments with the verb `shell` before the name of a file alone.
+    /// Inserts the subcommand `shell` before a lone file name.
     ///
-    /// - Throws: when the first word is neither a verb nor a file.
+    /// - Throws: when the first argument is neither a subcommand nor a file.
     static func arguments(_ given: [String]) throws -> [String] {
         let verbs = configuration.subcommands.compactMap { $0.configuration.commandName }
         guard let first = given.first, !first.hasPrefix("-"), !(verbs + ["help"]).contains(first) else { return given }
@@ -84,7 +86,7 @@ public struct MakoProgram: ParsableCommand {
     }
 }
 
-/// A verb of the program. Whatever it throws is told on standard error and becomes the exit status.
+/// A subcommand. Its errors are written to standard error and determine the exit status.
 protocol Verb: ParsableCommand {
     func perform() throws
 }

@@ -1,45 +1,46 @@
 import MakoRecords
 import MakoStorage
 
-// What users and generated code name of the rooms below. Everything else of them stays out of users' namespaces.
+// The names of the lower layers that users and generated code need. The rest of those modules stays out of users'
+// namespaces.
 
-/// A value of any column type, when its type is known only at run time.
+/// A value of any column type, whose type is known only at run time.
 public typealias StoredValue = MakoRecords.Value
-/// The kind of value a column holds.
+/// The type of a column.
 public typealias ColumnType = MakoRecords.ColumnType
 /// The key of a stored row.
 public typealias RowKey = MakoRecords.RowKey
-/// Builds the bytes of a row; generated code writes properties into it.
+/// Builds the bytes of a row; generated code encodes properties with it.
 public typealias RowWriter = MakoRecords.RowWriter
-/// Reads the fields of a row; generated code reads properties from it.
+/// Reads the fields of a row; generated code decodes properties with it.
 public typealias RowReader = MakoRecords.RowReader
-/// How words are brought to a form that several share, for full-text indexes.
+/// How full-text indexes reduce words to stems.
 public typealias Stemming = MakoRecords.Stemming
-/// How a text is shown with what was found in it.
+/// How an excerpt marks the matches in a text.
 public typealias ExcerptStyle = MakoRecords.ExcerptStyle
-/// How sure a commit is when it returns.
+/// The durability of a commit when it returns.
 public typealias Durability = MakoStorage.Durability
-/// When the files of a database can be read and written on a device with a passcode.
+/// The data protection class of a database's files on a device with a passcode.
 public typealias FileProtection = MakoStorage.FileProtection
-/// How a query is run, and what else was thought of.
+/// The plan of a query, and the rejected alternatives.
 public typealias PlanExplanation = MakoRecords.PlanExplanation
-/// An operator of a plan, with those that feed it.
+/// An operator of a plan, with its inputs.
 public typealias PlanNode = MakoRecords.PlanNode
-/// What the operators of a plan did when its query was run once; see ``Query/explanation(_:analyzing:)``.
+/// Measurements of a plan's operators during one run; see ``Query/explanation(_:analyzing:)``.
 public typealias PlanAnalysis = MakoRecords.PlanAnalysis
-/// How a database is encrypted, and what it opens with.
+/// The encryption of a database, and the key that opens it.
 public typealias Encryption = MakoStorage.Encryption
-/// What the encrypted properties of a database are sealed with.
+/// The key of a database's encrypted properties.
 public typealias PropertyKey = MakoStorage.PropertyKey
 /// Why an encrypted property cannot be read or stored.
 public typealias PropertyKeyProblem = MakoStorage.PropertyKeyProblem
-/// What a check of a whole database found.
+/// The findings of a database check.
 public typealias DatabaseReport = MakoRecords.DatabaseReport
-/// What could be saved of a damaged database, and what not.
+/// What a salvage recovered, and what it could not.
 public typealias SalvageReport = MakoRecords.TableSalvageReport
-/// How far a salvage has come.
+/// The progress of a salvage.
 public typealias SalvageProgress = MakoStorage.SalvageProgress
-/// How far a backup has come.
+/// The progress of a backup.
 public typealias CopyProgress = MakoStorage.CopyProgress
-/// What a backup holds.
+/// The result of a backup.
 public typealias CopyReport = MakoStorage.CopyReport

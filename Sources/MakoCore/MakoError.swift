@@ -2,79 +2,79 @@ import Foundation
 import MakoRecords
 import MakoStorage
 
-/// Everything a call of the object layer can throw. `description` says what was wrong, where, and what to do.
+/// The errors of the object layer. `description` says what was wrong, where, and what to do.
 ///
 /// ```swift
 /// do { try ada.commit() } catch .duplicate(let entity, let names, let values) { … }
 /// ```
 public enum MakoError: Error, Sendable, Hashable {
-    /// No database was named: none given, none running, no default.
+    /// There is no database: no argument, no running transaction or read, no default.
     case noDatabase(entity: String)
     /// The database was closed.
     case closed(path: String)
-    /// The file is open already: in this process with other options, or elsewhere.
+    /// The file is open already: in this process with other options, or in another process.
     case alreadyOpen(path: String)
-    /// `tx.rollback()` ended the transaction.
+    /// `tx.rollback()` rolled the transaction back.
     case rolledBack
-    /// A hook of an object refused what was to be done with it.
+    /// A hook of an object refused.
     case vetoed(entity: String, hook: String)
     /// A transaction was used after its end or on another thread.
     case transactionEnded
     /// An object of one database was used with another.
     case foreignObject(entity: String)
-    /// The row that was asked for does not exist.
+    /// The row does not exist.
     case notFound(entity: String, key: String)
-    /// A unique index or a key has the values already.
+    /// Another row has the same values in a unique index or in the key.
     case duplicate(entity: String, properties: [String], values: [StoredValue])
-    /// Other objects refer to this one and the relationship's delete rule is `.deny`.
+    /// Other objects refer to this one and the delete rule is `.deny`.
     case deniedByReference(entity: String, from: String, property: String)
-    /// A statement was to store the key of a row that is not there.
+    /// A statement would store a reference to a row that does not exist.
     case danglingReference(entity: String, property: String, target: String, value: StoredValue)
-    /// A value does not fit its property.
+    /// A value does not match the type of its property.
     case typeMismatch(entity: String, property: String, expected: String, found: String)
-    /// A row has a value that its property cannot have, such as one that a statement has stored.
+    /// A row has a value that its property does not accept, for example one stored by a statement.
     case unreadableValue(entity: String, key: String, property: String, reason: String)
-    /// An object has a value that cannot be stored, or a statement was to store one that the property cannot have; without a key, there is no
-    /// row yet.
+    /// A value cannot be stored, or a statement would store a value that the property does not accept. Without a key,
+    /// there is no row yet.
     case unstorableValue(entity: String, key: String?, property: String, reason: String)
-    /// A row of a `SELECT` has a value in a column that is none of the type that was asked for; rows are counted from 0.
+    /// A column of a `SELECT` has a value that is not of the requested type; rows are counted from 0.
     case columnMismatch(column: String, row: Int, expected: String, found: String)
-    /// What was asked for as typed rows needs a column that the result has not, or, without a name, another number of columns.
+    /// Typed rows need a column that the result does not have, or, without a name, another number of columns.
     case columnMissing(column: String?, expected: String, columns: [String])
-    /// A keyed store has a value of another type for the key than was asked for.
+    /// A keyed store has a value of another type than the requested one.
     case storedAsOtherType(store: String, key: String, stored: String, requested: String)
-    /// A property that must have a value has none.
+    /// A required property has no value.
     case missingValue(entity: String, property: String)
-    /// A property's name is not known.
+    /// The property name is unknown.
     case unknownProperty(entity: String, name: String, nearest: String?)
-    /// A where string, order or expression does not hold together; shows the text with a caret under the fault.
+    /// A where string, order or expression is invalid; the message shows the text with a caret under the error.
     case query(message: String)
-    /// The type and the stored table cannot be brought together.
+    /// The table cannot be migrated to the type.
     case migration(entity: String, reason: String)
-    /// The tables of a file were named by another rule than the one that it was opened with; nil: as their types are. See
+    /// The table naming of the file differs from that of the options; nil: the names of the types. See
     /// ``DatabaseOptions/tableNaming``.
     case tableNaming(path: String, stored: String?, asked: String?)
-    /// An encrypted property cannot be read or stored: no key was given, or not the right one, or the stored value is damaged.
+    /// An encrypted property cannot be read or stored: there is no key or a wrong key, or the stored value is damaged.
     case propertyKey(entity: String, property: String, PropertyKeyProblem)
     /// Stored bytes are damaged.
     case damaged(reason: String)
-    /// The database keeps no history of its changes; see ``DatabaseOptions/history``.
+    /// The database keeps no history; see ``DatabaseOptions/history``.
     case historyNotKept(path: String)
-    /// A token of another database's history, or of one that was salvaged since.
+    /// The token is of another database's history, or the database was salvaged since.
     case foreignHistory(path: String)
-    /// The database was opened for reading only.
+    /// The database is read-only.
     case readOnly(reason: String)
-    /// Waited for the writer before this one longer than the options allow.
+    /// Waiting for the writer lock took longer than the options allow.
     case writerTimeout(seconds: Double)
-    /// The engine or the operating system refused.
+    /// The storage engine or the operating system reported an error.
     case storage(StorageError)
-    /// The task that waited for the answer was cancelled; nothing was changed.
+    /// The waiting task was cancelled; nothing was changed.
     case cancelled
-    /// A call was given something that it cannot work with.
+    /// An argument is invalid.
     case invalidArgument(String)
-    /// Something the library does not do yet.
+    /// The operation is not supported.
     case unsupported(String)
-    /// A statement is to take away a table or an index that a type in use has; nothing was changed.
+    /// A statement would remove a table or an index of a type in use; nothing was changed.
     case tableInUse(table: String, entity: String, remedy: String)
 }
 
@@ -152,7 +152,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
 }
 
 extension MakoError {
-    /// The error of a lower room, in the object layer's words.
+    /// Converts an error of the record layer.
     init(_ error: RecordError) {
         switch error {
         case .storage(let storage): self.init(storage)
@@ -189,7 +189,7 @@ extension MakoError {
         }
     }
 
-    /// The error of a migration: rows that were there are in its way, not the one that a caller stores.
+    /// Converts an error of a migration, in which a duplicate concerns existing rows, not a row that the caller stores.
     init(migrating error: RecordError) {
         self.init(error)
         guard case .duplicate(let entity, let properties, let values) = self else { return }
@@ -210,7 +210,7 @@ extension MakoError {
         }
     }
 
-    /// Any error that came out of a closure of this module.
+    /// Converts an error from a closure of this module.
     @usableFromInline
     init(any error: any Error) {
         switch error {
@@ -229,19 +229,19 @@ extension MakoError {
     }
 }
 
-/// Runs calls of the record room and gives their failures in this room's words.
+/// Runs calls of the record layer and converts their errors.
 @inline(__always)
 func records<R: ~Copyable>(_ body: () throws(RecordError) -> R) throws(MakoError) -> R {
     do { return try body() } catch { throw MakoError(error) }
 }
 
-/// Runs calls of the storage room and gives their failures in this room's words.
+/// Runs calls of the storage layer and converts their errors.
 @inline(__always)
 func storage<R: ~Copyable>(_ body: () throws(StorageError) -> R) throws(MakoError) -> R {
     do { return try body() } catch { throw MakoError(error) }
 }
 
-/// Runs calls that pass on a closure's error, where the closure is this module's own.
+/// Runs calls that rethrow a closure's error, for closures of this module.
 @inline(__always)
 func translated<R>(_ body: () throws -> R) throws(MakoError) -> R {
     do { return try body() } catch { throw MakoError(any: error) }

@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// An error of the macros: says what is wrong and what to write instead.
+/// An error message of the macros, with the remedy.
 struct MacroComplaint: DiagnosticMessage {
     let message: String
     let id: String
@@ -10,19 +10,19 @@ struct MacroComplaint: DiagnosticMessage {
     var severity: DiagnosticSeverity { .error }
 }
 
-/// What a fix-it does, in words.
+/// The description of a fix-it.
 struct MacroRepair: FixItMessage {
     let message: String
     let id: String
     var fixItID: MessageID { MessageID(domain: "Mako", id: id) }
 }
 
-/// One finding of the parse and check steps.
+/// A finding of the parse and check steps.
 struct Finding {
     var id: String
     var message: String
     var node: Syntax
-    /// What the compiler offers to write instead.
+    /// The fix-it that the compiler offers.
     var fixIt: FixIt? = nil
 
     func report(in context: some MacroExpansionContext) {

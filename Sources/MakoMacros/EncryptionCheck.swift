@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 
 extension EntityCheck {
-    /// What an encrypted property cannot be as well: nothing can be asked of it but whether it is nil.
+    /// The options that an encrypted property cannot have: conditions can only test it for nil.
     static func encryptionFindings(_ property: PropertySource, in source: EntitySource) -> [Finding] {
         var found: [Finding] = []
         func find(_ id: String, _ message: String, _ fixIt: FixIt? = nil) {
@@ -44,7 +44,7 @@ extension EntityCheck {
 }
 
 extension IndexSource {
-    /// Whether one of its key paths is that of a property.
+    /// Whether one of the key paths names the property.
     fileprivate func names(_ property: String) -> Bool {
         groups.contains { group in
             group.split(whereSeparator: { !$0.isLetter && !$0.isNumber && $0 != "_" }).contains { $0 == property }

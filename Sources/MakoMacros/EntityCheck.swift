@@ -1,19 +1,19 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// Step two: `EntitySource` to findings. Rules that need more than one declaration, or a meaning, stand here.
+/// Step two: checks an `EntitySource` for errors that involve several declarations, or the meaning of one.
 struct EntityCheck {
     static let supportedAttributes: Set<String> = [
         "primaryKey", "unique", "identity", "indexed", "column", "originalName", "writeOnce", "keepWhenNil",
         "serialized", "loadOnRefresh", "encrypted", "spatial", "fullText",
     ]
-    /// Methods that the library calls by their names.
+    /// Methods that the library calls by name.
     static let hooks = [
         "willInsert", "willUpdate", "willDelete", "didInsert", "didUpdate", "didDelete", "didSave", "didLoad",
     ]
     static let deleteRules: Set<String> = [".nullify", ".cascade", ".deny"]
     static let relationOptions: Set<String> = ["owned", "weak", "subclasses"]
-    /// Dirty properties are bits of one word.
+    /// The dirty flags of all properties are one 64-bit word.
     static let propertyLimit = 64
 
     static func findings(in source: EntitySource) -> [Finding] {
@@ -35,7 +35,7 @@ struct EntityCheck {
         return found
     }
 
-    /// What only a class can have whose superclass is an entity.
+    /// Findings that concern classes without an entity as superclass.
     static func findings(inRoot source: EntitySource) -> [Finding] {
         guard source.ignoresSuperclass else { return [] }
         return [
@@ -46,7 +46,7 @@ struct EntityCheck {
         ]
     }
 
-    /// A class is observable together with its superclasses.
+    /// Findings on observation: an observable subclass needs an observable superclass.
     static func observationFindings(in source: EntitySource, superclassObservable: Bool) -> [Finding] {
         func finding(_ id: String, _ message: String, _ fixIt: FixIt? = nil) -> [Finding] {
             [Finding(id: id, message: message, node: source.node, fixIt: fixIt)]
@@ -63,7 +63,7 @@ struct EntityCheck {
             "'\(source.name)' cannot be followed without its superclass; write 'observable: true' there, too")
     }
 
-    /// What a class cannot have whose superclass is an entity already.
+    /// Findings that concern classes with an entity as superclass.
     static func findings(inSubclass source: EntitySource) -> [Finding] {
         source.keyProperties.map { key in
             Finding(
@@ -126,7 +126,7 @@ struct EntityCheck {
 extension PropertySource {
     func has(_ option: String) -> Bool { attributes.contains { $0.name == option } }
 
-    /// The column's name: the option's literal, else the property's name.
+    /// The column's name: the option's literal, otherwise the property's name.
     var columnName: String {
         attributes.first { $0.name == "column" }?.literal ?? name
     }

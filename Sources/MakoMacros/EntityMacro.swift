@@ -1,7 +1,8 @@
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@Entity`: parse, check, render; each role repeats the first two steps, the member role alone reports their findings.
+/// `@Entity`: parses, checks and renders a type. Each role parses and checks again; only the member role reports the
+/// findings.
 public struct EntityMacro {
     static func analyse(
         _ declaration: some DeclGroupSyntax, _ attribute: AttributeSyntax, in context: some MacroExpansionContext
@@ -13,7 +14,7 @@ public struct EntityMacro {
         return (source, findings)
     }
 
-    /// A type inside a function or a generic type cannot carry the extension that makes it an entity.
+    /// A type inside a function or a generic type cannot have the extension with the conformances.
     private static func surroundings(of attribute: AttributeSyntax, in context: some MacroExpansionContext) -> [Finding]
     {
         for outer in context.lexicalContext {
@@ -43,19 +44,20 @@ public struct EntityMacro {
 }
 
 extension EntityMacro {
-    /// The names of protocols without those of their modules.
+    /// The names of protocols without their modules.
     private static func names(of protocols: [TypeSyntax]) -> Set<String> {
         Set(protocols.map { String($0.trimmedDescription.split(separator: ".").last ?? "") })
     }
 }
 
 extension EntityMacro: MemberMacro {
+    /// Generates the members of an entity and reports errors.
     public static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
         var (source, findings) = analyse(declaration, node, in: context)
-        // Nothing to conform to: the superclass does already.
+        // The superclass has all conformances already.
         if source?.isClass == true, !Self.names(of: protocols).contains("ObjectEntity") { source?.isSubclass = true }
         if let source {
             findings += EntityCheck.observationFindings(
@@ -82,6 +84,7 @@ extension EntityMacro: MemberMacro {
 }
 
 extension EntityMacro: MemberAttributeMacro {
+    /// Adds `@_Stored` to the stored properties of a class.
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
         providingAttributesFor member: some DeclSyntaxProtocol, in context: some MacroExpansionContext
@@ -96,7 +99,7 @@ extension EntityMacro: MemberAttributeMacro {
         let column = source.columns.firstIndex { $0.name == name } ?? 0
         let kind = property.name == source.rowNumberKey?.name ? "rowNumber" : property.storage
         let keeps = source.hasDesignatedInitializer ? ", keepsDefault: true" : ""
-        // As text: what it names is written by the role for members, and looking it up here would go in a circle.
+        // As text: the member role generates the name, and looking it up here would be circular.
         let base = source.base.map { ", base: \"\($0)\"" } ?? ""
         let observed = source.isObservable ? ", observed: true" : ""
         let letsGo = source.hasDeinitializer && kind == "slot" ? ", letsGo: true" : ""
@@ -105,6 +108,7 @@ extension EntityMacro: MemberAttributeMacro {
 }
 
 extension EntityMacro: ExtensionMacro {
+    /// Adds the conformances of an entity.
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
         providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
@@ -114,16 +118,16 @@ extension EntityMacro: ExtensionMacro {
         guard let source, findings.isEmpty else { return [] }
         let missing = Self.names(of: protocols)
         if source.isClass && !missing.contains("ObjectEntity") {
-            // A subclass has its superclass's conformances. Without this the compiler asks for it to be said again.
+            // A subclass inherits its superclass's conformances. The compiler requires `Sendable` to be restated.
             if source.saysSendable { return [] }
             return [try ExtensionDeclSyntax("extension \(type.trimmed): @unchecked Sendable {}")]
         }
         if protocols.isEmpty { return [] }
-        // The implied protocols stand here by name, so that looking up any of them finds this extension. Those that the
-        // type declares itself are not among `protocols`, and naming them again would not compile.
+        // The implied protocols are listed, so that looking up any of them finds this extension. Those that the type
+        // declares itself are not in `protocols`; repeating them would not compile.
         var names = source.isClass ? ["ObjectEntity"] : []
         names += ["Entity", "ConditionValue", "Identifiable", "CustomStringConvertible"].filter(missing.contains)
-        // In a module whose default isolation is the main actor, conformances would belong to it, too.
+        // With main-actor default isolation, conformances would otherwise be isolated.
         if source.isObservable && missing.contains("ObservableEntity") { names.append("ObservableEntity") }
         if source.isObservable && missing.contains("Observable") { names.append("EntityCoding.Observed") }
         names = names.map { "nonisolated " + $0 }

@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// Step one: syntax to `EntitySource`. Whatever it cannot represent becomes a finding, never silence.
+/// Step one: parses syntax to an `EntitySource`. Everything it cannot represent becomes a finding.
 struct EntityParser {
     private(set) var findings: [Finding] = []
 
@@ -64,7 +64,7 @@ struct EntityParser {
         findings.append(Finding(id: id, message: message, node: node, fixIt: fixIt))
     }
 
-    /// The attributes without one of them.
+    /// Removes one attribute.
     private static func without(_ other: AttributeSyntax, _ attributes: AttributeListSyntax) -> FixIt {
         let kept = attributes.filter { element in
             if case .attribute(let attribute) = element { attribute.id != other.id } else { true }
@@ -74,7 +74,7 @@ struct EntityParser {
             changes: [.replace(oldNode: Syntax(attributes), newNode: Syntax(AttributeListSyntax(Array(kept))))])
     }
 
-    /// `@Entity(observable: true)` in the place of both attributes.
+    /// Replaces both attributes with `@Entity(observable: true)`.
     private static func observableEntity(_ attributes: AttributeListSyntax, without other: AttributeSyntax) -> FixIt? {
         var kept: [AttributeListSyntax.Element] = []
         for element in attributes {
@@ -139,7 +139,7 @@ struct EntityParser {
         }
     }
 
-    /// The options that are true or false.
+    /// The Boolean options.
     private static var switches: [String: WritableKeyPath<EntitySource, Bool>] {
         [
             "raisesEvents": \.raisesEvents, "stamps": \.hasStamps, "partial": \.isPartial,
@@ -147,7 +147,7 @@ struct EntityParser {
         ]
     }
 
-    /// A method of a hook's name that is no hook would never be called.
+    /// A method with a hook's name and another signature would never be called.
     private mutating func checkHook(_ function: FunctionDeclSyntax, in source: EntitySource) {
         let name = function.name.text
         guard EntityCheck.hooks.contains(name), function.signature.parameterClause.parameters.isEmpty else { return }
@@ -192,7 +192,7 @@ struct EntityParser {
         }
     }
 
-    /// Which of its branches is compiled a macro is not told.
+    /// Macros do not know which branch is compiled.
     private mutating func checkConditional(_ conditional: IfConfigDeclSyntax, into source: inout EntitySource) {
         for case .decls(let members)? in conditional.clauses.map(\.elements) {
             for member in members {
@@ -340,7 +340,7 @@ struct EntityParser {
         source.properties.append(property)
     }
 
-    /// Options of what has no column would be read by nobody.
+    /// Reports options on properties without a column, which have no effect.
     private mutating func complainAboutOptions(of variable: VariableDeclSyntax, _ reason: String) {
         let names = variable.bindings.map { "'\($0.pattern.trimmedDescription)'" }.joined(separator: ", ")
         for case .attribute(let attribute) in variable.attributes
@@ -404,7 +404,7 @@ struct EntityParser {
     }
 }
 
-/// What the parser and the accessor macro must agree on.
+/// Rules shared by the parser and the accessor macro.
 extension EntityParser {
     static func access(of modifiers: DeclModifierListSyntax) -> String {
         for modifier in modifiers {
@@ -422,7 +422,7 @@ extension EntityParser {
         return attribute.attributeName.trimmedDescription
     }
 
-    /// The name of a type without those around it.
+    /// The name of a type without enclosing types.
     static func lastName(of type: TypeSyntax) -> String {
         let type = withoutAttributes(type)
         return type.as(MemberTypeSyntax.self)?.name.text ?? type.trimmedDescription
@@ -442,7 +442,7 @@ extension EntityParser {
         variable.modifiers.contains { [.keyword(.static), .keyword(.class)].contains($0.name.tokenKind) }
     }
 
-    /// No default value, no accessor and not optional: nothing would initialise it.
+    /// Without a default value, an accessor or an optional type: the generated initialisers cannot initialise it.
     static func isBare(_ variable: VariableDeclSyntax) -> Bool {
         variable.bindings.contains { binding in
             guard binding.initializer == nil, binding.accessorBlock == nil else { return false }
@@ -457,7 +457,7 @@ extension EntityParser {
         }
     }
 
-    /// Whether the accessor macro belongs on this property: one the parser accepts as stored.
+    /// Whether the property is stored, so that the accessor macro applies to it.
     static func isStored(_ variable: VariableDeclSyntax) -> Bool {
         guard variable.bindingSpecifier.tokenKind == .keyword(.var), variable.bindings.count == 1,
             let binding = variable.bindings.first, binding.accessorBlock == nil,
@@ -470,7 +470,7 @@ extension EntityParser {
         }
     }
 
-    /// The written type, or the one a literal or a well-known initialiser gives away.
+    /// The written type, or the type of a literal or well-known initialiser.
     static func type(of binding: PatternBindingSyntax) -> String? {
         if let type = binding.typeAnnotation?.type {
             if let implicit = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {

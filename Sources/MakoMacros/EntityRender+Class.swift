@@ -24,19 +24,21 @@ extension EntityRender {
         return members
     }
 
-    /// The macro that gives a property declared here its accessors, as the role for attributes writes it on the user's.
+    /// The accessor macro of a property that this macro declares, as the attribute role writes it for the user's
+    /// properties.
     private func storedAttribute(_ column: Int) -> String {
         let keeps = source.hasDesignatedInitializer ? ", keepsDefault: true" : ""
         let observed = source.isObservable ? ", observed: true" : ""
         return "@_Stored(\(column), .value\(keeps)\(source.base.map { ", base: \"\($0)\"" } ?? "")\(observed))"
     }
 
-    /// A member of the superclass that is named after it.
+    /// The superclass's member with its class name in the member's name.
     private func superPart(_ prefix: String) -> String {
         "\(source.firstInherited ?? "").\(prefix)\(source.firstInheritedName)"
     }
 
-    /// The model of a class with subclasses or an entity as its superclass. Properties and indexes are made for the class that asks.
+    /// The model of a class with subclasses or an entity as superclass. Properties and indexes are created for the
+    /// calling class.
     private func modelInHierarchy() -> [String] {
         let isFinal = source.isFinalClass
         let root = isFinal ? type : "T"
@@ -119,7 +121,7 @@ extension EntityRender {
         return "self.\(property.content) = \(value)"
     }
 
-    /// The initialiser that takes a dictionary, and the member that takes the values: subclasses override it.
+    /// The initialiser from a dictionary, and the member that sets the values, which subclasses override.
     private func dictionaryInitializer(_ stored: [PropertySource], rowKey: String?) -> [String] {
         var takes = stored.map { property in
             if property.needsSlot && property.name != rowKey {
@@ -140,7 +142,7 @@ extension EntityRender {
                 "\(member)func _$take(_ values: DictionaryValues) throws(MakoError)",
                 (source.isSubclass ? ["try super._$take(values)"] : []) + takes)
         ]
-        // Each class has it: one whose superclass has an initialiser written by hand would not inherit it.
+        // Generated in each class, because a subclass of a class with a handwritten initialiser would not inherit it.
         if !writes(["_"]) {
             members.append(
                 block(
@@ -163,7 +165,7 @@ extension EntityRender {
         return block("\(access)\(required)init(row: EntityRow) throws(MakoError)", start + lines + end)
     }
 
-    /// What stands in a field while the value stands in the row.
+    /// The value of a field while the property is in the row.
     private static func placeholder(_ property: PropertySource) -> String {
         property.isOptional ? "nil" : property.type == "String" ? "\"\"" : "\(property.type)()"
     }
@@ -226,7 +228,7 @@ extension EntityRender {
         return members
     }
 
-    /// Members that give the properties of the key other values; nothing for the row's number.
+    /// Members that set the key properties; none for a row number.
     private func keyAssignments() -> [String] {
         guard source.rowNumberKey == nil, !source.keyProperties.isEmpty else { return [] }
         let keys = source.keyProperties
@@ -247,7 +249,7 @@ extension EntityRender {
         ]
     }
 
-    /// What an observable class keeps its observers in, and the call that tells them of changes that are no assignments.
+    /// The registrar of an observable class, and the member that notifies observers of changes other than assignments.
     private func observationMembers() -> [String] {
         if !source.isObservable { return [] }
         let tells = source.columns.enumerated().map { column, property in
@@ -263,7 +265,8 @@ extension EntityRender {
         return (source.isSubclass ? [] : ["\(access)let _$observation = EntityCoding.Registrar()"]) + [telling]
     }
 
-    /// Which hooks the class has, its extensions and superclasses included, and the calls: only the compiler sees them all.
+    /// The members for hooks. The hooks of extensions and superclasses are found by overload resolution, because only
+    /// the compiler sees them.
     private func hookMembers() -> [String] {
         let tests = EntityCheck.hooks.map {
             "if EntityCoding.implements(\(type).\($0)) { hooks.insert(.\($0)) }"

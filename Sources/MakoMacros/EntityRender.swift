@@ -1,12 +1,13 @@
 import SwiftSyntax
 
-/// Step three: `EntitySource` to source text. It decides nothing that step two could have refused.
+/// Step three: renders an `EntitySource` to source text. All checks were done in step two.
 struct EntityRender {
     let source: EntitySource
 
     var access: String { source.access }
     var type: String { source.name }
-    /// The access of a memberwise initialiser: it names every property's type, so it can be no wider than the narrowest.
+    /// The access of the memberwise initialiser, whose parameters use every property's type: it is at most that of the
+    /// narrowest type.
     let memberwiseAccess: String
 
     init(_ source: EntitySource, narrowsMemberwise: Bool) {
@@ -23,7 +24,7 @@ struct EntityRender {
         return texts.map { DeclSyntax(stringLiteral: $0) }
     }
 
-    /// The codec of a property of a class.
+    /// The codec of a class's property.
     static func codec(_ property: PropertySource) -> String {
         if property.isEncrypted {
             return "EntityCoding.encrypted\(property.isSerialized ? "Serialized" : "")Codec((\(property.type)).self)"
@@ -45,12 +46,12 @@ struct EntityRender {
             ? "EntityCoding.valueCodec((\(property.type)).self)" : Self.codec(property)
     }
 
-    /// The place of one of the type's own columns among all columns of a row.
+    /// The position of one of the type's own columns among all columns of a row.
     func position(_ column: Int) -> String { source.base.map { "(\($0) + \(column))" } ?? "\(column)" }
 
     func bit(_ column: Int) -> String { "1 << \(position(column))" }
 
-    /// The access of a member that subclasses override, and whether it overrides one itself.
+    /// The modifiers of a member that subclasses override, or that overrides one.
     var member: String {
         let access = source.isOpen && source.isInHierarchy ? "open " : access
         return source.isSubclass ? access + "override " : access
@@ -64,8 +65,8 @@ struct EntityRender {
 // MARK: - Shared by classes and structs
 
 extension EntityRender {
-    /// The calls that make the models of the type's own properties and indexes, whose key paths begin at `root`: those of a superclass
-    /// are made for each subclass, because the key paths of the two are not equal.
+    /// The calls that create the models of the type's own properties and indexes, with key paths from `root`. The
+    /// models of a superclass are created for each subclass, because the key paths differ.
     func propertyModels(root: String) -> [String] {
         let rowKey = source.rowNumberKey?.name
         return source.properties.map { property in
@@ -104,26 +105,26 @@ extension EntityRender {
         }
     }
 
-    /// One statement each: a single expression of all of them would cost the type checker more than it takes.
+    /// One statement per element, because the type checker cannot handle one expression with all.
     func listing(_ name: String, _ element: String, _ start: String?, _ calls: [String]) -> [String] {
         ["\(calls.isEmpty ? "let" : "var") \(name): [\(element)] = \(start ?? "[]")"]
             + calls.map { "\(name).append(\($0.hasPrefix(".") ? element : "")\($0))" }
     }
 
-    /// What is said of the model behind its properties and indexes.
+    /// The options of the model after its properties and indexes.
     var modelOptions: String {
         (source.raisesEvents ? "" : ", raisesEvents: false")
             + (source.database.map { ", database: \"\($0)\"" } ?? "") + (source.hasStamps ? ", hasStamps: true" : "")
             + (source.isPartial ? ", isPartial: true" : "") + (source.isObservable ? ", isObservable: true" : "")
     }
 
-    /// The key path of `id`, where that is the key or stored. One that the type computes says something of its own.
+    /// The key path of `id`, where it is the key or stored. A computed `id` has its own meaning.
     var idPath: String {
         let isStored = source.properties.contains { $0.name == "id" && !$0.isMany }
         return !isStored && source.memberNames.contains("id") ? "" : "id: \\\(type).id, "
     }
 
-    /// The last words about the model: what its superclass is, and whether it names its table itself.
+    /// The last arguments of the model: the superclass, and whether the declaration names the table.
     func modelEnd(superclass: String?) -> String {
         (superclass.map { ", superclass: \($0).entityModel" } ?? "")
             + (source.table == nil ? "" : ", declaresTable: true")
@@ -183,7 +184,7 @@ extension EntityRender {
         ]
     }
 
-    /// Brings those of some properties that may still stand in the row to their fields.
+    /// Decodes those of some properties that may still be in the row.
     func decodeCall(_ properties: [PropertySource]) -> [String] {
         let names = Set(properties.filter(\.isLazy).map(\.name))
         let bits = source.lazyColumns.filter { names.contains($0.element.name) }.map { bit($0.offset) }
@@ -195,7 +196,7 @@ extension EntityRender {
         let holders = source.columns.enumerated().filter { entry in
             source.isClass ? entry.element.needsSlot || entry.element.isToOne : entry.element.isToOne
         }
-        // Subclasses may have some to add, or to leave out.
+        // Subclasses may add references, or omit some.
         if holders.isEmpty && (!source.isInHierarchy || source.isSubclass) && !source.ignoresSuperclass { return [] }
         let asksSuper = source.isSubclass && !source.ignoresSuperclass
         let name: (PropertySource) -> String = { prefix.isEmpty ? $0.codeName : $0.backing }
@@ -207,7 +208,7 @@ extension EntityRender {
         let cases = holders.map {
             "case \(position($0.offset)): self.\(name($0.element)).resolve(object, key: key)"
         }
-        // In a class that has one of its own, fields do this.
+        // In a class with its own `deinit`, the fields release their objects.
         let releases =
             source.isClass && !source.hasDeinitializer ? holders.map { "self.\(name($0.element)).letGo()" } : []
         let others = asksSuper ? "super.resolveReference(property, to: object, key: key)" : "break"
@@ -221,7 +222,7 @@ extension EntityRender {
         ] + (releases.isEmpty ? [] : [block("deinit", releases)])
     }
 
-    /// The member that fills the stamps; in a hierarchy subclasses may have some.
+    /// The member that sets timestamps; in a hierarchy subclasses may have some.
     func stampMembers(mutating: String) -> [String] {
         if !source.hasStamps && (!source.isInHierarchy || source.isSubclass) { return [] }
         let fills = ["if isNew { self.createdAt = date }", "self.updatedAt = date"]
@@ -232,7 +233,7 @@ extension EntityRender {
         ]
     }
 
-    /// The properties of the stamps.
+    /// The timestamp properties.
     func stampProperties(_ attribute: (Int, PropertySource) -> String) -> [String] {
         source.columns.enumerated().filter(\.element.isStamp).map { column, stamp in
             let note = stamp.name == "createdAt" ? "was stored first; nil before" : "was last stored; nil before it is"

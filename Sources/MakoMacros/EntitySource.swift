@@ -1,6 +1,6 @@
 import SwiftSyntax
 
-/// What the parse step finds in an `@Entity` type: plain data, with the syntax nodes kept only to point errors at them.
+/// The parsed `@Entity` type. Syntax nodes serve only as locations of errors.
 struct EntitySource {
     enum Kind { case classType(isFinal: Bool), structType }
 
@@ -8,54 +8,54 @@ struct EntitySource {
     var name: String
     var access: String
     var table: String?
-    /// The first type a class names behind its colon, as it is written: its superclass, or a protocol.
+    /// The first type in a class's inheritance clause, as written: its superclass, or a protocol.
     var firstInherited: String?
-    /// That type's name without those around it.
+    /// That type's name without enclosing types.
     var firstInheritedName = ""
-    /// Whether the class itself says that it is `Sendable`.
+    /// Whether the class itself declares `Sendable`.
     var saysSendable = false
-    /// Whether that is an entity. Only the role that writes members is told.
+    /// Whether the superclass is an entity. Known only in the member role.
     var isSubclass = false
     var isOpen = false
-    /// `false` where the type's objects raise no events.
+    /// Whether the type's objects raise events.
     var raisesEvents = true
-    /// The name of the database that its objects belong to.
+    /// The name of the objects' database.
     var database: String?
-    /// Whether it has the properties that say when an object was made and last saved.
+    /// Whether it has the timestamp properties of creation and last save.
     var hasStamps = false
-    /// Whether it shows some of another entity's properties.
+    /// Whether it shows a part of another entity's properties.
     var isPartial = false
-    /// Whether whoever reads its properties can follow them.
+    /// Whether its properties are observable.
     var isObservable = false
-    /// Whether the properties of its superclass stay out of its table.
+    /// Whether its table omits the superclass's properties.
     var ignoresSuperclass = false
     var properties: [PropertySource] = []
     var indexes: [IndexSource] = []
-    /// Argument labels of the initialisers written in the body.
+    /// The initialisers in the body.
     var initializers: [InitializerSource] = []
     var memberNames: Set<String> = []
-    /// Whether it has a `deinit` written in the body.
+    /// Whether the body has a `deinit`.
     var hasDeinitializer = false
-    /// The options of @Entity by their labels.
+    /// The options of @Entity, by label.
     var options: [String: LabeledExprSyntax] = [:]
     var node: Syntax
 
     var isClass: Bool { if case .classType = kind { true } else { false } }
     var isFinalClass: Bool { if case .classType(true) = kind { true } else { false } }
     var hasDesignatedInitializer: Bool { initializers.contains { !$0.isConvenience } }
-    /// What stands before the positions of the class's own columns in generated code: those of its superclass, if it has one.
+    /// In generated code, the position of the class's first own column, after those of the superclass.
     var base: String? { isClass && firstInherited != nil ? "\(name)._$base\(name)" : nil }
-    /// Whether generated members are overridden by those of subclasses, or override some.
+    /// Whether generated members are overridden in subclasses, or override some.
     var isInHierarchy: Bool { isClass && (!isFinalClass || isSubclass) }
 
     func option(_ label: String) -> Syntax? { options[label].map { Syntax($0) } }
 
-    /// The properties that are the key: those marked `.primaryKey`, else one that is called `id`.
+    /// The key properties: those marked `.primaryKey`, otherwise the one named `id`.
     var keyProperties: [PropertySource] {
         let marked = properties.filter { $0.isMarkedKey }
         return marked.isEmpty ? properties.filter { $0.name == "id" && !$0.isMany } : marked
     }
-    /// The single signed integer key, which is the row's number itself and no column.
+    /// A single key property of a signed integer type, which is the row number and has no column.
     var rowNumberKey: PropertySource? {
         let keys = keyProperties
         guard keys.count == 1, let key = keys.first, key.isSignedInteger else { return nil }
@@ -66,9 +66,9 @@ struct EntitySource {
         let rowKey = rowNumberKey?.name
         return properties.filter { !$0.isMany && $0.name != rowKey }
     }
-    /// What an initialiser takes.
+    /// The parameters of an initialiser.
     var parameters: [PropertySource] { properties.filter { !$0.isMany && !$0.isStamp } }
-    /// The columns that an object leaves in its row until they are asked for, with their positions.
+    /// The columns that an object leaves in its row until first access, with their positions.
     var lazyColumns: [(offset: Int, element: PropertySource)] { columns.enumerated().filter { $0.element.isLazy } }
 }
 
@@ -80,14 +80,14 @@ struct InitializerSource {
 struct OptionSource {
     var name: String
     var argument: String?
-    /// The argument when it is a text that is known here.
+    /// The argument, when it is a string literal.
     var literal: String? = nil
     var node: Syntax
 }
 
 struct PropertySource {
     var name: String
-    /// The name as it must be written in code: in back-ticks where it is a keyword.
+    /// The name in code: in backticks where it is a keyword.
     var codeName: String
     var type: String
     var defaultValue: String?
@@ -96,7 +96,7 @@ struct PropertySource {
     var relationship: [OptionSource]?
     var inverse: String?
     var deleteRule: String?
-    /// Whether the macro declares it, and its type is spelt so that the user's file needs no import for it.
+    /// Whether the macro declares it, with a type spelling that needs no import in the user's file.
     var isStamp = false
     var node: Syntax
 
@@ -109,9 +109,9 @@ struct PropertySource {
         }
     }
 
-    /// Whether it is stored as one text, whatever its type.
+    /// Whether it is stored as JSON, whatever its type.
     var isSerialized: Bool { attributes.contains { $0.name == "serialized" } }
-    /// Whether it stands encrypted in its row.
+    /// Whether its column is encrypted.
     var isEncrypted: Bool { attributes.contains { $0.name == "encrypted" } }
     /// Whether it is nil until the object is refreshed.
     var isDeferred: Bool { attributes.contains { $0.name == "loadOnRefresh" } }
@@ -123,7 +123,7 @@ struct PropertySource {
         }
         return String(type.dropFirst(name.count).dropLast())
     }
-    /// Whether the spelling of its type says all of it.
+    /// Whether the spelling of its type is sufficient.
     var isKnown: Bool { isMany || isToOne || isStamp || Self.valueTypes.contains(baseType) }
 
     static func isOptional(_ type: String) -> Bool {
@@ -142,17 +142,17 @@ struct PropertySource {
     var isMarkedKey: Bool { attributes.contains { $0.name == "primaryKey" } }
     var isSignedInteger: Bool { ["Int", "Int64", "Int32", "Int16", "Int8"].contains(baseType) }
 
-    /// Whether the type could be another entity: then the property lives in a slot whose type overload resolution picks,
-    /// because a macro sees the spelling of a type and not the type.
+    /// Whether the type may be another entity. The property is then stored in a slot, whose type overload resolution
+    /// selects, because a macro sees only the spelling of a type.
     var needsSlot: Bool {
         !isSerialized && !isEncrypted && !isStamp
             && (isCollection || isAnyObject
                 || isOptional && !isMany && !Self.valueTypes.contains(baseType) && !baseType.contains("<")
                     && !baseType.hasPrefix("[") && !baseType.hasPrefix("(") && !baseType.hasSuffix("?"))
     }
-    /// Whether it is a reference in which objects of subclasses may stand.
+    /// Whether it is a reference that takes objects of subclasses.
     var takesSubclasses: Bool { relationship?.contains { $0.name == "subclasses" } == true }
-    /// Whether it is a reference to one object that it does not keep alive.
+    /// Whether it is a reference to one object that it does not retain.
     var isWeak: Bool {
         relationship?.contains { $0.name == "weak" } == true && needsSlot && !isCollection
     }
@@ -162,7 +162,7 @@ struct PropertySource {
         if spelling.hasPrefix("("), spelling.hasSuffix(")") { spelling = String(spelling.dropFirst().dropLast()) }
         return ["any ObjectEntity", "any Mako.ObjectEntity", "any MakoCore.ObjectEntity"].contains(spelling)
     }
-    /// Whether it is an array, set, ordered set or dictionary of something that could be an entity.
+    /// Whether it is an array, set, ordered set or dictionary of something that may be an entity.
     var isCollection: Bool {
         if isSerialized || isEncrypted { return false }
         var element = baseType
@@ -175,7 +175,7 @@ struct PropertySource {
             && !element.hasPrefix("(") && !element.hasPrefix("any ")
     }
 
-    /// The type of what stands in an array, a set, an ordered set or a dictionary; nil when the type is none of these.
+    /// The element type of an array, a set, an ordered set or a dictionary; nil for other types.
     private static func element(of type: String) -> String? {
         let isBracketed = type.hasPrefix("[") && type.hasSuffix("]")
         let name = collectionNames.first { type.hasPrefix($0 + "<") && type.hasSuffix(">") }
@@ -204,24 +204,24 @@ struct PropertySource {
         return nil
     }
 
-    /// Whether a class keeps it in a word that is read without a lock.
+    /// Whether a class stores it in a word that is read without a lock.
     var isScalar: Bool { Self.scalarTypes.contains(type) }
-    /// Whether a class leaves it in its row until it is asked for.
+    /// Whether a class leaves it in its row until first access.
     var isLazy: Bool {
         ["String", "Data", "[UInt8]"].contains(baseType) && !isSerialized && !isDeferred && !isEncrypted
     }
-    /// How a class keeps it, a case of `StoredPropertyKind`.
+    /// How a class stores it, as a case of `StoredPropertyKind`.
     var storage: String {
         if isMany { return "many" }
         if needsSlot { return "slot" }
         return isScalar ? "scalar" : isLazy ? "lazy" : "value"
     }
-    /// Whether its slot lets go of its objects itself when its owner ends, because that has a `deinit` of its own.
+    /// Whether its slot releases its objects itself, because the owner has its own `deinit`.
     var letsGo = false
-    /// What the property behind it is declared as.
+    /// The name of its backing property.
     var backingName: String { "_" + name }
     var backing: String { letsGo && needsSlot ? backingName + ".slot" : backingName }
-    /// The value behind the property of a class, as code that holds the lock reads and writes it.
+    /// The backing value of a class's property, for code that holds the lock.
     var content: String { isScalar ? backing + ".value" : backing }
 
     static let scalarTypes: Set<String> = [
@@ -246,13 +246,13 @@ extension String {
 
 struct IndexSource {
     var isUnique: Bool
-    /// Whether it is over the words of texts.
+    /// Whether it is a full-text index.
     var isFullText = false
-    /// The stemming that was asked for, as it is written.
+    /// The stemming, as written.
     var stemming: String?
-    /// Each element is the source text of one array of key paths or index keys.
+    /// The source text of each array of key paths or index keys.
     var groups: [String]
-    /// The source text of the condition of a partial index.
+    /// The source text of a partial index's condition.
     var condition: String?
     var node: Syntax
 }

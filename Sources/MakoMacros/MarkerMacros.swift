@@ -1,8 +1,9 @@
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@Attribute`, `@Relationship` and `@Transient` only mark a property for `@Entity` to read.
+/// `@Attribute`, `@Relationship` and `@Transient`: marks that `@Entity` reads.
 public struct MarkerMacro: PeerMacro {
+    /// Reports a mark on anything but a property; generates nothing.
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
@@ -17,8 +18,9 @@ public struct MarkerMacro: PeerMacro {
     }
 }
 
-/// `#Index`, `#Unique` and `#FullText` inside an entity's body: read by `@Entity`, nothing by themselves.
+/// `#Index`, `#Unique` and `#FullText` in an entity's body: marks that `@Entity` reads.
 public struct DeclarationMarkerMacro: DeclarationMacro {
+    /// Generates nothing.
     public static func expansion(
         of node: some FreestandingMacroExpansionSyntax, in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {

@@ -4,7 +4,7 @@ import SwiftSyntaxMacros
 #if TOOLCHAIN_SYNTAX
     @_spi(PluginMessage) import SwiftCompilerPluginMessageHandling
 
-    /// Resolves macro types by name: the toolchain's own copy of swift-syntax has no `CompilerPlugin.main`.
+    /// Resolves macro types by name, because the toolchain's copy of swift-syntax has no `CompilerPlugin.main`.
     struct MakoPluginProvider: PluginProvider {
         struct UnknownMacro: Error, CustomStringConvertible {
             let name: String
@@ -33,7 +33,7 @@ import SwiftSyntaxMacros
     }
 #endif
 
-/// A computed value: metatypes of macros are not `Sendable`.
+/// Computed, because metatypes of macros are not `Sendable`.
 var allMacros: [String: any Macro.Type] {
     [
         "EntityMacro": EntityMacro.self,

@@ -1,7 +1,7 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// The rules of one property.
+/// The rules for one property.
 struct PropertyCheck {
     let property: PropertySource
     let source: EntitySource
@@ -88,7 +88,7 @@ struct PropertyCheck {
         }
     }
 
-    /// Only texts have words. Of a type that the macro does not know the opening of the database tells whether it is stored as one.
+    /// Full-text indexes need text. For types unknown to the macro, opening the database checks it.
     private mutating func checkText() {
         guard property.has("fullText") else { return }
         let isOther = PropertySource.valueTypes.subtracting(["String", "Substring"]).contains(property.baseType)
@@ -101,7 +101,7 @@ struct PropertyCheck {
         }
     }
 
-    /// Only places are near each other. Of a type that the macro does not know the opening of the database tells what its columns are.
+    /// Spatial indexes need coordinates. For types unknown to the macro, opening the database checks it.
     private mutating func checkPlace() {
         guard property.has("spatial") else { return }
         if PropertySource.valueTypes.contains(property.baseType) || property.isCollection || property.isToOne
@@ -112,7 +112,7 @@ struct PropertyCheck {
         }
     }
 
-    /// What a property stored as one text, or read late, cannot be as well.
+    /// The options that a serialized or deferred property cannot have.
     private mutating func checkForm() {
         let name = property.name
         if property.isSerialized {
@@ -145,7 +145,7 @@ struct PropertyCheck {
         }
     }
 
-    /// What a reference to an object of any entity cannot be as well.
+    /// The options that a reference to an object of any entity cannot have.
     private mutating func checkAnyObject() {
         guard property.isAnyObject else { return }
         let name = property.name
@@ -217,7 +217,7 @@ struct PropertyCheck {
         }
     }
 
-    /// The macro sees no types, but who writes @Relationship means an object.
+    /// The macro sees no types, but @Relationship implies an object.
     private mutating func checkStructReference() {
         guard !source.isClass, property.relationship != nil, property.isOptional, property.needsSlot,
             !property.isCollection, !property.isAnyObject
@@ -232,7 +232,7 @@ struct PropertyCheck {
             })
     }
 
-    /// It says what becomes of those who refer to an object, so it stands where these are listed.
+    /// A delete rule belongs to the to-many side, because it concerns the objects that refer to the removed one.
     private mutating func checkDeleteRule() {
         guard let rule = property.deleteRule else { return }
         let argument = property.argument("deleteRule")
@@ -272,7 +272,7 @@ struct PropertyCheck {
     }
 }
 
-// MARK: - Where a property stands in its source
+// MARK: - The property's syntax
 
 extension PropertySource {
     var binding: PatternBindingSyntax? { node.parent?.as(PatternBindingSyntax.self) }

@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// What the compiler offers to write instead of a mistake.
+/// The fix-its.
 enum Repair {
     static func replacing(
         _ old: some SyntaxProtocol, with new: some SyntaxProtocol, _ message: String, _ id: String
@@ -12,7 +12,7 @@ enum Repair {
             changes: [.replace(oldNode: Syntax(old), newNode: Syntax(new))])
     }
 
-    /// The same place, with other text between what stands around it.
+    /// Replaces a node with text and keeps the trivia around it.
     static func rewriting(_ old: some SyntaxProtocol, as text: String, _ message: String, _ id: String) -> FixIt {
         var token = TokenSyntax.identifier(text)
         token.leadingTrivia = old.leadingTrivia
@@ -20,7 +20,7 @@ enum Repair {
         return replacing(old, with: token, message, id)
     }
 
-    /// Nothing in its place, nor behind it.
+    /// Removes a node and its trailing trivia.
     static func erasing(_ old: some SyntaxProtocol) -> FixIt {
         let nothing = TokenSyntax.identifier("", leadingTrivia: old.leadingTrivia)
         return replacing(old, with: nothing, "remove '\(old.trimmedDescription)'", "erase")
@@ -28,7 +28,7 @@ enum Repair {
 
     // MARK: Attributes
 
-    /// A property with another attribute, and without some of those it has.
+    /// Adds an attribute to a property, and removes others.
     static func marking(_ variable: VariableDeclSyntax, _ text: String, without names: [String] = []) -> FixIt {
         var new = unmarked(variable) { names.contains(EntityParser.name(of: $0)) }
         let start = new.leadingTrivia
@@ -63,7 +63,7 @@ enum Repair {
         return new
     }
 
-    /// An attribute without one of its arguments, and a property without the attribute when it has no other.
+    /// Removes an argument of an attribute, or the attribute when it has no other argument.
     static func removing(option: Syntax) -> FixIt? {
         guard let argument = option.as(LabeledExprSyntax.self) ?? option.parent?.as(LabeledExprSyntax.self),
             let list = argument.parent?.as(LabeledExprListSyntax.self),
@@ -90,7 +90,7 @@ enum Repair {
         return replacing(list, with: kept, message, "removeOption")
     }
 
-    /// An option under another name.
+    /// Renames an option.
     static func renaming(option: Syntax, to name: String) -> FixIt? {
         let called = option.as(FunctionCallExprSyntax.self)?.calledExpression
         guard let member = (called ?? ExprSyntax(option))?.as(MemberAccessExprSyntax.self) else { return nil }
@@ -117,7 +117,7 @@ enum Repair {
 
     // MARK: Declarations
 
-    /// A declaration for each name: the commas between them become the beginnings of declarations.
+    /// Splits a declaration into one per name: each comma is replaced by the start of a declaration.
     static func splitting(_ variable: VariableDeclSyntax) -> FixIt {
         let start = variable.with(\.bindings, []).trimmedDescription + " "
         let indentation = variable.leadingTrivia.description.split(separator: "\n", omittingEmptySubsequences: false)
@@ -125,7 +125,7 @@ enum Repair {
         let bindings = Array(variable.bindings)
         let changes: [FixIt.Change] = bindings.enumerated().compactMap { place, binding in
             guard let comma = binding.trailingComma else { return nil }
-            // `var a, b: Int` says one type for both.
+            // `var a, b: Int` declares one type for both.
             let bare = binding.typeAnnotation == nil && binding.initializer == nil
             let type = bare ? bindings[place...].lazy.compactMap(\.typeAnnotation).first?.trimmedDescription : nil
             return .replace(
@@ -135,7 +135,7 @@ enum Repair {
             message: MacroRepair(message: "declare each by itself", id: "split"), changes: changes)
     }
 
-    /// `weak var` as the library writes it.
+    /// Replaces `weak var` with the relationship option.
     static func weakRelationship(_ variable: VariableDeclSyntax) -> FixIt {
         var bare = variable
         bare.modifiers = variable.modifiers.filter { $0.name.tokenKind != .keyword(.weak) }
@@ -145,7 +145,7 @@ enum Repair {
         return replacing(variable, with: marked, "write '\(text)'", "weak")
     }
 
-    /// A method as a hook is declared.
+    /// Gives a method the signature of a hook.
     static func hook(_ function: FunctionDeclSyntax, mayAnswer: Bool) -> FixIt {
         var new = function
         let unwanted: [TokenKind] = [.keyword(.static), .keyword(.class)]
@@ -166,14 +166,14 @@ enum Repair {
     }
 }
 
-/// The known name that is nearest to a misspelt one, unless none is near.
+/// The known name nearest to a misspelt one, if one is near.
 func nearest(to name: String, of known: some Sequence<String>) -> String? {
     let near = known.map { (name: $0, distance: distance(name.lowercased(), $0.lowercased())) }
         .filter { $0.distance <= max(1, min(name.count, $0.name.count) / 3) }
     return near.min { ($0.distance, $0.name) < ($1.distance, $1.name) }?.name
 }
 
-/// How many letters must be put in, taken out or changed.
+/// The edit distance: insertions, deletions and substitutions.
 private func distance(_ left: String, _ right: String) -> Int {
     let right = Array(right)
     var row = Array(0...right.count)

@@ -1,7 +1,7 @@
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@_Stored`, which `@Entity` puts on each stored property of a class: locked accessors and the private field behind them.
+/// `@_Stored`, which `@Entity` adds to each stored property of a class: locked accessors and the private backing field.
 public struct StoredPropertyMacro {
     private struct Request {
         var column: String
@@ -10,7 +10,7 @@ public struct StoredPropertyMacro {
         var isObserved: Bool
         var property: PropertySource
 
-        /// A statement that tells the observers of the property something; nothing where there can be none.
+        /// A statement that calls the property's observation registrar; empty for classes that are not observable.
         func observation(_ what: String, line: String = "\n    ") -> String {
             isObserved ? "self._$observation.\(what)(self, keyPath: \\.\(property.codeName))\(line)" : ""
         }
@@ -50,6 +50,7 @@ public struct StoredPropertyMacro {
 }
 
 extension StoredPropertyMacro: AccessorMacro {
+    /// Generates the accessors.
     public static func expansion(
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
@@ -135,7 +136,7 @@ extension StoredPropertyMacro: AccessorMacro {
         }
     }
 
-    /// An object that nobody else holds must live until it is handed over.
+    /// An object without another owner must stay alive until it is returned.
     private static func weakGetter(_ request: Request, field: String) -> AccessorDeclSyntax {
         """
         get {
@@ -153,7 +154,7 @@ extension StoredPropertyMacro: AccessorMacro {
         """
     }
 
-    /// Outside the object's lock: who is told may read the property.
+    /// Outside the object's lock, because observers may read the property.
     private static func told(_ request: Request) -> String {
         request.isObserved ? "\n    " + request.observation("didSet", line: "") : ""
     }
@@ -177,6 +178,7 @@ extension StoredPropertyMacro: AccessorMacro {
 }
 
 extension StoredPropertyMacro: PeerMacro {
+    /// Generates the backing field.
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext

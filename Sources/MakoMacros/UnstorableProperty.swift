@@ -1,10 +1,10 @@
 import SwiftSyntax
 
 extension EntityParser {
-    /// Names that a key path cannot have as its first component: Swift takes them for something else.
+    /// Names that Swift does not take as the first component of a key path.
     private static let reservedNames: Set<String> = ["self", "Type", "Protocol", "ID"]
 
-    /// Why a property of this name or type cannot be stored, seen by its spelling; nil: nothing speaks against it.
+    /// Why a property with this name or type cannot be stored, as far as the spelling shows; nil: it may be storable.
     static func fault(of name: String, type: TypeSyntax?) -> (id: String, message: String)? {
         if reservedNames.contains(name) {
             let reason =
@@ -22,10 +22,10 @@ extension EntityParser {
         )
     }
 
-    /// What no codec is for, whatever the types in it are.
+    /// Kinds of types without a codec, whatever types they contain.
     private enum Unstorable {
         case closure, tuple, metatype
-        /// By its spelling.
+        /// With its spelling.
         case existential(String)
 
         var id: String {
@@ -55,7 +55,7 @@ extension EntityParser {
         }
     }
 
-    /// What cannot be stored in a type, also in an optional one, an array, a set or a dictionary.
+    /// The unstorable part of a type, also inside an optional, an array, a set or a dictionary.
     private static func unstorable(_ type: TypeSyntax) -> Unstorable? {
         if type.is(FunctionTypeSyntax.self) { return .closure }
         if type.is(MetatypeTypeSyntax.self) { return .metatype }

@@ -1,9 +1,9 @@
-/// Which requests the server of Mako Studio answers: those of the page that it served itself.
+/// Checks that requests to the server of Mako Studio come from the page it served.
 ///
-/// A web page elsewhere can have the browser send requests to this machine, and can have its own name lead here. It has neither the cookie nor the
-/// right `Host`.
+/// Another web page can make the browser send requests to this machine, and can resolve its own host name to it. Its
+/// requests lack the cookie or have another `Host`.
 package struct StudioGuard: Sendable {
-    /// What of a request the decision needs.
+    /// The parts of a request that are checked.
     package struct Request: Sendable {
         package var method: String
         package var host: String?
@@ -30,14 +30,14 @@ package struct StudioGuard: Sendable {
     package let token: String
     package let port: UInt16
 
-    /// Browsers send cookies to every port of a machine: each server has its own.
+    /// Includes the port, because browsers send cookies to every port of a host.
     package var cookieName: String { "mako-studio-\(port)" }
 
     package init(token: String, port: UInt16) {
         (self.token, self.port) = (token, port)
     }
 
-    /// A token of 128 random bits.
+    /// Returns a token of 128 random bits.
     package static func newToken() -> String {
         var random = SystemRandomNumberGenerator()
         let words: [UInt64] = [random.next(), random.next()]
@@ -49,7 +49,7 @@ package struct StudioGuard: Sendable {
 
     private var hosts: [String] { ["127.0.0.1:\(port)", "localhost:\(port)"] }
 
-    /// Why nothing is said to a request, whatever its cookie; nil for one that may go on.
+    /// Returns why a request is refused, whatever its cookie; nil for an allowed request.
     package func refusal(of request: Request) -> String? {
         guard let host = request.host?.lowercased(), hosts.contains(host) else {
             return "The Host of the request is not this server."
@@ -70,7 +70,7 @@ package struct StudioGuard: Sendable {
         type?.lowercased().split(separator: ";").first.map { String($0).hasSuffix("application/json") } == true
     }
 
-    /// Whether the request has the cookie of this session.
+    /// Returns whether the request has the cookie of this session.
     package func isKnown(_ request: Request) -> Bool {
         let name = cookieName + "="
         return (request.cookie ?? "").split(separator: ";").contains { part in
@@ -79,14 +79,14 @@ package struct StudioGuard: Sendable {
         }
     }
 
-    /// Compares every digit, so that the time says nothing about how many are right.
+    /// Compares in constant time, so that the time reveals no digits.
     package func isToken(_ text: some StringProtocol) -> Bool {
         let (given, own) = (Array(text.utf8), Array(token.utf8))
         guard given.count == own.count else { return false }
         return zip(given, own).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
-    /// Headers of every answer.
+    /// The headers of every response.
     package static let headers = [
         "Content-Security-Policy":
             "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "

@@ -4,11 +4,11 @@
     import Foundation
     import MakoCommand
 
-    /// Serves the page of Mako Studio and answers its requests.
+    /// Serves the page of Mako Studio and its requests.
     package struct StudioServer: Sendable {
         private let database: StudioDatabase
         private let access: StudioGuard
-        /// Whether the token of the link has been exchanged.
+        /// Whether the link's token was exchanged for the cookie.
         private let exchange = Exchange()
 
         /// Serves until the process ends.
@@ -69,7 +69,7 @@
                 origin: request.headers[HTTPHeader("Origin")], site: request.headers[HTTPHeader("Sec-Fetch-Site")],
                 cookie: request.headers[.cookie], contentType: request.headers[.contentType])
             let values = Self.values(request.target.query(percentEncoded: true))
-            // A link that another program opens comes from nowhere, or from the site of a mail that has it.
+            // A link opened by another program has no origin site, or that of a web mail.
             let isLink = request.path == "/" && values["token"] != nil && request.method == .GET
             var checked = incoming
             if isLink { checked.site = nil }
@@ -83,7 +83,7 @@
             return Self.asset(request)
         }
 
-        /// Exchanges the token of the link, once, for the cookie.
+        /// Exchanges the token of the link for the cookie, once.
         private func entered(_ token: String) -> HTTPResponse {
             let isFirst = exchange.isDone.withLock { isDone in
                 guard !isDone, access.isToken(token) else { return false }
@@ -105,7 +105,7 @@
             guard let method = StudioRequest.Method(rawValue: request.method.rawValue) else {
                 return Self.refused(.methodNotAllowed, "The server knows GET, POST and DELETE.")
             }
-            // Of a body that does not say how long it is, any number of bytes may come.
+            // A body without a length could be unbounded.
             guard let bytes = request.bodySequence.count, bytes <= Self.bodyLimit else {
                 return Self.refused(
                     .payloadTooLarge, "A request says how long it is, and has at most \(Self.bodyLimit) bytes.")
@@ -125,7 +125,7 @@
                 Data(answer.body), headers)
         }
 
-        /// Runs what reads the file, and so blocks: other requests, cancellations among them, go on.
+        /// Runs blocking file access on another thread, so that other requests and cancellations continue.
         static func onOtherThread<R: Sendable>(_ body: @escaping @Sendable () -> R) async -> R {
             await withCheckedContinuation { continuation in
                 DispatchQueue.global().async { continuation.resume(returning: body()) }
@@ -146,7 +146,7 @@
             return response(.ok, asset.mediaType, Data(asset.text.utf8), [:])
         }
 
-        // MARK: Answers
+        // MARK: Responses
 
         static func response(
             _ status: HTTPStatusCode, _ mediaType: String, _ body: Data, _ more: [String: String]
@@ -164,7 +164,7 @@
             return response(status, "application/json", body, [:])
         }
 
-        /// The parameters behind the question mark; `+` is a space, as pages write it.
+        /// The query parameters; `+` is a space, as pages encode it.
         static func values(_ query: String) -> [String: String] {
             var values: [String: String] = [:]
             for part in query.split(separator: "&") {
@@ -176,7 +176,8 @@
         }
     }
 
-    /// Server-sent events: what is committed, at most four times a second, and a comment now and then that shows whether the page listens.
+    /// Server-sent events: commits, at most four times per second, and periodic comments that detect a closed
+    /// connection.
     struct StudioEvents: AsyncBufferedSequence {
         typealias Element = UInt8
 
@@ -186,7 +187,7 @@
 
         struct Iterator: AsyncBufferedIteratorProtocol {
             private static let interval = Duration.milliseconds(250)
-            /// So many intervals without an event are followed by a comment.
+            /// The number of intervals without an event before a comment.
             private static let silence = 20
 
             let database: StudioDatabase

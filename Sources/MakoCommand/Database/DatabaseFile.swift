@@ -2,7 +2,7 @@ import Foundation
 import MakoRecords
 import MakoStorage
 
-/// An open database file, seen without the Swift types it was written with.
+/// An open database file, without the Swift types it was written with.
 struct DatabaseFile {
     let path: String
     let store: Store
@@ -12,7 +12,7 @@ struct DatabaseFile {
         self.store = store
     }
 
-    /// Runs the body and closes the database, whatever comes of it.
+    /// Runs the body and closes the database, also after an error.
     func closing<R>(_ body: () throws -> R) throws -> R {
         let result: R
         do { result = try body() } catch {
@@ -23,7 +23,7 @@ struct DatabaseFile {
         return result
     }
 
-    /// Opens a file that exists, for reading.
+    /// Opens an existing file read-only.
     init(reading path: String, _ key: KeyOptions) throws {
         try Self.requireName(path)
         guard FileManager.default.fileExists(atPath: path) else {
@@ -33,19 +33,19 @@ struct DatabaseFile {
         store = try key.with(readOnly: true) { try Self.open(path, $0) }
     }
 
-    /// Opens a file for reading and writing; makes it when it is not there.
+    /// Opens a file for reading and writing, or creates it.
     init(writing path: String, _ key: KeyOptions) throws {
         try Self.requireName(path)
         self.path = path
         store = try key.with { try Self.open(path, $0) }
     }
 
-    /// - Throws: where a path ends without the name of a file.
+    /// - Throws: when the path does not end with a file name.
     static func requireName(_ path: String) throws {
         if FilePath.name(of: path).isEmpty { throw Failure("'\(path)' is not the name of a file", .usage) }
     }
 
-    /// Damage that opening finds is told with the file's name: the engine names the page alone.
+    /// Reports damage found by opening with the file's name; the engine names only the page.
     private static func open(_ path: String, _ options: StoreOptions) throws -> Store {
         do {
             return try Store(at: path, options: options)
@@ -56,16 +56,17 @@ struct DatabaseFile {
         }
     }
 
-    /// Runs the body on the newest commit and the tables it holds.
+    /// Runs the body with a snapshot of the newest commit and its catalogue.
     func read<R>(_ body: (Snapshot, Catalogue) throws -> R) throws -> R {
         try store.read { view in try body(view, try Catalogue.load(view: view)) }
     }
 
-    /// Runs a statement: one that only asks on the newest commit, any other in a transaction of its own, which a history of the file tells of.
+    /// Runs a statement: a query on the newest commit, any other statement in its own transaction, which the file's
+    /// history records.
     ///
     /// - Parameters:
-    ///   - transaction: what it runs in, where that has begun.
-    ///   - ignoringReferences: writes keys that lead nowhere, and deletes rows whatever refers to them.
+    ///   - transaction: the open transaction to run in, if any.
+    ///   - ignoringReferences: whether to store dangling references, and to delete rows despite references to them.
     func run(
         _ statement: Statement, in transaction: StatementTransaction? = nil, parameters: [Value] = [],
         named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false
@@ -94,7 +95,8 @@ struct DatabaseFile {
         }
     }
 
-    /// Opens a file that exists for reading and writing, or for reading where somebody else writes it or it cannot be written.
+    /// Opens an existing file for reading and writing, or read-only when another process writes it or it is not
+    /// writable.
     init(writingWherePossible path: String, _ key: KeyOptions) throws {
         guard FileManager.default.fileExists(atPath: path) else {
             try self.init(reading: path, key)
@@ -107,7 +109,8 @@ struct DatabaseFile {
         }
     }
 
-    /// The file and its log files, with their sizes in bytes. The log of a database that a symbolic link leads to lies beside the database.
+    /// The file and its log files, with their sizes in bytes. The log of a symbolically linked database is beside the
+    /// link's target.
     static func files(of path: String) -> [(path: String, bytes: Int)] {
         let path = (try? FilePlace.followed(path)) ?? path
         let directory = FilePath.directory(of: path)
@@ -125,7 +128,7 @@ struct DatabaseFile {
 }
 
 extension EntitySchema {
-    /// The columns as users see them, a row id first.
+    /// The columns as users see them, with a row number first.
     var shownColumns: [String] {
         switch key {
         case .rowID(let column): [column] + liveColumns.map(\.name)
@@ -133,7 +136,7 @@ extension EntitySchema {
         }
     }
 
-    /// The columns that make up the key.
+    /// The columns of the key.
     var keyColumns: [String] {
         switch key {
         case .rowID(let column): [column]
@@ -143,7 +146,7 @@ extension EntitySchema {
 }
 
 extension TableHandle {
-    /// All values of a row in the order of `EntitySchema.shownColumns`.
+    /// All values of a row, in the order of `EntitySchema.shownColumns`.
     func values(of key: RowKey, _ row: RowReader) -> [Value] {
         var values: [Value] = []
         values.reserveCapacity(layout.count + 1)

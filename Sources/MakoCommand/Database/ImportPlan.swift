@@ -1,28 +1,28 @@
 import MakoRecords
 
-/// Which field of the input goes into which column of the table.
+/// The mapping from input fields to columns.
 struct ImportPlan {
     struct Column {
-        /// In the input.
+        /// The position in the input.
         var position: Int
-        /// In the table.
+        /// The name in the table.
         var name: String
         var type: ColumnType
         var isOptional: Bool
-        /// The table that it refers to rows of.
+        /// The table that it refers to.
         var target: String?
     }
 
     let table: String
     let key: KeySchema
-    /// The field that gives the row id, when one does.
+    /// The field with the row number, if any.
     let rowID: Column?
-    /// The columns of the rows themselves.
+    /// The columns stored in the rows.
     private(set) var stored: [Column]
     let indexes: [IndexSchema]
     let renamed: [(from: String, to: String)]
 
-    /// A plan for a table that is not there yet.
+    /// The plan for a new table.
     init(creating table: String, columns: [InferredColumn], options: TableImport.Options, source: String) throws {
         self.table = table
         let names = ColumnNames(columns.map(\.name))
@@ -59,14 +59,15 @@ struct ImportPlan {
         stored = all
     }
 
-    /// The plan for a table that takes the place of another: columns go on to refer to what those of the same names refer to.
+    /// The plan for a table that replaces another one: columns keep the references of the old columns with the same
+    /// names.
     func replacing(_ old: EntitySchema?) -> ImportPlan {
         var plan = self
         plan.stored = stored.map { $0.referring(as: old?.column(named: $0.name)) }
         return plan
     }
 
-    /// A plan for a table that exists: columns are found by their names.
+    /// The plan for an existing table: columns are matched by name.
     init(into schema: EntitySchema, columns: [InferredColumn], source: String) throws {
         table = schema.name
         key = schema.key
@@ -102,7 +103,7 @@ struct ImportPlan {
         self.rowID = rowID
     }
 
-    /// The schema of a new table. Indexes are added when all rows are in: that is many times faster.
+    /// The schema of a new table. Building the indexes after all rows are stored is many times faster.
     func schema(withIndexes: Bool) -> EntitySchema {
         EntitySchema(
             name: table,
@@ -110,7 +111,7 @@ struct ImportPlan {
             key: key, indexes: withIndexes ? indexes : [])
     }
 
-    /// Whether rows have keys by which those of a table before are found again.
+    /// Whether the rows have keys that match those of a previous table.
     func keepsKeys(of old: EntitySchema) -> Bool {
         switch (key, old.key) {
         case (.rowID, .rowID): rowID != nil
@@ -126,7 +127,7 @@ struct ImportPlan {
 }
 
 extension ImportPlan.Column {
-    /// The column with the reference of one that it takes the place of, where its values can be such keys.
+    /// The column with the reference of the column it replaces, if its values can be such keys.
     fileprivate func referring(as old: ColumnSchema?) -> ImportPlan.Column {
         guard let old, !old.isRetired, let target = old.target, old.type != .keys,
             old.type == type || (old.type == .reference && type == .integer)
@@ -137,7 +138,7 @@ extension ImportPlan.Column {
     }
 }
 
-/// Names that can be written in a query without quotes, made from those of an input file.
+/// Column names that need no quotes in a query, derived from those of an input file.
 struct ColumnNames {
     private(set) var names: [String] = []
     private(set) var renamed: [(from: String, to: String)] = []
@@ -159,7 +160,7 @@ struct ColumnNames {
 
     var list: String { names.joined(separator: ", ") }
 
-    /// Letters, digits and underscores of the name; everything between them becomes one underscore.
+    /// The letters, digits and underscores of a name, with one underscore for each run of other characters.
     static func plain(_ name: String, otherwise: String) -> String {
         var result = ""
         var gap = false

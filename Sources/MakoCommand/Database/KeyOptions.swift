@@ -2,7 +2,8 @@ import ArgumentParser
 import Foundation
 import MakoStorage
 
-/// What an encrypted database opens with. Never a word of the command line, which everybody on the machine can read.
+/// The key of an encrypted database. Never an argument itself, because all users of the machine can read the command
+/// line.
 struct KeyOptions: ParsableArguments {
     @Option(
         name: .customLong("key-file"),
@@ -21,7 +22,7 @@ struct KeyOptions: ParsableArguments {
         }
     }
 
-    /// What the options and the environment say; nil for nothing.
+    /// The encryption of the options or the environment; nil: neither has any.
     func encryption() throws -> Encryption? {
         if let given = try Self.encryption(keyFile: keyFile, passphraseFile: passphraseFile) { return given }
         let passphrase = ProcessInfo.processInfo.environment["MAKO_PASSPHRASE"] ?? ""
@@ -65,7 +66,7 @@ struct KeyOptions: ParsableArguments {
 
     private static let limit = 64 << 10
 
-    /// Options for a database that these open.
+    /// The options that open a database.
     func storeOptions(readOnly: Bool = false) throws -> StoreOptions {
         var options = StoreOptions()
         options.readOnly = readOnly
@@ -73,11 +74,11 @@ struct KeyOptions: ParsableArguments {
         return options
     }
 
-    /// Whether what is known comes from the environment, where it may be meant for other databases.
+    /// Whether the passphrase comes from the environment, where it may be meant for other databases.
     private var isGeneral: Bool { keyFile == nil && passphraseFile == nil }
 
-    /// Runs a body with the options for a database. A passphrase that the environment has for all of them is no mistake where a database is not
-    /// encrypted.
+    /// Runs a body with the options that open a database. A passphrase in the environment is ignored for a database
+    /// that is not encrypted.
     func with<R>(readOnly: Bool = false, _ body: (StoreOptions) throws -> R) throws -> R {
         let options = try storeOptions(readOnly: readOnly)
         do { return try body(options) } catch StorageError.notEncrypted where isGeneral {

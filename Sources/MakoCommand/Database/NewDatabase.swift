@@ -1,15 +1,16 @@
 import Foundation
 import MakoStorage
 
-/// A database that is built in a directory of its own beside its place. It appears under its name when it is whole, so what fails, or is
-/// interrupted, leaves nothing, and touches no file that it did not create.
+/// A database built in a temporary directory beside its destination. It gets its name when it is complete: a failed or
+/// interrupted build leaves nothing and touches no file that it did not create.
 struct NewDatabase {
-    /// Where it is built.
+    /// The path during the build.
     let path: String
     private let directory: String
     private let place: String
 
-    /// - Parameter file: the place, where no database is. A symbolic link stays, and the database comes to where it leads.
+    /// - Parameter file: the destination, where no database exists. A symbolic link stays; its target becomes the
+    ///   database.
     init(at file: String) throws {
         try DatabaseFile.requireName(file)
         place = try FilePlace.followed(file)
@@ -18,15 +19,15 @@ struct NewDatabase {
         path = directory + "/" + FilePath.name(of: place)
     }
 
-    /// Gives the database, which must be closed, its name.
+    /// Gives the closed database its name.
     ///
-    /// - Returns: false when another program has taken the name meanwhile.
+    /// - Returns: false when another program has created the file meanwhile.
     func publish() throws -> Bool {
         try Self.refuseLog(of: place)
         return try TemporaryFiles.publish(path, as: place, from: directory)
     }
 
-    /// Runs what builds it, whose errors name the place: where it is built is nothing to the user, and gone when they read of it.
+    /// Runs the build and replaces its temporary path in errors with the destination.
     func naming<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch {
             var failure = Failure(error)
@@ -35,12 +36,12 @@ struct NewDatabase {
         }
     }
 
-    /// Removes what is left where it was built.
+    /// Removes the temporary directory.
     func remove() {
         TemporaryFiles.remove(directory)
     }
 
-    /// A log without its database holds data that may be wanted, and belongs to no new one.
+    /// A log without its database may hold wanted data, and must not be applied to a new one.
     private static func refuseLog(of place: String) throws {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: FilePath.directory(of: place))) ?? []
         let log = names.sorted().first { DatabaseFile.isLog($0, of: place) }

@@ -1,8 +1,8 @@
 import MakoRecords
 
-/// Schemas and rows as SQL, the way `dump` and `.schema` show them.
+/// Schemas and rows as SQL, for `dump` and `.schema`.
 enum SchemaText {
-    /// `CREATE TABLE` and the indexes behind it, each statement on its own line.
+    /// `CREATE TABLE` and the statements for the indexes, one per line.
     static func statements(_ schema: EntitySchema) -> String {
         var columns: [String] = []
         switch schema.key {
@@ -24,7 +24,7 @@ enum SchemaText {
         return "CREATE VIEW \(name(view.name))\(columns) AS \(view.text);\n"
     }
 
-    /// `CREATE VIEW` for each, those behind the others that they may read: whose names stand in their texts.
+    /// `CREATE VIEW` statements, each after the views it may read: those whose names are in its text.
     static func statements(_ views: [ViewSchema]) -> String {
         var text = ""
         var rest = views
@@ -37,7 +37,8 @@ enum SchemaText {
         return text
     }
 
-    /// What an `INSERT` of the values in the order of `shownColumns` goes into. Hidden ids are named, which both Mako and SQLite call `rowid`.
+    /// The target of an `INSERT` of values in the order of `shownColumns`. Hidden row numbers are named `rowid`, as in
+    /// SQLite.
     static func target(_ schema: EntitySchema) -> String {
         guard schema.hidesID else { return name(schema.name) }
         return name(schema.name) + " (rowid, " + schema.liveColumns.map { name($0.name) }.joined(separator: ", ") + ")"
@@ -55,7 +56,7 @@ enum SchemaText {
         case .integer(let value): String(value)
         case .unsigned(let value): String(value)
         case .double(let value):
-            // SQL has no word for infinity; a number beyond all doubles reads as it.
+            // SQL has no literal for infinity; a number beyond the largest double reads as infinity.
             value.isFinite ? "\(value)" : value.isNaN ? "NULL" : value < 0 ? "-9e999" : "9e999"
         case .date(let seconds): quoted(date(seconds), with: "'")
         case .blob(let bytes): "x'" + PlainText.hexadecimal(bytes) + "'"
@@ -63,7 +64,7 @@ enum SchemaText {
         }
     }
 
-    /// A date so that a statement reads it as the same.
+    /// A date in the form that a statement reads as the same value.
     private static func date(_ seconds: Double) -> String {
         let exact = DateText.format(seconds) { text in
             if case .date(let read)? = ColumnType.date.coerced(.text(text)) { read } else { nil }
@@ -71,7 +72,7 @@ enum SchemaText {
         return exact ?? PlainText.of(.date(seconds))
     }
 
-    /// A name, in quotes when it needs them.
+    /// A name, quoted if necessary.
     static func name(_ name: String) -> String {
         isPlain(name) ? name : quoted(name, with: "\"")
     }
@@ -131,7 +132,7 @@ enum SchemaText {
     private static func quoted(_ text: String, with quote: Character) -> String {
         var result = String(quote)
         for character in text {
-            // Compared by scalars, so that a quote with a combining mark behind it is doubled too.
+            // Compared by scalars, so that a quote followed by a combining mark is doubled too.
             for scalar in character.unicodeScalars {
                 if Character(scalar) == quote { result.unicodeScalars.append(scalar) }
                 result.unicodeScalars.append(scalar)

@@ -2,14 +2,14 @@ import Foundation
 import MakoRecords
 import MakoStorage
 
-/// A transaction that statements run in, one after the other: what `BEGIN` opens, or what a single statement is by itself. A history of the file
-/// records all of them as one commit.
+/// A transaction for one or several statements: one that `BEGIN` opens, or that of a single statement. The file's
+/// history records it as one commit.
 final class StatementTransaction {
     private var transaction: WriteTransaction?
     private let before: Catalogue
     private var catalogue: Catalogue
     private var changes = ChangeSet()
-    /// The tables that are dropped.
+    /// The dropped tables.
     private var gone: [String] = []
 
     init(_ store: Store) throws {
@@ -19,7 +19,7 @@ final class StatementTransaction {
         self.transaction = consume transaction
     }
 
-    /// Runs a statement; one that fails leaves nothing of itself, and the transaction may go on.
+    /// Runs a statement. If it fails, its changes are rolled back and the transaction continues.
     func run(
         _ statement: Statement, _ parameters: [Value], _ named: [String: Value], _ cancellation: Cancellation?,
         ignoringReferences: Bool
@@ -63,7 +63,7 @@ final class StatementTransaction {
 
 /// The transaction of a session, which `BEGIN` opens and `COMMIT` or `ROLLBACK` ends.
 struct SessionTransaction {
-    /// What statements run in; nil: each is a transaction of its own.
+    /// The open transaction; nil: each statement is a transaction of its own.
     private(set) var open: StatementTransaction?
 
     mutating func take(_ step: TransactionStep, _ at: SourcePosition, _ store: Store) throws {
@@ -77,7 +77,7 @@ struct SessionTransaction {
         }
     }
 
-    /// Takes back what was not committed: while a transaction is open, the database cannot be closed.
+    /// Rolls back, because a database with an open transaction cannot be closed.
     mutating func leave() {
         open?.rollback()
         open = nil

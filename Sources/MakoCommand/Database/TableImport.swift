@@ -2,43 +2,43 @@ import Foundation
 import MakoRecords
 import MakoStorage
 
-/// Puts the rows of an input file into a table, all of them or none.
+/// Imports the rows of an input file into a table, all or none.
 ///
-/// The input is read twice: once to find the type of each column, and to see that every line can be read; then, in
-/// one transaction, to store the rows.
+/// Reads the input twice: first to infer the column types and to check that every line is readable; then to store the
+/// rows, in one transaction.
 struct TableImport {
-    /// What to import and how.
+    /// What to import, and how.
     struct Options {
         var format: InputFormat
         var delimiter: UInt8?
         var hasHeader = true
-        /// The columns that make up the key; `nil` takes an integer column named `id` when there is one.
+        /// The key columns; `nil` selects an integer column named `id`, if there is one.
         var key: [String]?
-        /// Columns to be indexed.
+        /// The columns to index.
         var indexes: [String] = []
-        /// Drop a table of that name first.
+        /// Whether to drop an existing table of that name first.
         var replaces = false
-        /// Store keys that lead to no row.
+        /// Whether to store dangling references.
         var ignoresReferences = false
     }
 
-    /// What an import did.
+    /// The result of an import.
     struct Report {
         var table: String
         var rows: Int
         var isNew: Bool
         var columns: [InferredColumn]
-        /// Columns whose names had to be changed, as pairs of old and new.
+        /// Renamed columns, as pairs of old and new name.
         var renamed: [(from: String, to: String)]
     }
 
-    /// Opens the file at its beginning.
+    /// Opens the file at its start.
     private let open: () throws(InputError) -> ByteInput
-    /// What messages call the file.
+    /// The name of the file in messages.
     let source: String
     let table: String
     let options: Options
-    /// Told about progress: bytes read and rows done.
+    /// Called with the bytes read and the rows processed.
     let progress: (_ pass: Pass, _ bytes: Int, _ rows: Int) -> Void
 
     enum Pass { case reading, storing }
@@ -52,7 +52,7 @@ struct TableImport {
         }
     }
 
-    /// - Parameter open: opens the file at its beginning; called twice.
+    /// - Parameter open: opens the file at its start; called twice.
     init(
         source: String, table: String, options: Options,
         progress: @escaping (_ pass: Pass, _ bytes: Int, _ rows: Int) -> Void,
@@ -65,7 +65,7 @@ struct TableImport {
         self.progress = progress
     }
 
-    /// The first pass: the columns and their types, and the number of rows.
+    /// The first pass: returns the columns with their types, and the number of rows.
     func inspect() throws(InputError) -> (columns: [InferredColumn], rows: Int) {
         var reader = try reader()
         var inference = TypeInference()
@@ -76,7 +76,7 @@ struct TableImport {
         return (inference.result(names: reader.columns), inference.rows)
     }
 
-    /// The second pass, in one transaction.
+    /// The second pass: stores the rows in one transaction.
     func run(columns: [InferredColumn], in store: Store) throws -> Report {
         if TableName.isReserved(table) {
             throw Failure("\(table) belongs to the keyed stores; change them by their own calls", .badInput)
@@ -102,7 +102,7 @@ struct TableImport {
             if isNew, !plan.indexes.isEmpty { _ = try Catalogue.migrate(to: plan.schema(withIndexes: true), in: tx) }
             catalogue = try Catalogue.load(view: tx.view, previous: catalogue)
             try referencesHeld { () throws(RecordError) in try replacement?.finish(catalogue, in: tx) }
-            // Whoever follows the history reads the table anew: a list of millions of keys would not be of use.
+            // Readers of the history reload the table: a list of millions of keys would not help them.
             let others = replacement?.changedTables.subtracting([table]).sorted() ?? []
             try HistoryWriter(SystemEntropy()).append(
                 ChangeSet(), rewritten: [table] + others, catalogue, date: Date().timeIntervalSinceReferenceDate, in: tx
@@ -111,7 +111,7 @@ struct TableImport {
         }
     }
 
-    /// Drops the table that the new one takes the place of. Answers what that leaves to be done; nil: references are ignored.
+    /// Drops the replaced table. Returns the remaining checks; nil: references are ignored.
     private func drop(
         _ old: TableHandle, for plan: ImportPlan, _ catalogue: Catalogue, _ tx: borrowing WriteTransaction
     ) throws -> TableReplacement? {
@@ -154,7 +154,7 @@ struct TableImport {
                 throw lineError(row, error)
             }
             rows += 1
-            // Nobody asks what an import changed, and a list of millions of keys would only take room.
+            // The changes of an import are not reported, and a list of millions of keys would only use memory.
             if changes.count >= 10_000 { changes.removeAll() }
             progress(.storing, reader.consumed, rows)
         }
@@ -162,7 +162,7 @@ struct TableImport {
         return rows
     }
 
-    /// Runs a check of references, whose error says how to do without it.
+    /// Runs a reference check, whose error mentions the option that ignores it.
     @discardableResult
     private func referencesHeld<R>(_ check: () throws(RecordError) -> R) throws -> R {
         do throws(RecordError) { return try check() } catch {
@@ -193,7 +193,7 @@ struct TableImport {
         return value
     }
 
-    /// The engine's objection to a row, with the line that it is about. Failures of the disk stay what they are.
+    /// The engine's error for a row, with its line. I/O errors stay unchanged.
     private func lineError(_ row: InputRow, _ error: RecordError) -> any Error {
         switch error {
         case .storage: error

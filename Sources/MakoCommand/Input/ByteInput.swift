@@ -1,12 +1,11 @@
 import Foundation
 
-/// A file, standard input or bytes in memory, read once from front to back in pieces.
-///
-/// The parsers ask for one byte at a time; the pieces keep memory small whatever the size of the file.
+/// Reads a file, standard input or bytes in memory once, sequentially, in pieces, so that memory use does not depend on
+/// the size of the file.
 struct ByteInput {
-    /// The name that error messages carry: the path, or "standard input".
+    /// The name in error messages: the path, or "standard input".
     let name: String
-    /// Bytes handed out so far.
+    /// The number of bytes consumed.
     private(set) var consumed = 0
 
     private let file: OpenFile?
@@ -17,7 +16,7 @@ struct ByteInput {
 
     /// Opens a file for reading.
     ///
-    /// - Parameter name: what error messages call it; its path when left out.
+    /// - Parameter name: the name in error messages; nil: the path.
     init(path: String, name: String? = nil) throws(InputError) {
         self.name = name ?? path
         file = try OpenFile(path: path)
@@ -43,7 +42,7 @@ struct ByteInput {
         self.init(bytes: Array(text.utf8), name: name)
     }
 
-    /// The next byte, which is consumed; `nil` at the end.
+    /// Consumes and returns the next byte; `nil` at the end.
     mutating func next() throws(InputError) -> UInt8? {
         guard position < piece.count else {
             guard try refill() else { return nil }
@@ -56,7 +55,7 @@ struct ByteInput {
         return piece[position]
     }
 
-    /// The next byte, left where it is; `nil` at the end.
+    /// Returns the next byte without consuming it; `nil` at the end.
     mutating func peek() throws(InputError) -> UInt8? {
         guard position < piece.count else {
             guard try refill() else { return nil }
@@ -65,7 +64,7 @@ struct ByteInput {
         return piece[position]
     }
 
-    /// Appends bytes to `field` up to the next one that is set in `stops`, which is left unread.
+    /// Appends bytes to `field` up to the next byte in `stops`, which is not consumed.
     mutating func append(to field: inout [UInt8], until stops: ByteSet) throws(InputError) {
         while true {
             var end = position
@@ -78,7 +77,7 @@ struct ByteInput {
         }
     }
 
-    /// Passes over a byte order mark of UTF-8, which spreadsheet programs write in front.
+    /// Skips a UTF-8 byte order mark, which spreadsheet programs write.
     mutating func skipByteOrderMark() throws(InputError) {
         guard try peek() == 0xEF else { return }
         guard position + 2 < piece.count, piece[position + 1] == 0xBB, piece[position + 2] == 0xBF else { return }
@@ -94,11 +93,11 @@ struct ByteInput {
     }
 }
 
-/// A set of byte values that is cheap to ask.
+/// A set of byte values with a fast membership test.
 struct ByteSet {
     private var low: (UInt64, UInt64) = (0, 0)
 
-    /// Holds the given bytes, all of them below 128.
+    /// Creates a set of bytes, all below 128.
     init(_ bytes: UInt8...) {
         for byte in bytes { insert(byte) }
     }
@@ -113,11 +112,11 @@ struct ByteSet {
     }
 }
 
-/// An open descriptor that closes itself.
+/// A file descriptor that is closed on release.
 final class OpenFile {
     private let descriptor: Int32
     private let path: String
-    /// Where the next piece is read; nil where the descriptor knows.
+    /// The offset of the next read; nil: the descriptor's own position.
     private var offset: off_t?
 
     init(path: String) throws(InputError) {
@@ -130,13 +129,13 @@ final class OpenFile {
         }
     }
 
-    /// Takes over a descriptor, which is read from where it is.
+    /// Takes ownership of a descriptor and reads from its current position.
     init(descriptor: Int32, name: String) {
         path = name
         self.descriptor = descriptor
     }
 
-    /// The same file, read from its beginning, whatever else reads it.
+    /// Another reader of the same file from its start, independent of other readers.
     func again() throws(InputError) -> OpenFile {
         let file = OpenFile(descriptor: dup(descriptor), name: path)
         guard file.descriptor >= 0 else {
@@ -148,7 +147,7 @@ final class OpenFile {
 
     deinit { close(descriptor) }
 
-    /// Whether two paths lead to the same file.
+    /// Whether two paths name the same file.
     static func isSame(_ first: String, _ second: String) -> Bool {
         var one = stat()
         var other = stat()
@@ -156,7 +155,7 @@ final class OpenFile {
             && one.st_ino == other.st_ino
     }
 
-    /// The size in bytes, where the file has one; of a symbolic link, that of the file it leads to.
+    /// The size of a regular file in bytes; for a symbolic link that of its target.
     static func size(of path: String) -> Int? {
         var information = stat()
         guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -176,7 +175,7 @@ final class OpenFile {
         }
     }
 
-    /// Up to `count` bytes; empty at the end of the file.
+    /// Reads up to `count` bytes; empty at the end of the file.
     func read(upTo count: Int) throws(InputError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         while true {
@@ -195,7 +194,7 @@ final class OpenFile {
     }
 }
 
-/// What the system says about the last call that failed.
+/// The system's message for the last failed call.
 func systemMessage(_ code: Int32 = errno) -> String {
     String(cString: strerror(code))
 }

@@ -1,10 +1,10 @@
-/// Dates as ISO 8601 writes them, and back.
+/// Formats and parses ISO 8601 dates.
 ///
-/// Understood are `2026-01-31`, `2026-01-31T12:30`, `…:45` and `…:45.5`, with a blank in place of the `T`, and with
-/// `Z`, `+01:00`, `+0100` or nothing after the time; nothing means UTC. The number is seconds since
-/// 2001-01-01 00:00 UTC, as in Foundation's `Date`.
+/// Accepts `2026-01-31`, `2026-01-31T12:30`, `…:45` and `…:45.5`, with a space instead of the `T`, and with `Z`,
+/// `+01:00`, `+0100` or nothing (UTC) after the time. Dates are seconds since 2001-01-01 00:00 UTC, as in Foundation's
+/// `Date`.
 enum DateText {
-    /// Seconds since 2001-01-01 UTC; `nil` when the text is not such a date.
+    /// Returns seconds since 2001-01-01 UTC; `nil` when the text is not a date.
     static func parse(_ text: String) -> Double? {
         var scanner = Scanner(text)
         guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
@@ -19,10 +19,10 @@ enum DateText {
         return midnight + seconds - offset
     }
 
-    /// The shortest form that reads back as the same instant: without a time at midnight, without a fraction on
-    /// full seconds. `nil` where there is none, as outside of the years 0 to 9999, which ISO 8601 cannot write without agreement.
+    /// Returns the shortest text that parses to the same instant: without a time at midnight, without a fraction at
+    /// full seconds; `nil` when there is none, as outside the years 0 to 9999.
     ///
-    /// - Parameter read: how the form is read.
+    /// - Parameter read: the parser of the text.
     static func format(_ seconds: Double, read: (String) -> Double? = DateText.parse) -> String? {
         guard seconds.isFinite, abs(seconds) < 1e12 else { return nil }
         let day = (seconds / 86_400).rounded(.down)
@@ -33,7 +33,7 @@ enum DateText {
         if inDay == 0 { return text }
         let whole = Int(inDay)
         let clock = "\(text)T\(padded(whole / 3600, 2)):\(padded(whole / 60 % 60, 2)):\(padded(whole % 60, 2))"
-        // Nine digits are as many as a time of these years is exact to; near 2001 there are more.
+        // Nine digits match the precision of a double in these years; near 2001 it has more.
         for digits in [9, 12, 15] {
             let form = clock + fraction(inDay - Double(whole), digits) + "Z"
             if read(form) == seconds { return form }
@@ -57,7 +57,7 @@ enum DateText {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    /// 2001-01-01, counted in days from 1970-01-01.
+    /// 2001-01-01, in days since 1970-01-01.
     private static let reference = 11_323
 
     private static func length(ofMonth month: Int, year: Int) -> Int {
@@ -68,8 +68,8 @@ enum DateText {
         }
     }
 
-    /// Days from 1970-01-01 of the proleptic Gregorian calendar. Years are taken to begin in March, so that the
-    /// leap day is the last of its year.
+    /// Days since 1970-01-01 in the proleptic Gregorian calendar. Years start in March, so that the leap day is the
+    /// last day of its year.
     private static func days(year: Int, month: Int, day: Int) -> Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400
@@ -114,7 +114,7 @@ enum DateText {
             return number
         }
 
-        /// Seconds since midnight.
+        /// Parses a time to seconds since midnight.
         mutating func time() -> Double? {
             guard let hour = digits(2), hour < 24, take(":"), let minute = digits(2), minute < 60 else { return nil }
             var seconds = Double(hour * 3600 + minute * 60)
@@ -131,7 +131,7 @@ enum DateText {
             return unit > 1 ? seconds + number / unit : nil
         }
 
-        /// Seconds east of Greenwich; 0 when nothing is said.
+        /// Parses an offset to seconds east of Greenwich; 0 when it is missing.
         mutating func offset() -> Double? {
             if isAtEnd || take("Z") || take("z") { return 0 }
             let sign: Double = take("-") ? -1 : 1

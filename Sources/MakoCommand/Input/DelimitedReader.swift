@@ -1,11 +1,10 @@
-/// Rows of a file with a delimiter between fields: CSV after RFC 4180, or tab-separated values.
+/// Reads delimited rows: CSV (RFC 4180) or tab-separated values.
 ///
-/// CSV fields may stand in quotes and then hold delimiters, line breaks and doubled quotes. Tab-separated
-/// fields have no quotes: `\t`, `\n`, `\r` and `\\` stand for the characters that cannot be written, `\N` for a
-/// missing value, and an empty field is empty text. Lines end with LF, CR LF or CR. Empty lines are passed over where there are several
-/// columns; where there is one they are rows.
+/// Quoted CSV fields may contain delimiters, line breaks and doubled quotes. Tab-separated fields have no quotes: `\t`,
+/// `\n`, `\r` and `\\` are escapes, `\N` is a missing value, and an empty field is empty text. Lines end with LF, CR LF
+/// or CR. Empty lines are skipped if there are several columns; with one column they are rows.
 struct DelimitedReader: InputReader {
-    /// How fields are told apart.
+    /// The field syntax.
     enum Dialect: Equatable {
         case quoted(delimiter: UInt8)
         case tabs
@@ -23,9 +22,9 @@ struct DelimitedReader: InputReader {
     private var line = 1
     private var bytes: [UInt8] = []
 
-    /// Reads the header at once, so that `columns` is complete.
+    /// Creates a reader and reads the header, so that `columns` is complete.
     ///
-    /// - Parameter header: whether the first row names the columns; else they are called `column1`, `column2`…
+    /// - Parameter header: whether the first row has the column names; otherwise they are `column1`, `column2`…
     init(_ input: ByteInput, dialect: Dialect = .csv, header: Bool = true) throws(InputError) {
         self.input = input
         self.dialect = dialect
@@ -41,7 +40,7 @@ struct DelimitedReader: InputReader {
         if header { try readHeader() } else { try countColumns() }
     }
 
-    /// A first row kept back when the file has no header.
+    /// The first row, buffered when the file has no header.
     private var kept: InputRow?
 
     mutating func next() throws(InputError) -> InputRow? {
@@ -79,7 +78,7 @@ struct DelimitedReader: InputReader {
         kept = row
     }
 
-    /// One row of any number of fields, after empty lines.
+    /// Reads one row with any number of fields, after empty lines.
     private mutating func readRow() throws(InputError) -> InputRow? {
         while try input.peek() != nil {
             let start = line
@@ -96,7 +95,7 @@ struct DelimitedReader: InputReader {
         return nil
     }
 
-    /// What an empty line reads as.
+    /// The value of an empty line.
     private var blank: InputField { dialect == .tabs ? .raw("") : .missing }
 
     private mutating func readField() throws(InputError) -> InputField {
@@ -127,7 +126,7 @@ struct DelimitedReader: InputReader {
                 line += 1
                 bytes.append(.lineFeed)
             case .carriageReturn:
-                // A line break inside quotes is kept as it is written; CR LF counts as one line.
+                // A line break inside quotes is kept unchanged; CR LF counts as one line.
                 bytes.append(.carriageReturn)
                 if try input.peek() != .lineFeed { line += 1 }
             default:
@@ -161,7 +160,7 @@ struct DelimitedReader: InputReader {
         return .raw(try text(plain, at: line))
     }
 
-    /// Consumes what stands after a field; true when the row ends here.
+    /// Consumes the delimiter or line break after a field; true when the row ends.
     private mutating func endField() throws(InputError) -> Bool {
         switch try input.next() {
         case nil: return true

@@ -1,8 +1,8 @@
 import MakoRecords
 
-/// Turns input fields into values of a column's type.
+/// Converts input fields to values of a column's type.
 enum FieldConversion {
-    /// The field as a value of the type, `.null` when it is missing; `nil` when it does not fit.
+    /// The field as a value of the type, `.null` for a missing field; `nil` when it does not fit.
     static func value(_ field: InputField, as type: ColumnType) -> Value? {
         switch field {
         case .missing: .null
@@ -15,7 +15,7 @@ enum FieldConversion {
         }
     }
 
-    /// `true` and `false` in any case.
+    /// `true` and `false`, case-insensitive.
     static func bool(_ text: String) -> Bool? {
         switch text.utf8.count {
         case 4 where text.lowercased() == "true": true
@@ -36,7 +36,7 @@ enum FieldConversion {
         }
     }
 
-    /// Seconds since 2001, as dates are exported that ISO 8601 cannot write.
+    /// Seconds since 2001, the export format of dates beyond ISO 8601.
     private static func seconds(_ text: String) -> Double? {
         if let special = DoubleText.special(text) { return special }
         guard case .double(let seconds)? = NumberText(text) else { return nil }
@@ -69,7 +69,7 @@ enum FieldConversion {
         }
     }
 
-    /// Bytes as `x'00ff'`, the form in which they are exported.
+    /// Bytes as `x'00ff'`, their export format.
     private static func blob(_ text: String) -> Value? {
         let bytes = Array(text.utf8)
         guard bytes.count >= 3, bytes.count % 2 == 1, bytes[0] | 32 == UInt8(ascii: "x"), bytes[1] == UInt8(ascii: "'"),

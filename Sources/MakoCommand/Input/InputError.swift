@@ -1,11 +1,11 @@
-/// Why input could not be taken: which file, which line, what is wrong with it and what would be right.
+/// An error in the input, with the file, the line and the remedy.
 struct InputError: Error, Equatable, CustomStringConvertible {
-    /// The file, or what stands for it.
+    /// The file, or its description.
     var source: String
-    /// The line, counted from 1; `nil` where no single line is at fault.
+    /// The line, counted from 1; `nil` when the error concerns no single line.
     var line: Int?
     var message: String
-    /// There is no such file.
+    /// Whether the file does not exist.
     var isMissing = false
 
     var description: String {

@@ -1,10 +1,10 @@
-/// One field of an input row, before its column has a type.
+/// One field of an input row, before its column's type is known.
 enum InputField: Hashable {
-    /// Nothing was given: an empty field without quotes, JSON's `null`, a key that this object lacks.
+    /// A missing value: an empty field without quotes, JSON's `null`, an absent key.
     case missing
-    /// Text of a delimited file, whose type is to be found out.
+    /// Text of a delimited file, whose type is inferred.
     case raw(String)
-    /// Text that the format itself declares to be text.
+    /// Text declared as text by the format.
     case string(String)
     case bool(Bool)
     case integer(Int64)
@@ -14,7 +14,7 @@ enum InputField: Hashable {
     /// A nested array or object, as JSON text.
     case json(String)
 
-    /// The field as it would be shown in an error message.
+    /// The field in an error message.
     var shown: String {
         switch self {
         case .missing: "nothing"
@@ -28,11 +28,11 @@ enum InputField: Hashable {
     }
 }
 
-/// One row of input and the line on which it begins.
+/// One row of input, and the line on which it starts.
 struct InputRow: Equatable {
     var line: Int
-    /// In the order of the reader's `columns`. A reader that learns of columns on the way gives short rows
-    /// at first: what a row does not reach is missing.
+    /// The fields in the order of the reader's `columns`. A row may be shorter while a reader still discovers columns:
+    /// the rest is missing.
     var fields: [InputField]
 
     subscript(column: Int) -> InputField {
@@ -40,12 +40,12 @@ struct InputRow: Equatable {
     }
 }
 
-/// A reader that gives rows one after the other.
+/// A reader of rows.
 protocol InputReader {
-    /// The columns met so far; a header gives all of them at once.
+    /// The columns found so far; with a header, all columns.
     var columns: [String] { get }
-    /// Bytes read so far, for a progress display.
+    /// The number of bytes read, for a progress display.
     var consumed: Int { get }
-    /// The next row; `nil` at the end.
+    /// Reads the next row; `nil` at the end.
     mutating func next() throws(InputError) -> InputRow?
 }

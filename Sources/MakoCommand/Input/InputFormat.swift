@@ -1,10 +1,10 @@
 import ArgumentParser
 
-/// The formats that tables are read from and written to.
+/// The file formats of tables.
 enum InputFormat: String, CaseIterable, ExpressibleByArgument {
     case csv, tsv, json, jsonl
 
-    /// The format that a file's name tells of.
+    /// The format of a file name's extension.
     init?(path: String) {
         switch path.split(separator: ".", omittingEmptySubsequences: false).last?.lowercased() {
         case "csv": self = .csv
@@ -15,9 +15,9 @@ enum InputFormat: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// A reader for the format.
+    /// Returns a reader for the format.
     ///
-    /// - Parameter delimiter: the byte between the fields of CSV; a comma when `nil`.
+    /// - Parameter delimiter: the CSV delimiter; nil: a comma.
     func reader(_ input: ByteInput, delimiter: UInt8? = nil, header: Bool = true) throws(InputError) -> any InputReader
     {
         switch self {

@@ -1,13 +1,13 @@
 import MakoStorage
 
-/// Rows of JSON: one array of objects, or one object on each line.
+/// Reads rows from JSON: one array of objects, or one object per line.
 ///
-/// Columns are the keys in the order in which they are first met. Nested arrays and objects stay JSON text.
+/// The columns are the keys, in the order of their first occurrence. Nested arrays and objects stay JSON text.
 struct JSONReader: InputReader {
     enum Layout: Equatable {
-        /// One array that holds all rows; a single object is one row.
+        /// One array with all rows; a single object is one row.
         case array
-        /// JSON lines: each line holds one object.
+        /// JSON Lines: one object per line.
         case lines
     }
 

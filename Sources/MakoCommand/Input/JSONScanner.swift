@@ -1,4 +1,4 @@
-/// A value of JSON. Objects keep the order of their keys.
+/// A JSON value. Objects keep the order of their keys.
 enum JSONValue: Equatable {
     case null
     case bool(Bool)
@@ -12,7 +12,7 @@ enum JSONValue: Equatable {
     static func == (left: JSONValue, right: JSONValue) -> Bool { left.text == right.text }
 }
 
-/// Reads JSON values from a stream, after RFC 8259, and knows on which line it stands.
+/// Parses JSON values (RFC 8259) from a stream and counts lines.
 struct JSONScanner {
     var input: ByteInput
     private(set) var line: Int
@@ -24,7 +24,7 @@ struct JSONScanner {
         self.line = line
     }
 
-    /// The next byte that is not white space, left unread.
+    /// Skips white space and returns the next byte without consuming it.
     mutating func peekToken() throws(InputError) -> UInt8? {
         while let byte = try input.peek() {
             switch byte {
@@ -37,7 +37,7 @@ struct JSONScanner {
         return nil
     }
 
-    /// Consumes the next byte that is not white space, which must be the given one.
+    /// Skips white space and consumes the given byte, which must be next.
     mutating func expect(_ byte: UInt8, _ place: String) throws(InputError) {
         guard try peekToken() == byte else {
             throw error("expected '\(Character(Unicode.Scalar(byte)))' \(place), found \(try found())")
@@ -45,7 +45,7 @@ struct JSONScanner {
         _ = try input.next()
     }
 
-    /// Reads one value with everything in it.
+    /// Parses one value.
     mutating func value(depth: Int = 0) throws(InputError) -> JSONValue {
         try nested(depth) { (scanner) throws(InputError) in try scanner.level(depth) }
     }
@@ -175,7 +175,7 @@ struct JSONScanner {
         }
     }
 
-    /// What follows `\u`: one unit, or two that make up a pair.
+    /// Parses the rest of a `\u` escape: one unit, or a surrogate pair.
     private mutating func unicodeEscape() throws(InputError) -> Unicode.Scalar {
         let first = try fourHexDigits()
         if let scalar = Unicode.Scalar(first) { return scalar }

@@ -41,9 +41,9 @@ extension JSONValue {
     }
 }
 
-/// Writes the parts of JSON.
+/// Formats JSON.
 enum JSONText {
-    /// A string in quotes with what must be escaped escaped.
+    /// A quoted and escaped string.
     static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = [.quote]
         bytes.reserveCapacity(text.utf8.count + 2)
@@ -61,12 +61,12 @@ enum JSONText {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// A number; JSON has none that is infinite or not a number, so these become strings that a column of doubles reads.
+    /// A number. JSON has no infinities and no NaN: these become strings, which a column of doubles reads.
     static func number(_ value: Double) -> String {
         value.isFinite ? "\(value)" : "\"\(DoubleText.exact(value))\""
     }
 
-    /// A stored value: numbers and truth values as they are, everything else as a string.
+    /// A stored value: numbers and Booleans unquoted, other values as strings.
     static func value(_ value: Value) -> String {
         switch value {
         case .null: "null"
@@ -79,7 +79,7 @@ enum JSONText {
     }
 }
 
-/// Stored values as text that reads back as the same value in a column of that type.
+/// Stored values as text that a column of that type reads as the same value.
 enum PlainText {
     static func of(_ value: Value) -> String {
         switch value {
@@ -96,7 +96,7 @@ enum PlainText {
     }
 
     private static func number(_ value: Double) -> String {
-        // 3.0 is shown as 3: what stands in a column of doubles is read as one all the same.
+        // 3.0 is written as 3, which a column of doubles reads as a double.
         value == value.rounded() && abs(value) < 1e15 && !(value == 0 && value.sign == .minus)
             ? String(Int64(value)) : DoubleText.exact(value)
     }
@@ -124,7 +124,7 @@ enum PlainText {
 }
 
 extension JSONScanner {
-    /// Reads one level of nesting, with room for it on the stack.
+    /// Runs a body for one level of nesting, with a check of the stack.
     mutating func nested(
         _ depth: Int, _ body: (inout JSONScanner) throws(InputError) -> JSONValue
     ) throws(InputError) -> JSONValue {

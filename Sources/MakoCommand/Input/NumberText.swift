@@ -1,6 +1,6 @@
-/// A number as JSON writes it: what text must look like to become a number, and which number it is.
+/// A number in JSON syntax.
 ///
-/// Leading zeros and a leading plus are not numbers: postal codes and telephone numbers keep them and stay text.
+/// Texts with leading zeros or a plus sign are not numbers, so that postal codes and telephone numbers stay text.
 enum NumberText: Equatable {
     case integer(Int64)
     /// Above `Int64.max`.
@@ -25,7 +25,7 @@ enum NumberText: Equatable {
         }
     }
 
-    /// Follows the grammar of a number byte by byte.
+    /// Checks the grammar of a number byte by byte.
     private struct Shape {
         private enum State { case start, sign, zero, whole, point, fraction, exponent, exponentSign, exponentDigits }
         private var state = State.start
@@ -64,7 +64,7 @@ enum NumberText: Equatable {
     }
 }
 
-/// Doubles as text that reads back as the same number, those that are infinite or no number included.
+/// Doubles as text that reads as the same number, including infinities and NaN.
 enum DoubleText {
     static func exact(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
@@ -72,7 +72,7 @@ enum DoubleText {
         return "\(value)"
     }
 
-    /// What a text says that is no number in digits; nil for any other text.
+    /// The infinity or NaN that a text names; nil for other texts.
     static func special(_ text: String) -> Double? {
         guard (3...9).contains(text.utf8.count) else { return nil }
         return switch text.lowercased() {

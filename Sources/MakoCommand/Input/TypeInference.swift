@@ -1,23 +1,23 @@
 import MakoRecords
 
-/// What a column of the input turned out to be.
+/// The inferred type of an input column.
 struct InferredColumn: Equatable {
-    /// As the input names it.
+    /// The name in the input.
     var name: String
     var type: ColumnType
-    /// Whether some row has nothing in it.
+    /// Whether a row has no value.
     var isOptional: Bool
 }
 
-/// Finds the type of each column from all of its fields.
+/// Infers the type of each column from all its fields.
 ///
-/// A type is taken only when every field fits it, so nothing is lost: numbers with leading zeros stay text, and
-/// so do integers that a double could not hold exactly beside fractions.
+/// A column gets a type only if every field fits it without loss: numbers with leading zeros stay text, and so do
+/// integers that a double cannot represent exactly, beside fractions.
 struct TypeInference {
     private(set) var rows = 0
     private var columns: [Column] = []
 
-    /// Takes the fields of one row into account.
+    /// Adds the fields of one row.
     mutating func add(_ row: InputRow) {
         while columns.count < row.fields.count {
             columns.append(Column(isMissedBefore: rows > 0))
@@ -26,7 +26,7 @@ struct TypeInference {
         rows += 1
     }
 
-    /// The columns under the names that the reader knows at the end.
+    /// The inferred columns, with the names that the reader has at the end.
     func result(names: [String]) -> [InferredColumn] {
         names.indices.map { index in
             let column = index < columns.count ? columns[index] : Column(isMissedBefore: true)
@@ -51,7 +51,7 @@ struct TypeInference {
             guard hasValues else { return .text }
             if fits.contains(.integer) { return .integer }
             if fits.contains(.unsigned), !hasNegative { return .unsigned }
-            // NaN and Infinity are numbers beside numbers; alone they are words like any other.
+            // NaN and Infinity count as numbers only beside numbers; alone they are words.
             if fits.contains(.double), !hasLarge, hasNumbers { return .double }
             if fits.contains(.bool) { return .bool }
             if fits.contains(.date) { return .date }

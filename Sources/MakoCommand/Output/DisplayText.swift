@@ -1,6 +1,6 @@
-/// Text as a terminal shows it.
+/// Formats text for a terminal.
 enum DisplayText {
-    /// The columns that text takes: none for combining marks, two for East Asian wide characters and emoji.
+    /// The display width of text: 0 for combining marks, 2 for East Asian wide characters and emoji.
     static func width(_ text: String) -> Int {
         if text.utf8.allSatisfy({ $0 < 128 }) { return text.utf8.count }
         return text.reduce(0) { $0 + width($1) }
@@ -22,7 +22,7 @@ enum DisplayText {
         0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD,
     ]
 
-    /// Text on one line: control characters, which would move the cursor or ring the bell, are written out.
+    /// Text on one line, with control characters escaped.
     static func onOneLine(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return text }
         var line = ""
@@ -42,7 +42,8 @@ enum DisplayText {
         return line
     }
 
-    /// Text whose line breaks and tabs stay, and whose other control characters are written out as `\x1b`: a terminal obeys none of them.
+    /// Text with line breaks and tabs, and with other control characters escaped as `\x1b`, so that the terminal does
+    /// not interpret them.
     static func visible(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isObeyed) else { return text }
         var shown = ""
@@ -57,7 +58,7 @@ enum DisplayText {
         return shown
     }
 
-    /// Control characters, and those that reverse the direction of the text behind them.
+    /// Control characters, and characters that change the direction of text.
     private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 9, 10: false
@@ -66,7 +67,7 @@ enum DisplayText {
         }
     }
 
-    /// Text cut to a width, the last place taken by `…` when something is cut off.
+    /// Text truncated to a width, with `…` as the last character if something was cut.
     static func cut(_ text: String, to limit: Int) -> String {
         guard width(text) > limit, limit > 0 else { return text }
         var result = ""
@@ -91,7 +92,7 @@ enum DisplayText {
         return (number < 0 ? "-" : "") + String(digits)
     }
 
-    /// `3.2 MB`, in powers of 1000 as disks are sold.
+    /// `3.2 MB`, in powers of 1000.
     static func bytes(_ count: Int) -> String {
         var value = Double(count)
         for unit in ["bytes", "kB", "MB", "GB", "TB"] {

@@ -1,22 +1,22 @@
 import Foundation
 import MakoStorage
 
-/// A file that is written from front to back. It appears under its name when it is whole; one that is given up leaves nothing.
+/// A file written sequentially. It gets its name when it is complete; an aborted one leaves nothing.
 ///
-/// A device or a pipe has nothing to replace, and takes what is written at once.
+/// Devices and pipes are written directly.
 final class OutputFile {
     private let path: String
     private let descriptor: Int32
-    /// Nil for a device or a pipe.
+    /// nil for a device or a pipe.
     private let temporary: String?
     private let isReplacing: Bool
-    /// Where the path leads.
+    /// The path with symbolic links resolved.
     private var place = ""
     private var isFinished = false
 
-    /// Creates the file under a name of its own.
+    /// Creates the file under a temporary name.
     ///
-    /// - Parameter replaces: an existing file goes when the new one is whole; otherwise it is an error.
+    /// - Parameter replaces: whether to replace an existing file at the end; otherwise an existing file is an error.
     init(path: String, replaces: Bool) throws {
         self.path = path
         if path.isEmpty { throw Failure("'' is not the name of a file", .usage) }
@@ -32,7 +32,7 @@ final class OutputFile {
         guard !exists || replaces else {
             throw Failure("\(path) exists already; choose another name, or replace it with --overwrite", .usage)
         }
-        // A symbolic link stays, and the file it leads to is replaced.
+        // A symbolic link stays; its target is replaced.
         let place = try exists ? FilePlace.followed(path) : path
         isReplacing = exists && stat(place, &information) == 0
         let mode = isReplacing ? information.st_mode & 0o7777 : 0o644
@@ -88,9 +88,9 @@ final class OutputFile {
     private func failure() -> Failure { Failure("\(path) cannot be written: \(systemMessage())", .inputOutput) }
 }
 
-/// Where a path leads.
+/// Resolves symbolic links.
 enum FilePlace {
-    /// The place behind symbolic links, also where nothing is there yet.
+    /// Resolves the symbolic links of a path, whose target need not exist.
     static func followed(_ path: String) throws -> String {
         var place = path
         for _ in 0..<40 {

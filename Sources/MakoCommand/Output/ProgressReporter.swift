@@ -1,7 +1,7 @@
-/// Shows on standard error how far a long piece of work has come.
+/// Shows the progress of a long operation on standard error.
 ///
-/// On a terminal one line is drawn over and over, ten times a second at most. Elsewhere it says nothing, or, when
-/// asked to, writes a line each second.
+/// On a terminal it redraws one line, at most ten times per second. Elsewhere it writes nothing or, on request, one
+/// line per second.
 struct ProgressReporter {
     enum Mode { case silent, drawing, lines }
 
@@ -15,9 +15,9 @@ struct ProgressReporter {
     private var hasShown = false
 
     /// - Parameters:
-    ///   - total: the amount of work, when it is known, in the unit in which `update` counts.
-    ///   - isForced: report even where nobody sits before a terminal.
-    ///   - isTerminal: whether standard error is one.
+    ///   - total: the total amount of work, if known, in the unit of `update`.
+    ///   - isForced: whether to report without a terminal.
+    ///   - isTerminal: whether standard error is a terminal.
     init(
         _ title: String, total: Int?, isForced: Bool = false, isTerminal: Bool = Terminal.isTerminal(.error),
         now: @escaping () -> ContinuousClock.Instant = { .now },
@@ -32,9 +32,9 @@ struct ProgressReporter {
         shownAt = start
     }
 
-    /// Tells how much is done. Cheap enough to be called for each row.
+    /// Reports progress. Cheap enough to be called for each row.
     ///
-    /// - Parameter note: what else to show; only asked for when a line is drawn.
+    /// - Parameter note: additional text; evaluated only when a line is drawn.
     mutating func update(_ done: Int, note: @autoclosure () -> String = "") {
         guard mode != .silent else { return }
         let now = now()
@@ -43,7 +43,7 @@ struct ProgressReporter {
         show(line(done, at: now, note: note()))
     }
 
-    /// Clears the line that was drawn.
+    /// Clears the drawn line.
     mutating func finish() {
         if mode == .drawing, hasShown { output("\r\u{1B}[K") }
         hasShown = false

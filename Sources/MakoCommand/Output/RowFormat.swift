@@ -1,10 +1,10 @@
 import ArgumentParser
 
-/// The forms in which rows are shown or written.
+/// The output formats of rows.
 enum RowFormat: String, CaseIterable, ExpressibleByArgument {
-    /// Columns under their names, for people.
+    /// Aligned columns under their names.
     case table
-    /// One `name = value` to a line, for wide rows.
+    /// One `name = value` per line, for wide rows.
     case line
     case csv, tsv, json, jsonl
 

@@ -1,9 +1,9 @@
 import MakoRecords
 
-/// Writes rows of values in one of the formats.
+/// Writes rows of values in an output format.
 ///
-/// Call `row` for each row and `finish` at the end. A table waits for its first rows to know its widths; the other
-/// formats write each row as it comes.
+/// Call `row` for each row and `finish` at the end. A table buffers its first rows to compute column widths; the other
+/// formats write each row immediately.
 struct RowPrinter {
     private let columns: [String]
     private let format: RowFormat
@@ -14,8 +14,8 @@ struct RowPrinter {
     private let keys: [String]
 
     /// - Parameters:
-    ///   - width: the width of the terminal, to which a table is fitted; `nil` lets it be as wide as it is.
-    ///   - output: takes pieces of text as they are finished.
+    ///   - width: the terminal width to which a table is fitted; `nil`: no limit.
+    ///   - output: receives pieces of text.
     init(columns: [String], format: RowFormat, width: Int? = nil, output: @escaping (String) -> Void) {
         self.columns = columns
         self.format = format
@@ -39,7 +39,7 @@ struct RowPrinter {
         if pending.utf8.count >= 64 << 10 { flush() }
     }
 
-    /// Writes what is still held back and closes what is open.
+    /// Writes buffered rows and closing brackets.
     mutating func finish() {
         switch format {
         case .table: pending += table.finish()
@@ -74,14 +74,14 @@ struct RowPrinter {
     }
 }
 
-/// Fields of delimited files, written so that the readers give the same values back.
+/// Formats fields of delimited files, so that the readers return the same values.
 enum Delimited {
     /// NULL is an empty field, empty text a pair of quotes.
     static func csv(_ value: Value) -> String {
         value.isNull ? "" : csv(text(value))
     }
 
-    /// A double is written so that it does not read as an integer.
+    /// A double is formatted so that it does not read as an integer.
     private static func text(_ value: Value) -> String {
         if case .double(let number) = value { return DoubleText.exact(number) }
         return PlainText.of(value)
@@ -96,7 +96,7 @@ enum Delimited {
         else { return text }
         var quoted: [UInt8] = [.quote]
         quoted.reserveCapacity(bytes.count + 2)
-        // By bytes: a quote with a combining mark behind it is doubled too.
+        // By bytes, so that a quote followed by a combining mark is doubled too.
         for byte in bytes {
             if byte == .quote { quoted.append(.quote) }
             quoted.append(byte)
@@ -105,7 +105,7 @@ enum Delimited {
         return String(decoding: quoted, as: UTF8.self)
     }
 
-    /// At the beginning of a file it is no part of a name.
+    /// At the start of a file it would not be part of a name.
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     /// NULL is `\N`; tabs, line breaks and backslashes are escaped.

@@ -1,9 +1,9 @@
 import MakoRecords
 
-/// Lays rows out under their column names.
+/// Aligns rows under their column names.
 ///
-/// The widths come from the first rows. Where there is a width to be fitted to, the widest columns of text give way, and text is cut; numbers
-/// are never cut, and nothing is where there is no such width. What is longer than its column pushes the rest of its line to the right.
+/// The first rows determine the widths. With a width limit, the widest text columns shrink and their text is cut;
+/// numbers are never cut. Values longer than their column shift the rest of the line to the right.
 struct TableLayout {
     private let columns: [String]
     private let width: Int?
@@ -23,7 +23,7 @@ struct TableLayout {
         self.width = width
     }
 
-    /// Takes a row; the text that can be written now.
+    /// Adds a row; returns the text that can be written now.
     mutating func add(_ values: [Value]) -> String {
         let cells = values.map(Self.cell)
         if let widths { return line(cells, widths) }
@@ -31,7 +31,7 @@ struct TableLayout {
         return waiting.count == Self.rowsMeasured ? release() : ""
     }
 
-    /// What is left to write at the end.
+    /// The remaining text.
     mutating func finish() -> String {
         widths == nil ? release() : ""
     }

@@ -1,16 +1,16 @@
 import Foundation
 import MakoStorage
 
-/// Files and directories that this run has created and that are no results yet. A failure removes them, and so does a signal that ends the
-/// run, which removes what the engine has not finished as well; nothing else is removed.
+/// Temporary files and directories that this run has created. A failure or a signal that ends the run removes them, and
+/// a signal also removes unfinished files of the engine; nothing else is removed.
 enum TemporaryFiles {
     private static let lock = Lock()
     nonisolated(unsafe) private static var paths: Set<String> = []
 
-    /// From now on SIGINT, SIGTERM and SIGHUP remove the files before they end the program.
+    /// Makes SIGINT, SIGTERM and SIGHUP remove the files before they end the program.
     static func removeAtSignals() {
         Signals.handle { signal in
-            // The lock stays taken: nothing is created any more.
+            // The lock stays held, so that no more files are created.
             lock.lock()
             for path in paths { erase(path) }
             UnfinishedFiles.removeAtEnd()
@@ -18,12 +18,12 @@ enum TemporaryFiles {
         }
     }
 
-    /// Creates an empty file beside a place, for reading and writing; its descriptor is the caller's to close.
+    /// Creates an empty file beside a path, for reading and writing. The caller closes the descriptor.
     static func makeFile(beside place: String, mode: mode_t) throws -> (path: String, descriptor: Int32) {
         try make(beside: place) { open($0, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode) }
     }
 
-    /// Creates a directory beside a place, which only its owner can read.
+    /// Creates a directory beside a path, readable by its owner only.
     static func makeDirectory(beside place: String) throws -> String {
         try make(beside: place) { mkdir($0, 0o700) }.path
     }
@@ -47,15 +47,15 @@ enum TemporaryFiles {
         }
     }
 
-    /// Gives a file its last name, which must be free.
+    /// Gives a file its final name, which must be free.
     ///
-    /// - Parameter directory: the temporary directory that the file is in, which goes then; nil for a temporary file.
-    /// - Returns: false when the name is taken.
+    /// - Parameter directory: the temporary directory of the file, which is then removed; nil for a temporary file.
+    /// - Returns: false when the name exists.
     static func publish(_ path: String, as name: String, from directory: String? = nil) throws -> Bool {
         try lock.withLock {
             if link(path, name) != 0 {
                 if errno == EEXIST { return false }
-                // Where the file system knows no second names.
+                // The file system has no hard links.
                 guard [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(errno), rename(path, free: name) else {
                     throw Failure("\(name) cannot be created: \(systemMessage())", .inputOutput)
                 }
@@ -77,7 +77,7 @@ enum TemporaryFiles {
         }
     }
 
-    /// Removes a file, or a directory with what is in it.
+    /// Removes a file, or a directory with its content.
     static func remove(_ path: String) { lock.withLock { forget(path) } }
 
     private static func forget(_ path: String) {
@@ -87,7 +87,7 @@ enum TemporaryFiles {
 
     private static func erase(_ path: String) {
         if unlink(path) == 0 || errno == ENOENT { return }
-        // Another thread may create a file at this moment.
+        // Another thread may be creating a file.
         for _ in 0..<100 {
             for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] { unlink("\(path)/\(name)") }
             if rmdir(path) == 0 || errno != ENOTEMPTY { return }
@@ -105,7 +105,7 @@ enum TemporaryFiles {
 
     private static func rename(_ path: String, _ name: String) -> Int32 { Foundation.rename(path, name) }
 
-    /// Makes the name durable, where the file system can.
+    /// Makes the name durable, if the file system supports it.
     private static func syncDirectory(of path: String) {
         let descriptor = open(FilePath.directory(of: path), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The lines typed before, kept between sessions in a file that only its owner can read.
+/// The shell's line history, in a file that only its owner can read.
 struct History {
     private(set) var lines: [String]
     private let path: String?
@@ -16,14 +16,14 @@ struct History {
         if all.count > 2 * Self.limit { write(lines, O_TRUNC) }
     }
 
-    /// The place that shells use: `$MAKO_HISTORY`, or `.mako_history` in the home directory.
+    /// The default file: `$MAKO_HISTORY`, or `.mako_history` in the home directory.
     static var defaultPath: String? {
         let environment = ProcessInfo.processInfo.environment
         if let path = environment["MAKO_HISTORY"] { return path.isEmpty ? nil : path }
         return environment["HOME"].map { $0 + "/.mako_history" }
     }
 
-    /// Appends a line, unless it is empty or the same as the one before.
+    /// Appends a line, unless it is empty or equal to the previous one.
     mutating func add(_ line: String) {
         guard line.contains(where: { !$0.isWhitespace }), line != lines.last else { return }
         lines.append(line)
@@ -31,7 +31,7 @@ struct History {
         write([line], O_APPEND)
     }
 
-    /// Writes lines to the file. A history that cannot be written is no reason for the shell to stop.
+    /// Writes lines to the file. Errors are ignored: the shell works without a history.
     private func write(_ lines: [String], _ flag: Int32) {
         guard let path else { return }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flag, 0o600)

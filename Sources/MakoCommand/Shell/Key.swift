@@ -1,4 +1,4 @@
-/// One key press, as the line editor understands it.
+/// A key press.
 enum Key: Equatable {
     case character(Character)
     case enter, tab, backspace, delete, escape
@@ -8,9 +8,9 @@ enum Key: Equatable {
     case endOfInput
 }
 
-/// Puts the bytes of a terminal together to keys: UTF-8 characters and the escape sequences of arrow keys.
+/// Decodes terminal input to keys: UTF-8 characters, and the escape sequences of arrow keys.
 struct KeyDecoder {
-    /// Gives the next byte; `nil` at the end of the input.
+    /// Reads the next byte; `nil` at the end of the input.
     let readByte: () -> UInt8?
 
     func next() -> Key {
@@ -47,7 +47,7 @@ struct KeyDecoder {
     }
 
     private func named(_ final: UInt8, _ parameters: [UInt8]) -> Key {
-        // A second parameter tells of Shift, Alt or Ctrl being held.
+        // A second parameter encodes Shift, Alt or Ctrl.
         let isModified = parameters.contains(UInt8(ascii: ";"))
         switch final {
         case UInt8(ascii: "A"): return .up

@@ -1,14 +1,14 @@
-/// A line being typed: its text, the cursor, the place in the history, and a search through it.
+/// A line being edited: its text, the cursor, the position in the history, and the history search.
 ///
-/// Knows keys and text only; drawing and reading are the line reader's.
+/// Handles keys and text only; the line reader reads and draws.
 struct LineEditor {
-    /// What a key press led to.
+    /// The result of a key press.
     enum Outcome: Equatable {
         case editing
         case accepted(String)
-        /// Ctrl-C: the line is given up.
+        /// Ctrl-C: the line is discarded.
         case cancelled
-        /// Ctrl-D on an empty line, or no more input.
+        /// Ctrl-D on an empty line, or the end of the input.
         case ended
         /// Ctrl-L.
         case clearScreen
@@ -16,7 +16,7 @@ struct LineEditor {
 
     private(set) var text: [Character] = []
     private(set) var cursor = 0
-    /// What is being searched for backwards (Ctrl-R); `nil` outside of a search.
+    /// The search text of a reverse search (Ctrl-R); `nil` outside a search.
     private(set) var search: String?
 
     private let history: [String]
@@ -26,8 +26,8 @@ struct LineEditor {
     private let completions: (String) -> [String]
 
     /// - Parameters:
-    ///   - history: earlier lines, the oldest first.
-    ///   - completions: whole words that begin with the given text.
+    ///   - history: earlier lines, oldest first.
+    ///   - completions: returns words that begin with the given text.
     init(history: [String] = [], completions: @escaping (String) -> [String] = { _ in [] }) {
         self.history = history
         historyIndex = history.count
@@ -102,7 +102,7 @@ struct LineEditor {
         character.isLetter || character.isNumber || character == "_"
     }
 
-    /// Shows another line of the history; behind the newest comes back what was being typed.
+    /// Shows another line of the history; after the newest, the line being edited.
     private mutating func recall(_ index: Int) {
         guard (0...history.count).contains(index), index != historyIndex else { return }
         if historyIndex == history.count { draft = text }
@@ -111,7 +111,7 @@ struct LineEditor {
         cursor = text.count
     }
 
-    /// Completes the word before the cursor as far as all candidates agree.
+    /// Completes the word before the cursor with the common prefix of all candidates.
     private mutating func complete() {
         var start = cursor
         while start > 0, Self.isWord(text[start - 1]) || text[start - 1] == "." { start -= 1 }
@@ -125,7 +125,7 @@ struct LineEditor {
         if candidates.count == 1 { insert([" "]) }
     }
 
-    /// Handles a key during a search; `nil` leaves the search and lets the key do what it does elsewhere.
+    /// Handles a key during a search; `nil` ends the search and passes the key on.
     private mutating func searchKey(_ key: Key) -> Outcome? {
         guard let searched = search else { return nil }
         switch key {

@@ -1,12 +1,12 @@
-/// Reads lines from a person or from a pipe.
+/// Reads lines from a terminal or a pipe.
 ///
-/// On a terminal the line can be edited: arrow keys, Home and End, Ctrl-A, -E, -K, -U, -W, -Y, Ctrl-R to search the
-/// history, Tab to complete. Elsewhere plain lines are read, byte for byte, and nothing is drawn.
+/// A terminal has line editing: arrow keys, Home and End, Ctrl-A, -E, -K, -U, -W, -Y, Ctrl-R for the history search,
+/// Tab for completion. From a pipe it reads plain lines byte by byte and draws nothing.
 final class LineReader {
     enum Input: Equatable {
         /// A line without its line break.
         case line(String)
-        /// Ctrl-C: the line, and what was typed before it, is given up.
+        /// Ctrl-C: the line, and the pending input before it, is discarded.
         case cancelled
         case end
     }
@@ -66,9 +66,9 @@ final class LineReader {
     }
 }
 
-/// Turns the state of an editor into what a terminal must be sent.
+/// Renders the state of an editor to terminal output.
 enum LineDrawing {
-    /// Draws over the current line. A line longer than the terminal is wide is shown around its cursor.
+    /// Redraws the current line. Shows the part around the cursor if the line is wider than the terminal.
     static func draw(_ editor: LineEditor, prompt: String, width: Int) -> String {
         let label = editor.search.map { "(search '\(DisplayText.onOneLine($0))') " } ?? prompt
         let room = max(10, width - DisplayText.width(label) - 1)
@@ -89,7 +89,7 @@ enum LineDrawing {
         return "\r\(label)\(shown)\u{1B}[K\r" + (column > 0 ? "\u{1B}[\(column)C" : "")
     }
 
-    /// Pasted text and the history may hold what the terminal would obey.
+    /// Pasted text and the history may contain control characters.
     private static func isControl(_ character: Character) -> Bool {
         character.unicodeScalars.contains { $0.properties.generalCategory == .control }
     }

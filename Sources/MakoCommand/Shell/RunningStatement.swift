@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// The statement that the shell runs, where signals find it.
+/// The shell's running statement, for signal handlers.
 final class RunningStatement: @unchecked Sendable {
     private let lock = Lock()
     private let ended = ConditionVariable()
@@ -9,13 +9,13 @@ final class RunningStatement: @unchecked Sendable {
     private var isOver = false
     private var holdsTransaction = false
 
-    /// Whether statements have begun a transaction that has not ended: the database cannot be closed meanwhile.
+    /// Whether a transaction is open, so that the database cannot be closed.
     var isInTransaction: Bool {
         get { lock.withLock { holdsTransaction } }
         set { lock.withLock { holdsTransaction = newValue } }
     }
 
-    /// Runs the body; `cancel()` on another thread ends it at its next look at the cancellation.
+    /// Runs the body; `cancel()` on another thread ends it at its next cancellation check.
     func run(_ body: (Cancellation) throws -> Void) throws {
         let cancellation = Cancellation()
         try lock.withLock {
@@ -34,9 +34,9 @@ final class RunningStatement: @unchecked Sendable {
     /// Cancels the running statement, if there is one.
     func cancel() { lock.withLock { current?.cancel() } }
 
-    /// Cancels the running statement, lets no other begin, and waits for its end.
+    /// Cancels the running statement, prevents others, and waits for its end.
     ///
-    /// - Returns: false when the time is over first.
+    /// - Returns: false after a timeout.
     func finish(within limit: Duration) -> Bool {
         let deadline = ContinuousClock.now + limit
         return lock.withLock {

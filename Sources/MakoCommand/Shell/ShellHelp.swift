@@ -1,6 +1,6 @@
-/// What the shell says of itself.
+/// The help text of the shell.
 enum ShellHelp {
-    /// Words that Tab completes beside the names of tables and columns.
+    /// Words for completion, beside the names of tables and columns.
     static let words = [
         ".help", ".tables", ".schema", ".mode", ".quit", "SELECT", "FROM", "WHERE", "ORDER", "GROUP", "HAVING", "LIMIT",
         "OFFSET", "JOIN", "UNION", "WITH", "AND", "NOT", "LIKE", "BETWEEN", "MATCH", "count", "EXPLAIN", "DESC",

@@ -1,14 +1,14 @@
 import MakoRecords
 import MakoStorage
 
-/// What goes on in the shell: takes lines, answers with text.
+/// A shell session: executes lines and writes results.
 final class ShellSession {
-    /// Where the lines come from.
+    /// The source of the lines.
     enum Mode { case interactive, script, scriptThatGoesOn }
 
-    /// Statements and commands that failed so far.
+    /// The number of failed statements and commands.
     private(set) var failures = 0
-    /// What was wrong with the first of them.
+    /// The status of the first failure.
     private(set) var status: Failure.Status?
 
     private let database: DatabaseFile
@@ -20,10 +20,10 @@ final class ShellSession {
     private let output: (String) -> Void
     private let complaint: (String) -> Void
     private var reader = StatementReader()
-    /// What BEGIN has opened.
+    /// The transaction that BEGIN opened.
     private var transaction = SessionTransaction()
 
-    /// - Parameter mode: a script stops at the first failure, and names the lines of failures.
+    /// - Parameter mode: a script stops at the first failure, and failures name their lines.
     init(
         database: DatabaseFile, format: RowFormat = .table, mode: Mode = .interactive,
         width: @escaping () -> Int? = { nil }, running: RunningStatement = RunningStatement(),
@@ -42,7 +42,7 @@ final class ShellSession {
 
     var prompt: String { reader.isBetweenStatements ? "mako> " : " ...> " }
 
-    /// Takes one line; false when the session is over.
+    /// Executes one line; false when the session has ended.
     func take(_ line: String) -> Bool {
         if reader.isBetweenStatements {
             let text = line.trimmed
@@ -62,12 +62,12 @@ final class ShellSession {
         return true
     }
 
-    /// Runs what is left when the input of a script ends.
+    /// Executes a last statement without a semicolon at the end of a script.
     func end() {
         if let statement = reader.takeRest() { run(statement) }
     }
 
-    /// Takes back what was not committed, before the database is closed.
+    /// Rolls back an open transaction, before the database is closed.
     func leave() {
         if transaction.open == nil { return }
         transaction.leave()
@@ -75,7 +75,7 @@ final class ShellSession {
         complain("the transaction that BEGIN opened is taken back; COMMIT would have kept it")
     }
 
-    /// Gives up what was typed of a statement.
+    /// Discards an incomplete statement.
     func cancelInput() { _ = reader.takeRest() }
 
     private var isStopped: Bool { mode == .script && failures > 0 }

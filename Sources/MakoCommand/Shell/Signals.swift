@@ -1,14 +1,14 @@
 import Foundation
 
-/// The signals that end the program from outside: SIGINT, SIGTERM and SIGHUP.
+/// The signals that end the program: SIGINT, SIGTERM and SIGHUP.
 enum Signals {
-    /// Whether the program owns its process. Tests run its verbs inside a process of theirs, whose signals stay as they are.
+    /// Whether the program owns its process. Tests run subcommands in their own process, whose signals stay unchanged.
     nonisolated(unsafe) static var ownsProcess = false
 
-    /// Runs the handler, on a thread of its own, for each of these signals from now on. A signal that the process ignores since its start, as
-    /// under `nohup`, stays ignored.
+    /// Runs the handler, on a thread of its own, for each of these signals. Signals ignored at the start of the
+    /// process, as under `nohup`, stay ignored.
     ///
-    /// Must come before other threads begin, because they inherit that the signals are blocked.
+    /// Must be called before other threads start, because they inherit the mask that blocks the signals.
     static func handle(_ handler: @escaping @Sendable (_ signal: Int32) -> Void) {
         let signals = [SIGINT, SIGTERM, SIGHUP].filter { !isIgnored($0) }
         guard ownsProcess, !signals.isEmpty else { return }
@@ -21,7 +21,7 @@ enum Signals {
         }
     }
 
-    /// Ends the process by a signal, so that its parent sees what ended it.
+    /// Ends the process by a signal, so that its parent sees the cause.
     static func end(by number: Int32) -> Never {
         _ = signal(number, SIG_DFL)
         var unblocked = set(of: [number])

@@ -1,8 +1,8 @@
-/// Cuts lines of input into SQL statements. A statement ends with a semicolon outside of quotes and comments, and with nothing else.
+/// Splits input lines into SQL statements. A statement ends at a semicolon outside quotes and comments.
 ///
-/// Works on bytes: a combining mark behind a quote or a semicolon does not hide it.
+/// Works on bytes, because a combining mark after a quote or a semicolon must not hide it.
 struct StatementReader {
-    /// A statement without its semicolon, and the line on which it begins.
+    /// A statement without its semicolon, and the line on which it starts.
     struct Statement: Equatable {
         var text: String
         var line: Int
@@ -10,28 +10,28 @@ struct StatementReader {
 
     private enum Place: Equatable {
         case plain
-        /// Behind the first byte of `--` or `/*`.
+        /// After the first byte of `--` or `/*`.
         case opening(UInt8)
         case quoted(until: UInt8)
-        /// Behind a closing quote, which the same quote opens again.
+        /// After a closing quote, which the same quote reopens.
         case closed(UInt8)
         case lineComment
         case blockComment
-        /// Behind a `*` in a block comment.
+        /// After a `*` in a block comment.
         case blockEnding
     }
 
     private var pending: [UInt8] = []
     private var place = Place.plain
     private var hasContent = false
-    /// The line that was taken last, counted from 1.
+    /// The number of the last line, counted from 1.
     private(set) var line = 0
     private var start = 0
 
-    /// Whether the input stands between two statements: no statement, quote or comment is open.
+    /// Whether no statement, quote or block comment is open.
     var isBetweenStatements: Bool { !hasContent && (place == .plain || place == .lineComment) }
 
-    /// Takes one line without its line break.
+    /// Adds one line without its line break.
     ///
     /// - Returns: the statements that end on it.
     mutating func take(_ text: String) -> [Statement] {
@@ -43,13 +43,13 @@ struct StatementReader {
         return complete
     }
 
-    /// Counts a line that is no part of a statement.
+    /// Counts a line that is not part of a statement.
     mutating func skipLine() { line += 1 }
 
-    /// What follows the last semicolon; nil where that is blanks and comments only. The reader is between statements then.
+    /// Returns the text after the last semicolon, nil for white space and comments only, and resets the reader.
     mutating func takeRest() -> Statement? {
         defer { self = StatementReader(line: line) }
-        // An open quote or comment is an error of the statement that the parser points at.
+        // The parser reports an open quote or comment as an error of the statement.
         guard hasContent || place == .blockComment || place == .blockEnding else { return nil }
         return Statement(text: String(decoding: pending, as: UTF8.self), line: hasContent ? start : line)
     }
@@ -96,7 +96,7 @@ struct StatementReader {
         pending.append(byte)
     }
 
-    /// Notes that a byte outside of comments belongs to the statement.
+    /// Marks the start of a statement at its first byte outside comments.
     private mutating func note(_ byte: UInt8) {
         guard byte > 32, !hasContent else { return }
         hasContent = true

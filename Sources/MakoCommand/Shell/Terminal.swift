@@ -2,16 +2,16 @@ import Foundation
 import MakoStorage
 import Synchronization
 
-/// The standard streams, and the terminal that may be behind them.
+/// The standard streams, and the terminal behind them.
 enum Terminal {
-    /// The three standard streams by their descriptors.
+    /// The standard streams, by descriptor.
     enum Stream: Int32 { case input = 0, output = 1, error = 2 }
 
     static func isTerminal(_ stream: Stream) -> Bool {
         isatty(stream.rawValue) == 1
     }
 
-    /// Characters in a line of the terminal behind standard output; `nil` when there is none.
+    /// The width of the terminal at standard output; `nil` without a terminal.
     static var width: Int? {
         var size = winsize()
         guard isTerminal(.output), ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
@@ -23,24 +23,23 @@ enum Terminal {
     private static let showsOutput = isTerminal(.output)
     private static let failure = Atomic<Int32>(0)
 
-    /// Whether standard output took no more. What is written to it from then on is lost.
+    /// Whether writing to standard output failed. Later output is discarded.
     static var hasFailed: Bool { failure.load(ordering: .relaxed) != 0 }
 
-    /// Writes to standard output. Control characters, which stored text may hold, are written out where a terminal would obey them.
+    /// Writes to standard output. On a terminal, control characters in stored text are escaped.
     static func write(_ text: String) {
         guard !hasFailed else { return }
         let code = put(showsOutput ? DisplayText.visible(text) : text, .output)
         if code != 0 { failure.store(code, ordering: .relaxed) }
     }
 
-    /// Writes a message to standard error, control characters written out.
+    /// Writes a message to standard error, with control characters escaped.
     static func tell(_ message: String) { _ = put(DisplayText.visible(message), .error) }
 
-    /// Sends text of the program's own to a terminal, escape sequences included.
+    /// Writes the program's own text to a terminal, including escape sequences.
     static func draw(_ text: String, to stream: Stream = .output) { _ = put(text, stream) }
 
-    /// - Throws: when something that was written to standard output is lost. A reader that went away, as `head` does, ends the program
-    ///   without a message.
+    /// - Throws: when output was lost. After a closed pipe, as with `head`, the program ends without a message.
     static func checkOutput() throws {
         let code = failure.load(ordering: .relaxed)
         if code == 0 { return }
@@ -48,7 +47,7 @@ enum Terminal {
         throw Failure("standard output cannot be written: \(systemMessage(code))", .inputOutput)
     }
 
-    /// Writes all of the text, unbuffered; the system's number of what is wrong, or 0.
+    /// Writes all of the text without buffering; returns the error number, or 0.
     private static func put(_ text: String, _ stream: Stream) -> Int32 {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
@@ -64,7 +63,7 @@ enum Terminal {
 
     // MARK: Reading
 
-    /// One byte from standard input; `nil` at its end.
+    /// Reads one byte from standard input; `nil` at its end.
     static func readByte() -> UInt8? {
         var byte: UInt8 = 0
         while true {
@@ -78,7 +77,7 @@ enum Terminal {
     private static let lock = Lock()
     nonisolated(unsafe) private static var saved: termios?
 
-    /// Runs the body while the terminal hands over each key at once and echoes nothing.
+    /// Runs the body with the terminal in raw mode: each key at once, no echo.
     static func withRawInput<R>(_ body: () -> R) -> R {
         var settings = termios()
         guard tcgetattr(0, &settings) == 0 else { return body() }
@@ -90,7 +89,7 @@ enum Terminal {
         return body()
     }
 
-    /// Gives the terminal the settings that it had before `withRawInput`.
+    /// Restores the terminal settings from before `withRawInput`.
     static func restore() {
         lock.withLock {
             if var settings = saved { tcsetattr(0, TCSADRAIN, &settings) }

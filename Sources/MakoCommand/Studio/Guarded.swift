@@ -1,8 +1,8 @@
 import MakoStorage
 
-/// A value that threads reach one at a time.
+/// A value behind a lock.
 package final class Guarded<Value>: @unchecked Sendable {
-    // Unchecked: the lock guards every access; an access inside another would wait for ever.
+    // Unchecked: the lock guards every access. A nested access would deadlock.
 
     private let lock = Lock()
     private var value: Value

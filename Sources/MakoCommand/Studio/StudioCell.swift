@@ -1,9 +1,9 @@
 import MakoRecords
 import MakoStorage
 
-/// Values as the page shows them.
+/// Formats values for the page.
 enum StudioCell {
-    /// Longer texts are cut where many rows are shown.
+    /// The length at which texts in grids are cut.
     static let textLimit = 1_000
     static let wholeLimit = 1 << 20
 
@@ -38,7 +38,7 @@ enum StudioCell {
         let text = PlainText.of(value)
         var members: [(key: String, value: JSONValue)] = [("kind", .string(kind(of: value)))]
         let limit = isWhole ? wholeLimit : textLimit
-        // Bytes first: a text with fewer bytes has no more characters.
+        // The bytes first: a text has at most as many characters as bytes.
         if text.utf8.count > limit, text.count > limit {
             members += [
                 ("text", .string(String(text.prefix(limit)))), ("cut", .bool(true)), ("length", .number(text.count)),
@@ -59,7 +59,7 @@ enum StudioCell {
         return .object([("kind", .string("blob")), ("size", .number(bytes.count)), ("media", media)])
     }
 
-    /// Of pictures that browsers show.
+    /// The media type of a picture that browsers show.
     static func mediaType(of bytes: [UInt8]) -> String? {
         if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) { return "image/png" }
         if bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return "image/jpeg" }

@@ -2,16 +2,16 @@ import Foundation
 import MakoRecords
 import MakoStorage
 
-/// A request of a page or another tool to a database: the name of a question, and texts that say more.
+/// A request of the page, or of another tool: a path and its parameters.
 package struct StudioRequest: Sendable {
     package enum Method: String, Sendable { case get = "GET", post = "POST", delete = "DELETE" }
 
     package var method: Method
-    /// Such as `rows`.
+    /// The name of the request, such as `rows`.
     package var path: String
-    /// Of a GET or a DELETE: what the query of the address says.
+    /// For GET and DELETE: the query parameters of the URL.
     package var values: [String: String]
-    /// Of a POST: JSON.
+    /// For POST: JSON.
     package var body: [UInt8]
 
     package init(_ method: Method, _ path: String, values: [String: String] = [:], body: [UInt8] = []) {
@@ -22,24 +22,24 @@ package struct StudioRequest: Sendable {
     }
 }
 
-/// The answer to a ``StudioRequest``.
+/// The response to a ``StudioRequest``.
 package struct StudioAnswer: Sendable {
-    /// As of HTTP.
+    /// The HTTP status.
     package var status = 200
     package var mediaType = "application/json"
     package var body: [UInt8]
-    /// The name of the file that the answer is to be saved as; nil: it is shown.
+    /// The name for saving the response as a file; nil: it is displayed.
     package var fileName: String?
 }
 
-/// A database file as Mako Studio and `mako mcp` show it. Any number of threads may ask at the same time.
+/// A database file for Mako Studio and `mako mcp`. Thread-safe.
 package final class StudioDatabase: Sendable {
-    /// What bounds one query.
+    /// The limits of one query.
     struct Limits {
         var rows = 1_000
         var bytes = 4 << 20
         var time = Duration.seconds(10)
-        /// Of the rows of one page of a grid.
+        /// The number of rows of one grid page.
         var page = 500
     }
 
@@ -47,9 +47,9 @@ package final class StudioDatabase: Sendable {
     let isWritable: Bool
     let isEncrypted: Bool
     let limits: Limits
-    /// The queries that run, by the names that the page gave them.
+    /// The running queries, by the names that the page gave them.
     private let running = Guarded<[String: Cancellation]>([:])
-    /// The statement that takes the last save back, or why there is none.
+    /// The statement that reverts the last save, or the reason why there is none.
     let undo = Guarded<Result<String, StudioRefusal>?>(nil)
 
     init(_ file: DatabaseFile, isWritable: Bool, isEncrypted: Bool = false, limits: Limits = Limits()) {
@@ -59,7 +59,7 @@ package final class StudioDatabase: Sendable {
         self.limits = limits
     }
 
-    /// Answers a request; what goes wrong is an answer too.
+    /// Returns the response to a request; errors are responses too.
     package func answer(_ request: StudioRequest) -> StudioAnswer {
         do { return try StudioQuestion(request, self).answer() } catch {
             let refusal = StudioRefusal(error)
@@ -67,7 +67,7 @@ package final class StudioDatabase: Sendable {
         }
     }
 
-    /// Brings a database that another process writes to its newest commit.
+    /// Advances a database that another process writes to its newest commit.
     ///
     /// - Returns: the number of the newest commit.
     package func refresh() -> UInt64 {
@@ -75,13 +75,13 @@ package final class StudioDatabase: Sendable {
         return (try? file.store.read { $0.commitNumber }) ?? 0
     }
 
-    /// Closes the file when queries that run have been cancelled.
+    /// Cancels running queries and closes the file.
     package func close() {
         running.withLock { running in for query in running.values { query.cancel() } }
         try? file.store.close()
     }
 
-    /// Runs the body, which ends when its time is over or `cancel` names it.
+    /// Runs the body until a time limit or until `cancel` names it.
     func limited<R>(_ name: String?, _ body: (Cancellation) throws -> R) throws -> R {
         let cancellation = Cancellation()
         let key = name ?? UUID().uuidString
@@ -101,11 +101,11 @@ package final class StudioDatabase: Sendable {
     func cancel(_ name: String) { running.withLock { $0[name]?.cancel() } }
 }
 
-/// Why a question has no answer.
+/// An error response.
 struct StudioRefusal: Error {
     var message: String
     var status = 400
-    /// In UTF-16 units of the text that was sent.
+    /// The position in the sent text, in UTF-16 units.
     var position: Int?
     var advice: String?
 

@@ -1,13 +1,13 @@
-/// What `mako studio` was started with.
+/// The arguments of `mako studio`.
 package struct StudioLaunch: Sendable {
     package let database: StudioDatabase
-    /// Nil: a free one.
+    /// nil: any free port.
     package let port: UInt16?
-    /// Called with the link when the server listens.
+    /// Called with the link once the server listens.
     package let announce: @Sendable (String) -> Void
 }
 
-/// The server of `mako studio`, which a program built with the trait `Studio` has.
+/// The server of `mako studio`, in programs built with the trait `Studio`.
 package enum StudioServing {
     private static let server = Guarded<(@Sendable (StudioLaunch) throws -> Void)?>(nil)
 

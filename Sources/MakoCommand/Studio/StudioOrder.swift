@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// One page of rows, and where it lies.
+/// One page of rows, and whether it is the first or the last.
 struct StudioPage {
     var rows: [JSONValue] = []
     var isStart = true
@@ -16,12 +16,12 @@ struct StudioPage {
     }
 }
 
-/// The order of a grid: by the values that the user chose, then by the key, so that each row has one place.
+/// The order of a grid: the columns that the user chose, then the key, so that the order is total.
 struct StudioOrder {
     private let orders: [Order]
-    /// The columns behind the order; nil: it is by other values than columns, and rows are found by their number.
+    /// The columns of the order; nil: it has other expressions, and cursors are row positions.
     private let columns: [(name: String, isDescending: Bool)]?
-    /// The columns that may hold NULL: for others a condition says nothing of it, so that an index leads to the rows.
+    /// The columns that may be NULL. Conditions on other columns omit NULL, so that they can use an index.
     private let optional: Set<String>
 
     init(_ text: String?, _ table: StudioTable) throws {
@@ -41,7 +41,7 @@ struct StudioOrder {
         optional = Set(table.columns.filter { $0.schema?.isOptional == true }.map(\.name))
     }
 
-    /// Whether rows are found by their values, and not by their number.
+    /// Whether cursors are values, not row positions.
     var isByValue: Bool { columns != nil }
 
     func orders(isBackward: Bool) -> [Order] {
@@ -57,7 +57,7 @@ struct StudioOrder {
         return optional.contains(column) ? "(\(name) < \(literal) OR \(name) IS NULL)" : "\(name) < \(literal)"
     }
 
-    /// The rows behind a cursor, or before it: those whose first different value is beyond the cursor's.
+    /// The condition for the rows after a cursor, or before it: their first different value is beyond the cursor's.
     func condition(from cursor: String, isBackward: Bool) throws -> Condition {
         var scanner = JSONScanner(ByteInput(cursor))
         guard let columns, case .array(let parts) = try scanner.value(), parts.count == columns.count else {
@@ -69,7 +69,7 @@ struct StudioOrder {
             guard case .string(let literal) = part else { throw StudioRefusal("The cursor is none.") }
             let name = SchemaText.name(column.name)
             let isUp = column.isDescending == isBackward
-            // NULL comes before all values.
+            // NULL sorts before all values.
             let beyond: String? =
                 literal == "NULL"
                 ? (isUp ? "\(name) IS NOT NULL" : nil)

@@ -1,9 +1,9 @@
 import MakoRecords
 import MakoStorage
 
-/// The commits of a kept history.
+/// The commits of a history.
 struct StudioHistory {
-    /// So many commits are looked through, from the newest on.
+    /// The number of newest commits that are searched.
     static let searched = 1_000
 
     let records: [HistoryRecord]
@@ -65,7 +65,7 @@ extension StudioQuestion {
         }
     }
 
-    /// So many rows of one commit are shown.
+    /// The number of rows of one commit that are shown.
     private static let changeLimit = 500
 
     func commit() throws -> JSONValue {
@@ -89,13 +89,13 @@ extension StudioQuestion {
         }
     }
 
-    /// The keys of rows to which the same happened.
+    /// The keys of a span of rows with the same change.
     static func keys(of span: HistoryRecord.Span) -> [RowKey] {
         guard let id = span.key.rowID else { return [span.key] }
         return (0..<min(Int64(span.count), Int64(changeLimit))).map { .rowID(id &+ $0) }
     }
 
-    /// What happened to one row. The history knows which columns changed; a value is shown as the newest commit has it.
+    /// The change of one row. The history records the changed columns; their values are those of the newest commit.
     private func change(
         _ span: HistoryRecord.Span, _ key: RowKey, _ record: HistoryRecord, _ history: StudioHistory, _ view: Snapshot
     ) throws -> JSONValue {
@@ -126,7 +126,7 @@ extension StudioQuestion {
         ])
     }
 
-    /// The commits that changed one row, the newest first.
+    /// The commits that changed one row, newest first.
     func history(of key: RowKey, _ table: StudioTable, _ view: Snapshot) throws -> [JSONValue] {
         let history = try StudioHistory(view, table.catalogue)
         var found: [JSONValue] = []
@@ -151,13 +151,13 @@ extension StudioQuestion {
 }
 
 extension StudioDatabase {
-    /// So many keys of one table an event names.
+    /// The number of keys per table in an event.
     private static let eventKeys = 200
 
-    /// What has happened since a commit, as an event for pages that follow.
+    /// The changes since a commit, as an event for open pages.
     ///
-    /// - Parameter commit: the last one that the page has heard of.
-    /// - Returns: nil where nothing has happened.
+    /// - Parameter commit: the last commit that the page knows.
+    /// - Returns: nil without changes.
     package func event(since commit: UInt64) -> (commit: UInt64, json: String)? {
         try? file.read { view, catalogue in
             guard view.commitNumber != commit else { return nil }

@@ -26,7 +26,7 @@ extension StudioQuestion {
         ])
     }
 
-    /// - Throws: for a statement that changes something.
+    /// - Throws: for a statement that changes the database.
     private func question(_ text: String) throws -> Statement {
         let statement = try Statement.parse(text)
         guard statement.isReadOnly else {
@@ -37,7 +37,7 @@ extension StudioQuestion {
         return statement
     }
 
-    /// The rows of a statement as far as the limits go.
+    /// Runs a statement within the limits and returns its rows.
     private func rows(
         of statement: Statement, _ view: Snapshot, _ catalogue: Catalogue, _ cancellation: Cancellation
     ) throws -> (columns: [String], rows: [[Value]], isCut: Bool) {
@@ -92,7 +92,7 @@ extension StudioQuestion {
                 let select = try SelectStatement.parse(text)
                 let plan = try select.explanation(catalogue, view: view)
                 guard runs else { return answer(plan, []) }
-                // Measuring finds all rows and cannot be cancelled: only a statement that ends within the limits is measured.
+                // Measuring reads all rows and cannot be cancelled: only a statement within the limits is measured.
                 if try rows(of: .select(select), view, catalogue, cancellation).isCut {
                     throw StudioRefusal(
                         "The statement has too many rows to be measured here.",
@@ -131,7 +131,7 @@ extension StudioQuestion {
 
     // MARK: Export
 
-    /// So many bytes one export has at most.
+    /// The maximum size of an export, in bytes.
     private static let exportLimit = 256 << 20
 
     func export() throws -> StudioAnswer {
@@ -149,7 +149,7 @@ extension StudioQuestion {
                     for row in batch { printer.row(row) }
                     return body.count <= Self.exportLimit
                 }
-                // A file that lacks rows would be taken for the whole.
+                // A truncated file would be taken for the complete export.
                 if body.count > Self.exportLimit {
                     throw StudioRefusal(
                         "The export has more than \(Self.exportLimit >> 20) MiB.", status: 413,
@@ -162,7 +162,8 @@ extension StudioQuestion {
         return StudioAnswer(mediaType: media, body: body, fileName: "rows.\(format)")
     }
 
-    /// The statement behind a grid. What was typed is parsed by itself first, so that it is a condition and an order and nothing else.
+    /// The query of a grid. The condition and the order are parsed separately first, so that the text cannot contain
+    /// other clauses.
     private func exported() throws -> String {
         var text = "SELECT * FROM \(SchemaText.name(try self.text("table")))"
         if let condition = optional("where") {

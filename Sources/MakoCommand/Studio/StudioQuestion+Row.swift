@@ -21,7 +21,7 @@ extension StudioQuestion {
         }
     }
 
-    /// So many rows of a list are counted.
+    /// The limit for counting the rows of a list.
     private static let countLimit = 10_000
 
     private func counted(
@@ -34,7 +34,7 @@ extension StudioQuestion {
         ])
     }
 
-    /// How many rows a list of a row has, up to the limit.
+    /// The number of rows in a list of a row, up to the limit.
     func count(of list: StudioList, _ table: StudioTable, _ key: RowKey, _ view: Snapshot) throws -> Int {
         switch list.content {
         case .keys(let position): return try keys(table, key, position, view).count
@@ -49,7 +49,7 @@ extension StudioQuestion {
         }
     }
 
-    /// The bytes of one value.
+    /// Returns the bytes of one value.
     func blob() throws -> StudioAnswer {
         try read { view, catalogue in
             let table = try table(catalogue)
@@ -64,7 +64,7 @@ extension StudioQuestion {
         }
     }
 
-    /// Rows whose name begins with a text, or that have it as their key.
+    /// Finds rows whose title begins with a text, or whose key is the text.
     func find() throws -> JSONValue {
         try read { view, catalogue in
             let table = try table(catalogue)

@@ -34,7 +34,7 @@ extension StudioQuestion {
         }
     }
 
-    /// The rows of a table that refer to one row.
+    /// The condition for rows that refer to a row.
     func condition(_ column: String, _ owner: StudioTable, _ key: RowKey, _ view: Snapshot) throws -> Condition {
         if let id = key.rowID { return try Condition.parse("\(SchemaText.name(column)) = \(id)") }
         let values = try owner.handle.withRow(key, in: view) { row in
@@ -44,7 +44,7 @@ extension StudioQuestion {
         return try Condition.parse("\(SchemaText.name(column)) = \(SchemaText.literal(value))")
     }
 
-    /// The keys in a list of a row, in the order in which it holds them.
+    /// The keys in a to-many column of a row, in stored order.
     func keys(_ owner: StudioTable, _ key: RowKey, _ position: Int, _ view: Snapshot) throws -> [RowKey] {
         var keys: [RowKey] = []
         _ = try owner.handle.withRow(key, in: view) { row in
@@ -92,7 +92,7 @@ extension StudioQuestion {
             rows: rows, isStart: isBackward ? !isCut : cursor == nil, isEnd: isBackward ? cursor == nil : !isCut)
     }
 
-    /// A page of rows in an order of computed values, whose cursor is the number of a row.
+    /// A page of rows in an order of computed values, with row positions as cursors.
     private func numberedPage(
         _ table: StudioTable, _ filter: Condition?, _ order: StudioOrder, _ view: Snapshot
     ) throws -> StudioPage {
@@ -128,7 +128,8 @@ extension StudioQuestion {
         }
     }
 
-    /// The page that begins at a share of the ids of a table: near the row at that share, where few rows were deleted.
+    /// The page at a fraction of the range of row numbers, which is near the row at that fraction if few rows were
+    /// deleted.
     private func page(at place: Double, _ table: StudioTable, _ view: Snapshot) throws -> JSONValue {
         let total = try table.handle.count(in: view)
         guard case .rowID(let id) = table.handle.schema.key, place > 0, place < 1,
@@ -148,7 +149,7 @@ extension StudioQuestion {
         return StudioPage(rows: rows, isStart: first <= low, isEnd: !isCut).json(total: total)
     }
 
-    /// The first id of a table, or the last one.
+    /// The first or last row number of a table.
     private func edge(_ table: StudioTable, isLast: Bool, _ view: Snapshot) throws -> Int64? {
         let order = try StudioOrder(nil, table).orders(isBackward: isLast)
         var id: Int64?

@@ -61,7 +61,7 @@ extension StudioQuestion {
         ])
     }
 
-    /// Names of the schema that may go on at the caret.
+    /// Completions of the word at the caret from the names of the schema.
     func words() throws -> JSONValue {
         let text = optional("text") ?? ""
         let units = Array(text.utf16)
@@ -97,15 +97,15 @@ extension StudioQuestion {
     }
 }
 
-/// About how many bytes trees have: the entries at their beginning, taken for the others. Counting pages would read the whole file.
+/// Estimates the size of trees from their first entries, because counting pages would read the whole file.
 struct StudioSizes {
     private static let sampled = 64
-    /// What a page holds beside entries, and is empty.
+    /// The assumed fill factor of a page.
     private static let fill = 0.8
 
     static func rowsTree(_ handle: TableHandle) -> String { "mako.rows.\(handle.number)" }
 
-    /// What the names of the trees of a table's indexes begin with.
+    /// The name prefix of the trees of a table's indexes.
     static func indexPrefix(_ handle: TableHandle) -> String { "mako.index.\(handle.number)." }
 
     func bytes(of name: String, in view: Snapshot) -> Int {

@@ -3,7 +3,7 @@ import MakoRecords
 import MakoStorage
 
 extension StudioQuestion {
-    /// The pages of the file, its trees, its log and what holds old pages.
+    /// The pages of the file, its trees, its log, and the holders of old pages.
     func storage() throws -> JSONValue {
         let store = database.file.store
         let stats = store.stats

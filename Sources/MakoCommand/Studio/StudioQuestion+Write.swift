@@ -4,7 +4,7 @@ import MakoStorage
 /// A change of one row that the page requests.
 private struct StudioChange {
     let statement: String
-    /// What takes it back, given the row's key.
+    /// Returns the statement that reverts it, given the row's key.
     let inverse: (RowKey?) throws -> String
     let key: RowKey?
 }
@@ -135,7 +135,8 @@ extension StudioQuestion {
             }, key: key)
     }
 
-    /// Whether an INSERT of the values of a row is all that takes its deletion back: no delete rule reaches other rows, and no value is left out.
+    /// Whether an INSERT of the row's values fully reverts its deletion: no delete rule affects other rows, and no
+    /// value is omitted.
     private func isWhole(_ key: RowKey, _ table: StudioTable, _ view: Snapshot) throws -> Bool {
         let sealed = table.columns.filter { $0.schema?.sealedType != nil }
         let holdsSealed = try table.handle.withRow(key, in: view) { row in

@@ -1,11 +1,11 @@
 import MakoRecords
 import MakoStorage
 
-/// One request on its way to an answer.
+/// The handler of one request.
 struct StudioQuestion {
     let request: StudioRequest
     let database: StudioDatabase
-    /// What the body of a POST says, or the query of the address.
+    /// The members of a POST body, or the query parameters.
     let values: [String: JSONValue]
 
     init(_ request: StudioRequest, _ database: StudioDatabase) throws {
@@ -55,7 +55,7 @@ struct StudioQuestion {
         }
     }
 
-    // MARK: What was sent
+    // MARK: Parameters
 
     func optional(_ name: String) -> String? {
         switch values[name] {
@@ -76,16 +76,16 @@ struct StudioQuestion {
         return number
     }
 
-    /// The number of a row, from which others are counted without an overflow.
+    /// The position of a row, limited so that sums do not overflow.
     func place(_ name: String) throws -> Int? { try number(name).map { Int(min($0, 1 << 48)) } }
 
-    /// The key of a row, which may be an empty text.
+    /// The key of a row, which may be an empty string.
     func givenKey() throws -> String {
         if case .string("")? = values["key"] { return "" }
         return try text("key")
     }
 
-    /// How many rows a page may have.
+    /// The number of rows per page.
     func limit() throws -> Int {
         min(max(1, Int(clamping: try number("limit") ?? 100)), database.limits.page)
     }

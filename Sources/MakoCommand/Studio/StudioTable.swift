@@ -4,12 +4,12 @@ import MakoStorage
 /// A column of a grid.
 struct StudioColumn {
     let name: String
-    /// Nil: the row id.
+    /// nil: the row number.
     let schema: ColumnSchema?
-    /// In the table's layout; nil: the row id.
+    /// The position in the table's layout; nil: the row number.
     let position: Int?
 
-    /// What cells of the column hold.
+    /// The kind of the column's cells.
     var kind: String {
         guard let schema else { return "int" }
         if schema.target != nil { return "link" }
@@ -19,10 +19,10 @@ struct StudioColumn {
     var type: ColumnType { schema?.type ?? .integer }
 }
 
-/// A list that a row has: keys that it holds, or the rows of a table that refer to it.
+/// A list of a row: the keys in a to-many column, or the rows of a table that refer to it.
 struct StudioList {
     enum Content {
-        /// Keys in a column of the row itself.
+        /// The keys in a column of the row.
         case keys(position: Int)
         case referrers(column: String)
     }
@@ -32,7 +32,7 @@ struct StudioList {
     let content: Content
 }
 
-/// A table with its columns as the page shows them: lists of keys stand beside the others.
+/// A table with its columns as the page shows them: to-many columns are lists, not columns.
 struct StudioTable {
     let handle: TableHandle
     let catalogue: Catalogue
@@ -53,7 +53,7 @@ struct StudioTable {
         self.columns = columns
     }
 
-    /// The first text that is no reference names a row.
+    /// The column whose text is the title of a row: the first text column that is neither a reference nor encrypted.
     private var title: StudioColumn? {
         columns.first { column in
             column.type == .text && column.schema?.target == nil && column.schema?.sealedType == nil
@@ -78,7 +78,7 @@ struct StudioTable {
 
     // MARK: Keys
 
-    /// The key of a row from its text.
+    /// Parses the key of a row.
     func key(_ text: String) throws -> RowKey {
         switch handle.schema.key {
         case .rowID:
@@ -101,7 +101,7 @@ struct StudioTable {
         return parts.compactMap { if case .string(let text) = $0 { text } else { nil } }
     }
 
-    /// What was typed as a value of a column.
+    /// Parses input as a value of a column.
     func value(_ text: String, of column: String) throws -> Value {
         let type = handle.schema.column(named: column)?.type ?? .integer
         guard let value = FieldConversion.value(.string(text), as: type) else {
@@ -118,7 +118,7 @@ struct StudioTable {
         return texts.count == 1 ? texts[0] : JSONValue.texts(texts).text
     }
 
-    /// The text of a key whose row may be gone.
+    /// The text of a key, whose row may not exist.
     func keyText(_ key: RowKey, in view: Snapshot) throws -> String {
         if let id = key.rowID { return String(id) }
         return try handle.withRow(key, in: view) { keyText(key, $0) } ?? "\(key)"
@@ -133,7 +133,7 @@ struct StudioTable {
         column.position.map { row.value($0) } ?? .integer(key.rowID ?? 0)
     }
 
-    /// A condition that one row alone fulfils.
+    /// A condition that selects one row.
     func condition(of key: RowKey, in view: Snapshot) throws -> String {
         let values = try handle.withRow(key, in: view) { row in
             handle.schema.keyColumns.map { ($0, value($0, key, row)) }
@@ -142,7 +142,7 @@ struct StudioTable {
         return values.map { "\(SchemaText.name($0)) = \(SchemaText.literal($1))" }.joined(separator: " AND ")
     }
 
-    /// The name of a row beside its key; nil where no text names it.
+    /// The title of a row; nil without a title column.
     func title(of key: RowKey, in view: Snapshot) throws -> String? {
         guard let title else { return nil }
         return try handle.withRow(key, in: view) { row -> String? in

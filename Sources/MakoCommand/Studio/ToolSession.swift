@@ -1,19 +1,19 @@
 import MakoRecords
 import MakoStorage
 
-/// A session of the Model Context Protocol over one database: JSON-RPC, a message in a line.
+/// A Model Context Protocol session for one database: JSON-RPC, one message per line.
 struct ToolSession {
-    /// Versions of the protocol that the session speaks, the newest first.
+    /// The supported protocol versions, newest first.
     private static let versions = ["2025-06-18", "2025-03-26", "2024-11-05"]
     private static let lineLimit = 1 << 20
-    /// So many rows a tool gets.
+    /// The maximum number of rows in a tool's result.
     static let rowLimit = 200
 
     private let database: StudioDatabase
 
     init(_ database: StudioDatabase) { self.database = database }
 
-    /// The answer to one message; nil for a notification, which has none.
+    /// Returns the response to a message; nil for a notification.
     func answer(_ line: String) -> String? {
         guard line.utf8.count <= Self.lineLimit else {
             return error(.null, -32600, "A message has at most \(Self.lineLimit) bytes.").text
@@ -86,7 +86,7 @@ struct ToolSession {
     }
 }
 
-/// The questions that `mako mcp` answers.
+/// The tools of `mako mcp`.
 enum StudioTool: String, CaseIterable {
     case schema, query, explain, changes, sample
 
@@ -172,7 +172,7 @@ enum StudioTool: String, CaseIterable {
 }
 
 extension JSONValue {
-    /// The member of an object; nil where there is none.
+    /// The member of an object; nil when there is none.
     subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.last { $0.key == name }?.value

@@ -23,7 +23,7 @@ struct DumpCommand: Verb {
             let handles =
                 try tables.isEmpty ? catalogue.handles : tables.map { name in try catalogue.requireTable(name) }
             Terminal.write("-- \(DisplayText.onOneLine(file)), commit \(view.commitNumber)\n")
-            // Rows may refer to rows of tables that come later.
+            // Rows may refer to rows of later tables.
             if !schemaOnly, handles.contains(where: { $0.schema.liveColumns.contains { $0.target != nil } }) {
                 Terminal.write("PRAGMA foreign_keys = OFF;\n")
             }
@@ -31,7 +31,7 @@ struct DumpCommand: Verb {
                 Terminal.write("\n" + SchemaText.statements(handle.schema))
                 if !schemaOnly { try dumpRows(of: handle, view) }
             }
-            // Behind the tables that they read.
+            // After the tables that the views read.
             if tables.isEmpty { Terminal.write(SchemaText.statements(catalogue.views)) }
         }
     }

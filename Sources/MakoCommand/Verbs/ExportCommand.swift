@@ -47,7 +47,7 @@ struct ExportCommand: Verb {
         let format = format ?? output.flatMap { InputFormat(path: $0) } ?? .csv
         let rows = try database.read { view, catalogue in
             let (handle, plan) = try plan(catalogue)
-            // Only now: a file of that name stays as it is when the table or the condition is wrong.
+            // Created late, so that an error in the table name or the condition leaves an existing file unchanged.
             let target = try output.map { try OutputFile(path: $0, replaces: overwrite) }
             let rows = try write(format, handle, plan, view) { text in
                 if let target { try target.write(text) } else { Terminal.write(text) }

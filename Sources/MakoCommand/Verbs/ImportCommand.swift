@@ -77,7 +77,7 @@ struct ImportCommand: Verb {
         tell(report, .now - start)
     }
 
-    /// Looks at the whole input before the database is touched.
+    /// Inspects the whole input before it opens the database.
     private func run(_ work: TableImport) throws -> TableImport.Report {
         let (columns, _) = try work.inspect()
         guard !columns.isEmpty else {
@@ -88,7 +88,7 @@ struct ImportCommand: Verb {
             defer { new.remove() }
             let report = try new.naming { try run(work, columns, in: new.path) }
             if try new.publish() { return report }
-            // Another program has made the database meanwhile.
+            // Another program has created the database meanwhile.
         }
         return try run(work, columns, in: file)
     }
@@ -152,13 +152,13 @@ struct ImportCommand: Verb {
     }
 }
 
-/// Input that can be read twice: the file that was named, or a copy of what can be read once only.
+/// Input that can be read twice: the named file, or a copy of a stream.
 struct ImportInput {
-    /// What messages call it.
+    /// The name in messages.
     let name: String
-    /// The number of bytes, where it is known.
+    /// The number of bytes, if known.
     let size: Int?
-    /// Opens the input at its beginning.
+    /// Opens the input at its start.
     let open: () throws(InputError) -> ByteInput
 
     init(_ source: String) throws {
@@ -175,14 +175,14 @@ struct ImportInput {
         open = { () throws(InputError) in ByteInput(try copy.again(), name: name) }
     }
 
-    /// Whether the bytes of a pipe or a device come once only.
+    /// Whether a path is a pipe or a device, which can be read only once.
     private static func isStream(_ path: String) -> Bool {
         var information = stat()
         guard stat(path, &information) == 0 else { return false }
         return ![S_IFREG, S_IFDIR].contains(information.st_mode & S_IFMT)
     }
 
-    /// Copies a stream into a file without a name, which goes with its last descriptor, however this process ends.
+    /// Copies a stream to an unlinked file, which is removed with its last descriptor, however the process ends.
     private static func copy(_ stream: OpenFile, _ name: String) throws -> (OpenFile, bytes: Int) {
         let folder = NSTemporaryDirectory()
         let (path, descriptor) = try TemporaryFiles.makeFile(beside: folder + "/copy", mode: 0o600)

@@ -75,7 +75,7 @@ struct InfoCommand: Verb {
         }
     }
 
-    /// A number, where a field is one.
+    /// A number, or nil for other values.
     private struct Number: Decodable {
         var value: Int?
 
@@ -103,7 +103,7 @@ struct InfoCommand: Verb {
         if format == .table {
             Terminal.write("\(schema.name), \(DisplayText.count(try handle.count(in: view), "row"))\n\n")
         }
-        // NULL would read like a default that somebody chose.
+        // NULL would look like a declared default.
         let none: Value = format == .table ? .text("") : .null
         var printer = printer(["column", "type", "optional", "default", "refers to", "delete rule", "indexes"])
         if case .rowID(let column) = schema.key {

@@ -63,7 +63,7 @@ struct LogCommand: Verb {
         return text
     }
 
-    /// The last key of a range of byte keys stays.
+    /// A range of byte keys excludes its upper bound.
     private func ellipsis(_ operation: FrameDescription.Operation) -> String {
         if case .bytes = operation.key, operation.last != nil { "..<" } else { "..." }
     }

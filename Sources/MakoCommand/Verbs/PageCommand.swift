@@ -84,7 +84,7 @@ struct PageCommand: Verb {
     }
 }
 
-/// Keys and values as far as they fit a line.
+/// Keys and values, truncated to fit a line.
 enum InspectionText {
     private static let shownBytes = 24
 
@@ -95,7 +95,7 @@ enum InspectionText {
         }
     }
 
-    /// As text where it is such, else as numbers.
+    /// As text if printable, otherwise in hexadecimal.
     static func bytes(_ bytes: [UInt8]) -> String {
         let shown = bytes.prefix(shownBytes)
         let rest = bytes.count > shown.count ? "…" : ""

@@ -46,7 +46,7 @@ struct QueryCommand: Verb {
             texts += reader.take(String(line)).map(\.text)
         }
         if let rest = reader.takeRest() { texts.append(rest.text) }
-        // A text without a statement has a fault to show, too.
+        // Text without a statement must report its syntax error too.
         if texts.isEmpty { texts = [statement] }
         var statements: [Statement] = []
         var names: Set<String> = []
@@ -59,7 +59,8 @@ struct QueryCommand: Verb {
         try database.closing { try run(statements, given, database) }
     }
 
-    /// Runs the statements one after the other: each takes as many of the values as it has places, the last one all that are left.
+    /// Runs the statements in order. Each consumes as many values as it has parameters; the last one takes all that
+    /// remain.
     private func run(_ statements: [Statement], _ given: ParameterText, _ database: DatabaseFile) throws {
         var transaction = SessionTransaction()
         defer { transaction.leave() }
@@ -105,7 +106,7 @@ struct QueryCommand: Verb {
         }
     }
 
-    /// Shows the rows of a question while they are found.
+    /// Writes the rows of a query as they are found.
     private func stream(
         _ statement: Statement, _ values: [Value], _ named: [String: Value], _ database: DatabaseFile
     ) throws {
@@ -127,7 +128,7 @@ struct QueryCommand: Verb {
         }
     }
 
-    /// A statement makes no file, lest a misspelt name does.
+    /// A statement does not create a file, because the name may be misspelt.
     private func changed() throws -> DatabaseFile {
         guard FileManager.default.fileExists(atPath: file) else { return try DatabaseFile(reading: file, access) }
         return try DatabaseFile(writing: file, access)
@@ -135,7 +136,7 @@ struct QueryCommand: Verb {
 }
 
 extension RecordError {
-    /// Whether a statement failed by a reference, which it can be had to ignore.
+    /// Whether a statement failed because of a reference, which an option ignores.
     var isAboutReferences: Bool {
         switch self {
         case .referenced, .danglingReference: true
@@ -144,12 +145,12 @@ extension RecordError {
     }
 }
 
-/// Parameters as they are typed on a command line.
+/// Parameters from a command line.
 struct ParameterText {
     private(set) var positions: [Value] = []
     private(set) var named: [String: Value] = [:]
 
-    /// - Parameter names: those that the statement has; a text that begins with one of them and `=` gives its value.
+    /// - Parameter names: the statement's parameter names. An argument `name=value` with one of them sets it.
     init(_ texts: [String], names: Set<String>) {
         for text in texts {
             if let mark = text.firstIndex(of: "="), names.contains(String(text[..<mark])) {
@@ -160,7 +161,7 @@ struct ParameterText {
         }
     }
 
-    /// A number, `true`, `false` or `null` as such; everything else, and what stands in single quotes, is text.
+    /// A number, `true`, `false` or `null`; everything else, and text in single quotes, is text.
     static func value(_ text: String) -> Value {
         switch NumberText(text) {
         case .integer(let number): return .integer(number)

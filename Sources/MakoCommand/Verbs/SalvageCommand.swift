@@ -119,7 +119,7 @@ struct SalvageCommand: Verb {
     }
 }
 
-/// Progress of a salvage: a line for each phase.
+/// Shows the progress of a salvage, one line per phase.
 private struct PhaseReporter {
     private let isForced: Bool
     private var phase: SalvageProgress.Phase?

@@ -96,7 +96,7 @@ struct ShellCommand: Verb {
     }
 }
 
-/// The store that the shell has open, where signals find it.
+/// The shell's open store, for signal handlers.
 private final class OpenedStore: @unchecked Sendable {
     private let lock = Lock()
     private var opened: Store?

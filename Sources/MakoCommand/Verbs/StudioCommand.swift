@@ -44,7 +44,7 @@ struct StudioCommand: Verb {
             })
     }
 
-    /// Opens the link by the system's own program. The link is no argument of a shell.
+    /// Opens the link with the system's program, without a shell.
     private static func show(_ link: String) {
         #if os(macOS)
             let opener = "/usr/bin/open"
@@ -61,7 +61,7 @@ struct StudioCommand: Verb {
 }
 
 extension StudioDatabase {
-    /// Opens a file that exists.
+    /// Opens an existing file.
     convenience init(opening path: String, _ access: KeyOptions, isWritable: Bool) throws {
         guard FileManager.default.fileExists(atPath: path) else {
             throw Failure("there is no file \(path)", .noInput)

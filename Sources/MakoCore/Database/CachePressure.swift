@@ -1,10 +1,11 @@
 import Dispatch
 import MakoStorage
 
-/// The budget of a database's memory for pages: what the caller wants of it, and what it is while the system is short of memory.
+/// The page-cache budget of a database: the budget that the caller set, lowered under memory pressure.
 ///
-/// On Apple systems it follows the system's word by itself, from opening to closing. The system says when memory is short again and again, but not
-/// always when it is no longer: a minute after the last such word the budget is what was wanted.
+/// On Apple systems it follows the system's memory-pressure events until the database closes. The system repeats the
+/// events while memory is short, but does not always report the end of a shortage: 60 seconds after the last event the
+/// full budget applies again.
 final class CachePressure: @unchecked Sendable {
     enum Level: Int, Sendable, Comparable {
         case normal, warning, critical
@@ -14,12 +15,12 @@ final class CachePressure: @unchecked Sendable {
     private struct State {
         var wanted: Int
         var level = Level.normal
-        /// How many words there were: what is due after an earlier one comes to nothing.
+        /// The number of pressure events, by which a delayed reset detects that a later event replaced it.
         var words = 0
         var isEnded = false
     }
 
-    /// The least that pressure leaves, in bytes.
+    /// The smallest budget under pressure, in bytes.
     private static let least = 1 << 20
     private static let calmAfter: DispatchTimeInterval = .seconds(60)
 
@@ -53,10 +54,10 @@ final class CachePressure: @unchecked Sendable {
         }
     #endif
 
-    /// The budget that the caller wants, in bytes.
+    /// The budget that the caller set, in bytes.
     var wanted: Int { lock.withLock { state.wanted } }
 
-    /// Sets the budget that the caller wants. While memory is short a share of it holds.
+    /// Sets the budget. Under memory pressure a part of it applies.
     func want(_ bytes: Int) throws(StorageError) {
         try lock.withLock { () throws(StorageError) in
             try store.setCacheBytes(Self.budget(bytes, at: state.level))
@@ -64,7 +65,7 @@ final class CachePressure: @unchecked Sendable {
         }
     }
 
-    /// What is left of a budget, in bytes: a quarter when memory is short, and very little before the system ends processes.
+    /// The budget under pressure, in bytes: a quarter at a warning, at most 1 MiB when critical.
     static func budget(_ wanted: Int, at level: Level) -> Int {
         switch level {
         case .normal: wanted
@@ -73,7 +74,7 @@ final class CachePressure: @unchecked Sendable {
         }
     }
 
-    /// Takes the system's word.
+    /// Applies a pressure event.
     func note(_ level: Level) {
         let word: Int? = lock.withLock {
             if state.isEnded { return nil }
@@ -85,7 +86,7 @@ final class CachePressure: @unchecked Sendable {
         queue.asyncAfter(deadline: .now() + Self.calmAfter) { [weak self] in self?.calmDown(after: word) }
     }
 
-    /// Ends the shortage when no other word came after one.
+    /// Restores the full budget unless a later event arrived.
     func calmDown(after word: Int) {
         lock.withLock {
             if state.isEnded || state.words != word { return }
@@ -97,11 +98,11 @@ final class CachePressure: @unchecked Sendable {
 
     private func set(_ level: Level) {
         state.level = level
-        // Of a store that has been closed meanwhile there is nothing to give back.
+        // The store may be closed meanwhile; it has no cache then.
         do throws(StorageError) { try store.setCacheBytes(Self.budget(state.wanted, at: level)) } catch {}
     }
 
-    /// Follows the system no more.
+    /// Stops following the system's events.
     func end() {
         lock.withLock { state.isEnded = true }
         #if canImport(Darwin)

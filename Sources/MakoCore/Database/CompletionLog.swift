@@ -1,12 +1,12 @@
-/// What objects are told when the transaction that saved or removed them is complete.
+/// The post-commit callbacks of objects that a transaction saved or removed.
 final class CompletionLog {
     private struct Entry {
         let object: any ObjectEntity
         let kind: ChangeKind
-        /// The block of the object's commit options.
+        /// The callback of the object's commit options.
         let block: (@Sendable () -> Void)?
     }
-    /// A reference to an object that was removed, for which nothing was stored.
+    /// A reference to a removed object, stored as NULL.
     private struct Reference {
         let owner: any ObjectEntity
         let property: Int
@@ -22,7 +22,7 @@ final class CompletionLog {
         fileprivate let removed: Int
     }
 
-    /// A place to come back to.
+    /// The state to which `rollback(to:)` returns.
     var mark: Mark { Mark(entries: entries.count, removed: removed.count) }
 
     func rollback(to mark: Mark) {
@@ -30,20 +30,20 @@ final class CompletionLog {
         entries.removeSubrange(mark.entries...)
     }
 
-    /// Notes that an object was saved that refers to one which was removed: it lets go of that when the transaction is complete, as its row has
-    /// done.
+    /// Records that a saved object refers to a removed one. Its property becomes nil after the commit, because its row
+    /// holds NULL.
     func note(_ owner: any ObjectEntity, refersIn property: Int, toRemoved object: any ObjectEntity) {
         removed.append(Reference(owner: owner, property: property, object: object))
     }
 
-    /// Notes that an object was written or removed, if it wants to be told.
+    /// Records that an object was written or removed, if it has a callback or a hook for that.
     func note(_ object: any ObjectEntity, _ kind: ChangeKind, _ hooks: ObjectHooks, _ options: CommitOptions?) {
         let block = kind == .delete ? options?.postRemove : options?.postCommit
         if block == nil && hooks.isDisjoint(with: .afterCommit) && (kind != .delete || entries.isEmpty) { return }
         entries.append(Entry(object: object, kind: kind, block: block))
     }
 
-    /// Tells each object once, by what became of it, in the order in which they were first written.
+    /// Calls each object's callbacks once, for its final outcome, in the order of the first writes.
     func run() {
         if !removed.isEmpty { letGoOfRemoved() }
         if entries.isEmpty { return }
@@ -57,7 +57,7 @@ final class CompletionLog {
             }
             let earlier = outcomes[place]
             let staysInsert = entry.kind == .update && earlier.kind == .insert
-            // A removal is told as one; a commit without a block of its own leaves that of the commit before it.
+            // A removal runs only its own callback; an update without a callback keeps that of the earlier write.
             let block = entry.kind == .delete ? entry.block : entry.block ?? earlier.block
             outcomes[place] = Entry(object: entry.object, kind: staysInsert ? .insert : entry.kind, block: block)
         }

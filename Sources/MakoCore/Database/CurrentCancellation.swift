@@ -1,14 +1,14 @@
 import CPlatform
 import MakoRecords
 
-/// What cancels the work that runs on this thread.
+/// The cancellation of the work on this thread.
 enum CurrentCancellation {
     static var current: Cancellation? {
         guard let pointer = mako_get_cancellation() else { return nil }
         return Unmanaged<Cancellation>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Runs a closure that no cancellation ends.
+    /// Runs a closure without cancellation.
     static func without(_ body: () -> Void) {
         let outer = mako_get_cancellation()
         mako_set_cancellation(nil)
@@ -16,7 +16,7 @@ enum CurrentCancellation {
         body()
     }
 
-    /// Runs a closure that a cancellation ends, at its next look.
+    /// Runs a closure that a cancellation can end at its next check.
     static func with<R, E: Error>(_ cancellation: Cancellation, _ body: () throws(E) -> R) throws(E) -> R {
         let outer = mako_get_cancellation()
         mako_set_cancellation(Unmanaged.passUnretained(cancellation).toOpaque())

@@ -1,21 +1,23 @@
 import MakoRecords
 import MakoStorage
 
-/// References to rows that are not there. They come about where a column was out of sight while rows went, or its target's table was made
-/// anew: objects would show nil, and queries a key, which another row may get.
+/// Removes dangling references after a migration. They arise when rows were deleted while a referring column was
+/// retired, or when the target table was created anew: objects read them as nil, queries as a key, which a new row may
+/// get.
 struct DanglingReferences {
-    /// A column that a migration may have left with some.
+    /// A column that may hold dangling references after a migration.
     private struct Column {
         let table: String
         let name: String
-        /// The tables that they lead to, where the column leads to rows of any; empty: all.
+        /// The target tables to check in a column that refers to rows of any table; empty: all.
         var targets: [String] = []
 
-        /// The rows that are looked at.
+        /// The rows to check.
         var rows: Selection {
             let column = Expr.column([name])
             if targets.isEmpty { return Selection(table: table, condition: .not(.isNull(column))) }
-            // The text of a reference begins with the table's name and a colon, behind which the semicolon comes next.
+            // A stored reference starts with the table name and a colon; the semicolon is the next character after the
+            // colon.
             let ranges = targets.map { target in
                 MakoRecords.Condition.and([
                     .comparison(.greaterOrEqual, column, .literal(.text(target + ":"), at: .none)),
@@ -51,16 +53,16 @@ struct DanglingReferences {
         }
     }
 
-    /// Makes them NULL, and takes them out of collections.
+    /// Sets dangling references to NULL and removes them from collections.
     ///
-    /// - Returns: the tables with rows that were changed.
+    /// - Returns: the tables whose rows changed.
     func clear(_ schema: SchemaState, in transaction: Transaction) throws(MakoError) -> [String] {
         var changed: [String] = []
-        // The tables are told of as a whole.
+        // Watchers get these tables as a whole, not row by row.
         var untold = transaction.changes.empty
         var writer = RowWriter()
         for column in columns {
-            // A step by hand may have taken it away.
+            // A migration step may have removed the column.
             guard let table = schema.catalogue.table(named: column.table),
                 let stored = table.schema.column(named: column.name), let target = stored.target
             else { continue }
@@ -86,7 +88,7 @@ struct DanglingReferences {
         return changed
     }
 
-    /// Which rows there are, each looked up once.
+    /// Looks up each row once.
     private struct RowsOfTables {
         let catalogue: Catalogue
         let view: Snapshot
@@ -97,7 +99,7 @@ struct DanglingReferences {
             self.view = view
         }
 
-        /// What a column is to hold in place of a value with references to rows that are not there; nil: the value.
+        /// The value without its dangling references; nil when it has none.
         mutating func existing(
             _ value: StoredValue, _ column: ColumnSchema, _ target: String
         ) throws(MakoError) -> StoredValue? {

@@ -1,6 +1,6 @@
 import MakoRecords
 
-// The database's calls in their async form: on threads of the database, which a task waits for without one.
+// The async forms of the database's calls. They run on the database's threads; the task suspends.
 
 extension Database {
     /// The async form of `save`.
@@ -85,7 +85,7 @@ extension Database {
             try self.run(asked)
         }
     }
-    /// The async form of `backup`, which goes on when its task is cancelled.
+    /// The async form of `backup`. It ignores the cancellation of its task.
     @discardableResult
     public func backup(
         to path: String, compacting: Bool = false, progress: @escaping @Sendable (CopyProgress) -> Void = { _ in }
@@ -169,7 +169,7 @@ extension ObjectEntity {
     }
 }
 
-// MARK: - The object acts
+// MARK: - Calls of objects
 
 extension ObjectEntity {
     /// The async form of `commit()`.
@@ -187,7 +187,7 @@ extension ObjectEntity {
     /// The async form of `load`.
     @discardableResult
     public func load<Target: ObjectEntity>(_ relation: KeyPath<Self, Target?>) async throws(MakoError) -> Target? {
-        // Key paths are immutable, but do not say so.
+        // Key paths are immutable, but not marked Sendable.
         nonisolated(unsafe) let relation = relation
         let database = try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
         return try await database.onOwnThread(writes: false) { () throws(MakoError) in try self.load(relation) }

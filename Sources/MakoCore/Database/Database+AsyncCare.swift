@@ -1,4 +1,4 @@
-// More calls in their async form.
+// The async forms of maintenance calls.
 
 extension Database {
     /// The async form of `verify`.

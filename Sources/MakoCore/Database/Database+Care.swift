@@ -1,60 +1,62 @@
 import MakoRecords
 import MakoStorage
 
-// What a database needs now and then.
+// Maintenance.
 
 extension Database {
-    /// Reads the whole database and says what does not hold: pages, tables, indexes and full-text indexes.
+    /// Checks the whole database: pages, tables, indexes and full-text indexes.
     ///
     /// ```swift
     /// let report = try db.verify()
     /// if !report.isClean { print(report.findings + report.damagedCopies) }
     /// ```
     ///
-    /// Waits for the writer while pages are read; readers go on. Time grows with the file.
+    /// Blocks the writer while it reads pages; readers continue. The time grows with the file.
     ///
-    /// - Throws: `MakoError.closed`, `.storage`. Damage is found, not thrown.
+    /// - Returns: the findings. Damage is reported, not thrown.
+    /// - Throws: `MakoError.closed`, `.storage`.
     public func verify() throws(MakoError) -> DatabaseReport {
         try requireOpen()
         return try records { () throws(RecordError) in try Catalogue.verify(store) }
     }
 
-    /// The budget of memory for pages, in bytes: ``DatabaseOptions/cacheBytes``, or what ``setCacheBytes(_:)`` set. `store.cacheBytes` is what
-    /// of it holds at this moment.
+    /// The memory budget for pages, in bytes: ``DatabaseOptions/cacheBytes``, or the value of the last
+    /// ``setCacheBytes(_:)``. `store.cacheBytes` is the budget in effect, which memory pressure lowers.
     public var cacheBytes: Int { pressure.wanted }
 
-    /// Changes the budget of memory for pages while the database is open.
+    /// Changes the memory budget for pages while the database is open.
     ///
     /// ```swift
     /// try db.setCacheBytes(8 << 20)
     /// ```
     ///
-    /// A smaller budget gives memory back to the system before the call returns, but for pages that wait for the checkpoint, which begins at
-    /// once in the background, and pages that are being read at that moment. Everything goes on meanwhile: what is no longer in memory is
-    /// read from the file. See ``/MakoStorage/Store/setCacheBytes(_:)``.
+    /// A smaller budget returns memory to the system before the call returns, except for dirty pages, whose checkpoint
+    /// starts in the background, and for pages that are being read. Readers and the writer continue; evicted pages are
+    /// read from the file again. See ``/MakoStorage/Store/setCacheBytes(_:)``.
     ///
-    /// On Apple systems a database lowers its budget by itself while the system is short of memory: to a quarter at a warning, to 1 MiB when it
-    /// is critical. It takes all of it again when the system says so, or a minute after it said last that memory is short.
+    /// On Apple systems a database lowers its budget under memory pressure: to a quarter at a warning, to 1 MiB when
+    /// critical. The full budget applies again when the system reports the end of the pressure, or 60 seconds after the
+    /// last event.
     ///
-    /// - Parameter bytes: the budget; less than 256 KiB is 256 KiB.
+    /// - Parameter bytes: the budget; smaller values count as 256 KiB.
     /// - Throws: `MakoError.closed`.
     public func setCacheBytes(_ bytes: Int) throws(MakoError) {
         try requireOpen()
         try storage { () throws(StorageError) in try pressure.want(bytes) }
     }
 
-    /// Makes the file as short as its content allows, while everybody goes on reading and writing.
+    /// Shrinks the file to the size of its content, while readers and the writer continue.
     ///
-    /// A database does this by itself when much of its file is free and nothing is written for a while. ``compact(at:options:progress:)`` makes
-    /// the smallest file, of a database that nobody has open.
+    /// A database compacts itself when much of its file is free and it is idle. ``compact(at:options:progress:)`` makes
+    /// the smallest file, of a database that is not open.
     ///
-    /// - Throws: `MakoError.storage`; nothing is lost then.
+    /// - Throws: `MakoError.storage`; no data is lost.
     public func compact() throws(MakoError) {
         try requireOpen()
         try storage { () throws(StorageError) in try store.shrink() }
     }
 
-    /// Reads what can be read of a damaged database into a new one, whose indexes are built anew.
+    /// Salvages the readable content of a damaged database into a new one, and rebuilds its indexes.
     ///
     /// ```swift
     /// let report = try Database.salvage(from: "people.mako", to: "people-2.mako")
@@ -62,11 +64,12 @@ extension Database {
     /// ```
     ///
     /// - Parameters:
-    ///   - damaged: the file; nobody may have it open for writing. It is only read.
-    ///   - path: where nothing must be yet.
-    ///   - options: for the new database; what the damaged one is encrypted with counts for both.
-    ///   - progress: told from time to time how far it has come.
-    /// - Throws: `MakoError.storage`; nothing is left under the new name then.
+    ///   - damaged: the damaged file, which no process may have open for writing. It is not changed.
+    ///   - path: the new file, which must not exist.
+    ///   - options: options of the new database; the encryption is that of both files.
+    ///   - progress: called from time to time with the progress.
+    /// - Returns: what was recovered and what was not.
+    /// - Throws: `MakoError.storage`; the new file does not exist then.
     @discardableResult
     public static func salvage(
         from damaged: String, to path: String, options: DatabaseOptions = DatabaseOptions(),

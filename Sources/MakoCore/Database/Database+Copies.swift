@@ -1,21 +1,21 @@
 import MakoRecords
 
 extension Database {
-    /// Stores a copy of an object of another database, with copies of all that its references and collections lead to, each once,
-    /// in one transaction.
+    /// Inserts a copy of an object of another database, with copies of all objects that its references and collections
+    /// reach, each once, in one transaction.
     ///
     /// ```swift
     /// let here = try archive.insert(copyOf: order)       // `order` stays where it is
     /// ```
     ///
-    /// Numbers of rows are given anew; other keys are kept, and of the objects along the way one with the key of a stored row takes its
-    /// place. References marked `.weak` are nil in the copies. Encrypted properties are encrypted with this database's key. Changes that were not
-    /// committed are copied as well. An object of this database gets a second row.
+    /// Copies get new row numbers; other keys stay the same. A reached object whose key is stored already replaces that
+    /// row's values. References marked `.weak` are nil in the copies. Encrypted properties are encrypted with this
+    /// database's key. Uncommitted changes are copied. An object of this database gets a second row.
     ///
     /// - Returns: the copy.
-    /// - Throws: `MakoError.duplicate` when the object's own key is stored already; `MakoError.vetoed` when a hook refused; what reading
-    ///   the originals met. Nothing is stored then.
-    /// - Complexity: linear in the number of objects that can be reached.
+    /// - Throws: `MakoError.duplicate` when the key of `object` is stored already; `MakoError.vetoed` when a hook
+    ///   refused; errors of reading the originals. Nothing is stored then.
+    /// - Complexity: linear in the number of reached objects.
     @discardableResult
     public func insert<T: ObjectEntity>(copyOf object: T) throws(MakoError) -> T {
         var copies = ObjectCopies()
@@ -31,10 +31,10 @@ extension Database {
     }
 }
 
-/// Copies of objects that refer to each other as their originals do, circles included.
+/// Copies of a graph of objects, cycles included.
 private struct ObjectCopies {
     private var copies: [ObjectIdentifier: any ObjectEntity] = [:]
-    /// Copies that have no values yet, with their originals. Not by recursion: a chain may be long.
+    /// Copies without values yet, with their originals. A list instead of recursion, because a chain may be long.
     private var waiting: [(original: any ObjectEntity, copy: any ObjectEntity)] = []
 
     mutating func copy<T: ObjectEntity>(of object: T) throws(MakoError) -> T {
@@ -55,7 +55,7 @@ private struct ObjectCopies {
         return copy
     }
 
-    /// Gives a copy the values of its original, and copies in the place of the objects that the original holds.
+    /// Copies an original's values, and sets references to the copies of its objects.
     private mutating func fill<T: ObjectEntity>(_ copy: T, from original: any ObjectEntity) throws(MakoError) {
         guard let original = original as? T else { return }
         let references = T.entityModel.columns.filter(\.isReference)
@@ -63,10 +63,10 @@ private struct ObjectCopies {
         for property in references {
             original.lockedState { $0.setLoadError(nil) }
             held.append(property.coding?.objects(property.keyPath, of: original) ?? [])
-            // A copy of half of it would lose the rest.
+            // A partly loaded collection would lose its other objects in the copy.
             if let error = original.loadError { throw error }
         }
-        // Only now: a property that was not read yet would be read by the copy, which has no row.
+        // After the references were loaded: the copy has no row from which it could load them.
         ObjectLock(original).locked { copy.adoptValues(of: original) }
         try takeUnread(copy, from: original)
         for (property, held) in zip(references, held) {
@@ -81,7 +81,7 @@ private struct ObjectCopies {
         }
     }
 
-    /// Takes what an object leaves in its row until it is refreshed.
+    /// Reads the properties that an object loads only on refresh.
     private func takeUnread<T: ObjectEntity>(_ copy: T, from object: T) throws(MakoError) {
         let model = T.entityModel
         let unread = model.columns.filter { $0.options.contains(.loadOnRefresh) && $0.value(of: copy).isNull }

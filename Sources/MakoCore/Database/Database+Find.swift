@@ -8,7 +8,7 @@ extension Database {
         try foundRow(type.entityModel, key: key, context: context)?.object(type)
     }
 
-    /// Finds a row and copies it.
+    /// Finds a row and copies it to the row arena.
     @usableFromInline
     func foundRow(_ model: EntityModel, key: RowKey, context: FetchContext?) throws(MakoError) -> FoundRow? {
         try viewing(model, byKey: true) { (view, binding, schema) throws(MakoError) in
@@ -24,7 +24,7 @@ extension Database {
         }
     }
 
-    /// Finds a row by a whole number and copies it.
+    /// Finds a row by its integer key and copies it.
     @usableFromInline
     func foundRow(_ model: EntityModel, _ id: Int) throws(MakoError) -> FoundRow? {
         let found = try ThreadScope.withCurrent(of: self) { (scope) throws(MakoError) in
@@ -35,17 +35,19 @@ extension Database {
             model, key: model.hasColumnKey ? RowKey(values: [.integer(Int64(id))]) : .rowID(Int64(id)), context: nil)
     }
 
-    /// The object with a key, or nil.
+    /// Returns the object with a key, or nil.
     ///
     /// ```swift
     /// let ada = try db.find(Person.self, 42)
     /// ```
+    ///
+    /// - Complexity: logarithmic in the number of rows.
     @inlinable
     public func find<T: Entity>(_ type: T.Type, _ id: Int) throws(MakoError) -> T? {
         try foundRow(type.entityModel, id)?.object(type)
     }
 
-    /// The object with a key of any type, or nil.
+    /// Returns the object with a key of any type, or nil.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ key: K) throws(MakoError) -> T? {
         let (model, value) = (type.entityModel, key.keyValue)
         if !model.hasColumnKey, !value.isInteger {
@@ -55,12 +57,12 @@ extension Database {
         return try object(type, key: RowKey(values: [value], of: model))
     }
 
-    /// The object with a key of several properties, or nil.
+    /// Returns the object with a key of several properties, or nil.
     public func find<T: Entity>(_ type: T.Type, _ key: CompositeKey) throws(MakoError) -> T? {
         try object(type, key: RowKey(values: key.values))
     }
 
-    /// The objects with these keys, in their order, read together; a key without an object has none in the result.
+    /// Returns the objects with these keys, in their order. Keys without an object are omitted.
     @inlinable
     public func find<T: Entity>(_ type: T.Type, _ ids: [Int]) throws(MakoError) -> [T] {
         if let rows = try numberedRows(type.entityModel) { return try rows.makeObjects(of: type, ids) }
@@ -69,7 +71,7 @@ extension Database {
         return found
     }
 
-    /// The way to many rows by their numbers; nil where something else is the key.
+    /// Access to many rows by row number; nil for an entity with another key.
     @usableFromInline
     func numberedRows(_ model: EntityModel) throws(MakoError) -> NumberedRows? {
         if model.hasColumnKey { return nil }
@@ -78,7 +80,7 @@ extension Database {
         }
     }
 
-    /// The objects with these keys, each with its key, read together; a key without an object has none in the result.
+    /// The objects with these keys, each with its key, read from one snapshot. Keys without an object are omitted.
     func objects<T: Entity>(
         _ type: T.Type, keys: [RowKey], context: FetchContext?, isTold: Bool = true
     ) throws(MakoError) -> [(key: RowKey, object: T)] {
@@ -108,7 +110,7 @@ extension Database {
         return found
     }
 
-    /// The objects with these keys, in their order; a key without an object has none in the result.
+    /// Returns the objects with these keys, in their order. Keys without an object are omitted.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ keys: [K]) throws(MakoError) -> [T] {
         var found: [T] = []
         for key in keys { if let each = try find(type, key) { found.append(each) } }
@@ -117,7 +119,7 @@ extension Database {
 }
 
 extension Database {
-    /// The object with a key, or a new one that will have it.
+    /// Returns the object with a key, or a new object with that key, which is not stored yet.
     ///
     /// ```swift
     /// let settings = try db.find(Settings.self, orNew: 1)
@@ -127,7 +129,7 @@ extension Database {
         return try newObject(type, .integer(Int64(id)))
     }
 
-    /// The object with a key of any type, or a new one that will have it.
+    /// Returns the object with a key of any type, or a new object with that key, which is not stored yet.
     ///
     /// - Throws: `MakoError.typeMismatch` when the entity's key is of another type.
     public func find<T: ObjectEntity, K: StorableValue>(_ type: T.Type, orNew key: K) throws(MakoError) -> T {
@@ -157,17 +159,21 @@ extension Database {
 }
 
 extension ObjectEntity {
-    /// The object with a key in the current database, or a new one that will have it: `try Person.find(orNew: 42)`.
+    /// Returns the object with a key in the current database, or a new object with that key: `try Person.find(orNew:
+    /// 42)`.
     public static func find(orNew id: Int) throws(MakoError) -> Self {
         try Database.current(for: entityModel).find(Self.self, orNew: id)
     }
+    /// Returns the object with a key of any type in the current database, or a new object with that key.
+    ///
+    /// - Throws: `MakoError.typeMismatch` when the entity's key is of another type.
     public static func find<K: StorableValue>(orNew key: K) throws(MakoError) -> Self {
         try Database.current(for: entityModel).find(Self.self, orNew: key)
     }
 }
 
 extension RowKey {
-    /// The key of a row of an entity, from the value of its one key property.
+    /// The key of an entity's row with the values of its key properties.
     init(values: [StoredValue], of model: EntityModel) {
         if !model.hasColumnKey, values.count == 1, case .integer(let id) = values[0] {
             self = .rowID(id)
@@ -178,26 +184,28 @@ extension RowKey {
 }
 
 extension Entity {
-    /// The object with a key in the current database, or nil: `try Person.find(42)`.
+    /// Returns the object with a key in the current database, or nil: `try Person.find(42)`.
     @inlinable
     public static func find(_ id: Int) throws(MakoError) -> Self? {
         try Database.current(for: entityModel).find(Self.self, id)
     }
-    /// The object with a key of any type, or nil: `try Wolf.find("Akela")`.
+    /// Returns the object with a key of any type, or nil: `try Wolf.find("Akela")`.
     public static func find<K: StorableValue>(_ key: K) throws(MakoError) -> Self? {
         try Database.current(for: entityModel).find(Self.self, key)
     }
+    /// Returns the object with a key of several properties in the current database, or nil.
     public static func find(_ key: CompositeKey) throws(MakoError) -> Self? {
         try Database.current(for: entityModel).find(Self.self, key)
     }
-    /// The objects with these keys, read together.
+    /// Returns the objects with these keys, in their order. Keys without an object are omitted.
     public static func find(_ ids: [Int]) throws(MakoError) -> [Self] {
         try Database.current(for: entityModel).find(Self.self, ids)
     }
+    /// Returns the objects with these keys of any type, in their order. Keys without an object are omitted.
     public static func find<K: StorableValue>(_ keys: [K]) throws(MakoError) -> [Self] {
         try Database.current(for: entityModel).find(Self.self, keys)
     }
-    /// The first object whose property has a value, or nil.
+    /// Returns the first object whose property equals a value, or nil.
     ///
     /// ```swift
     /// let ada = try Person.first(\.name, equals: "Ada")
@@ -214,6 +222,6 @@ extension StoredValue {
 }
 
 extension StorableValue {
-    /// The value as a key: a `StoredValue` stands for itself there.
+    /// The value as a key: a `StoredValue` is used unchanged.
     fileprivate var keyValue: StoredValue { self as? StoredValue ?? stored }
 }

@@ -1,24 +1,25 @@
 import MakoRecords
 import MakoStorage
 
-// The database acts: `db.save(ada)`.
+// Saving and removing through the database: `db.save(ada)`.
 extension Database {
-    /// Stores an object, new or changed, with the objects it refers to. False: the object was removed before, or a hook refused.
+    /// Saves an object, new or changed, with the objects it refers to.
     ///
-    /// - Throws: `MakoError.duplicate` when a unique property is taken; nothing has changed then.
+    /// - Returns: false when the object was removed before, or a hook refused.
+    /// - Throws: `MakoError.duplicate` when another row has the value of a unique property; nothing has changed then.
     @discardableResult
     public func save<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.saveGraph(of: object) }
     }
 
-    /// Stores objects in one transaction.
+    /// Saves objects in one transaction.
     public func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
         try allOrNothing { (transaction) throws(MakoError) in
             try transaction.saveGraphs(of: objects)
         }
     }
 
-    /// Stores a struct and notes its key in it.
+    /// Saves a struct and sets its key.
     public func save<T: Entity>(_ value: inout T) throws(MakoError) {
         if let object = value as? any ObjectEntity {
             try refused(try save(object), object)
@@ -46,7 +47,7 @@ extension Database {
         return saved
     }
 
-    /// Stores structs in one transaction and answers them with their keys.
+    /// Saves structs in one transaction and returns them with their keys.
     @discardableResult
     public func save<T: Entity>(_ values: [T]) throws(MakoError) -> [T] {
         try allOrNothing { (transaction) throws(MakoError) in
@@ -56,15 +57,16 @@ extension Database {
         }
     }
 
-    /// Stores a new object. False: the object was removed before, or a hook refused.
+    /// Inserts a new object.
     ///
+    /// - Returns: false when the object was removed before, or a hook refused.
     /// - Throws: `MakoError.duplicate` when its key exists already.
     @discardableResult
     public func insert<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.saveGraph(of: object, .insert) }
     }
 
-    /// Stores a new struct and notes its key in it.
+    /// Inserts a new struct and sets its key.
     public func insert<T: Entity>(_ value: inout T) throws(MakoError) {
         if let object = value as? any ObjectEntity {
             try refused(try insert(object), object)
@@ -89,13 +91,15 @@ extension Database {
         return inserted
     }
 
-    /// Removes an object. False: it was not stored, or a hook refused.
+    /// Removes an object.
+    ///
+    /// - Returns: false when it was not stored, or a hook refused.
     @discardableResult
     public func delete<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.remove(object) }
     }
 
-    /// Removes objects in one transaction and answers how many were stored.
+    /// Removes objects in one transaction and returns how many were stored.
     @discardableResult
     public func delete<T: ObjectEntity>(_ objects: [T]) throws(MakoError) -> Int {
         try allOrNothing { (transaction) throws(MakoError) in
@@ -105,7 +109,9 @@ extension Database {
         }
     }
 
-    /// Removes a struct's row. False: it was not stored.
+    /// Removes a struct's row.
+    ///
+    /// - Returns: false when it was not stored.
     @discardableResult
     public func delete<T: Entity>(_ value: T) throws(MakoError) -> Bool {
         if let object = value as? any ObjectEntity { return try delete(object) }
@@ -116,13 +122,14 @@ extension Database {
         }
     }
 
-    /// An object behind a type that may be a struct's: there is no answer there to say that it was not stored.
+    /// Throws when an object was not stored, for callers that return no Bool.
     func refused(_ isStored: Bool, _ object: any ObjectEntity) throws(MakoError) {
         if isStored { return }
         throw .vetoed(entity: type(of: object).entityModel.name, hook: "a hook, or an earlier removal,")
     }
 
-    /// Runs a call about one object. A hook's refusal is an answer here; a running transaction fails of it.
+    /// Runs a call about one object. A veto makes the call return false; inside a running transaction it also fails
+    /// that transaction.
     private func answering<T: ObjectEntity>(
         for object: T, _ body: (Transaction) throws(MakoError) -> Bool
     ) throws(MakoError) -> Bool {
@@ -136,14 +143,14 @@ extension Database {
         }
     }
 
-    /// Removes all objects of an entity, by the relationships' delete rules, and then its table with what retired properties held. The
-    /// type's next use makes a new one.
+    /// Removes all objects of an entity, by the delete rules, and then its table with the values of retired properties.
+    /// The next use of the type creates a new table.
     ///
     /// ```swift
     /// try db.drop(Person.self)
     /// ```
     public func drop<T: Entity>(_ type: T.Type) throws(MakoError) {
-        // By the type that was given: a class may stand for a subclass here, whose table is another.
+        // The type as given: for a class the generic parameter may be a superclass, which has another table.
         let own: any Entity.Type = type
         try dropTable(of: own)
     }
@@ -157,10 +164,10 @@ extension Database {
         }
     }
 
-    /// Reads an object's properties anew; what was not committed is lost. When a transaction that did so is rolled back, the object is as
-    /// it was before.
+    /// Reloads an object's properties and discards its uncommitted changes. Rolling back the transaction that refreshed
+    /// the object restores its earlier state.
     ///
-    /// - Throws: `MakoError.notFound` when its row is gone.
+    /// - Throws: `MakoError.notFound` when the row does not exist.
     public func refresh<T: ObjectEntity>(_ object: T) throws(MakoError) {
         let model = type(of: object).entityModel
         guard let key = object.storedKey else { throw .notFound(entity: model.name, key: "none") }
@@ -185,7 +192,7 @@ extension Database {
         if type(of: object)._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
     }
 
-    /// Whether an object's row exists at this moment.
+    /// Returns whether an object's row exists now.
     public func exists<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         guard let key = object.storedKey else { return false }
         return try viewing(type(of: object).entityModel, byKey: true) { (view, binding, _) throws(MakoError) in
@@ -193,7 +200,7 @@ extension Database {
         }
     }
 
-    /// Several objects succeed together: inside a running transaction they are a savepoint.
+    /// Runs a body as one transaction; inside a running transaction, as a savepoint.
     func allOrNothing<R>(_ body: (Transaction) throws(MakoError) -> R) throws(MakoError) -> R {
         guard let running = ThreadScope.current(of: self)?.transaction else { return try writing(body) }
         try running.throwIfDoomed()
@@ -202,39 +209,42 @@ extension Database {
 }
 
 extension Entity {
-    /// The key under which a struct is stored or will be.
+    /// The key under which a struct is stored, or will be.
     var storedValueKey: RowKey? {
         if Self.entityModel.hasColumnKey { return RowKey(values: keyValues()) }
         return rowNumber == 0 ? nil : .rowID(rowNumber)
     }
 }
 
-// The object acts: `ada.commit()`.
+// Saving and removing through the object: `ada.commit()`.
 extension ObjectEntity {
-    /// The database the object belongs to, else the current one.
+    /// The database of the object, otherwise the current one.
     private func database() throws(MakoError) -> Database {
         try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
     }
 
-    /// Stores the object with the objects it refers to, in one transaction. False: it was removed before, or a hook refused.
+    /// Saves the object with the objects it refers to, in one transaction.
     ///
     /// ```swift
     /// let ada = Person(name: "Ada", age: 36)
     /// try ada.commit()
     /// ```
     ///
+    /// - Returns: false when it was removed before, or a hook refused.
     /// - Throws: `MakoError.noDatabase`, `.duplicate`, `.foreignObject`, `.storage`.
     @discardableResult
     public func commit() throws(MakoError) -> Bool { try database().save(self) }
 
-    /// Removes the object; it is sterile afterwards: a later commit answers false. False: it was not stored, or a hook refused.
+    /// Removes the object. It is deleted afterwards: a later commit returns false.
+    ///
+    /// - Returns: false when it was not stored, or a hook refused.
     @discardableResult
     public func remove() throws(MakoError) -> Bool { try database().delete(self) }
 
-    /// Whether the object has changes that are not committed, or no row at all.
+    /// Whether the object has uncommitted changes, or no row.
     public var isDirty: Bool { lockedState { $0.dirty != 0 || !$0.flags.contains(.exists) } }
 
-    /// Whether two objects stand for the same row.
+    /// Returns whether two objects have the same row.
     public func isSame(as other: some ObjectEntity) -> Bool {
         guard type(of: self).entityModel.hasTable(of: type(of: other).entityModel), let key = storedKey else {
             return self === other
@@ -244,7 +254,7 @@ extension ObjectEntity {
 }
 
 extension Entity {
-    /// Stores the value and notes its key in it.
+    /// Saves the value and sets its key.
     public mutating func commit() throws(MakoError) {
         if let object = self as? any ObjectEntity {
             try Database.resolve(number: object.lockedState { $0.database }, for: Self.entityModel).save(&self)
@@ -254,6 +264,8 @@ extension Entity {
     }
 
     /// Removes the value's row.
+    ///
+    /// - Returns: false when it was not stored.
     @discardableResult
     public func remove() throws(MakoError) -> Bool {
         if let object = self as? any ObjectEntity { return try object.remove() }

@@ -2,12 +2,12 @@ import Dispatch
 import Foundation
 import MakoRecords
 
-// Opening, and what is done to a file that nobody has open, in async form.
+// The async forms of opening, and of work on files that are not open.
 
 extension Database {
     private static let fileQueue = DispatchQueue(label: "mako.files", attributes: .concurrent)
 
-    /// Work that belongs to no open database.
+    /// Runs work that belongs to no open database.
     private static func onFileThread<R: Sendable>(
         _ body: @escaping @Sendable () throws(MakoError) -> R
     ) async throws(MakoError) -> R {
@@ -23,7 +23,8 @@ extension Database {
         return try result.get()
     }
 
-    /// The async form of ``init(at:mode:entities:options:)-(String,_,_,_)``: recovery and migration take no thread of Swift's pool.
+    /// The async form of ``init(at:mode:entities:options:)-(String,_,_,_)``: recovery and migration run outside Swift's
+    /// thread pool.
     ///
     /// ```swift
     /// let db = try await Database.open(at: "people.mako", entities: [Person.self])

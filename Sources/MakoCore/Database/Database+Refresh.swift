@@ -1,23 +1,23 @@
 import MakoRecords
 import MakoStorage
 
-/// What other processes have committed, for those who watch.
+/// The commits of another process since the last refresh.
 struct News: Sendable {
-    /// The number of a commit before the newest: snapshots of a higher number show all of it.
+    /// The number of a commit before the newest: a snapshot with a higher number includes all of these changes.
     let base: UInt64
     let schema: SchemaState
-    /// What differs in the tables that somebody watches, as though one commit had done it.
+    /// The net differences in the watched tables, as if one commit had made them.
     var changes = ChangeSet()
-    /// The tables that were looked at; nil: all.
+    /// The compared tables; nil: all.
     var covered: Set<String>?
-    /// Tables of which it is not known what changed; nil: all.
+    /// The tables whose individual changes are unknown; nil: all.
     var missed: Set<String>?
 
     var commit: CommitChanges { CommitChanges(base: base, changes.withoutRows, covering: covered) }
 }
 
 extension Database {
-    /// Moves a database that was opened for reading only to the newest commit that the process which writes has made durable.
+    /// Advances a read-only database to the newest durable commit of the writing process.
     ///
     /// ```swift
     /// let reader = try Database(at: path, entities: [Person.self], options: DatabaseOptions(readOnly: true))
@@ -27,27 +27,29 @@ extension Database {
     /// }
     /// ```
     ///
-    /// Reads that have begun, as those inside `read { … }`, keep their moment and its tables. Where the other process has migrated tables,
-    /// those that come go by the new ones; a type that does not fit what its table is now is `MakoError.migration` at its next use.
+    /// Running reads, such as `read { … }`, keep their snapshot and its schema. After a migration by the other process,
+    /// later reads use the new schema; a type that does not match its migrated table throws `MakoError.migration` at
+    /// its next use.
     ///
-    /// Watchers are told before it returns, of all commits since the last time as one: handlers and sequences of each object that differs,
-    /// live queries of the difference, and the members of an ``ObjectDomain`` take over what is new. Of a table that was migrated, and
-    /// where more than 65,536 rows of one differ, single changes are not known: handlers and sequences of its entity get one
-    /// ``ChangeKind/missed``, and live queries tell every object that stays as updated. Nobody is told anything when nothing has changed.
-    /// It may be called from many threads and tasks; one goes on after the other.
+    /// Watchers are notified before the call returns, of all commits since the last refresh as one: handlers and
+    /// sequences of each object that differs, live queries of their difference, and the members of an ``ObjectDomain``
+    /// take over the new values. For a migrated table, and for a table with more than 65,536 changed rows, individual
+    /// changes are unknown: handlers and sequences get one ``ChangeKind/missed``, and live queries report each
+    /// remaining object as updated. Without changes no watcher is notified. Concurrent calls run one after the other.
     ///
-    /// Without anything new it costs a few system calls. Telling costs about what was changed in the tables that are watched; now and then,
-    /// when the writer has let go of what this database was reading from, each row of those is compared.
+    /// Without a new commit the call costs a few system calls. Otherwise the cost is proportional to the changes in the
+    /// watched tables; if the writer has reused pages of the old snapshot, every row of those tables is compared.
     ///
-    /// - Returns: whether there is a newer commit than before. Of a database that is written always false: it shows its newest commit anyway.
-    /// - Throws: `MakoError.closed`, and `.storage` and `.damaged` for what cannot be read: it shows what it showed before then, or the newer
-    ///   commit, of which the next call tells.
+    /// - Returns: whether there is a newer commit than before; always false for a database that is open for writing.
+    /// - Throws: `MakoError.closed`; `.storage` and `.damaged` for read errors. The database then shows the earlier
+    ///   commit, or the newer one, whose changes the next call delivers.
     @discardableResult
     public func refresh() throws(MakoError) -> Bool {
         try requireOpen()
         guard options.readOnly else { return false }
         let (ticket, outcome) = lastTold.with { told -> (Int, Result<News?, MakoError>) in
-            // Taken first: a live query that sees what is new before it was told of it waits for that.
+            // The ticket is taken before the new commit is visible: a live query that reads the commit first waits
+            // until followers have processed the ticket.
             let ticket = hub.takeTicket()
             let outcome: Result<News?, MakoError>
             do throws(MakoError) { outcome = .success(try look(&told)) } catch { outcome = .failure(error) }
@@ -55,13 +57,13 @@ extension Database {
             hub.follow(ticket, news?.commit)
             return (ticket, outcome)
         }
-        // Outside of the lock: handlers may refresh, too.
+        // Without the lock, because handlers may call refresh.
         guard case .success(let news?) = outcome else {
             CurrentCancellation.without { hub.pass(ticket) }
             if case .failure(.closed) = outcome { throw .closed(path: path) }
             return try outcome.get() != nil
         }
-        // What handlers do with the news is not for the end of whoever looked for them to stop.
+        // Handlers must not be cancelled with the task that called refresh.
         CurrentCancellation.without { hub.publish(ticket, news, self) }
         return true
     }
@@ -72,10 +74,10 @@ extension Database {
         try await onOwnThread(writes: false) { () throws(MakoError) in try self.refresh() }
     }
 
-    /// Goes on to the newest commit.
+    /// Advances to the newest commit.
     ///
-    /// - Parameter told: the commit that watchers know of.
-    /// - Returns: what is new since that; nil: nothing.
+    /// - Parameter told: the commit that watchers have been notified of.
+    /// - Returns: the changes since that commit; nil: none.
     private func look(_ told: inout UInt64) throws(MakoError) -> News? {
         let before = try moment()
         _ = try storage { () throws(StorageError) in try store.refresh() }
@@ -86,21 +88,22 @@ extension Database {
         if before.view.commitNumber == told {
             try compare(before, (view, schema), &news)
         } else {
-            // Somebody went on past the database, with its store, or was stopped by an error.
+            // The database is ahead of its watchers, because `store.refresh()` was called directly or an earlier
+            // refresh failed.
             news.covered = []
         }
         told = view.commitNumber
         return news
     }
 
-    /// How many rows of a table are told one by one.
+    /// The largest number of changed rows of a table that are delivered individually.
     private static var toldRows: Int { 1 << 16 }
 
     private func compare(
         _ before: (view: Snapshot, schema: SchemaState), _ now: (view: Snapshot, schema: SchemaState),
         _ news: inout News
     ) throws(MakoError) {
-        // Asked when the newest commit is shown: who comes later sees it anyway.
+        // Read when the newest commit is already visible: a later watcher sees that commit anyway.
         let wanted = hub.wantedTables
         if let watched = hub.tablesWithValues { news.changes.keepRows(ofTables: watched.names) }
         let names = wanted ?? before.schema.tables.union(now.schema.tables)

@@ -1,7 +1,8 @@
 import MakoStorage
 
 extension Database {
-    /// Runs a closure as one transaction: all of it happens, or nothing, in the file and in the objects in memory.
+    /// Runs a closure as one transaction: either all its changes are committed or none, in the file and in the objects
+    /// in memory.
     ///
     /// ```swift
     /// try db.transaction { tx in
@@ -10,12 +11,13 @@ extension Database {
     /// }
     /// ```
     ///
-    /// Inside another transaction of the same thread it is a savepoint. When the closure throws, everything is rolled back and
-    /// the error comes out.
+    /// Inside another transaction of the same thread it is a savepoint. When the closure throws, its changes are rolled
+    /// back and the error is rethrown.
     ///
     /// - Parameters:
-    ///   - durability: how sure the commit is to be; the database's own when nil.
-    ///   - onRollback: called with the cause when everything was rolled back, before the error comes out.
+    ///   - durability: the durability of the commit; nil: that of the database.
+    ///   - onRollback: called with the error after the rollback, before the error is rethrown.
+    /// - Returns: the result of the closure.
     @discardableResult
     public func transaction<R>(
         durability: Durability? = nil, onRollback: ((any Error) -> Void)? = nil, _ body: (Transaction) throws -> R
@@ -57,7 +59,7 @@ extension Database {
         return result
     }
 
-    /// The async form: the closure runs, whole, on the database's own writer thread, and so does `onRollback`.
+    /// The async form. The closure and `onRollback` run on the database's writer thread.
     @discardableResult
     public func transaction<R: Sendable>(
         durability: Durability? = nil, onRollback: (@Sendable (any Error) -> Void)? = nil,
@@ -68,7 +70,7 @@ extension Database {
         }
     }
 
-    /// Runs reads on one snapshot: what others commit meanwhile is not seen.
+    /// Runs reads on one snapshot, which excludes commits made meanwhile.
     ///
     /// ```swift
     /// let (people, count) = try db.read { (try Person.find(ids), try Person.query().count()) }
@@ -82,12 +84,12 @@ extension Database {
         return try ThreadScope.with(scope) { try body() }
     }
 
-    /// The async form: the closure runs, whole, on a thread of the database's own.
+    /// The async form. The closure runs on one of the database's reader threads.
     public func read<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
         try await onOwnThreadAny(writes: false) { try self.read(body) }
     }
 
-    /// Runs the room's own writes: inside the running transaction, else in one of their own.
+    /// Runs the object layer's own writes in the running transaction, otherwise in a new one.
     func writing<R>(_ body: (Transaction) throws(MakoError) -> R) throws(MakoError) -> R {
         if let running = ThreadScope.current(of: self)?.transaction {
             try running.throwIfDoomed()
@@ -122,7 +124,7 @@ extension Database {
         return result
     }
 
-    /// Runs the room's own reads of no entity in particular on the running scope's view, else on a snapshot of the moment.
+    /// Runs reads of the object layer that concern no particular entity, on the running scope's snapshot or a new one.
     func viewing<R>(_ body: (Snapshot, SchemaState) throws(MakoError) -> R) throws(MakoError) -> R {
         if let scope = ThreadScope.current(of: self) {
             try scope.transaction?.settle()
@@ -134,9 +136,9 @@ extension Database {
         return try body(view, schema)
     }
 
-    /// Runs the room's own reads of an entity on the running scope's view, else on a snapshot of the moment.
+    /// Runs reads of an entity on the running scope's snapshot or a new one.
     ///
-    /// - Parameter byKey: whether they look up rows by their keys alone.
+    /// - Parameter byKey: whether they look up rows by key only.
     func viewing<R>(
         _ model: EntityModel, byKey: Bool = false,
         _ body: (Snapshot, Binding, SchemaState) throws(MakoError) -> R
@@ -150,7 +152,7 @@ extension Database {
             let binding = try scope.bind(model)
             return try body(scope.view, binding, scope.schema)
         }
-        // Nearly always the table is known, and one look is enough. The snapshot comes second, as in `moment(_:)`.
+        // The common case: the table is bound. The schema is read before the snapshot, as in `moment(_:)`.
         let known = try openSchema
         if !options.readOnly, let binding = known.binding(model) {
             let view = try storage { () throws(StorageError) in try store.snapshot() }

@@ -3,7 +3,7 @@ import Foundation
 import MakoRecords
 import MakoStorage
 
-/// A database: a file, or memory, with the objects in it.
+/// An object database in a file or in memory.
 ///
 /// ```swift
 /// let db = try Database(at: "people.mako", entities: [Person.self, Department.self])
@@ -12,63 +12,67 @@ import MakoStorage
 /// let people = try Person.query().where("age > \(30)").orderBy("name").fetch()
 /// ```
 ///
-/// It may be used from any thread. Readers never wait; writers wait for the writer before them.
+/// All calls are thread-safe. Readers do not block and are not blocked; there is one writer at a time.
 public final class Database: MadeElsewhere, Sendable {
     /// The file's path, or `:memory:`.
     public let path: String
-    /// The store below: statistics, checkpoints, verification.
+    /// The storage engine: statistics, checkpoints, verification.
     public let store: Store
     let pressure: CachePressure
+    /// The options it was opened with.
     public let options: DatabaseOptions
 
-    /// The number by which objects name their database.
+    /// The number that identifies the database in its objects.
     @usableFromInline let number: UInt32
     private let generation = Forks.generation
     private let sandbox: Sandbox?
-    /// The name of its file among those that are open in this process; nil when others cannot share it.
+    /// The key of its file among the open databases of this process; nil when it cannot be shared.
     private let file: String?
     let hub = EventHub()
     let failures = FailureHub()
     let transactionWatchers = TransactionWatchers()
     let metricsCounters = MetricsCounters()
-    /// Those between the threads that find rows and their consumers.
+    /// Channels between the threads that scan rows and the consumers of the rows.
     let channels = RowChannels<[StoredValue], MakoError>()
     let historyWriter: HistoryWriter
     let naming: NamingAgreement
-    /// The cipher of the encrypted properties, since it was first needed.
+    /// The cipher of the encrypted properties, once it was needed.
     let knownCipher = Protected<ValueCipher?>(nil)
     let writerQueue = DispatchQueue(label: "mako.writer")
     let readerQueue = DispatchQueue(label: "mako.readers", attributes: .concurrent)
 
     struct State {
-        /// What readers use: the tables of the newest published commit.
+        /// The readers' schema: that of the newest published commit.
         var schema: SchemaState
-        /// What the next writer starts with: it may be ahead of the readers' while a commit is on its way to the disk.
+        /// The schema with which the next writer starts. It is ahead of the readers' schema while a commit syncs.
         var writerSchema: SchemaState
         var isClosed = false
-        /// How often it was opened, and not closed since.
+        /// How many `close()` calls are outstanding.
         var holders = 1
         var migrations: [MigrationStep] = []
-        /// Of a database that is only read: the commits that have the tables of `schema`.
+        /// In a read-only database, the commits to which `schema` applies.
         var shown: ShownCommits
-        /// The number of the latest state of the tables.
+        /// The version of the newest schema.
         var lastVersion = 0
     }
     let state: Protected<State>
-    /// The commit that watchers of a database that is only read know of. One refresh at a time.
+    /// The commit that watchers of a read-only database have been notified of. Its lock serialises refreshes.
     let lastTold: Protected<UInt64>
 
-    /// Opens a database file, or creates it, and brings the stored tables in line with the given types.
+    /// Opens a database file, or creates it, and migrates its tables to the given types.
     ///
-    /// A file is open once in a process: who opens it again, with the same options, gets the same database, which is closed when it was closed as
-    /// often as it was opened. Reading only and sandboxes are apart from that.
+    /// A process opens a file once: opening it again with the same options returns the same database, which closes with
+    /// the last of as many `close()` calls. Read-only databases and sandboxes are exempt.
     ///
     /// - Parameters:
     ///   - path: the file, relative to the working directory.
-    ///   - mode: `.sandbox` for a copy to try things on, which leaves the file itself alone.
-    ///   - entities: the types to migrate now; those they refer to come along. Other types are migrated at first use.
-    /// - Throws: `MakoError.storage` when the file cannot be opened, `.alreadyOpen` when it is open with other options, among which handlers and
-    ///   keys count as others, or written elsewhere, `.migration` when a table cannot be brought in line.
+    ///   - mode: `.sandbox` opens a temporary copy and does not change the file.
+    ///   - entities: the types to migrate now, with the types that they refer to. Other types are migrated at first
+    ///     use.
+    ///   - options: the options.
+    /// - Throws: `MakoError.storage` when the file cannot be opened; `.alreadyOpen` when it is open with other options
+    ///   (options with handlers or keys always differ) or open for writing in another process; `.migration` when a
+    ///   table cannot be migrated.
     public convenience init(
         at path: String, mode: DatabaseMode = .normal, entities: [any Entity.Type] = [],
         options: DatabaseOptions = DatabaseOptions()
@@ -85,7 +89,7 @@ public final class Database: MadeElsewhere, Sendable {
             self.init(taking: found.database)
             guard found.isShared else { return }
             do throws(MakoError) { try prepare(entities.map { $0.entityModel }) } catch {
-                // What this opening added, it takes back.
+                // Undo the count of this opening.
                 do throws(MakoError) { try close() } catch {}
                 throw error
             }
@@ -99,13 +103,13 @@ public final class Database: MadeElsewhere, Sendable {
         try storage { () throws(StorageError) in try Store(at: path, options: options.storeOptions) }
     }
 
-    /// Opens a database file by its URL, or creates it; as ``init(at:mode:entities:options:)-(String,_,_,_)``.
+    /// Opens a database file by its URL, or creates it; see ``init(at:mode:entities:options:)-(String,_,_,_)``.
     ///
     /// ```swift
     /// let db = try Database(at: folder.appendingPathComponent("people.mako"), entities: [Person.self])
     /// ```
     ///
-    /// - Throws: `MakoError.invalidArgument` for the URL of something else than a file.
+    /// - Throws: `MakoError.invalidArgument` for a URL that is not a file URL.
     public convenience init(
         at url: URL, mode: DatabaseMode = .normal, entities: [any Entity.Type] = [],
         options: DatabaseOptions = DatabaseOptions()
@@ -114,14 +118,15 @@ public final class Database: MadeElsewhere, Sendable {
         try self.init(at: url.path, mode: mode, entities: entities, options: options)
     }
 
-    /// Opens a database by its name in the platform's directory for data of applications, or creates it there.
+    /// Opens or creates a database by name in the platform's directory for application data.
     ///
     /// ```swift
     /// let db = try Database(named: "people", entities: [Person.self])
     /// ```
     ///
-    /// - Parameter name: a name without a directory; the file's is it with `.mako` behind.
-    /// - Throws: `MakoError.unsupported` for a name that leads elsewhere; else as ``init(at:mode:entities:options:)``.
+    /// - Parameter name: a name without a directory; the file is `name.mako`.
+    /// - Throws: `MakoError.unsupported` for a name that is not a file name; otherwise as
+    ///   ``init(at:mode:entities:options:)``.
     public convenience init(
         named name: String, mode: DatabaseMode = .normal, entities: [any Entity.Type] = [],
         options: DatabaseOptions = DatabaseOptions()
@@ -140,7 +145,7 @@ public final class Database: MadeElsewhere, Sendable {
             at: directory.appendingPathComponent(name + ".mako").path, mode: mode, entities: entities, options: options)
     }
 
-    /// A database in memory, gone when nobody holds it any more.
+    /// Creates a database in memory. Its content is lost when it is released.
     public static func inMemory(
         entities: [any Entity.Type] = [], options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) -> Database {
@@ -173,12 +178,12 @@ public final class Database: MadeElsewhere, Sendable {
         number = DatabaseRegistry.nextNumber()
         DatabaseRegistry.register(self)
         do throws(MakoError) {
-            // First, so that what the types bring about is in it.
+            // First, so that the history includes the migrations of the types.
             try applyHistoryOption()
             try applyTableNaming()
             try prepare(entities.map { $0.entityModel })
         } catch {
-            // The file must be free again; why it could not be prepared is the error that counts.
+            // Closing frees the file. Its error is dropped: the error of the preparation is thrown.
             do throws(MakoError) { try close() } catch {}
             throw error
         }
@@ -196,18 +201,19 @@ public final class Database: MadeElsewhere, Sendable {
     }
 
     deinit {
-        // Locks may be held here that no thread of a fork's child gives up.
+        // In the child of a fork, other threads' locks stay locked for ever.
         if isInherited { return }
         DatabaseRegistry.remove(number)
         pressure.end()
-        // Nobody is left to tell an error to; what was acknowledged is durable already.
+        // `deinit` cannot throw; acknowledged commits are durable already.
         do throws(StorageError) { try store.close() } catch {}
         sandbox?.remove()
         if let file { OpenDatabases.closed(file, number) }
     }
 
-    /// Closes the database: transactions end, everything is on disk. Later calls throw `MakoError.closed`. One that was opened several times
-    /// is closed by the last of as many calls. In the child of a fork nothing is done: the database is the parent's.
+    /// Closes the database after its transactions have ended and its data is durable. Later calls throw
+    /// `MakoError.closed`. A database that was opened several times is closed by the last of as many calls. Has no
+    /// effect in the child of a fork, because the database is the parent's.
     public func close() throws(MakoError) {
         if isInherited { return }
         let isLast = state.with { state in
@@ -228,7 +234,7 @@ public final class Database: MadeElsewhere, Sendable {
         try storage { () throws(StorageError) in try store.close() }
     }
 
-    /// Notes that it was opened once more; false: it is being closed.
+    /// Counts another opening; false while the database is closing.
     func share() -> Bool {
         state.with { state in
             if state.isClosed { return false }
@@ -245,26 +251,29 @@ public final class Database: MadeElsewhere, Sendable {
     private static let memoryPath = ":memory:"
     private var isInMemory: Bool { path == Self.memoryPath }
 
-    /// Copies the latest commit into a new file, while everybody goes on reading and writing. A database in memory gets a file by it.
+    /// Copies the latest commit to a new file, while readers and the writer continue. Also writes an in-memory database
+    /// to a file.
     ///
-    /// The copy is a database of its own and appears under its name only when it is whole and durable.
+    /// The copy is an independent database. It appears under its name only when it is complete and durable.
     ///
     /// ```swift
     /// try db.backup(to: "people-monday.mako")
     /// ```
     ///
     /// - Parameters:
-    ///   - path: where nothing must be yet.
-    ///   - compacting: writes the copy anew in the smallest form, which takes longer than page by page.
-    ///   - progress: told from time to time how far it has come.
-    /// - Throws: `MakoError.storage` when a page is damaged, the disk full or the place taken; no file is left then.
+    ///   - path: the new file, which must not exist.
+    ///   - compacting: rewrites the content into the smallest file, which takes longer than a copy page by page.
+    ///   - progress: called from time to time with the progress.
+    /// - Returns: the number of the copied commit, and the size of the file.
+    /// - Throws: `MakoError.storage` when a page is damaged, the disk is full or the file exists; the new file does not
+    ///   exist then.
     @discardableResult
     public func backup(
         to path: String, compacting: Bool = false, progress: (CopyProgress) -> Void = { _ in }
     ) throws(MakoError) -> CopyReport {
         try requireOpen()
         return try storage { () throws(StorageError) in
-            // Not into the memory of a database in memory, where nobody would find it.
+            // The file system of an in-memory database would keep the copy in memory too.
             if isInMemory {
                 return try compacting
                     ? store.copy(to: path, on: options.storage.fileSystem, progress: progress)
@@ -275,11 +284,11 @@ public final class Database: MadeElsewhere, Sendable {
         }
     }
 
-    /// Rewrites a database file that nobody has open, in the smallest form.
+    /// Rewrites a database file that is not open into the smallest file.
     ///
-    /// A crash leaves the file as it was or as it will be. Needs room for both.
+    /// A crash leaves the old file or the new one. Needs disk space for both.
     ///
-    /// - Throws: `MakoError.storage`; the database is as it was then.
+    /// - Throws: `MakoError.storage`; the database is unchanged then.
     @discardableResult
     public static func compact(
         at path: String, options: DatabaseOptions = DatabaseOptions(), progress: (CopyProgress) -> Void = { _ in }
@@ -291,29 +300,32 @@ public final class Database: MadeElsewhere, Sendable {
 
     // MARK: Encryption
 
-    /// Whether everything in the database's files is encrypted.
+    /// Whether all files of the database are encrypted.
     public var isEncrypted: Bool { store.isEncrypted }
 
-    /// Sets what the database opens with from now on. The data stays as it is, so this takes a moment; a crash leaves the old key or the new.
+    /// Changes the key that opens the database. The data is not rewritten, so the call is fast; after a crash either
+    /// the old or the new key opens it.
     ///
-    /// Backups that were made before open with the old key. Whoever may know that can be kept from data to come by ``encrypt(at:with:options:)``.
+    /// Earlier backups open with the old key. If the old key may be known to others, ``encrypt(at:with:options:)`` also
+    /// replaces the key of the data.
     ///
-    /// - Throws: `MakoError.storage`: the database is not encrypted, or this is no key.
+    /// - Throws: `MakoError.storage` when the database is not encrypted, or the key is invalid.
     public func changeKey(to new: Encryption) throws(MakoError) {
         try requireOpen()
         try storage { () throws(StorageError) in try store.changeKey(to: new) }
     }
 
-    /// Rewrites a database file that nobody has open, encrypted under a key of its own for its data.
+    /// Rewrites a database file that is not open, encrypted with a new data key.
     ///
     /// ```swift
     /// try Database.encrypt(at: "people.mako", with: .passphrase("correct horse battery staple"))
     /// ```
     ///
     /// - Parameters:
-    ///   - encryption: what it opens with afterwards; nil: anybody can read it.
-    ///   - options: how to open it as it is.
-    /// - Throws: `MakoError.storage`; the database is as it was then.
+    ///   - path: the file.
+    ///   - encryption: the key that opens it afterwards; nil removes the encryption.
+    ///   - options: the options that open it now.
+    /// - Throws: `MakoError.storage`; the database is unchanged then.
     @discardableResult
     public static func encrypt(
         at path: String, with encryption: Encryption?, options: DatabaseOptions = DatabaseOptions()
@@ -323,23 +335,24 @@ public final class Database: MadeElsewhere, Sendable {
         }
     }
 
-    /// What opening and first uses changed in the stored tables.
+    /// The changes that opening and first uses made to the stored tables.
     public var migrations: [MigrationStep] { state.with { $0.migrations } }
 
+    /// Counters since the database was opened.
     public var metrics: DatabaseMetrics {
         DatabaseMetrics(
             lazyLoads: metricsCounters.lazyLoads.with { $0 }, commits: metricsCounters.commits.with { $0 },
             liveQueries: hub.followerCount)
     }
 
-    /// The stored schema of every table, types or not.
+    /// The stored schemas of all tables, with or without a type.
     public var tables: [EntitySchema] { schema.catalogue.tables }
 
-    // MARK: - For the room itself
+    // MARK: - Internal
 
     var schema: SchemaState { state.with { $0.schema } }
 
-    /// The same of one that is not closed, in one look.
+    /// The schema, or an error when the database is closed, with one lock.
     var openSchema: SchemaState {
         get throws(MakoError) {
             if isInherited { throw .storage(.inherited(path: path)) }
@@ -349,7 +362,7 @@ public final class Database: MadeElsewhere, Sendable {
         }
     }
 
-    /// Whether this is the child of a fork, and its parent has opened the database.
+    /// Whether this is the child of a fork, and the database was opened in its parent.
     var isInherited: Bool { generation != Forks.generation }
 
     func requireOpen() throws(MakoError) {
@@ -369,14 +382,14 @@ public final class Database: MadeElsewhere, Sendable {
         }
     }
 
-    /// The tables of a database that is written, as readers see them, with a type among them. Its first use migrates its table and those of the
-    /// types it refers to.
+    /// The readers' schema of a database that is open for writing, with a type bound. The first use of a type migrates
+    /// its table and those of the types it refers to.
     func bound(_ model: EntityModel) throws(MakoError) -> SchemaState {
         let known = schema
         if known.binding(model) != nil { return known }
         try requireOpen()
         _ = try writing { (transaction) throws(MakoError) in try transaction.binding(model) }
-        // Another thread may have migrated first, its commit being on its way to the disk: readers wait for that.
+        // Another thread may have migrated first, and its commit may still be syncing: wait until it is published.
         while schema.binding(model) == nil, writerSchema.binding(model) != nil { Thread.sleep(forTimeInterval: 0.0005) }
         let bound = schema
         if bound.binding(model) != nil { return bound }
@@ -384,9 +397,9 @@ public final class Database: MadeElsewhere, Sendable {
     }
 }
 
-/// The databases of this process by number. Weak: a database lives as long as somebody holds it.
+/// The databases of this process by number. The references are weak: the registry does not keep a database alive.
 enum DatabaseRegistry {
-    /// A class: a weak reference costs more to copy than to follow.
+    /// A class, because copying a weak reference costs more than following a strong one.
     private final class Entry {
         weak var database: Database?
         init(_ database: Database) { self.database = database }

@@ -1,18 +1,18 @@
 import MakoStorage
 
-/// Which database a call means that names none.
+/// Selects the database of a call without a database argument.
 extension Database {
     @TaskLocal private static var taskDefault: Database?
     private static let processDefault = Protected<Database?>(nil)
     private static let named = Protected<[TextKey: Database]>([:])
 
-    /// What `person.commit()` and `Person.query()` fall back to.
+    /// The database that `person.commit()` and `Person.query()` use without another one.
     public static var `default`: Database? {
         get { processDefault.with { $0 } }
         set { processDefault.with { $0 = newValue } }
     }
 
-    /// Gives the entities that name a database theirs; nil takes it away again.
+    /// Registers the database of the entities that name one; nil removes it.
     ///
     /// ```swift
     /// @Entity(database: "log") final class Entry { var text = "" }
@@ -21,19 +21,20 @@ extension Database {
     /// ```
     public static func register(_ database: Database?, as name: String) { named.with { $0[TextKey(name)] = database } }
 
-    /// Runs a closure with another default, for this task and its children.
+    /// Runs a closure with another default database, for this task and its children.
     public static func withDefault<R>(_ database: Database, _ body: () throws -> R) rethrows -> R {
         try $taskDefault.withValue(database, operation: body)
     }
 
-    /// Runs a closure with another default, for this task and its children.
+    /// Runs a closure with another default database, for this task and its children.
     public static func withDefault<R>(
         _ database: Database, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> R
     ) async rethrows -> R {
         try await $taskDefault.withValue(database, operation: body)
     }
 
-    /// The database that the entity names, else the running transaction's or read's, else the task's default, else the process's.
+    /// The database that the entity names, otherwise that of the running transaction or read, the task's default, or
+    /// the process's default.
     @usableFromInline
     static func current(for model: EntityModel) throws(MakoError) -> Database {
         if let name = model.databaseName {
@@ -45,7 +46,7 @@ extension Database {
         throw .noDatabase(entity: model.name)
     }
 
-    /// The database with a number, which an object carries; 0: the current one.
+    /// The database with the number that an object has; 0: the current one.
     static func resolve(number: UInt32, for model: EntityModel) throws(MakoError) -> Database {
         if number == 0 { return try current(for: model) }
         if let scope = ThreadScope.current, scope.database.number == number { return scope.database }
@@ -53,7 +54,7 @@ extension Database {
         throw .closed(path: "of this \(model.name)")
     }
 
-    /// The database an object belongs to; nil when it was never saved.
+    /// The database of an object; nil when it was never saved.
     static func of(_ object: any ObjectEntity) -> Database? {
         let number = object.lockedState { $0.database }
         return number == 0 ? nil : DatabaseRegistry.database(number)

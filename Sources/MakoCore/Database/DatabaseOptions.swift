@@ -1,51 +1,57 @@
 import MakoStorage
 
-/// How a database is opened.
+/// Options for opening a database.
 public struct DatabaseOptions: Sendable {
-    /// How sure a commit is when it returns, unless the transaction says otherwise.
+    /// The default durability of commits, which a transaction can override.
     public var durability: Durability
-    /// How much memory pages may take, in bytes: unless it is set, ``/MakoStorage/StoreOptions/defaultCacheBytes``.
+    /// The memory budget for pages, in bytes; by default ``/MakoStorage/StoreOptions/defaultCacheBytes``.
     /// ``Database/setCacheBytes(_:)`` changes it while the database is open.
     public var cacheBytes: Int
-    /// How much memory each sort, set of groups or different rows, and hash join of a query may take, in bytes; nil: a quarter of
-    /// ``cacheBytes``, and 4 MiB at least. What it cannot hold waits in a temporary file; see `StoreOptions.queryMemoryBytes`, which this is.
+    /// The memory of each sort, grouping, DISTINCT and hash join of a query, in bytes; nil: a quarter of
+    /// ``cacheBytes``, at least 4 MiB. Larger intermediate results spill to a temporary file. The same as
+    /// `StoreOptions.queryMemoryBytes`.
     public var queryMemory: Int? {
         get { storage.queryMemoryBytes }
         set { storage.queryMemoryBytes = newValue }
     }
-    /// How many threads may run one query over more than 200,000 rows; 1 unless it is set. See `StoreOptions.queryThreads`, which this is.
+    /// The number of threads for one query over more than 200,000 rows; 1 by default. The same as
+    /// `StoreOptions.queryThreads`.
     public var queryThreads: Int {
         get { storage.queryThreads }
         set { storage.queryThreads = newValue }
     }
-    /// Nothing can be written; nothing is migrated.
+    /// Opens without writing and without migrating.
     public var readOnly: Bool
-    /// Properties that left their type are removed with their values at open, instead of kept out of sight.
+    /// Removes retired columns with their values at open; by default their values stay in the file.
     public var dropsRetired: Bool
-    /// How long to wait for the writer before this one; nil: for ever.
+    /// How long a writer waits for the writer lock; nil: without limit.
     public var writerTimeout: Duration?
-    /// What the database is encrypted with; nil for one that is not, and is not to be. Needs the package trait `Encryption`.
+    /// The encryption of the files; nil: the database is not encrypted. Needs the package trait `Encryption`.
     public var encryption: Encryption?
-    /// What properties marked `.encrypted` are sealed with; without it they can be nil only. Needs the package trait `Encryption`.
+    /// The key of properties marked `.encrypted`; without it they can only be nil. Needs the package trait
+    /// `Encryption`.
     public var propertyKey: PropertyKey?
-    /// What the tables of types are called that name none themselves, by `@Entity("name")`; nil: as the types.
+    /// The naming of tables of types without a name in `@Entity("name")`; nil: the table has the type's name.
     ///
-    /// A new file remembers it. Opened with another naming it has all that it has, but each use of a type that names no table throws
-    /// `MakoError.tableNaming`: no table is made anew beside one that is there. A table that `@Entity` calls as its type is called counts as not
-    /// named. Where texts name tables (`rawQuery`, `IN (SELECT … FROM small_person)`, joins) they are called as they are stored. A type has one
-    /// table's name in a process. Two types that would get the same one throw `MakoError.migration`.
+    /// A new file stores the naming. When it is opened with another naming, each use of a type that names no table
+    /// throws `MakoError.tableNaming`, so that no second table is created beside an existing one. A table that
+    /// `@Entity` gives the type's own name counts as not named. SQL text uses the stored names (`rawQuery`, `IN (SELECT
+    /// … FROM small_person)`, joins). A type has one table name per process. Two types with the same table name throw
+    /// `MakoError.migration`.
     public var tableNaming: TableNaming?
-    /// Queries that take longer are told to ``onSlowQuery``; nil: none.
+    /// Queries that take longer are passed to ``onSlowQuery``; nil: none.
     public var slowQueryThreshold: Duration?
-    /// Called on the thread of a slow query, when it is done.
+    /// Called at the end of a slow query, on its thread.
     public var onSlowQuery: (@Sendable (SlowQuery) -> Void)?
-    /// Whether what commits change is kept, for ``Database/changes(since:)``.
+    /// Whether commits are recorded for ``Database/changes(since:)``.
     public var history: HistoryOption = .asInFile
-    /// Told now and then how far a migration has come whose rows must be written anew, on the thread that opens the database.
+    /// Called from time to time with the progress of a migration that rewrites rows, on the thread that opens the
+    /// database.
     public var onMigration: (@Sendable (MigrationProgress) -> Void)?
-    /// Everything else of the engine.
+    /// The other options of the storage engine.
     public var storage: StoreOptions
 
+    /// Creates options; each parameter is the property of its name.
     public init(
         durability: Durability = .full, cacheBytes: Int = StoreOptions.defaultCacheBytes, readOnly: Bool = false,
         dropsRetired: Bool = false,
@@ -63,13 +69,14 @@ public struct DatabaseOptions: Sendable {
         self.storage = storage
     }
 
-    /// When the files can be read and written on a device with a passcode; see `StoreOptions.fileProtection`, which this is.
+    /// The data protection class of the files on a device with a passcode. The same as `StoreOptions.fileProtection`.
     public var fileProtection: FileProtection? {
         get { storage.fileProtection }
         set { storage.fileProtection = newValue }
     }
 
-    /// Whether the backups that an Apple system makes leave the files out; see `StoreOptions.isExcludedFromBackup`, which this is.
+    /// Whether the system's backups exclude the files, on Apple systems. The same as
+    /// `StoreOptions.isExcludedFromBackup`.
     public var isExcludedFromBackup: Bool? {
         get { storage.isExcludedFromBackup }
         set { storage.isExcludedFromBackup = newValue }
@@ -88,26 +95,29 @@ public struct DatabaseOptions: Sendable {
 
 /// A query that took longer than ``DatabaseOptions/slowQueryThreshold``.
 public struct SlowQuery: Sendable {
+    /// The name of the entity.
     public let entity: String
-    /// How it was run, as `explain()` says it.
+    /// The plan, as `explain()` prints it.
     public let plan: String
-    /// From the plan to the last row.
+    /// The time from planning to the last row.
     public let duration: Duration
 }
 
-/// What opening a database, or the first use of a type, changed in the stored tables.
+/// A change that opening a database, or the first use of a type, made to the stored tables.
 public struct MigrationStep: Sendable, Hashable, CustomStringConvertible {
+    /// The name of the table.
     public let entity: String
+    /// The change, as text.
     public let description: String
 }
 
-/// Counts of one database since it was opened.
+/// Counters of one database since it was opened.
 public struct DatabaseMetrics: Sendable, Hashable {
-    /// Relationships that were loaded one by one; many of them in a loop call for a query or a prefetch.
+    /// Relationships loaded one at a time. A high number in a loop suggests a query or a prefetch.
     public var lazyLoads: Int
-    /// Transactions that were committed.
+    /// Committed transactions.
     public var commits: Int
-    /// Iterations of live queries that go on.
+    /// Active iterations of live queries.
     public var liveQueries: Int
 }
 

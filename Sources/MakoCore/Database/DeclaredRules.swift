@@ -1,10 +1,10 @@
 import MakoRecords
 
-// The delete rules that types declare, as the catalogue stores them for every writer of the file (decision 61).
+// The delete rules that types declare. The catalogue stores them for every writer of the file (decision 61).
 
 extension ReferenceRules {
-    /// Puts in what models say of their references. All models in use are given: the class of the object that is removed says what becomes of
-    /// those that refer to it.
+    /// Adds the rules of models' references. Needs all bound models, because the class of a removed object determines
+    /// what happens to the rows that refer to it.
     mutating func adopt(_ models: [EntityModel]) {
         let whole = models.filter { !$0.isPartial }
         for model in whole {

@@ -1,10 +1,10 @@
 import MakoRecords
 import MakoStorage
 
-/// An entity whose stored objects are brought to its present form by steps of its own.
+/// An entity that migrates its stored objects by explicit steps.
 ///
-/// Properties that are added, removed, converted to a similar type or renamed by `@Attribute(.originalName("old"))` need nothing of this: that
-/// is done at open by itself. What only you can know goes here:
+/// Properties that are added, removed, converted to a similar type or renamed by `@Attribute(.originalName("old"))`
+/// need no steps: opening the database migrates them. Other changes are written as steps:
 ///
 /// ```swift
 /// extension Person: Migratable {
@@ -21,25 +21,25 @@ import MakoStorage
 /// }
 /// ```
 ///
-/// The function says what is to be done and does nothing itself. It is called, maybe several times, when the database is opened with the type, or at
-/// the type's first use; its steps are done before the rest of the migration and in the same transaction. After an error or a crash the
-/// file is as it was. The version stands in the file, for each table. A new table has nothing to be migrated and is at the latest version. A
-/// file that is ahead of what the program knows is refused.
+/// The function only records steps. It is called, possibly several times, when the database is opened with the type, or
+/// at the type's first use; its steps run before the automatic migration and in the same transaction. After an error or
+/// a crash the file is unchanged. The file stores a version for each table. A new table needs no migration and gets the
+/// latest version. A file with a newer version than the program's is refused.
 ///
-/// A subclass that does not say otherwise migrates its own table by the steps of its superclass.
+/// A subclass migrates its own table by the steps of its superclass unless it overrides them.
 public protocol Migratable: Entity {
-    /// Says what is to be done with a table that is at `m.version`, and raises the version.
+    /// Records the steps of a table at `m.version`, and raises the version.
     static func migrate(_ m: inout Migration) throws
 }
 
 /// The steps from one version of an entity's table to the next; see ``Migratable``.
 ///
-/// Steps follow each other, and each goes by the names that properties have at its turn: those of the file first, and those of the type in the end.
-/// These are the stored names, where `@Attribute(.column("stored"))` gives one.
+/// Steps run in order. Each uses the property names of its position: first those of the file, at the end those of the
+/// type. Where `@Attribute(.column("stored"))` gives a stored name, it is that name.
 public struct Migration {
-    /// How far the table has come. Steps must raise it.
+    /// The table's version. Steps must raise it.
     public var version: Int
-    /// The table's name: another one for each subclass.
+    /// The table's name; each subclass has another one.
     public let table: String
     private(set) var steps: [TableStep] = []
     private(set) var splitTargets: [EntityModel] = []
@@ -49,21 +49,22 @@ public struct Migration {
         self.table = table
     }
 
-    /// Gives a property another name.
+    /// Renames a property.
     ///
     /// ```swift
     /// m.rename("first", to: "name")
     /// ```
     public mutating func rename(_ old: String, to new: String) { steps.append(.rename(old, to: new)) }
 
-    /// Gives the values of a property up: they are gone from the file. Without this, a property that left its type is kept out of sight.
+    /// Removes a property with its values. Without this step, the column of a property that left the type is retired
+    /// and its values stay.
     ///
     /// ```swift
     /// m.remove("shoeSize")
     /// ```
     public mutating func remove(_ name: String) { steps.append(.remove(name)) }
 
-    /// Adds a property with the same value in all objects that are there; new ones get the default of the type.
+    /// Adds a property with one value for all existing objects; new objects get the type's default.
     ///
     /// ```swift
     /// m.add("isMember", default: true)
@@ -72,29 +73,30 @@ public struct Migration {
         steps.append(.add(name, Value.columnType, value.stored))
     }
 
-    /// Adds a property whose values are made of the other properties.
+    /// Adds a property computed from the other properties.
     ///
     /// ```swift
     /// m.add("name") { row in try row.value("first", as: String.self) + " " + row.value("last", as: String.self) }
     /// ```
     ///
-    /// - Parameter value: called for each object. An error that it throws names the object, and everything is taken back.
+    /// - Parameter value: called for each object. If it throws, the error names the object and the migration is rolled
+    ///   back.
     public mutating func add<Value: StorableValue>(
         _ name: String, _ value: @escaping (MigrationRow) throws -> Value
     ) {
         steps.append(.compute(name, Value.columnType) { try value(MigrationRow($0)).stored })
     }
 
-    /// Gives a property other values, and another type where they have one.
+    /// Converts the values of a property, possibly to another type.
     ///
     /// ```swift
     /// m.transform("age") { (old: String?) in Int(old ?? "") }
     /// ```
     ///
-    /// Where the result is nil and the property takes none, it gets the property's default.
+    /// When the result is nil and the property is not optional, it gets its default.
     ///
-    /// - Parameter value: called for each object. An error that it throws, or a stored value that is no `Old`, names the object, and everything is
-    ///   taken back.
+    /// - Parameter value: called for each object. If it throws, or a stored value is not an `Old`, the error names the
+    ///   object and the migration is rolled back.
     public mutating func transform<Old: StorableValue, New: StorableValue>(
         _ name: String, _ value: @escaping (Old) throws -> New
     ) {
@@ -105,7 +107,7 @@ public struct Migration {
             })
     }
 
-    /// Gives a property other values, whatever the type of those is that are stored.
+    /// Converts the values of a property, whatever their stored type.
     ///
     /// ```swift
     /// m.transform("size") { (old: StoredValue) in old.isNull ? .text("unknown") : .text("\(old)") }
@@ -114,27 +116,28 @@ public struct Migration {
         steps.append(.transform(name, nil, value))
     }
 
-    /// Takes over the table that the entity had under another name, with its rows. References of other entities follow.
+    /// Renames the entity's table, with its rows, and the references of other entities to it.
     ///
     /// ```swift
     /// m.renameTable(from: "People")
     /// ```
     ///
-    /// Nothing happens where there is no such table.
+    /// Has no effect when the old table does not exist.
     public mutating func renameTable(from old: String) { steps.append(.renameTable(from: old)) }
 
-    /// Takes over the objects of another table, which goes.
+    /// Moves the rows of another table into this one and removes that table.
     ///
     /// ```swift
     /// m.merge(from: "Dog") { row in ["name": try row["name"], "legs": 4] }
     /// ```
     ///
-    /// Objects keep their numbers where those are free, else they get new ones, unless a property of the type is the number; keys made of other
-    /// properties stay. References to the objects, by properties and in collections of all entities, follow; a migration in which they cannot is
-    /// refused. Steps after this one are done with these objects as well. Nothing happens where there is no such table.
+    /// Objects keep their row numbers where those are free; otherwise they get new ones, unless the number is a
+    /// property of the type. Keys of other properties stay the same. References to the objects, in properties and in
+    /// collections of any entity, are rewritten; a migration in which that is impossible is refused. Later steps apply
+    /// to these objects too. Has no effect when the other table does not exist.
     ///
-    /// - Parameter values: the properties of an object that is made of a row, by their names at this step. What is left out gets its default.
-    ///   Without a closure the properties of both have the same names.
+    /// - Parameter values: returns the properties of the new object, by their names at this step. Omitted properties
+    ///   get their defaults. Without a closure both tables use the same property names.
     public mutating func merge(
         from table: String, _ values: ((MigrationRow) throws -> [String: any ConditionValue])? = nil
     ) {
@@ -144,7 +147,7 @@ public struct Migration {
         steps.append(.merge(from: table, body))
     }
 
-    /// Makes objects of another entity of each object.
+    /// Creates objects of another entity from each object.
     ///
     /// ```swift
     /// m.split(into: Address.self, linking: "address") { row in [["street": try row["street"], "city": try row["city"]]] }
@@ -153,8 +156,8 @@ public struct Migration {
     /// ```
     ///
     /// - Parameters:
-    ///   - linking: a property of this entity, new at this step, that refers to the first of the objects that were made.
-    ///   - rows: the properties of each object to be made, by the names that they have in its type.
+    ///   - linking: a property of this entity, new at this step, that refers to the first created object.
+    ///   - rows: returns the properties of each new object, by their names in its type.
     public mutating func split<Other: Entity>(
         into type: Other.Type, linking: String? = nil,
         _ rows: @escaping (MigrationRow) throws -> [[String: any ConditionValue]]
@@ -168,7 +171,7 @@ public struct Migration {
     }
 }
 
-/// A stored object as it was before a step of a migration.
+/// A stored object before a step of a migration.
 public struct MigrationRow {
     private let row: OldRow
 
@@ -177,20 +180,20 @@ public struct MigrationRow {
     /// The names of its properties.
     public var properties: [String] { row.columns }
 
-    /// The stored value of a property, by the name that it has at this step.
+    /// The stored value of a property, by its name at this step.
     ///
-    /// - Throws: where there is no such property.
+    /// - Throws: an error when the property does not exist.
     public subscript(name: String) -> StoredValue {
         get throws { try row[name] }
     }
 
-    /// The value of a property as a type of Swift.
+    /// Returns the value of a property as a Swift type.
     ///
     /// ```swift
     /// let age = try row.value("age", as: Int?.self)
     /// ```
     ///
-    /// - Throws: where there is no such property, or its value is no value of the type.
+    /// - Throws: an error when the property does not exist, or its value does not convert to the type.
     public func value<Value: StorableValue>(_ name: String, as type: Value.Type = Value.self) throws -> Value {
         let stored = try row[name]
         if let value = Value(stored: stored) { return value }
@@ -198,12 +201,13 @@ public struct MigrationRow {
     }
 }
 
-/// How far a migration has come; see ``DatabaseOptions/onMigration``.
+/// The progress of a migration; see ``DatabaseOptions/onMigration``.
 public struct MigrationProgress: Sendable, Hashable {
-    /// The table whose rows are written anew.
+    /// The table whose rows are rewritten.
     public let entity: String
+    /// The number of rows rewritten so far.
     public let rowsDone: Int
-    /// Rows altogether, those that come from other tables among them.
+    /// The total number of rows, including those from other tables.
     public let rowCount: Int
 
     init(_ rows: MigratedRows) {
@@ -213,7 +217,7 @@ public struct MigrationProgress: Sendable, Hashable {
     }
 }
 
-/// What a step meets that it cannot be done with.
+/// An error of a migration step.
 enum MigrationFault: Error, CustomStringConvertible {
     case wrongType(StoredValue, String)
 
@@ -224,13 +228,13 @@ enum MigrationFault: Error, CustomStringConvertible {
     }
 }
 
-// MARK: - For the room itself
+// MARK: - Internal
 
 extension Migration {
-    /// More versions than anybody will have.
+    /// The limit on versions, which detects a `migrate` that never ends.
     private static let limit = 10_000
 
-    /// The steps from a version on, up to the one after which nothing more is asked for.
+    /// The steps from a version on, up to the version at which `migrate` records no more.
     static func recorded(
         _ type: any Migratable.Type, from version: UInt64
     ) throws(MakoError) -> (steps: [TableStep], version: UInt64, targets: [EntityModel]) {
@@ -261,7 +265,7 @@ extension Migration {
 }
 
 extension EntityModel {
-    /// The table's way to what the type declares.
+    /// The migration of the table to the declared schema.
     func migration(dropsRetired: Bool) throws(MakoError) -> TableMigration {
         let schema = try schema()
         guard let type = type as? any Migratable.Type else { return TableMigration(schema, dropsRetired: dropsRetired) }
@@ -281,7 +285,7 @@ extension EntityModel {
 }
 
 extension SchemaState {
-    /// Models, and those whose objects their migrations make.
+    /// The models, and those whose objects their migrations create.
     func withSplitTargets(_ models: [EntityModel]) throws(MakoError) -> [EntityModel] {
         var all = models
         while true {

@@ -1,10 +1,10 @@
 import MakoRecords
 import MakoStorage
 
-/// What is done to a table to bring it in line with its type.
+/// A change of a table by a migration.
 public typealias MigrationChange = MakoRecords.MigrationStep
 
-/// What opening a database with some types would do to its tables.
+/// The changes that opening a database with some types would make to its tables.
 ///
 /// ```swift
 /// let plan = try Database.migrationPlan(at: "people.mako", entities: [Person.self])
@@ -18,15 +18,16 @@ public typealias MigrationChange = MakoRecords.MigrationStep
 public struct MigrationPlan: Sendable, Hashable, CustomStringConvertible {
     /// One change of a table.
     public struct Step: Sendable, Hashable, CustomStringConvertible {
+        /// The change.
         public let change: MigrationChange
-        /// How many objects it concerns: those with a value where a property is retired, removed or converted, and all for steps by hand. 0 for
-        /// changes that concern no single object.
+        /// The number of affected objects: those with a value when a property is retired, removed or converted, and all
+        /// for explicit steps; 0 for changes that affect no single object.
         public let objects: Int
-        /// With how many of them it cannot be done. Opening the database throws then, and changes nothing.
+        /// The number of objects for which the change fails. Opening the database then throws and changes nothing.
         public let failures: Int
-        /// What is wrong with the first of these.
+        /// The error of the first of them.
         public let example: String?
-        /// Whether values are gone for good afterwards.
+        /// Whether values are lost permanently.
         public let losesValues: Bool
 
         public var description: String {
@@ -44,15 +45,17 @@ public struct MigrationPlan: Sendable, Hashable, CustomStringConvertible {
 
     /// The changes of one table.
     public struct Table: Sendable, Hashable, CustomStringConvertible {
+        /// The name of the table.
         public let name: String
-        /// How many objects it has.
+        /// The number of its objects.
         public let objects: Int
-        /// The version of the entity's ``Migratable`` that it is at, and that it would be at.
+        /// The stored version of the entity's ``Migratable``.
         public let oldVersion: Int
+        /// The version after the migration.
         public let newVersion: Int
-        /// In their order.
+        /// The changes, in order.
         public let steps: [Step]
-        /// Why the table cannot be brought in line at all; nil: nothing speaks against it.
+        /// Why the table cannot be migrated; nil: it can.
         public let refusal: MakoError?
 
         public var description: String {
@@ -64,19 +67,19 @@ public struct MigrationPlan: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The tables that would be changed, or cannot be.
+    /// The tables that would change or cannot be migrated.
     public let tables: [Table]
 
-    /// Whether nothing would be done.
+    /// Whether there are no changes.
     public var isEmpty: Bool { tables.isEmpty }
 
-    /// Whether opening the database would succeed, as far as it can be known. Whether objects share values that are to be unique from now
-    /// on is only found by building the index.
+    /// Whether opening the database would succeed, as far as it can be determined. Violations of new unique constraints
+    /// are found only when the index is built.
     public var canBeDone: Bool {
         tables.allSatisfy { table in table.refusal == nil && table.steps.allSatisfy { $0.failures == 0 } }
     }
 
-    /// What would be gone for good, in words. What goes out of sight and can come back is not among it.
+    /// The permanent losses, as text. Values of retired columns are not lost and not included.
     public var losses: [String] {
         tables.flatMap { table in
             table.steps.filter { $0.losesValues && $0.objects > 0 }.map { "\(table.name): \($0)" }
@@ -105,21 +108,23 @@ public struct MigrationPlan: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Database {
-    /// What opening a file with these types would do to it, and what would be lost. The file is only read.
+    /// Returns the changes and losses that opening a file with these types would cause. The file is not changed.
     ///
     /// ```swift
     /// let plan = try Database.migrationPlan(at: "people.mako", entities: [Person.self])
     /// if plan.canBeDone { print(plan) }
     /// ```
     ///
-    /// The latest commit that is on the disk is looked at, also while this process or another one has the database open and writes to it: nobody
-    /// waits. All objects are read that a step concerns, and the closures of ``Migratable`` types are called for them, as they will be again when the
-    /// database is opened. To see the outcome itself, open it with ``DatabaseMode/sandbox``.
+    /// Reads the latest durable commit, also while this or another process writes to the file, and blocks neither.
+    /// Reads all objects that a step affects and calls the closures of ``Migratable`` types, as opening the database
+    /// will do again. To inspect the migrated data, open the file with ``DatabaseMode/sandbox``.
     ///
     /// - Parameters:
-    ///   - path: the file. Where there is none, the plan is to make all tables.
-    ///   - entities: the types; those they refer to come along.
-    /// - Throws: `MakoError.storage` when the file cannot be read, `.damaged` when it holds nonsense.
+    ///   - path: the file. If it does not exist, the plan creates all tables.
+    ///   - entities: the types, with those they refer to.
+    ///   - options: the options that open the file.
+    /// - Returns: the plan.
+    /// - Throws: `MakoError.storage` when the file cannot be read, `.damaged` when its content is invalid.
     public static func migrationPlan(
         at path: String, entities: [any Entity.Type], options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) -> MigrationPlan {
@@ -136,7 +141,7 @@ extension Database {
             plan = try MigrationPlan(entities, view, path, options)
             view.close()
         } catch {
-            // What was met first is the error to know.
+            // The first error is thrown, not that of closing.
             do throws(StorageError) { try store.close() } catch {}
             throw error
         }
@@ -144,7 +149,7 @@ extension Database {
         return plan
     }
 
-    /// What using these types would do to the tables of this database, as they are now. Nothing is changed.
+    /// Returns the changes that using these types would make to the current tables of this database. Changes nothing.
     ///
     /// ```swift
     /// print(try db.migrationPlan(entities: [Person.self]))

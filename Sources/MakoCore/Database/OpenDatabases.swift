@@ -2,13 +2,13 @@ import Foundation
 import MakoRecords
 import MakoStorage
 
-/// The database files that this process has open for writing. One of them is opened once: who opens it again, with the same options, gets
-/// the same database.
+/// The database files that this process has open for writing. Opening a file again with the same options returns the
+/// same database.
 enum OpenDatabases {
     private enum Entry {
-        /// Being opened by a thread.
+        /// A thread is opening it.
         case opening(ObjectIdentifier)
-        /// Open until its database has closed; nil inside: that is going away, and has not given the file back yet.
+        /// Open until its database has closed. A nil database is being released and has not freed the file yet.
         case open(Held)
     }
     private struct Held {
@@ -19,7 +19,7 @@ enum OpenDatabases {
     private static let entries = Protected<[TextKey: Entry]>([:])
     private static let changed = NSCondition()
 
-    /// The open database of a file, else the one that a closure opens.
+    /// The open database of a file, otherwise the one that a closure opens.
     ///
     /// - Throws: `MakoError.alreadyOpen` when it is open with other options.
     static func database(
@@ -30,7 +30,7 @@ enum OpenDatabases {
             switch claim(file) {
             case nil: break
             case .opening(let thread)?:
-                // Waiting for oneself would take for ever: a closure of the options or of a migration is running.
+                // A closure of the options or of a migration opens the file again: waiting would deadlock.
                 if thread == ObjectIdentifier(Thread.current) { throw .alreadyOpen(path: path) }
                 wait(while: { if case .opening = $0 { true } else { false } }, file)
                 continue
@@ -55,7 +55,7 @@ enum OpenDatabases {
         }
     }
 
-    /// Somebody's own opening, or what is there.
+    /// Claims the opening of a file; returns the entry when there is one.
     private static func claim(_ file: TextKey) -> Entry? {
         entries.with { entries in
             if let entry = entries[file] { return entry }
@@ -81,7 +81,7 @@ enum OpenDatabases {
         changed.unlock()
     }
 
-    /// A database has given its file back.
+    /// Frees the file of a closed database.
     static func closed(_ file: String, _ number: UInt32) {
         let file = TextKey(file)
         entries.with { entries in
@@ -90,9 +90,9 @@ enum OpenDatabases {
         tell()
     }
 
-    /// One name for a file, whatever way leads to it. The file itself may not be there yet.
+    /// One name for a file, whatever path leads to it. The file need not exist yet.
     ///
-    /// The child of a fork has names of its own: what the parent has open is not the child's to share.
+    /// The name includes the fork generation: a child does not share its parent's databases.
     private static func place(of path: String) -> String {
         let target = (try? POSIXFileSystem().target(of: path)) ?? path
         let url = URL(fileURLWithPath: target)
@@ -102,11 +102,12 @@ enum OpenDatabases {
 }
 
 extension DatabaseOptions {
-    /// Whether opening with these options is noted, so that others may share the database. Readers disturb nobody, and a file system of a
-    /// test's own has names of its own.
+    /// Whether the database is registered so that it can be shared. Read-only databases need no registration, and a
+    /// test's file system has its own names.
     var isNoted: Bool { !readOnly && storage.fileSystem is POSIXFileSystem }
 
-    /// Whether a database that is open with others is what these ask for. Keys and handlers cannot be compared: with them it never is.
+    /// Whether a database open with `other` options serves a request with these. Keys and handlers cannot be compared:
+    /// options with them never match.
     func canShare(_ other: DatabaseOptions) -> Bool {
         isComparable && other.isComparable && values == other.values
     }
@@ -128,7 +129,7 @@ extension DatabaseOptions {
     }
 }
 
-/// Lets an initialiser answer an object that is there already.
+/// Lets an initialiser return an existing object.
 protocol MadeElsewhere {}
 
 extension MadeElsewhere {

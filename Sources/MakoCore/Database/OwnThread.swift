@@ -1,10 +1,12 @@
 import Dispatch
 import MakoRecords
 
-/// The async forms: synchronous work on threads of the database, never on Swift's cooperative pool.
+/// Runs the async forms: synchronous work on threads of the database, never on Swift's cooperative pool.
 extension Database {
-    /// - Parameter isCancellable: whether the end of the task ends the work, with `MakoError.cancelled`: before it begins, or in the
-    ///   middle of a query.
+    /// Runs a body on a writer or reader thread of the database.
+    ///
+    /// - Parameter isCancellable: whether cancelling the task ends the work with `MakoError.cancelled`, before it
+    ///   begins or during a query.
     func onOwnThread<R: Sendable>(
         writes: Bool, isCancellable: Bool = true, _ body: @escaping @Sendable () throws(MakoError) -> R
     ) async throws(MakoError) -> R {

@@ -1,8 +1,8 @@
 import MakoStorage
 
-/// A value that is reached under a lock only.
+/// A value behind a lock.
 final class Protected<Value>: @unchecked Sendable {
-    // Unchecked: the lock guards every access, one from inside another too, for which it would wait for ever.
+    // Unchecked: the lock guards every access. A nested access would deadlock.
     private let lock = Lock()
     @exclusivity(unchecked) private var value: Value
 

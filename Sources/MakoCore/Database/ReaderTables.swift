@@ -1,10 +1,10 @@
 import MakoRecords
 import MakoStorage
 
-// A snapshot is read by the tables that it has. In a database that is written both go on together. One that is only read gets newer commits from
-// another process, and so the tables of its state are right for some snapshots and not for others.
+// A snapshot must be read with its own schema. In a database open for writing, both advance together. A read-only
+// database gets newer commits from another process, so that its current schema fits some snapshots and not others.
 
-/// The commits of one opening of a file that have the same tables.
+/// The range of commits, within one opening of a file, that have the same schema.
 struct ShownCommits {
     private let opening: ObjectIdentifier
     private let first: UInt64
@@ -20,19 +20,20 @@ struct ShownCommits {
         opening == view.opening && first <= view.commitNumber && view.commitNumber <= newest
     }
 
-    /// A later snapshot has the same tables.
+    /// Extends the range to a later snapshot with the same schema.
     mutating func extend(to view: Snapshot) {
         if opening == view.opening { newest = max(newest, view.commitNumber) } else { self = ShownCommits(view) }
     }
 }
 
 extension Database {
-    /// A snapshot of the moment and the tables that it has, with a type among them.
+    /// A new snapshot and its schema, with a type bound.
     ///
-    /// - Throws: `MakoError.migration` for a type that does not fit what another process has made of its table.
+    /// - Throws: `MakoError.migration` for a type that does not match its table after another process migrated it.
     func moment(_ model: EntityModel? = nil) throws(MakoError) -> (view: Snapshot, schema: SchemaState) {
         guard options.readOnly else {
-            // In this order: a table that is known now must be there to be read, while one that comes later is not asked for.
+            // The schema before the snapshot: a table of the schema must be in the snapshot; one that appears later is
+            // not needed.
             let schema = if let model { try bound(model) } else { schema }
             return (try storage { () throws(StorageError) in try store.snapshot() }, schema)
         }
@@ -42,21 +43,21 @@ extension Database {
         return (view, try model.map { (model) throws(MakoError) in try reading(tables, with: model) } ?? tables)
     }
 
-    /// The tables that a snapshot of a database has that is only read.
+    /// The schema of a snapshot of a read-only database.
     private func tables(of view: Snapshot) throws(MakoError) -> SchemaState {
         let (known, isRight) = state.with { ($0.schema, $0.shown.contain(view)) }
         if isRight { return known }
-        // Somebody is moving on just now, or has done so past the database, with its store.
+        // A refresh is running, or `store.refresh()` was called directly.
         let tables = try readTables(of: view, known.models)
         state.with { state in
-            // What everybody uses goes on, and never back.
+            // The shared schema only moves forward.
             guard state.schema === known, view.commitNumber > state.shown.newest else { return }
             (state.schema, state.shown) = (tables, ShownCommits(view))
         }
         return tables
     }
 
-    /// Tables of a database that is only read, with a type among them.
+    /// A schema of a read-only database with a type bound.
     func reading(_ tables: SchemaState, with model: EntityModel) throws(MakoError) -> SchemaState {
         if tables.binding(model) != nil { return tables }
         try naming.settle(tables.missing(from: [model]))
@@ -67,14 +68,14 @@ extension Database {
         return bound
     }
 
-    /// Goes on to a later snapshot, for everybody. The tables are read anew where they are others.
+    /// Advances the shared schema to a later snapshot. Reads the catalogue again only where it changed.
     func goOn(
         from before: (view: Snapshot, schema: SchemaState), to view: Snapshot
     ) throws(MakoError) -> SchemaState {
         let isSame = try records { () throws(RecordError) in try Catalogue.isSame(before.view, view) }
         if isSame {
             return state.with { state in
-                // A type may have come meanwhile.
+                // Another thread may have bound a type meanwhile.
                 if !state.shown.contain(before.view) && !state.shown.contain(view) {
                     (state.schema, state.shown) = (before.schema, ShownCommits(view))
                 }
@@ -87,7 +88,7 @@ extension Database {
         return tables
     }
 
-    /// Those of the types that fit are bound; the others say what is wrong at their next use.
+    /// Binds the types that match; the others throw at their next use.
     private func readTables(of view: Snapshot, _ models: [EntityModel]) throws(MakoError) -> SchemaState {
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
         let fitting = models.filter { model in

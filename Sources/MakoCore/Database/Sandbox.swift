@@ -1,12 +1,12 @@
 import Foundation
 import MakoStorage
 
-/// What opening a database does to its file.
+/// Whether a database changes its file.
 public enum DatabaseMode: Sendable, Hashable {
-    /// Changes are made to the file.
+    /// Changes are written to the file.
     case normal
-    /// Changes are made to a copy, which goes when the database is closed: a migration, an import or anything else can be tried, and the
-    /// file is only read.
+    /// Changes are written to a copy, which is deleted when the database closes. The file is only read. For trying a
+    /// migration or an import.
     ///
     /// ```swift
     /// let trial = try Database(at: "people.mako", mode: .sandbox, entities: [Person.self])
@@ -15,15 +15,15 @@ public enum DatabaseMode: Sendable, Hashable {
     case sandbox
 }
 
-/// The copy of a database that a sandbox works on, in a directory of its own.
+/// The copy of a database for a sandbox, in its own directory.
 final class Sandbox: Sendable {
     private let directory: URL
     let path: String
     private let generation = Forks.generation
 
-    /// Copies the latest commit; a file that is not there has none.
+    /// Copies the latest commit, if the file exists.
     init(copying original: String, _ options: DatabaseOptions) throws(MakoError) {
-        // Named after the file, so that a directory that was left over tells what it was for.
+        // Named after the file, so that a leftover directory can be identified.
         let name = URL(fileURLWithPath: original).deletingPathExtension().lastPathComponent
         let owner = name.utf8.count <= 100 ? name : "database"
         directory = FileManager.default.temporaryDirectory.appendingPathComponent(
@@ -52,9 +52,9 @@ final class Sandbox: Sendable {
 
     deinit { remove() }
 
-    /// Nothing is left of it. What cannot be removed lies in the system's directory for such things.
+    /// Removes the copy. A failure leaves it in the system's temporary directory.
     func remove() {
-        // The child of a fork has a copy of this, and the parent goes on.
+        // In the child of a fork this is a copy; the parent still uses the directory.
         if generation == Forks.generation { try? FileManager.default.removeItem(at: directory) }
     }
 }

@@ -1,10 +1,10 @@
 import MakoRecords
 import MakoStorage
 
-/// The work list of a save: the objects that wait for the rows of those they refer to, and those that are still to be visited. Lists
-/// instead of recursion: the length of a chain of objects must not depend on the size of the stack.
+/// The work list of a save: objects that wait for the keys of the objects they refer to, and objects still to visit.
+/// Lists instead of recursion, because a chain of objects may be longer than the stack.
 struct SavedGraph {
-    /// An object whose row is written when the objects that it refers to have keys.
+    /// An object whose row is written once the objects that it refers to have keys.
     struct Waiting {
         let object: any ObjectEntity
         /// The object's state before the save.
@@ -12,25 +12,25 @@ struct SavedGraph {
         var binding: Binding
         let mode: SaveMode
         let hooks: ObjectHooks
-        /// The notes of the array that the object stands in, when it is saved with others.
+        /// The undo entry of the array that is being saved, if the object is in one.
         let array: ArrayNotes?
         var references: ResolvedReferences
     }
 
-    /// Each waits for the one behind it.
+    /// Each waits for the one after it.
     fileprivate var waiting: [Waiting] = []
-    /// Objects behind unchanged ones, whose keys nothing waits for.
+    /// Objects reached through unchanged ones; no row waits for their keys.
     fileprivate var unvisited: [any ObjectEntity] = []
     /// The objects whose references were followed.
     private var visited: Set<ObjectIdentifier> = []
-    /// Keeps the visited objects: an address must not be that of another object meanwhile.
+    /// Retains the visited objects, so that no new object gets the address of a visited one.
     private var kept: [any ObjectEntity] = []
-    /// What one unchanged object refers to.
+    /// The references of one unchanged object.
     fileprivate var held: [(property: Int, object: any ObjectEntity)] = []
 
     fileprivate func hasVisited(_ object: any ObjectEntity) -> Bool { visited.contains(ObjectIdentifier(object)) }
 
-    /// Notes that an object's references are followed. False: they were before.
+    /// Marks an object as visited. False when it was visited before.
     fileprivate mutating func visit(_ object: any ObjectEntity) -> Bool {
         guard visited.insert(ObjectIdentifier(object)).inserted else { return false }
         kept.append(object)
@@ -39,12 +39,12 @@ struct SavedGraph {
 }
 
 extension Transaction {
-    /// Saves an object and all new and changed objects that its loaded references lead to, whatever lies between. False: the object was
-    /// removed before.
+    /// Saves an object and all new and changed objects that its loaded references reach, also through unchanged
+    /// objects. False when the object was removed before.
     ///
     /// - Parameters:
-    ///   - array: the notes of the array that the object stands in, when it is saved with others.
-    ///   - graph: what one call has visited; objects that are saved by one call share it.
+    ///   - array: the undo entry of the array that is being saved, if the object is in one.
+    ///   - graph: the work list, shared by all objects that one call saves.
     @discardableResult
     func save<T: ObjectEntity>(
         _ object: T, _ mode: SaveMode, in array: ArrayNotes?, _ graph: inout SavedGraph
@@ -62,7 +62,7 @@ extension Transaction {
         }
     }
 
-    /// Begins to save an object. Nil: its row waits for the objects that it refers to.
+    /// Begins to save an object. nil: its row waits for the objects that it refers to.
     private func begin<T: ObjectEntity>(
         _ object: T, _ mode: SaveMode, _ array: ArrayNotes?, _ graph: inout SavedGraph
     ) throws(MakoError) -> Bool? {
@@ -100,9 +100,10 @@ extension Transaction {
         return nil
     }
 
-    /// Goes on with the object that waits last: up to an object that must be saved before it, or until its row is written.
+    /// Continues with the last waiting object, up to a referenced object that must be saved first or until the row is
+    /// written.
     ///
-    /// - Returns: what ``write`` answers, once the row is written.
+    /// - Returns: the result of ``write``, once the row is written.
     private func advance<T: ObjectEntity>(_ object: T, _ graph: inout SavedGraph) throws(MakoError) -> Bool? {
         let place = graph.waiting.count - 1
         while let (property, child) = graph.waiting[place].references.next {
@@ -112,7 +113,7 @@ extension Transaction {
                 return nil
             }
         }
-        // Before the first row, because a call that fails takes back only the rows behind its savepoint.
+        // Before the first row is written, because a failing call rolls back only rows after its savepoint.
         while place == 0, let next = graph.unvisited.popLast() {
             try visit(next, for: object, &graph)
             if graph.waiting.count > 1 { return nil }
@@ -128,14 +129,15 @@ extension Transaction {
             graph.waiting[place].references = ResolvedReferences(of: object)
             return nil
         }
-        // What could not be stored is to be stored by a later commit.
+        // A later commit stores the properties that could not be stored.
         let leftOut = saved.references.leftOut
         if leftOut != 0 { object.lockedState { $0.dirty |= leftOut } }
         graph.waiting.removeLast()
         return isWritten
     }
 
-    /// The key that a reference of the object at a place is to hold. Nil: the object that it leads to is being saved first.
+    /// The key that a reference of the waiting object at a place stores. nil: the referenced object is being saved
+    /// first.
     private func key<T: ObjectEntity>(
         of child: any ObjectEntity, in property: Int, of parent: T, _ place: Int, _ graph: inout SavedGraph
     ) throws(MakoError) -> RowKey? {
@@ -147,12 +149,12 @@ extension Transaction {
         }
         let binding = graph.waiting[place].binding
         try checkTarget(of: property, child, binding.model)
-        // A row that is gone must not be referred to by the number it had.
+        // A reference to a deleted row must not store its former number.
         if state.flags.contains(.sterile) { return keyOfRemoved(child, in: property, of: parent) }
         if isLeftAlone(child, in: property, of: parent, binding.model) {
             if let key = try keyOfIgnored(child, state) { return key }
             graph.waiting[place].references.leftOut |= 1 << UInt64(property)
-            // A key from before, of a row that is gone or never came, must not be stored.
+            // A key from an earlier transaction, whose row is deleted or was rolled back, must not be stored.
             return .noRow
         }
         let isClean = state.flags.contains(.exists) && state.dirty == 0
@@ -170,7 +172,7 @@ extension Transaction {
         if state.database != 0 && state.database != database.number {
             throw .foreignObject(entity: Swift.type(of: child).entityModel.name)
         }
-        // The child may lead back here: then it needs this object's key.
+        // The child may refer back to this object, whose key it then needs.
         try requireKey(of: parent, current(binding))
         if state.flags.contains(.saving) { return child.lockedState { $0.key } ?? .noRow }
         try willWriteFurtherRows()
@@ -179,7 +181,7 @@ extension Transaction {
         return nil
     }
 
-    /// The key of an object that was removed: none, and the reference lets go of it after the commit.
+    /// The key of a removed object: none. The property becomes nil after the commit.
     private func keyOfRemoved<T: ObjectEntity>(
         _ child: any ObjectEntity, in property: Int, of parent: T
     ) -> RowKey {
@@ -187,7 +189,7 @@ extension Transaction {
         return .noRow
     }
 
-    /// Whether an object is not to be saved along with one that refers to it.
+    /// Whether a referenced object is not saved with the object that refers to it.
     private func isLeftAlone<T: ObjectEntity>(
         _ child: any ObjectEntity, in property: Int, of parent: T, _ model: EntityModel
     ) -> Bool {
@@ -195,16 +197,16 @@ extension Transaction {
         return parent.lockedState { $0.extra?.options }?.ignores(child) == true
     }
 
-    /// The key of a referenced object that is not to be saved along.
+    /// The key of a referenced object that is not saved with the other one.
     private func keyOfIgnored(_ child: any ObjectEntity, _ state: ObjectState) throws(MakoError) -> RowKey? {
         if state.database != 0 && state.database != database.number {
             throw .foreignObject(entity: Swift.type(of: child).entityModel.name)
         }
-        // One that is being saved, and led here, has its key before its row.
+        // In a reference cycle, an object that is being saved has its key before its row.
         return state.flags.isDisjoint(with: [.exists, .saving]) ? nil : state.key
     }
 
-    /// Gives an object a key, if it has none.
+    /// Gives an object a key if it has none.
     private func requireKey<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) {
         if try storedOrAssignedKey(of: object, binding) != nil { return }
         let id: Int64
@@ -236,24 +238,24 @@ extension Transaction {
 
     // MARK: - Behind unchanged objects
 
-    /// Has an object visited before the first row is written.
+    /// Queues an object to be visited before the first row is written.
     private func visitLater(_ object: any ObjectEntity, _ graph: inout SavedGraph) {
-        // Most objects behind others refer to nothing.
+        // Most objects reached through others have no references.
         let isLeaf = schema.binding(Swift.type(of: object).entityModel)?.hasReferences == false
         if isLeaf && object.lockedState({ $0.flags.contains(.exists) && $0.dirty == 0 }) { return }
         if !graph.hasVisited(object) || object.lockedState({ $0.dirty != 0 }) { graph.unvisited.append(object) }
     }
 
-    /// Saves an object that is new or changed, and looks behind one that is not. Only at what is loaded.
+    /// Saves an object that is new or changed; follows the loaded references of an unchanged one.
     ///
-    /// - Parameter first: the object that the call began with, whose row is still to be written.
+    /// - Parameter first: the object of the call, whose row is not written yet.
     private func visit<T: ObjectEntity, First: ObjectEntity>(
         _ object: T, for first: First, _ graph: inout SavedGraph
     ) throws(MakoError) {
         let (flags, dirty, options) = object.lockedState { ($0.flags, $0.dirty, $0.extra?.options) }
         if flags.contains(.sterile) || flags.contains(.saving) { return }
         if !flags.contains(.exists) || dirty != 0 {
-            // The object may lead back to the first one: then it needs that one's key.
+            // The object may refer back to the first one, whose key it then needs.
             try requireKey(of: first, current(graph.waiting[0].binding))
             try willWriteFurtherRows()
             _ = try begin(object, .upsert, nil, &graph)

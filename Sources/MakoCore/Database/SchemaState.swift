@@ -1,20 +1,20 @@
 import MakoRecords
 import MakoStorage
 
-/// A type and the table it is stored in, tied together once.
+/// A type bound to its table.
 final class Binding: Sendable {
     let model: EntityModel
     let table: TableHandle
-    /// The fields in the order of the model's columns.
+    /// The fields, in the order of the model's columns.
     let layout: RowLayout
     let hasReferences: Bool
-    /// Whether some of its references lead to structs, which are read with the row.
+    /// Whether some references lead to structs, which are read with the row.
     let holdsValues: Bool
     let mergesUpserts: Bool
     let identityIndex: String?
-    /// Columns of this and other tables that refer to this one.
+    /// The columns of all tables that refer to this table.
     let referrers: [Referrer]
-    /// The columns by which its rows own others.
+    /// The columns through which its rows own other rows.
     let owned: OwnedColumns?
 
     init(model: EntityModel, catalogue: Catalogue) throws(MakoError) {
@@ -35,22 +35,22 @@ final class Binding: Sendable {
         }
     }
 
-    /// What the objects of one fetch have in common; nil: they refer to nothing.
+    /// The context that the objects of one fetch share; nil: they have no references.
     func fetchContext(_ view: Snapshot, _ schema: SchemaState) -> FetchContext? {
         hasReferences ? FetchContext(holdsValues ? FetchContext.Moment(view: view, schema: schema) : nil) : nil
     }
 }
 
-/// The catalogue of one moment and the types bound to it. Replaced as a whole.
+/// The catalogue of one moment and the types bound to it. Immutable; replaced as a whole.
 final class SchemaState: Sendable {
     let catalogue: Catalogue
-    /// Later states have higher numbers.
+    /// Later states have higher versions.
     let version: Int
     private let bindings: [Binding?]
     private let byTable: [String: [Binding]]
-    /// The tables whose rows others may own.
+    /// The tables whose rows may be owned.
     private let owned: Set<String>
-    /// By the names of tables: what statements may store in them.
+    /// By table name: what statements may store in the table.
     private let readable: [String: ReadableRows]
 
     init(catalogue: Catalogue, models: [EntityModel], version: Int = 0) throws(MakoError) {
@@ -81,7 +81,7 @@ final class SchemaState: Sendable {
         }
     }
 
-    /// What the rows must hold that a statement stores; nil: what their columns take.
+    /// The checks for rows that a statement stores; nil: the column types are sufficient.
     func check(of statement: Statement) throws(MakoError) -> ReadableRows? {
         if readable.isEmpty { return nil }
         let table: TableName
@@ -93,10 +93,10 @@ final class SchemaState: Sendable {
         return try records { () throws(RecordError) in check(ofTable: try table.find(in: catalogue).schema.name) }
     }
 
-    /// The same for a table that is found.
+    /// The checks for rows stored in a table.
     func check(ofTable name: String) -> ReadableRows? { readable.isEmpty ? nil : readable[name] }
 
-    /// Whether objects of a model may be owned by others.
+    /// Whether objects of a model may be owned.
     func isOwned(_ model: EntityModel) -> Bool { !owned.isEmpty && owned.contains(model.table) }
 
     func binding(_ model: EntityModel) -> Binding? {
@@ -106,16 +106,17 @@ final class SchemaState: Sendable {
     /// The names of all tables.
     var tables: Set<String> { Set(catalogue.handles.map(\.schema.name)) }
 
-    /// Several models may have one table; the first speaks for it.
+    /// The binding of a table's first model; several models may share a table.
     func binding(ofTable name: String) -> Binding? { byTable[name]?.first }
 
-    /// Whether a table's changes are told to anybody: one of its models says so, or none is in use.
+    /// Whether changes of a table are delivered to watchers: when one of its models raises events, or no model is
+    /// bound.
     func raisesEvents(table name: String) -> Bool {
         byTable[name]?.contains { $0.model.raisesEvents } ?? true
     }
 
-    /// What a table's models call columns; a column's own name where they do not agree, nothing where none of them has it. The columns
-    /// themselves where none is in use.
+    /// The property names of columns. The column's own name when the table's models differ or no model is bound; a
+    /// column without a property is omitted.
     func propertyNames(ofColumns columns: [String], inTable name: String, keepingUnknown: Bool = false) -> [String] {
         guard let bindings = byTable[name], let first = bindings.first?.model else { return columns }
         if bindings.count == 1 { return first.propertyNames(ofColumns: columns) { keepingUnknown ? $0 : nil } }
@@ -130,7 +131,7 @@ final class SchemaState: Sendable {
         return found
     }
 
-    /// The model of a class and those of its subclasses, each table once.
+    /// The models of a class and its subclasses, each table once.
     func hierarchy(of model: EntityModel) -> [EntityModel] {
         var tables: Set = [model.table]
         let subclasses = models.filter { !$0.isPartial && $0.extends(model) && tables.insert($0.table).inserted }
@@ -139,7 +140,7 @@ final class SchemaState: Sendable {
 
     var models: [EntityModel] { bindings.compactMap { $0?.model } }
 
-    /// The models themselves and everything they refer to that is not bound yet, each once.
+    /// The models and all related models that are not bound yet, each once.
     func missing(from models: [EntityModel]) -> [EntityModel] {
         var found: [EntityModel] = []
         var waiting = models

@@ -1,10 +1,10 @@
 import MakoRecords
 
-// Several models may have one table: each reads and writes its own columns of it, and all have the same rows. Models that are partial show
-// columns that another one declares, and declare nothing.
+// Several models may share a table: each reads and writes its own columns, and all have the same rows. A partial model
+// shows columns that another model declares, and declares none.
 
 extension SchemaState {
-    /// What is to be done to the tables of models that are to be bound, one migration for each table.
+    /// The migrations for models to be bound, one per table.
     func migrations(of models: [EntityModel], dropsRetired: Bool) throws(MakoError) -> [TableMigration] {
         var migrations: [TableMigration] = []
         let whole = models.filter { !$0.isPartial }
@@ -33,7 +33,7 @@ extension SchemaState {
 }
 
 extension EntitySchema {
-    /// The schema of a table that another model has as well.
+    /// The schema of a table that is shared with another model.
     fileprivate func joined(with model: EntityModel) throws(MakoError) -> EntitySchema {
         let other = try model.schema()
         if other.key != key {
@@ -68,7 +68,8 @@ extension EntitySchema {
 }
 
 extension EntityModel {
-    /// Makes sure that no rule gives two types a table in common, nor that both are called the same: only their declarations do that.
+    /// Throws when two types get the same table by a naming rule or because they have the same name. Only declarations
+    /// can share a table.
     func checkNaming(beside other: EntityModel) throws(MakoError) {
         if self === other || declaresTable || other.declaresTable { return }
         if givenTable == other.givenTable {
@@ -84,10 +85,10 @@ extension EntityModel {
                 + "give one of them a name by @Entity(\"…\")")
     }
 
-    /// What two types of one name are called with the types and modules around them, as far as it takes to tell them apart.
+    /// The qualified names of two types with the same name, as short as they differ.
     private static func fullNames(_ first: EntityModel, _ second: EntityModel) -> (String, String) {
         func parts(_ model: EntityModel) -> [Substring] {
-            // Of a private type the context is an address.
+            // The context of a private type is an address.
             String(reflecting: model.type).split(separator: ".").filter { !$0.hasPrefix("(") }
         }
         let (a, b) = (parts(first), parts(second))
@@ -96,7 +97,7 @@ extension EntityModel {
         return (joined(a), joined(b))
     }
 
-    /// Makes sure that it is the same by which of a table's models a row goes.
+    /// Throws when the models of a shared table would treat its rows differently.
     fileprivate func checkSharing() throws(MakoError) {
         for property in properties {
             if property.relation.contains(.owned) {
@@ -114,7 +115,7 @@ extension EntityModel {
         }
     }
 
-    /// Makes sure that a model which shows a part of a table reads there what it says.
+    /// Throws unless the columns of a partial model match the table.
     func checkPart(of catalogue: Catalogue) throws(MakoError) {
         guard let table = catalogue.table(named: table)?.schema else {
             throw .migration(
@@ -148,8 +149,8 @@ extension EntityModel {
         }
     }
 
-    /// Makes sure that the values of a file that is only read, and therefore not migrated, are what the type takes them for. What a type that shows
-    /// a part of a table does not find there, ``checkPart(of:)`` says.
+    /// Throws unless the stored columns of a read-only file, which is not migrated, match the type. ``checkPart(of:)``
+    /// checks missing columns of partial models.
     func checkReading(of catalogue: Catalogue) throws(MakoError) {
         func refuse(_ what: String) -> MakoError {
             .migration(
@@ -183,7 +184,7 @@ extension EntityModel {
         }
     }
 
-    /// Makes sure that what is sealed is not taken for plain bytes, nor these for it: a file that is only read is not migrated.
+    /// Throws when the type and a read-only file, which is not migrated, differ in which columns are encrypted.
     func checkEncryption(of table: EntitySchema) throws(MakoError) {
         for property in columns {
             guard case .column = property.kind, let stored = table.column(named: property.column),

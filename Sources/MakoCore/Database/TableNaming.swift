@@ -1,50 +1,51 @@
 import MakoRecords
 import MakoStorage
 
-/// How the tables of types are called that name none themselves; see ``DatabaseOptions/tableNaming``.
+/// A rule for the table names of types that do not name a table themselves; see ``DatabaseOptions/tableNaming``.
 ///
 /// ```swift
 /// let options = DatabaseOptions(tableNaming: .snakeCase)  // SmallPerson is stored in small_person
 /// ```
 ///
-/// A naming has a name of its own, which the file keeps: with another one its tables would not be found.
+/// The file stores the name of the rule, because with another rule its tables would not be found.
 public struct TableNaming: Sendable, Hashable, CustomStringConvertible {
-    /// What the file remembers the naming by.
+    /// The name of the rule, which the file stores.
     public let name: String
     private let table: @Sendable (String) -> String
 
-    /// A naming of your own.
+    /// Creates a rule.
     ///
     /// ```swift
     /// let plural = TableNaming("plural") { type in type + "s" }
     /// ```
     ///
     /// - Parameters:
-    ///   - name: what the file remembers it by. A closure that names tables otherwise needs another name.
-    ///   - table: gives the table's name for a type's. Called once for each type.
+    ///   - name: the name of the rule, which the file stores. A closure with other results needs another name.
+    ///   - table: returns the table name for a type name. Called once per type.
     public init(_ name: String, _ table: @escaping @Sendable (String) -> String) {
         self.name = name
         self.table = table
     }
 
-    /// `SmallPerson` is stored in `small_person`, `URLCache` in `url_cache`.
+    /// Stores `SmallPerson` in `small_person` and `URLCache` in `url_cache`.
     public static let snakeCase = TableNaming("snake_case", snakeCased)
 
-    /// A prefix before what another naming gives, or before the type's own name: `.prefixed("app_")`.
+    /// Returns a rule that adds a prefix to the result of another rule, or to the type name: `.prefixed("app_")`.
     public static func prefixed(_ prefix: String, _ naming: TableNaming? = nil) -> TableNaming {
         TableNaming("prefix \(prefix)" + (naming.map { ", \($0.name)" } ?? "")) { type in
             prefix + (naming?.table(type) ?? type)
         }
     }
 
-    /// The table of a type of this name.
+    /// Returns the table name for a type name.
     public func table(of type: String) -> String { table(type) }
 
     public var description: String { name }
+    /// Two rules are equal when their names are.
     public static func == (left: TableNaming, right: TableNaming) -> Bool { left.name == right.name }
     public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
-    /// A word begins where a capital follows something else, and with the last of several capitals before a small letter.
+    /// A word starts at a capital after another character, and at the last of several capitals before a small letter.
     private static func snakeCased(_ type: String) -> String {
         let letters = Array(type)
         var name = ""
@@ -59,14 +60,14 @@ public struct TableNaming: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What a file and whoever opens it say about the names of its tables.
+/// The table naming of a file, and that of the options.
 struct NamingAgreement: Sendable {
     let path: String
-    /// The naming that the file was made with; nil: its tables are called as their types are.
+    /// The naming with which the file was created; nil: tables have the names of their types.
     let stored: String?
     let asked: TableNaming?
 
-    /// - Parameter view: a moment of the file. One that has no tables yet takes any naming.
+    /// - Parameter view: a snapshot of the file. A file without tables takes any naming.
     init(_ path: String, _ asked: TableNaming?, _ catalogue: Catalogue, _ view: Snapshot) throws(MakoError) {
         self.path = path
         self.asked = asked
@@ -74,10 +75,10 @@ struct NamingAgreement: Sendable {
         self.stored = stored ?? (catalogue.handles.isEmpty ? asked?.name : nil)
     }
 
-    /// Gives the tables of models the names that they are to have.
+    /// Assigns the table names of models.
     ///
-    /// - Throws: `MakoError.tableNaming` when the file was made with another naming, `.migration` when a type's table has another name already in
-    ///   this process.
+    /// - Throws: `MakoError.tableNaming` when the file was created with another naming, `.migration` when a type's
+    ///   table has another name already in this process.
     func settle(_ models: [EntityModel]) throws(MakoError) {
         for model in models {
             var name = model.givenTable
@@ -101,7 +102,7 @@ struct NamingAgreement: Sendable {
 }
 
 extension Database {
-    /// Has a new file remember how its tables are called.
+    /// Stores the table naming in a new file.
     func applyTableNaming() throws(MakoError) {
         guard let naming = options.tableNaming, !options.readOnly, naming.name == self.naming.stored else { return }
         let isKnown = try viewing { (view, _) throws(MakoError) in

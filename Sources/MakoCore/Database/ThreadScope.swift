@@ -3,20 +3,21 @@ import MakoRecords
 import MakoStorage
 import Synchronization
 
-/// What runs on this thread: a transaction, or a read that pins one snapshot. Scopes nest; the innermost of a database counts.
+/// The context of this thread: a transaction, or a read on one snapshot. Scopes nest; the innermost scope of a database
+/// applies.
 @usableFromInline
 final class ThreadScope {
     let database: Database
     let transaction: Transaction?
     private var snapshot: Snapshot
     private var pinnedSchema: SchemaState
-    /// Whether anything was read on the pinned snapshot.
+    /// Whether a read used the pinned snapshot.
     var hasRead = false
     let outer: ThreadScope?
     private let number: UInt32
-    /// Where rows are kept that were found one by one.
+    /// The row arena for rows that are found one at a time.
     @exclusivity(unchecked) private var keeper = RowKeeper(firstChunk: 256)
-    /// The table rows were last found in. Its binding lives as long as the pinned schema.
+    /// The table of the last lookup. The pinned schema keeps its binding alive.
     @exclusivity(unchecked) private var known: Known?
 
     private struct Known {
@@ -34,11 +35,12 @@ final class ThreadScope {
         number = database.number
     }
 
-    /// What reads see.
+    /// The snapshot for reads.
     var view: Snapshot { transaction?.view ?? snapshot }
     var schema: SchemaState { transaction?.schema ?? pinnedSchema }
 
-    /// Ties a type to its table at its first use. A migration that this brings moves the snapshot forward while nothing was read on it.
+    /// Binds a type to its table at its first use. If that migrates the table, the snapshot moves forward, as long as
+    /// no read used it.
     func bind(_ model: EntityModel) throws(MakoError) -> Binding {
         if let transaction { return try transaction.binding(model) }
         let schema = try database.options.readOnly ? database.reading(pinnedSchema, with: model) : database.bound(model)
@@ -62,7 +64,7 @@ final class ThreadScope {
         return binding
     }
 
-    /// Finds a row by its number and copies it.
+    /// Finds a row by number and copies it.
     func foundRow(_ model: EntityModel, _ id: Int64) throws(MakoError) -> FoundRow? {
         if let known, known.model == ObjectIdentifier(model) { return try copy(known.lookup, id, known.view) }
         guard let binding = schema.binding(model), !model.hasColumnKey else {
@@ -72,7 +74,7 @@ final class ThreadScope {
         hasRead = true
         if !keeper.holds(binding.layout) { keeper = RowKeeper(firstChunk: 256) }
         let lookup = binding.table.lookup(binding.layout)
-        // A transaction may bind its tables anew.
+        // A transaction may rebind its tables.
         if transaction == nil { known = Known(model: ObjectIdentifier(model), lookup: lookup, view: snapshot) }
         return try copy(lookup, id, view)
     }
@@ -84,13 +86,13 @@ final class ThreadScope {
         }
     }
 
-    // The scope is owned by the stack frame that pushed it.
+    // The stack frame that pushed a scope owns it.
     static var current: ThreadScope? {
         guard let pointer = mako_get_thread_scope() else { return nil }
         return Unmanaged<ThreadScope>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Runs a closure with the innermost scope, if that is a database's, and counts no reference to it.
+    /// Runs a closure with the innermost scope if it is of a database, without retaining the scope.
     @inline(__always)
     static func withCurrent<R>(
         of database: Database, _ body: (ThreadScope) throws(MakoError) -> R?
@@ -122,7 +124,7 @@ final class ThreadScope {
         return nil
     }
 
-    /// Runs a closure with a scope on top.
+    /// Runs a closure with a scope pushed.
     static func with<R, E: Error>(_ scope: ThreadScope, _ body: () throws(E) -> R) throws(E) -> R {
         mako_set_thread_scope(Unmanaged.passUnretained(scope).toOpaque())
         defer { mako_set_thread_scope(scope.outer.map { Unmanaged.passUnretained($0).toOpaque() }) }
@@ -130,7 +132,7 @@ final class ThreadScope {
     }
 }
 
-/// How many transactions run in this process: none is what a write to a property asks first.
+/// The number of running transactions in the process. Each property write checks it first.
 enum RunningTransactions {
     private static let count = Atomic<Int>(0)
 

@@ -2,13 +2,13 @@ import MakoRecords
 import MakoStorage
 
 extension Transaction {
-    /// The rows that a stored row owns, in their order there; none when there is no such row.
+    /// The rows that a stored row owns, in their stored order; none when the row does not exist.
     func owned(by key: RowKey?, _ binding: Binding) throws(MakoError) -> [RowPlace] {
         guard let key, let owned = binding.owned else { return [] }
         return try records { () throws(RecordError) in try owned.rows(ownedBy: key, schema.catalogue, view) }
     }
 
-    /// The same by a table, whose type may not be in use.
+    /// The same for a table whose type may not be bound.
     func owned(by key: RowKey, of table: TableHandle) throws(MakoError) -> [RowPlace] {
         if let binding = schema.binding(ofTable: table.schema.name) { return try owned(by: key, binding) }
         return try records { () throws(RecordError) in
@@ -16,7 +16,7 @@ extension Transaction {
         }
     }
 
-    /// Notes the rows that a row owned and does not any more.
+    /// Records the rows that a row owned and no longer owns.
     func noteLetGo(_ before: [RowPlace], by key: RowKey, _ binding: Binding) throws(MakoError) {
         if !before.isEmpty { noteLetGo(before, keeping: try owned(by: key, binding)) }
     }
@@ -27,14 +27,15 @@ extension Transaction {
         for row in before where !kept.contains(row) { orphans.append((row, false)) }
     }
 
-    /// Notes that somebody stored a row as a new one: whoever let go of the one before it did not mean this.
+    /// Records that a row was stored as new, which cancels an earlier entry that its owner released it.
     func noteStoredAnew(_ key: RowKey, _ binding: Binding) {
         if !orphans.isEmpty { orphans.append((RowPlace(binding.table, key), true)) }
     }
 
-    /// Removes the rows that were let go of and that nobody owns now, and what those owned; then nothing waits any more.
+    /// Removes the released rows that have no owner now, with the rows that they own.
     ///
-    /// At the end of a transaction: an object that goes from one owner to another is between them for a moment.
+    /// Runs at the end of the transaction, because an object that moves from one owner to another has no owner in
+    /// between.
     func removeOrphans() throws(MakoError) {
         try deferringUnique { () throws(MakoError) in
             try removeNotedOrphans()
@@ -48,10 +49,10 @@ extension Transaction {
             orphans = []
             var last: [RowPlace: Bool] = [:]
             for (row, isStoredAnew) in noted { last[row] = isStoredAnew }
-            // In the order of the notes, so that the same work leaves the same file.
+            // In the order of the entries, so that equal work produces equal files.
             for (row, _) in noted {
                 guard let isStoredAnew = last.removeValue(forKey: row), !isStoredAnew else { continue }
-                // A table that was dropped meanwhile has no rows, and is not to come back for their sake.
+                // A dropped table has no rows. A lookup by type would create it again.
                 guard let table = schema.catalogue.table(numbered: row.table) else { continue }
                 if try isOwned(row, table) { continue }
                 try removeTelling(row)
@@ -68,7 +69,8 @@ extension Transaction {
         }
     }
 
-    /// Whether an object whose row may have been let go of has none any more: it is to be stored anew with who refers to it now.
+    /// Whether an object's row may have been released and no longer exists. The object is then stored again with the
+    /// object that refers to it now.
     func isLetGo(_ key: RowKey, _ model: EntityModel) throws(MakoError) -> Bool {
         guard schema.isOwned(model), let binding = schema.binding(model) else {
             return false

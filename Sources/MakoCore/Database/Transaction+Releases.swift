@@ -2,13 +2,13 @@ import MakoRecords
 import MakoStorage
 
 extension Transaction {
-    /// Takes the keys of removed rows out of the columns that hold them.
+    /// Removes the keys of deleted rows from the to-many columns that contain them.
     func writeReleases() throws(MakoError) { try writeReleases(before: releases.mark) }
 
-    /// - Parameter mark: what was noted after it stays to be done.
+    /// - Parameter mark: entries after it stay pending.
     func writeReleases(before mark: ListReleases.Mark) throws(MakoError) {
-        // Should one fail, they stay noted: without them nothing is committed.
-        // The transaction's own writer may hold a row that is to be stored after this.
+        // On failure the entries stay pending, because nothing may be committed without them. A separate writer,
+        // because the transaction's own may contain a row that is stored after this.
         var writer = RowWriter()
         for release in releases.releases(before: mark) {
             try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
@@ -20,20 +20,20 @@ extension Transaction {
         releases.remove(before: mark)
     }
 
-    // MARK: What waits to be done
+    // MARK: Pending work
 
-    /// Does what waits to be done, so that rows and indexes may be looked at.
+    /// Completes pending work, so that rows and indexes can be read.
     ///
-    /// - Parameter readsByKey: whether rows are looked up by their keys alone, which needs no index.
+    /// - Parameter readsByKey: whether rows are read by key only, which needs no index.
     func settle(readsByKey: Bool = false) throws(MakoError) {
         if readsByKey { try flushIndexes() } else { try settleIndexes() }
         if releases.isEmpty || keepsReleases { return }
-        // Should the call fail, the lists are to be as they were.
+        // If the call fails, the to-many columns must be as before.
         if releases.reach(beyond: earlierReleases) { try willWriteFurtherRows() }
         try writeReleases()
     }
 
-    /// Reads a row that nothing which waits to be written concerns.
+    /// Reads a row that no pending work affects.
     func withoutSettlingLists<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let outer = keepsReleases
         keepsReleases = true
@@ -41,21 +41,21 @@ extension Transaction {
         return try body()
     }
 
-    /// Brings the indexes up to date with the rows.
+    /// Writes pending index entries.
     ///
-    /// - Throws: `MakoError.duplicate` when two rows share unique values at this moment.
+    /// - Throws: `MakoError.duplicate` when two rows have the same unique values now.
     func settleIndexes() throws(MakoError) {
         try flushIndexes()
         try refuseClashes()
     }
 
-    /// The same before a query for the rows that refer to another one.
+    /// Writes pending index entries before a query for referring rows.
     func settleReferences() throws(MakoError) {
         try flushIndexes()
         if changes.hidesReferences { try refuseClashes() }
     }
 
-    /// Enters what the batch keeps back; rows that clash wait.
+    /// Writes the index entries of the batch; unique violations stay pending.
     func flushIndexes() throws(MakoError) {
         guard let batch, !batch.isEmpty else { return }
         try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
@@ -63,13 +63,13 @@ extension Transaction {
         }
     }
 
-    /// Refuses what two rows share that is unique.
+    /// Throws for pending unique violations.
     func refuseClashes() throws(MakoError) {
         if !changes.hasUniqueClashes { return }
         try records { () throws(RecordError) in try changes.settleUnique(view) }
     }
 
-    /// Runs what is taken back as a whole when it fails: unique values are checked at its end.
+    /// Runs a body that is rolled back as a whole on failure: unique constraints are checked at its end.
     func deferringUnique<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let isDeferred = changes.defersUnique
         changes.defersUnique = true

@@ -1,40 +1,41 @@
 import MakoRecords
 import MakoStorage
 
-/// An object whose row is being removed, and what it was before.
+/// An object whose row is being removed, and its state before.
 struct RemovedObject {
     let object: any ObjectEntity
     let before: ObjectState
 }
 
-// Rows go in the order of the record layer's traversal (decision 61); what objects take part in, hooks, undo and events, is done here.
+// The record layer's traversal determines the order of the removals (decision 61). This file adds hooks, undo and
+// events of objects.
 extension Transaction {
-    /// Removes an object's row; the object is sterile afterwards. False: it had none.
+    /// Removes an object's row; the object is deleted afterwards. False when it had no row.
     func remove<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         let model = Swift.type(of: object).entityModel
         let before = object.lockedState { $0 }
         if before.flags.contains(.sterile) || model.isPartial { return false }
         guard let key = before.key, before.flags.contains(.exists) else { return false }
         if before.database != database.number { throw .foreignObject(entity: model.name) }
-        // A hook may lead back here, by this object or by another one of the same row.
+        // A hook may remove this object again, or another instance of the same row.
         guard begin(RowPlace(try binding(model).table, key)) else { return true }
         return try finishing { () throws(MakoError) in try self.ask(object, before) }
     }
 
-    /// Removes a row nobody holds an object of: where its class has hooks about that, an object is read, so that they are called.
+    /// Removes a row by key. If its class has removal hooks, reads an object so that they are called.
     @discardableResult
     func removeTelling(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
         try removeTelling(RowPlace(binding.table, key), binding.model)
     }
 
-    /// - Parameter model: the model by whose class the row is removed; nil: its table's.
+    /// - Parameter model: the model whose class's hooks apply; nil: that of the table.
     @discardableResult
     func removeTelling(_ row: RowPlace, _ model: EntityModel? = nil) throws(MakoError) -> Bool {
         guard begin(row) else { return false }
         return try finishing { () throws(MakoError) in try self.reach(row, model) }
     }
 
-    /// Removes many rows as ``removeTelling(_:_:)`` does each; answers how many there were.
+    /// Removes rows as ``removeTelling(_:_:)`` does and returns their number.
     func removeTelling(_ keys: [RowKey], _ binding: Binding) throws(MakoError) -> Int {
         try settle()
         if concernsRowsAlone(binding) {
@@ -47,14 +48,14 @@ extension Transaction {
         return count
     }
 
-    /// Removes a row by its key, after what refers to it was dealt with by the relationships' delete rules. No hook of its own is called.
+    /// Removes a row by its key after applying the delete rules. Calls no hook of the row itself.
     @discardableResult
     func remove(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
         guard begin(RowPlace(binding.table, key)) else { return false }
         return try finishing { () throws(MakoError) in true }
     }
 
-    /// Whether a row of the table goes without a hook to be called, anything that refers to it and anything that it owns.
+    /// Whether rows of the table have no removal hooks, no referring columns and no owned rows.
     private func concernsRowsAlone(_ binding: Binding) -> Bool {
         if let type = binding.model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval) {
             return false
@@ -64,17 +65,17 @@ extension Transaction {
 
     // MARK: The traversal
 
-    /// Begins the removal of a row; false: it has begun already.
+    /// Begins the removal of a row. False when it is being removed already.
     private func begin(_ row: RowPlace) -> Bool {
         guard removal.begin(row) else { return false }
         removed.append(nil)
         return true
     }
 
-    /// Removes the row whose removal was begun last, with all that goes with it.
+    /// Completes the removal begun last, with all rows that are removed with it.
     ///
-    /// - Parameter isToGo: asks the row's object; false leaves the row where it is.
-    /// - Returns: whether there was such a row.
+    /// - Parameter isToGo: calls the object's hook; false keeps the row.
+    /// - Returns: whether the row existed.
     private func finishing(_ isToGo: () throws(MakoError) -> Bool) throws(MakoError) -> Bool {
         let floor = removal.depth - 1
         do throws(MakoError) {
@@ -119,9 +120,10 @@ extension Transaction {
         return try records { () throws(RecordError) in try removal.next(above: floor, schema.catalogue, view) }
     }
 
-    // MARK: Its steps
+    // MARK: Steps
 
-    /// Asks the object of a row, where its class has hooks about its removal. False: the row is not to go, or is not there.
+    /// Calls the removal hook of a row's object, if its class has one. False when the hook refused or the row does not
+    /// exist.
     private func reach(_ row: RowPlace, _ model: EntityModel?) throws(MakoError) -> Bool {
         guard let table = schema.catalogue.table(numbered: row.table) else { return false }
         guard let model = model ?? schema.binding(ofTable: table.schema.name)?.model,
@@ -145,7 +147,7 @@ extension Transaction {
         return try ask(object, object.lockedState { $0 })
     }
 
-    /// Calls the hook of an object whose row was reached.
+    /// Calls the removal hook of an object.
     private func ask<T: ObjectEntity>(_ object: T, _ before: ObjectState) throws(MakoError) -> Bool {
         let place = removed.count - 1
         let hooks = Swift.type(of: object)._$hooks
@@ -158,7 +160,7 @@ extension Transaction {
         return true
     }
 
-    /// Has rows refer to a removed row no more.
+    /// Clears references to a removed row.
     private func clear(_ referrer: Referrer, _ holders: [RowKey], of key: RowKey) throws(MakoError) {
         if referrer.holdsMany {
             for holder in holders { releases.note(key, heldBy: holder, referrer) }
@@ -176,7 +178,7 @@ extension Transaction {
 
     private func delete(_ row: RowPlace, _ removed: RemovedObject?) throws(MakoError) -> Bool {
         guard let table = schema.catalogue.table(numbered: row.table) else { return false }
-        // Who asked for silence is noted after this.
+        // Before an entry of the object itself: the last entry of a row applies.
         if !silences.isEmpty {
             silences.append((EventHub.Identity(table: table.schema.name, key: row.key), false))
         }

@@ -1,13 +1,13 @@
 import MakoRecords
 import MakoStorage
 
-// What becomes of the row in the writer.
+// Storing the row that is in the writer.
 extension Transaction {
-    /// Stores the whole row that is in the writer. Where an upsert meets a row of the same key or identity, that row takes the values.
+    /// Stores the row in the writer. An upsert updates the row with the same key or identity, if there is one.
     ///
     /// - Parameters:
-    ///   - former: the row that the object had; a new one takes from it what the object does not write.
-    ///   - encode: puts some properties into the writer anew.
+    ///   - former: the object's previous row; a new row copies from it the columns that the object does not write.
+    ///   - encode: encodes some properties into the writer again.
     func enter(
         _ binding: Binding, _ given: RowKey?, _ mode: SaveMode, like former: RowKey? = nil,
         _ encode: (UInt64) throws(MakoError) -> Void
@@ -24,7 +24,7 @@ extension Transaction {
             if wasThere { return known }
             try encode(.max)
         }
-        // An upsert may meet a row that has its key.
+        // An upsert may replace the row with its key.
         let owned = mode == .upsert ? try self.owned(by: given, binding) : []
         if former != nil { keepWhenNil(binding) }
         let stored = try store(binding, key, mode, like: former)
@@ -32,14 +32,14 @@ extension Transaction {
         return stored
     }
 
-    /// The row with the identity of an object that has none of its own yet.
+    /// The row with the identity of an object without a row.
     func rowOfIdentity<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> RowKey? {
         guard binding.identityIndex != nil else { return nil }
         try encodeLocking(object, .max, binding)
         return try knownRow(binding, nil)
     }
 
-    /// The row that the row in the writer stands for: that with its key, else that with its identity.
+    /// The row with the key of the row in the writer, otherwise the one with its identity.
     private func knownRow(_ binding: Binding, _ given: RowKey?) throws(MakoError) -> RowKey? {
         if given != nil { return given }
         guard let index = binding.identityIndex else { return nil }
@@ -49,13 +49,14 @@ extension Transaction {
         }
     }
 
-    /// Has the stored row keep what it has in place of nil, where the model says so.
+    /// Makes nil keep the stored value in the columns where the model says so.
     func keepWhenNil(_ binding: Binding) {
         let columns = binding.model.keepWhenNilColumns
         if columns != 0 { writer.unsetNulls(columns) }
     }
 
-    /// Begins a row and has the object, which is locked, fill it: with what takes no code but Mako's. ``encodeRest()`` does what is left.
+    /// Begins a row and encodes the properties that need no user code, under the object's lock. ``encodeRest()``
+    /// encodes the others.
     func encode<T: Entity>(_ object: T, _ properties: UInt64, _ binding: Binding) throws(MakoError) {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
         isEncoding = true
@@ -64,8 +65,8 @@ extension Transaction {
         try object.encode(into: &writer, properties: properties)
     }
 
-    /// Encodes the values of the row that need the user's code, such as `Codable`, as they were when it was begun. Nothing is locked: that code
-    /// may read any object, and two objects may share a lock.
+    /// Encodes the values that need user code, such as `Codable`, as they were when the row was begun. Without a lock,
+    /// because that code may read any object and two objects may share a lock.
     func encodeRest() throws(MakoError) {
         isEncoding = true
         defer { isEncoding = false }
@@ -92,7 +93,7 @@ extension Transaction {
         try encodeRest()
     }
 
-    /// Stores the row in the writer, new or in the place of the one with its key.
+    /// Stores the row in the writer as a new row, or in place of the one with its key.
     private func store(
         _ binding: Binding, _ key: RowKey?, _ mode: SaveMode, like former: RowKey? = nil
     ) throws(MakoError) -> RowKey {
@@ -104,13 +105,13 @@ extension Transaction {
         }
     }
 
-    /// The row of an object that existed is gone: the whole object is stored again.
+    /// Stores the whole object again when its row no longer exists.
     func rewrite<T: ObjectEntity>(_ object: T, _ key: RowKey, _ binding: Binding) throws(MakoError) -> RowKey {
         try encodeLocking(object, .max, binding)
         return try store(binding, binding.model.hasColumnKey ? nil : key, .upsert)
     }
 
-    /// Runs one call of a table with the engine's transaction.
+    /// Runs one operation on a table with the engine's transaction.
     func table<R>(
         _ binding: Binding, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
     ) throws(MakoError) -> R {
@@ -120,23 +121,23 @@ extension Transaction {
     func table<R>(
         _ table: TableHandle, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
     ) throws(MakoError) -> R {
-        // A row may come again under a key that lists are still to lose.
+        // A row may be stored under a key whose removal from to-many columns is pending.
         if !releases.isEmpty && releases.concern(table) { try settle() }
         return try tableAlone(table, body)
     }
 
-    /// The same for a change that leaves alone what waits to be done.
+    /// The same for an operation that does not depend on pending work.
     func tableAlone<R>(
         _ table: TableHandle, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
     ) throws(MakoError) -> R {
-        // A value's own code runs while a row is made.
+        // User code runs while a row is being encoded.
         if isEncoding { throw .unsupported("changing rows while an object is being written") }
         return try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) -> R in
             do throws(RecordError) { return try body(table, tx) } catch { throw MakoError(error) }
         }
     }
 
-    /// Nothing is changed through a model that shows a part of a table.
+    /// Throws for a partial model, through which rows cannot be changed.
     func refusePartial(_ model: EntityModel) throws(MakoError) {
         if model.isPartial {
             throw .unsupported("storing or removing through \(model.name), which shows a part of \(model.table) only,")

@@ -1,18 +1,19 @@
 import MakoRecords
 import MakoStorage
 
-/// How a row is to be stored.
+/// How a row is stored.
 enum SaveMode { case upsert, insert }
 
 extension Transaction {
-    /// Saves an object and all new and changed objects that its loaded references lead to. False: the object was removed before.
+    /// Saves an object and all new and changed objects that its loaded references reach. False when the object was
+    /// removed before.
     @discardableResult
     func saveGraph<T: ObjectEntity>(of object: T, _ mode: SaveMode = .upsert) throws(MakoError) -> Bool {
         var graph = SavedGraph()
         return try save(object, mode, in: nil, &graph)
     }
 
-    /// Calls the hook that may refuse what is about to be written.
+    /// Calls the hook that can refuse the write.
     func askToWrite<T: ObjectEntity>(
         _ object: T, _ state: ObjectState, _ mode: SaveMode, _ hooks: ObjectHooks
     ) throws(MakoError) {
@@ -23,10 +24,10 @@ extension Transaction {
         }
     }
 
-    /// Calls a hook that may refuse, if the object has it.
+    /// Calls a hook that can refuse, if the object has it.
     func ask<T: ObjectEntity>(_ hook: ObjectHooks, _ object: T, _ hooks: ObjectHooks) throws(MakoError) {
         guard hooks.contains(hook) else { return }
-        // What the hook writes, in rows and in properties, is part of the call.
+        // Row and property changes of the hook belong to the call.
         try willWriteFurtherRows()
         _ = undo.savepoint()
         if object._$call(hook) { return }
@@ -35,6 +36,8 @@ extension Transaction {
 
     /// Saves many objects: what each index is to have of them is sorted first.
     func saveGraphs<T: ObjectEntity>(of objects: [T]) throws(MakoError) {
+    /// Saves many objects. Sorts the new entries of each index first.
+    func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
         var graph = SavedGraph()
         if objects.count < Transaction.smallestBatch {
             for object in objects { try save(object, .upsert, in: nil, &graph) }
@@ -46,7 +49,7 @@ extension Transaction {
             while place < objects.count {
                 notes.place = place
                 try save(objects[place], .upsert, in: notes, &graph)
-                // Nearly always the others are of the same type.
+                // The common case: the following objects have the same type.
                 let plain = plainType(of: objects[place])
                 place += 1
                 if let plain { place = try writePlain(objects, from: place, plain, notes) }
@@ -54,10 +57,11 @@ extension Transaction {
         }
     }
 
-    /// With fewer, sorting gains nothing.
+    /// For fewer objects sorting does not pay off.
     private static var smallestBatch: Int { 16 }
 
-    /// A weak reference that has its object's key lets go of the object, and a rollback may take the key. Under the object's lock.
+    /// A weak reference releases its object when it gets the key, which a rollback may revoke: record the object. The
+    /// caller holds the object's lock.
     func noteWeakReferences<T: ObjectEntity>(of object: T, _ columns: UInt64) {
         object.visitReferences { property, child in
             guard columns & 1 << UInt64(property) != 0 else { return }
@@ -67,7 +71,7 @@ extension Transaction {
         }
     }
 
-    /// A column of keys says nothing of tables: an object of a subclass has its row in another one.
+    /// A reference column stores no table: an object of a subclass, which has another table, is refused.
     func checkTarget(
         of property: Int, _ child: any ObjectEntity, _ model: EntityModel
     ) throws(MakoError) {
@@ -99,7 +103,7 @@ extension Transaction {
         if value._$value.database != 0 && value._$value.database != database.number {
             throw .foreignObject(entity: T.entityModel.name)
         }
-        // A struct that holds itself is found out by its key.
+        // The key detects a struct that contains itself.
         value.assignMissingKey()
         if binding.hasReferences {
             var held: [(property: Int, object: any ObjectEntity)] = []

@@ -1,14 +1,15 @@
 import MakoRecords
 import MakoStorage
 
-// How the row of one object is made and stored.
+// Encoding and storing the row of one object.
 extension Transaction {
     /// Writes one object.
     ///
     /// - Parameters:
-    ///   - noted: what the object's notes were before its references were saved; nil: it has no references.
+    ///   - noted: the object's metadata before its references were saved; nil: it has no references.
     ///   - references: the keys of the objects that it refers to.
-    /// - Returns: false when the object was removed before; nil when it refers to others by now, which must be saved first.
+    /// - Returns: false when the object was removed before; nil when its references changed meanwhile, so that they
+    ///   must be saved first.
     func write<T: ObjectEntity>(
         _ object: T, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks,
         _ array: ArrayNotes?, references: ResolvedReferences?
@@ -28,7 +29,7 @@ extension Transaction {
             throw error.naming(binding.model, row.key)
         }
         let options = row.state.extra?.options
-        // Saving changes nothing of its notes but which properties are dirty.
+        // Of the metadata, saving changes only the dirty flags.
         let isPlain = row.isUpdate && row.state.database == database.number && options == nil
         if let array, isPlain {
             array.noteChanged((noted ?? row.state).dirty)
@@ -53,17 +54,17 @@ extension Transaction {
         return true
     }
 
-    /// An object whose row stands in the writer.
+    /// An object whose row is in the writer.
     private struct EncodedRow {
-        /// The object's notes before.
+        /// The object's metadata before.
         let state: ObjectNotes
         /// The properties that an update sets.
         let properties: UInt64
-        /// What the object has for a key; nil: its row will get a number.
+        /// The object's key; nil: the row gets a new number.
         let key: RowKey?
-        /// Whether the row is there.
+        /// Whether the row exists.
         let exists: Bool
-        /// Whether a key property has changed: that makes another row, and the old one stays as it is.
+        /// Whether a key property changed. The object then gets a new row, and the old row stays.
         let isMoved: Bool
 
         var isUpdate: Bool { exists && !isMoved }
@@ -71,15 +72,15 @@ extension Transaction {
 
     private enum Encoding {
         case encoded(EncodedRow)
-        /// Nothing differs from the row.
+        /// The object has no changes.
         case unchanged
         /// The object was removed before.
         case removed
-        /// It refers to others by now than those that were saved.
+        /// The references changed after they were saved.
         case outdated
     }
 
-    /// Puts into the writer what is to be stored of an object, under its lock.
+    /// Encodes the changes of an object into the writer, under its lock.
     private func encodeRow<T: ObjectEntity>(
         of object: T, _ lock: ObjectLock, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode,
         _ references: ResolvedReferences?
@@ -114,7 +115,7 @@ extension Transaction {
                 EncodedRow(state: state, properties: changed, key: key, exists: exists, isMoved: false))
         }
         let key = RowKey(values: object.keyValues())
-        // Saving a reference before may have noted the new key already.
+        // Saving a reference may have set the new key already.
         let isMoved = exists && key != (noted ?? state).extra?.key
         if isMoved {
             do throws(MakoError) { try encode(object, .max, binding) } catch {
@@ -125,12 +126,12 @@ extension Transaction {
         return .encoded(EncodedRow(state: state, properties: changed, key: key, exists: exists, isMoved: isMoved))
     }
 
-    /// - Returns: the key that the row is stored under.
+    /// - Returns: the key of the stored row.
     private func store<T: ObjectEntity>(
         _ row: EncodedRow, of object: T, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode
     ) throws(MakoError) -> RowKey {
         guard row.isUpdate, let key = row.key else {
-            // What the object does not have of its row goes with it.
+            // The new row copies the columns that the object does not read.
             let former = row.isMoved ? (noted ?? row.state).extra?.key : nil
             return try enter(binding, row.key, mode, like: former) { (properties) throws(MakoError) in
                 try encodeLocking(object, properties, binding)
@@ -146,7 +147,7 @@ extension Transaction {
         return stored
     }
 
-    /// Notes in an object that is about to be stored when that is.
+    /// Sets the timestamp properties of an object that is about to be stored.
     private func stamp<T: ObjectEntity>(_ object: T, _ mode: SaveMode) {
         let (flags, dirty) = object.lockedState { ($0.flags, $0.dirty) }
         let isNew = !flags.contains(.exists) || mode == .insert
@@ -154,7 +155,7 @@ extension Transaction {
         object._$stamp(isNew: isNew, at: date)
     }
 
-    /// Notes who is to be told of what happened to an object's row, and who is not.
+    /// Records the callbacks, and the suppressed events, of a change to an object's row.
     func noteTellings<T: ObjectEntity>(
         of object: T, _ key: RowKey, _ kind: ChangeKind, _ model: EntityModel, _ hooks: ObjectHooks,
         _ options: CommitOptions?
@@ -172,11 +173,11 @@ extension Transaction {
         }
     }
 
-    // MARK: Of many
+    // MARK: Many objects
 
-    /// Writes objects of an array as long as they are of one type.
+    /// Writes objects of an array as long as they have one type.
     ///
-    /// - Returns: the place of the first one that is not.
+    /// - Returns: the index of the first object of another type.
     func writePlain<T: ObjectEntity>(
         _ objects: [T], from start: Int, _ plain: PlainType, _ notes: ArrayNotes
     ) throws(MakoError) -> Int {
@@ -191,13 +192,13 @@ extension Transaction {
         return objects.count
     }
 
-    /// Writes what differs of an object from its row, if nothing else is to be done with it: the short way of ``write``.
+    /// Writes the changes of an object that needs nothing else: the fast path of ``write``.
     private func writeChanges<T: ObjectEntity>(
         of object: T, _ binding: Binding, _ hooks: ObjectHooks, _ notes: ArrayNotes
     ) throws(MakoError) -> Bool {
         let lock = ObjectLock(object)
         lock.lock()
-        // Through calls that may change it the state is looked at where it stands; else it is copied, row and all.
+        // A mutating call reads the state in place; a getter would copy it, with its row.
         let (dirty, id) = object._$state.plainChanges(in: database.number)
         if dirty == 0 {
             lock.unlock()
@@ -226,14 +227,14 @@ extension Transaction {
         return true
     }
 
-    /// A type whose objects are written as they are: nothing else is saved before them, and nobody is asked.
+    /// A type whose objects need no other saves and no hooks before they are written.
     struct PlainType {
         let type: any ObjectEntity.Type
         let schema: SchemaState
         let binding: Binding
         let hooks: ObjectHooks
 
-        /// Whether a row is changed by setting columns, whatever it holds, and by nothing else.
+        /// Whether an update only sets columns, whatever the row contains.
         let hasOnlyColumns: Bool
 
         init(_ type: any ObjectEntity.Type, _ schema: SchemaState, _ binding: Binding, _ hooks: ObjectHooks) {
@@ -256,7 +257,7 @@ extension Transaction {
 }
 
 extension ObjectState {
-    /// The object has the row under this key.
+    /// Records that the object has the row with this key.
     fileprivate mutating func noteSaved(_ key: RowKey, _ number: UInt32) {
         setKey(key)
         database = number

@@ -2,55 +2,56 @@ import Foundation
 import MakoRecords
 import MakoStorage
 
-/// A running transaction: reads inside see its own writes, others see nothing until it is committed.
+/// A running transaction. Its reads see its own writes; other threads see them after the commit.
 ///
 /// It belongs to the thread that runs its closure; `person.commit()` and `Person.query()` on that thread join it.
 public final class Transaction: @unchecked Sendable {
-    // Unchecked: used on its own thread only; `rollback()` checks that.
+    // Unchecked: used on its own thread only, which `rollback()` checks.
 
+    /// The database that it changes.
     public let database: Database
     let hub: EventHub
     let turn: WriteTurn
     let view: Snapshot
     @exclusivity(unchecked) var schema: SchemaState
-    /// What it began with.
+    /// The schema at the start.
     let base: SchemaState
     private var steps: [MigrationStep] = []
-    /// Tables of which the history says that they are to be read anew.
+    /// Tables that the history reports as rewritten, without individual changes.
     private(set) var rewrites: [String] = []
-    // One thread uses a transaction, and `isEncoding` keeps it from coming back to the writer: no dynamic checks.
+    // One thread uses a transaction, and `isEncoding` prevents nested use of the writer: no dynamic exclusivity checks.
     @exclusivity(unchecked) var writer = RowWriter()
-    /// The values of the row that a statement stores, in memory that is kept.
+    /// A buffer for the values of a row that a statement stores.
     @exclusivity(unchecked) var plainValues: [StoredValue] = []
     @exclusivity(unchecked) var changes = ChangeSet()
     let undo = UndoLog()
-    /// Index entries of new objects, while an array of them is being saved.
+    /// Index entries of new objects while an array is being saved.
     @exclusivity(unchecked) private(set) var batch: IndexBatch?
-    /// A row is being made of an object: its type's own code runs.
+    /// Whether a row is being encoded, so that user code may run.
     @exclusivity(unchecked) var isEncoding = false
-    /// The structs of types in a circle that wait for what they hold, each held by the one before.
+    /// Structs of types that refer to each other in a cycle: each waits for the one after it to be saved.
     @exclusivity(unchecked) var holders: [ValueHolder] = []
-    /// The objects behind the changes, where somebody watches their type; nil: none that shows what its row holds now.
+    /// The objects of changed rows whose type is watched; nil: no object has the row's current values.
     @exclusivity(unchecked) var touched: [EventHub.Identity: (any ObjectEntity)?] = [:]
-    /// Whether there ever was one, here or outside of the savepoint.
+    /// Whether `touched` ever had an entry, here or outside the savepoint.
     @exclusivity(unchecked) var hasTouched = false
-    /// What objects are told after the commit.
+    /// Post-commit callbacks of objects.
     let completions = CompletionLog()
-    /// The removals that have begun.
+    /// The removals in progress.
     @exclusivity(unchecked) var removal = RemovalWalk()
-    /// The objects of their rows, where these have hooks about that, in the same order.
+    /// The objects of their rows, for classes with removal hooks, in the same order.
     @exclusivity(unchecked) var removed: [RemovedObject?] = []
-    /// Rows of whose changes watchers are not told, or are told after all; what was noted last counts.
+    /// Rows whose events are suppressed or enabled again; the last entry of a row applies.
     @exclusivity(unchecked) var silences: [(row: EventHub.Identity, isSilent: Bool)] = []
-    /// Rows whose owners let go of them, or that were stored anew after that; what was noted last counts.
+    /// Rows released by their owners, or stored again afterwards; the last entry of a row applies.
     @exclusivity(unchecked) var orphans: [(row: RowPlace, isStoredAnew: Bool)] = []
-    /// What columns of many keys are still to lose.
+    /// Deleted keys still to be removed from to-many columns.
     @exclusivity(unchecked) var releases = ListReleases()
-    /// Those that were noted before the call that is running.
+    /// The part of `releases` from before the running call.
     @exclusivity(unchecked) var earlierReleases = ListReleases.Mark()
-    /// A row is being read that no release concerns.
+    /// Whether a row is being read that no pending removal affects.
     @exclusivity(unchecked) var keepsReleases = false
-    /// Where to go back to when a call fails that writes more rows than its own.
+    /// The state to which a failing call that writes several rows returns.
     private struct FurtherRows {
         let savepoint: Savepoint
         var changes: ChangeSet
@@ -61,14 +62,14 @@ public final class Transaction: @unchecked Sendable {
         let rewrites: [String]
     }
     @exclusivity(unchecked) private var furtherRows: FurtherRows?
-    /// Whether the call that is running has joined this transaction, whose owner may go on when the call fails.
+    /// Whether the running call has joined this transaction, which may continue when the call fails.
     @exclusivity(unchecked) private var isJoined = false
-    /// Why the transaction cannot be committed any more.
+    /// Why the transaction can no longer commit.
     private var doom: MakoError?
-    /// What all stamps of the transaction say.
+    /// The time for all timestamps of the transaction.
     private(set) lazy var date = Date()
     private var hasEnded = false
-    /// Who was told of its beginning.
+    /// The watchers that were notified of its beginning.
     private var watchers: [TransactionWatchers.Watcher]?
 
     init(_ database: Database) throws(MakoError) {
@@ -84,14 +85,17 @@ public final class Transaction: @unchecked Sendable {
         RunningTransactions.begin()
     }
 
-    /// Ends the transaction: file and objects are as they were before it, and `transaction` throws `MakoError.rolledBack`.
+    /// Rolls back the transaction, in the file and in the objects in memory; `transaction` throws
+    /// `MakoError.rolledBack`.
+    ///
+    /// - Throws: `MakoError.rolledBack`, or `.transactionEnded` outside the transaction's closure.
     public func rollback() throws(MakoError) -> Never {
         guard !hasEnded, ThreadScope.transaction === self else { throw .transactionEnded }
         doom = .rolledBack
         throw .rolledBack
     }
 
-    /// A query inside this transaction.
+    /// Returns a query inside this transaction.
     public func query<T: Entity>(_ type: T.Type) -> Query<T> { Query(database: database) }
 
     /// The database, whose calls on this thread join the transaction as long as it runs.
@@ -100,15 +104,15 @@ public final class Transaction: @unchecked Sendable {
         return database
     }
 
-    // MARK: - For the room itself
+    // MARK: - Internal
 
     func throwIfDoomed() throws(MakoError) {
         if let doom { throw doom }
-        // What a query could not answer may have been taken for an answer.
+        // A cancelled query may have returned an incomplete result.
         if CurrentCancellation.current?.isCancelled == true { throw .cancelled }
     }
 
-    /// The transaction is to fail, whatever its closure does about it.
+    /// Makes the transaction fail even if its closure catches the error.
     func fail(_ error: MakoError) { doom = error }
 
     func commit(durability: Durability?) throws(MakoError) {
@@ -119,7 +123,7 @@ public final class Transaction: @unchecked Sendable {
         let before = view.commitNumber
         do throws(MakoError) {
             try recordHistory()
-            // Whoever is told of a new table is to find it, also where the commit waits for nothing.
+            // Wait until the commit is visible before announcing a new table, even with async durability.
             try turn.commit(durability, isShown: isMigrated)
         } catch {
             forgetCommit(error, isMigrated: isMigrated)
@@ -131,7 +135,8 @@ public final class Transaction: @unchecked Sendable {
         if isMigrated { database.publish(schema, steps) }
         database.metricsCounters.commits.with { $0 += 1 }
         hasEnded = true
-        // Live queries do not wait for what hooks and handlers do. What those do is not for the committing task's end to stop.
+        // Followers before callbacks: live queries must not wait for hooks and handlers, which are not cancelled with
+        // the committing task.
         hub.follow(ticket, CommitChanges(base: before, changes.withoutRows))
         CurrentCancellation.without {
             completions.run()
@@ -141,20 +146,20 @@ public final class Transaction: @unchecked Sendable {
         tellEnd(.committed)
     }
 
-    /// Has the next writer begin with what is in the file: it begins when the turn is given up.
+    /// Makes the next writer start from the state of the file. The writer lock is still held.
     private func forgetCommit(_ error: MakoError, isMigrated: Bool) {
-        // Past that the device failed, and nobody writes any more.
+        // Otherwise the device failed and the store is read-only.
         if turn.isHeld { database.historyWriter.invalidate() }
         if isMigrated {
             var isLatched = false
             if case .storage(.readOnly) = error { isLatched = true }
-            // Tables of a commit that nobody can be shown are waited for by nobody.
+            // With the store read-only, no thread may wait for tables that will never be published.
             database.writerSchema = isLatched ? database.schema : base
         }
         turn.rollback()
     }
 
-    /// The rows of whose changes watchers are not told.
+    /// The rows whose events are suppressed.
     private var silentRows: Set<EventHub.Identity> {
         var rows: Set<EventHub.Identity> = []
         for (row, isSilent) in silences {
@@ -170,7 +175,7 @@ public final class Transaction: @unchecked Sendable {
         tellEnd(.rolledBack(cause))
     }
 
-    /// Tells those who asked for it that the transaction begins: its thread has its scope.
+    /// Notifies watchers that the transaction begins. Its scope is active on the thread.
     func tellBeginning() { watchers = database.transactionWatchers.begin() }
 
     private func tellEnd(_ outcome: @autoclosure () -> TransactionOutcome) {
@@ -184,15 +189,15 @@ public final class Transaction: @unchecked Sendable {
         RunningTransactions.end()
     }
 
-    /// Runs a closure as a savepoint: when it throws, file and objects are as they were before it.
+    /// Runs a closure as a savepoint: if it throws, its changes are rolled back, in the file and in the objects.
     ///
-    /// - Parameter isCall: whether it is one call, at whose end unique values are checked.
+    /// - Parameter isCall: whether it is one call, at whose end unique constraints are checked.
     func nested<R>(isCall: Bool = false, _ body: () throws -> R) throws -> R {
-        // What has failed is not made good by a savepoint that is taken back.
+        // Rolling back a savepoint does not revive a failed transaction.
         try throwIfDoomed()
         try settle()
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
-        // Moved out and back: a second reference would have everything copied at the next change.
+        // `swap` keeps the buffers uniquely referenced, so that the next change does not copy them.
         var outerChanges = changes.empty
         outerChanges.defersUnique = isCall
         var outerTouched: [EventHub.Identity: (any ObjectEntity)?] = [:]
@@ -215,7 +220,7 @@ public final class Transaction: @unchecked Sendable {
             return result
         } catch {
             doom = nil
-            // There were none when it began.
+            // There were none when the savepoint began.
             releases.removeAll()
             forgetTellings(after: tellings)
             swap(&changes, &outerChanges)
@@ -232,14 +237,14 @@ public final class Transaction: @unchecked Sendable {
         }
     }
 
-    /// Lets go of what a savepoint keeps in the file.
+    /// Releases a savepoint.
     private func release(_ savepoint: Savepoint) throws(MakoError) {
         try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try storage { () throws(StorageError) in try tx.release(savepoint) }
         }
     }
 
-    /// Goes back to a savepoint for the last time.
+    /// Rolls back to a savepoint and releases it.
     private func takeBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) throws(MakoError) {
         try storage { () throws(StorageError) in
             try tx.rollback(to: savepoint)
@@ -253,12 +258,13 @@ public final class Transaction: @unchecked Sendable {
         orphans.removeSubrange(mark.orphans...)
     }
 
-    /// Runs a call that has joined the transaction: when it fails, objects and file are as they were before it.
+    /// Runs a call that has joined the transaction: if it fails, its changes are rolled back, in the file and in the
+    /// objects.
     func joining<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let mark = undo.mark
         let tellings = (completions.mark, silences.count, orphans.count)
         let outer = (furtherRows, isJoined, batch, earlierReleases)
-        // A call inside another, as a hook makes it, is told of its own duplicates: its entries do not wait.
+        // A nested call, as from a hook, must report its own duplicates: its index entries are not deferred.
         if outer.2 != nil || changes.hasUniqueClashes {
             try settle()
             batch = nil
@@ -266,7 +272,7 @@ public final class Transaction: @unchecked Sendable {
         (furtherRows, isJoined) = (nil, true)
         earlierReleases = releases.mark
         let isDeferred = changes.defersUnique
-        // A single row has no savepoint to go back to: it is refused before it is there.
+        // A single row has no savepoint: a duplicate is refused before the row is stored.
         changes.defersUnique = false
         defer {
             (furtherRows, isJoined, batch, earlierReleases) = outer
@@ -285,18 +291,18 @@ public final class Transaction: @unchecked Sendable {
         }
     }
 
-    /// A call is about to write a row besides its own, so that its failure must take back what came before. A single row needs no
-    /// savepoint, which costs a copy of each page that is changed next.
+    /// Prepares for a second row of the running call, whose failure must roll back the first. A single row needs no
+    /// savepoint, which would copy each page that changes next.
     func willWriteFurtherRows() throws(MakoError) {
         guard isJoined, furtherRows == nil else { return }
         try settleIndexes()
-        // What earlier calls have left to do stays done when this one fails.
+        // The pending work of earlier calls must survive a failure of this one.
         try writeReleases(before: earlierReleases)
         var rows = FurtherRows(
             savepoint: try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() },
             changes: changes.empty, schema: schema, steps: steps, rewrites: rewrites)
         rows.changes.defersUnique = true
-        // Moved out and back: a second reference would have everything copied at the next change.
+        // `swap` keeps the buffers uniquely referenced, so that the next change does not copy them.
         swap(&changes, &rows.changes)
         swap(&touched, &rows.touched)
         furtherRows = rows
@@ -327,7 +333,7 @@ public final class Transaction: @unchecked Sendable {
         }
     }
 
-    /// Runs a closure that stores many objects: their index entries wait until its end, or until somebody looks.
+    /// Runs a closure that stores many objects. Their index entries are written at its end, or before the next read.
     func batching<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         if batch != nil { return try body() }
         batch = IndexBatch()
@@ -337,7 +343,7 @@ public final class Transaction: @unchecked Sendable {
         return result
     }
 
-    /// Migrates the tables of types and ties the types to them.
+    /// Migrates the tables of types and binds the types.
     func bind(_ models: [EntityModel]) throws(MakoError) {
         if models.isEmpty { return }
         try settle()
@@ -348,7 +354,7 @@ public final class Transaction: @unchecked Sendable {
         var tables = try old.migrations(of: models, dropsRetired: database.options.dropsRetired)
         let access = CipherAccess { [database] () throws(PropertyKeyProblem) in try database.valueCipher() }
         for place in tables.indices { tables[place].access = access }
-        // Whoever catches the error and goes on must not commit half a migration.
+        // A caller that catches the error and continues must not commit half a migration.
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         let reports: [MigrationReport]
         let cleared: [String]
@@ -360,7 +366,7 @@ public final class Transaction: @unchecked Sendable {
             cleared = try DanglingReferences(reports, before: old.catalogue, after: catalogue).clear(schema, in: self)
             try release(savepoint)
         } catch {
-            // Bindings to tables that are taken back.
+            // Without the bindings to tables that are rolled back.
             schema = old
             try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in try takeBack(savepoint, tx) }
             throw error
@@ -370,12 +376,12 @@ public final class Transaction: @unchecked Sendable {
         }
         rewrites += cleared
         for report in reports where report.changesRows {
-            // Steps by hand and other keys may reach rows of any table.
+            // Explicit steps and changed keys may affect rows of any table.
             rewrites += report.isByHand || report.changesKey ? old.tables.union(schema.tables).sorted() : [report.table]
         }
     }
 
-    /// The tables as they are by now, with the delete rules that the models declare. Every writer of the file has these from then on.
+    /// The current catalogue, with the models' delete rules, which then apply to every writer of the file.
     private func catalogue(describing models: [EntityModel], previous: Catalogue) throws(MakoError) -> Catalogue {
         try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in
@@ -402,7 +408,7 @@ public final class Transaction: @unchecked Sendable {
         }
     }
 
-    /// Removes a type's table; nothing may refer to its rows any more.
+    /// Removes a type's table, to whose rows no reference may remain.
     func drop(_ model: EntityModel) throws(MakoError) {
         try settle()
         try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
@@ -412,7 +418,7 @@ public final class Transaction: @unchecked Sendable {
         let catalogue = try records { () throws(RecordError) in
             try Catalogue.load(view: view, previous: old.catalogue)
         }
-        // Types that refer to it are bound anew at their next use, which makes the table again.
+        // Types that refer to it are rebound at their next use, which creates the table again.
         let others = old.models.filter { other in
             other.table != model.table && !other.related.contains { $0.table == model.table }
         }
@@ -426,9 +432,9 @@ public final class Transaction: @unchecked Sendable {
         rewrites.append(model.table)
     }
 
-    /// Loads the tables anew and ties the types in use to them.
+    /// Reloads the catalogue and rebinds the types in use.
     ///
-    /// - Parameter isRewritten: whether the table's rows went without being told one by one.
+    /// - Parameter isRewritten: whether rows of the table changed without individual change records.
     func adoptTables(_ table: String, _ description: String, isRewritten: Bool) throws(MakoError) {
         let old = schema
         let catalogue = try records { () throws(RecordError) in
@@ -439,7 +445,7 @@ public final class Transaction: @unchecked Sendable {
         if isRewritten { rewrites.append(table) }
     }
 
-    /// A binding as it is by now: a hook may have brought another type of the table into use, or one that refers to it.
+    /// The current binding. A hook may have bound another type of the table, or one that refers to it.
     func current(_ binding: Binding) -> Binding {
         return schema.binding(binding.model) ?? binding
     }

@@ -2,19 +2,20 @@ import Synchronization
 
 /// How a transaction ended.
 public enum TransactionOutcome: Sendable {
+    /// Its changes were committed.
     case committed
-    /// Nothing was changed, and why.
+    /// Its changes were rolled back because of an error.
     case rolledBack(any Error)
 }
 
-/// Who is told of the beginnings and ends of transactions.
+/// The watchers of transactions.
 final class TransactionWatchers: Sendable {
     struct Watcher: Sendable {
         let begin: (@Sendable () -> Void)?
         let end: (@Sendable (TransactionOutcome) -> Void)?
     }
     private let state = Protected<(watchers: [(number: Int, watcher: Watcher)], next: Int)>(([], 0))
-    /// None is what each transaction asks first.
+    /// Each transaction checks the number of watchers first.
     private let count = Atomic<Int>(0)
 
     func add(_ watcher: Watcher) -> Int {
@@ -33,7 +34,7 @@ final class TransactionWatchers: Sendable {
         }
     }
 
-    /// Those who are told of a transaction that begins now; nil: nobody.
+    /// Notifies watchers that a transaction begins, and returns them; nil: none.
     func begin() -> [Watcher]? {
         if count.load(ordering: .relaxed) == 0 { return nil }
         let told = state.with { $0.watchers.map(\.watcher) }
@@ -43,17 +44,18 @@ final class TransactionWatchers: Sendable {
 }
 
 extension Database {
-    /// Calls handlers when a transaction begins and when it has ended: after its commit and what watchers were told, or after its rollback.
+    /// Calls handlers when a transaction begins and when it has ended: after the commit and its notifications, or after
+    /// the rollback.
     ///
     /// ```swift
     /// let token = db.onTransaction(begin: { meter.start() }, end: { outcome in meter.stop() })
     /// ```
     ///
-    /// They are called on the thread of the transaction. A transaction inside another is a part of it. A single save outside of any is one,
-    /// too. `begin` is called inside the transaction and may read and write; `end` is outside of it. Handlers that come in the middle of
-    /// a transaction are told from the next one on.
+    /// Both are called on the thread of the transaction. A nested transaction does not count; a single save outside a
+    /// transaction does. `begin` runs inside the transaction and may read and write; `end` runs after it. Handlers
+    /// added during a transaction start with the next one.
     ///
-    /// - Returns: a token; the handlers stop when it goes, or is cancelled.
+    /// - Returns: a token; the handlers are called until it is cancelled or released.
     public func onTransaction(
         begin: (@Sendable () -> Void)? = nil, end: (@Sendable (TransactionOutcome) -> Void)? = nil
     ) -> ChangeToken {

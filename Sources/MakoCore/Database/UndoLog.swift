@@ -1,13 +1,13 @@
-/// How to put objects in memory back to where they were, newest first.
+/// Restores the objects of a rolled-back transaction, newest change first.
 final class UndoLog {
     private enum Entry {
-        /// What an object's notes were before it was saved or removed.
+        /// The object's metadata before it was saved or removed.
         case notes(any ObjectEntity, ObjectNotes)
         case property(any ObjectEntity, () -> Void)
         case array(ArrayNotes)
     }
     @exclusivity(unchecked) private var entries: [Entry] = []
-    /// The properties whose old values are kept since the latest savepoint: later writes need not be.
+    /// The properties whose old values are recorded since the latest savepoint; later writes need no entry.
     private var kept: [ObjectIdentifier: UInt64] = [:]
 
     var mark: Int { entries.count }
@@ -30,7 +30,7 @@ final class UndoLog {
 
     func record(_ object: any ObjectEntity, _ notes: ObjectNotes) { entries.append(.notes(object, notes)) }
 
-    /// Makes room for what objects were before they are saved together.
+    /// Adds an entry for objects that are saved together.
     func begin<T: ObjectEntity>(_ objects: [T]) -> ArrayNotes {
         let notes = ArrayNotes { place, restore in
             objects[place].lockedState { restore(&$0) }
@@ -61,7 +61,7 @@ final class UndoLog {
     }
 }
 
-/// The part of an object's notes that saving changes.
+/// The part of an object's metadata that saving changes.
 struct ObjectNotes {
     let rowID: Int64
     let dirty: UInt64
@@ -77,7 +77,7 @@ struct ObjectNotes {
         extra = state.extra
     }
 
-    /// Whether the object was never saved: then its notes are those of every such object.
+    /// Whether the object was never saved: all such objects have the same metadata.
     var isFresh: Bool { rowID == 0 && database == 0 && flags.isEmpty && extra == nil && dirty == .max }
 
     func restore(_ state: inout ObjectState) {
@@ -89,28 +89,28 @@ struct ObjectNotes {
     }
 }
 
-/// What the objects of an array were before they were saved. It knows them by their places, so that none is counted once more.
+/// The metadata of an array's objects before they were saved. Refers to them by index, which avoids retaining each.
 final class ArrayNotes {
-    /// Objects in a row that had the same to restore.
+    /// Consecutive objects with the same state.
     private struct Run {
         var places: Range<Int>
         let dirty: UInt64
     }
 
     private let restoreObject: (Int, (inout ObjectState) -> Void) -> Void
-    /// Those that were never saved before, as ranges: nearly always it is all of them, or none.
+    /// Objects that were never saved, as ranges: usually all of them or none.
     @exclusivity(unchecked) private var fresh: [Range<Int>] = []
-    /// Those of whose notes saving changes nothing but which properties are dirty.
+    /// Objects of whose metadata saving changes only the dirty flags.
     @exclusivity(unchecked) private var changed: [Run] = []
     @exclusivity(unchecked) private var others: [(place: Int, notes: ObjectNotes)] = []
-    /// The place of the object that is being saved.
+    /// The index of the object that is being saved.
     @exclusivity(unchecked) var place = 0
 
     fileprivate init(_ restoreObject: @escaping (Int, (inout ObjectState) -> Void) -> Void) {
         self.restoreObject = restoreObject
     }
 
-    /// Notes what the object at the present place is before it is written.
+    /// Records the metadata of the object at the current index before it is written.
     func note(_ before: ObjectNotes) {
         if !before.isFresh {
             others.append((place, before))
@@ -121,7 +121,7 @@ final class ArrayNotes {
         }
     }
 
-    /// Notes that the object at the present place has a row, which gets some properties and keeps its key.
+    /// Records that the object at the current index has a row, is updated, and keeps its key.
     func noteChanged(_ dirty: UInt64) {
         let last = changed.count - 1
         if last >= 0, changed[last].places.upperBound == place, changed[last].dirty == dirty {
@@ -132,7 +132,7 @@ final class ArrayNotes {
     }
 
     fileprivate func restore() {
-        // An object that stands in the array twice was a fresh one first.
+        // An object that occurs twice in the array was fresh at its first index.
         for (place, notes) in others.reversed() { restoreObject(place) { notes.restore(&$0) } }
         for run in changed {
             for place in run.places {

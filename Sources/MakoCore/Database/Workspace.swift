@@ -1,4 +1,4 @@
-/// A unit of work: objects that are to be saved and removed together, later.
+/// A unit of work: objects that one later commit saves and removes together.
 ///
 /// ```swift
 /// let work = Workspace(db)
@@ -7,7 +7,7 @@
 /// try work.commit()          // both or neither
 /// ```
 ///
-/// Adding an object writes nothing; its properties are those of the moment of ``commit()``.
+/// Adding an object writes nothing; ``commit()`` saves its property values at that time.
 public final class Workspace: Sendable {
     private struct State {
         var order: [ObjectIdentifier] = []
@@ -17,10 +17,12 @@ public final class Workspace: Sendable {
     private let database: Database?
     private let state = Protected(State())
 
-    /// - Parameter database: where to commit; that of the first object, or the current one, when nil.
+    /// Creates a workspace.
+    ///
+    /// - Parameter database: the database to commit to; nil: that of the first object, or the current one.
     public init(_ database: Database? = nil) { self.database = database }
 
-    /// The object is to be saved, and no more removed.
+    /// Marks an object to be saved, and no longer removed.
     public func add(_ object: some ObjectEntity) {
         state.with { state in
             let identity = ObjectIdentifier(object)
@@ -31,7 +33,7 @@ public final class Workspace: Sendable {
         }
     }
 
-    /// The object is to be removed, and no more saved.
+    /// Marks an object to be removed, and no longer saved.
     public func remove(_ object: some ObjectEntity) {
         state.with { state in
             let identity = ObjectIdentifier(object)
@@ -42,25 +44,27 @@ public final class Workspace: Sendable {
         }
     }
 
-    /// Whether something is to be done with the object.
+    /// Returns whether the object is marked to be saved or removed.
     public func contains(_ object: some ObjectEntity) -> Bool {
         state.with { $0.saved[ObjectIdentifier(object)] != nil || $0.removed[ObjectIdentifier(object)] != nil }
     }
 
+    /// Whether no object is marked.
     public var isEmpty: Bool { state.with { $0.order.isEmpty } }
 
-    /// Forgets what is to be done; the objects stay as they are.
+    /// Removes all marks; the objects do not change.
     public func discard() { state.with { $0 = State() } }
 
-    /// Does everything in one transaction, in the order in which the objects came, and begins anew.
+    /// Saves and removes the marked objects in one transaction, in the order in which they were marked, and empties the
+    /// workspace.
     ///
-    /// - Throws: what saving and removing throw, `MakoError.vetoed` for a hook's refusal. Nothing has changed then, and everything is still
-    ///   to be done.
+    /// - Throws: errors of saving and removing; `MakoError.vetoed` when a hook refused. Nothing has changed then, and
+    ///   the marks remain.
     public func commit() throws(MakoError) {
         if let database = try target() { try commit(in: database) }
     }
 
-    /// Where to commit what there is; nil: there is nothing.
+    /// The database to commit to; nil: the workspace is empty.
     func target() throws(MakoError) -> Database? {
         let first: (any ObjectEntity)? = state.with { state in
             state.order.first.flatMap { state.saved[$0] ?? state.removed[$0] }
@@ -71,7 +75,7 @@ public final class Workspace: Sendable {
     }
 
     func commit(in database: Database) throws(MakoError) {
-        // What comes meanwhile, from another thread or a hook, is for the next time.
+        // Objects marked meanwhile, by another thread or a hook, wait for the next commit.
         let work = state.with { state in
             defer { state = State() }
             return state
@@ -91,7 +95,7 @@ public final class Workspace: Sendable {
         }
     }
 
-    /// Puts back what came to nothing, before what was said since and unless that says otherwise.
+    /// Restores the marks of a failed commit, before later marks and unless a later mark replaces them.
     private func takeBack(_ work: State) {
         state.with { state in
             let newer = Set(state.order)
@@ -105,7 +109,7 @@ public final class Workspace: Sendable {
 }
 
 extension Query where T: ObjectEntity {
-    /// The objects, which a workspace is to save with what is changed in them.
+    /// Fetches the objects and marks them to be saved.
     public func fetch(into workspace: Workspace) throws(MakoError) -> Results<T> {
         let found = try fetch()
         for object in found { workspace.add(object) }

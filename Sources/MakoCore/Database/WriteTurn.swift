@@ -1,11 +1,11 @@
 import MakoStorage
 
-/// Holds the engine's transaction, which cannot be copied, where an object can reach it.
+/// Holds the engine's transaction, a non-copyable value, in an object.
 final class WriteTurn {
-    // The turn is one thread's, and nothing ends it inside `with`.
+    // One thread uses it, and nothing ends it inside `with`.
     @exclusivity(unchecked) private var transaction: WriteTransaction?
     let view: Snapshot
-    /// Rows of the transaction are lent to a closure, which must change nothing.
+    /// Whether rows of the transaction are borrowed by a closure, which must not change them.
     @exclusivity(unchecked) var lendsRows = false
 
     init(_ store: Store) throws(MakoError) {
@@ -27,7 +27,7 @@ final class WriteTurn {
         "the closure of forEachRow reads what the transaction would change; gather the rows first, and change them behind it"
     )
 
-    /// Commits. Where that fails before others can write, the turn is held until ``rollback()``.
+    /// Commits. If that fails before other writers can start, the writer lock stays held until ``rollback()``.
     func commit(_ durability: Durability?, isShown: Bool) throws(MakoError) {
         try with { (transaction: borrowing WriteTransaction) throws(MakoError) in
             try storage { () throws(StorageError) in
@@ -37,7 +37,7 @@ final class WriteTurn {
         _ = transaction.take()
     }
 
-    /// Whether nobody else can write yet.
+    /// Whether the writer lock is held.
     var isHeld: Bool {
         switch transaction {
         case .some(let transaction): transaction.hasTurn

@@ -1,4 +1,4 @@
-/// How one object is committed and removed; a property of the object, not of its row.
+/// Options for committing and removing one object. They belong to the object, not to its row.
 ///
 /// ```swift
 /// ada.commitOptions.postCommit = { print("Ada is stored") }
@@ -6,22 +6,25 @@
 /// try ada.commit()
 /// ```
 public struct CommitOptions: Sendable {
-    /// Called on the committing thread when a commit of the object is complete: in a transaction, after its end, and never after a rollback.
+    /// Called on the committing thread when a commit of the object is complete; in a transaction after its end. Never
+    /// called after a rollback.
     public var postCommit: (@Sendable () -> Void)?
-    /// The same after a removal.
+    /// Called on the committing thread when a removal of the object is complete.
     public var postRemove: (@Sendable () -> Void)?
-    /// Objects that are never committed along with this one, whatever refers to them.
+    /// Objects that are never committed together with this one.
     public var ignoredEntities: [any ObjectEntity] = []
-    /// Whether new and changed objects that this one refers to are committed with it. A reference to one that is left out and has no row
-    /// yet is stored as nil, and the object stays dirty, so that a later commit stores it.
+    /// Whether new and changed objects that this one refers to are committed with it. A reference to an excluded object
+    /// without a row is stored as nil; the property stays dirty, so that a later commit stores it.
     public var commitsChildren = true
-    /// Whether the options are the default ones again after the next commit.
+    /// Whether the next commit resets the options to the defaults.
     public var resetsAfterCommit = false
-    /// Whether `commit()` and `remove()` throw. If not they answer false, and a running transaction goes on as if they had not been called.
+    /// Whether `commit()` and `remove()` throw. If false they return false instead, and a running transaction continues
+    /// as if they had not been called.
     public var reportsErrors = true
-    /// Whether watchers are told of the object's commits and removals.
+    /// Whether watchers are notified of the object's commits and removals.
     public var raisesEvents = true
 
+    /// Creates the default options.
     public init() {}
 
     func ignores(_ object: any ObjectEntity) -> Bool {
@@ -30,11 +33,11 @@ public struct CommitOptions: Sendable {
 }
 
 extension ObjectEntity {
-    /// How this object is committed and removed.
+    /// The options for committing and removing this object.
     public var commitOptions: CommitOptions {
         get { lockedState { $0.extra?.options } ?? CommitOptions() }
         set {
-            // What the old options held is released outside the lock: that may run anybody's code.
+            // The old options are released outside the lock, because that may run user code.
             let before = lockedState { state in
                 defer { state.setOptions(newValue) }
                 return state.extra

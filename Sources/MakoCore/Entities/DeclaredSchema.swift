@@ -1,7 +1,7 @@
 import MakoRecords
 
 extension EntityModel {
-    /// The stored form of the declaration.
+    /// The schema of the declaration.
     func schema() throws(MakoError) -> EntitySchema {
         try checkShape()
         try checkComposites()
@@ -15,7 +15,7 @@ extension EntityModel {
             key: hasColumnKey ? .columns(keyColumns) : .rowID(column: rowNumberName), indexes: declared.indexes)
     }
 
-    /// The most stored properties of an entity.
+    /// The maximum number of stored properties of an entity.
     static var propertyLimit: Int { UInt64.bitWidth }
 
     private func checkShape() throws(MakoError) {
@@ -24,7 +24,7 @@ extension EntityModel {
                 entity: name,
                 reason: "its key is a property of the superclass that it ignores; remove 'ignoringSuperclass:'")
         }
-        // Which properties differ from the row is noted in one word.
+        // The dirty flags of all properties are one 64-bit word.
         let limit = EntityModel.propertyLimit
         if columns.count > limit {
             throw .migration(
@@ -40,7 +40,7 @@ extension EntityModel {
     }
 }
 
-/// The columns and indexes of a declaration, as they are collected.
+/// Collects the columns and indexes of a declaration.
 private struct DeclaredSchema {
     private let model: EntityModel
     private(set) var columns: [ColumnSchema] = []
@@ -65,7 +65,7 @@ private struct DeclaredSchema {
         addIndex(parts, isUnique: index.isUnique, where: try index.condition.map(model.columnText))
     }
 
-    /// A unique index over the same columns takes the place of one that is not.
+    /// A unique index replaces a non-unique one over the same columns.
     mutating func addIndex(_ parts: [IndexColumn], isUnique: Bool, where condition: String? = nil) {
         let columns = parts.map { $0.name + ($0.descending ? "-" : "") + ($0.noCase ? "~" : "") }
         let name = columns.joined(separator: ",") + (condition.map { " where " + $0 } ?? "")
@@ -86,7 +86,7 @@ private struct DeclaredSchema {
         indexes.append(IndexSchema(name, names.map { IndexColumn($0) }, fullText: options))
     }
 
-    /// Whoever removes an object looks for those that refer to it.
+    /// Removing an object searches for the rows that refer to it.
     mutating func indexReferences() {
         for column in columns where column.target != nil {
             let isIndexed = indexes.contains { $0.columns.first?.name == column.name && $0.condition == nil }

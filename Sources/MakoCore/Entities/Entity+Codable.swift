@@ -2,30 +2,30 @@ import CPlatform
 import Foundation
 import MakoRecords
 
-// Structs that are entities are `Codable` by the compiler, which codes the number of the row with the properties, as `_$value`. What comes from
-// elsewhere knows nothing of that.
+// For an entity struct the compiler synthesises `Codable`, which codes the row number as `_$value` with the properties.
+// Input from elsewhere lacks it.
 
 extension KeyedDecodingContainer {
-    /// The number of the row that a struct stands for; none where nothing is said of it.
+    /// Decodes the row number of a struct; without one the struct has no row.
     public func decode(_ type: ValueState.Type, forKey key: Key) throws -> ValueState {
         try decodeIfPresent(Int64.self, forKey: key).map { ValueState(rowID: $0, database: 0) } ?? ValueState()
     }
 }
 
 extension KeyedEncodingContainer {
-    /// Writes the number of the row that a struct stands for, where there is one.
+    /// Encodes the row number of a struct, if it has one.
     public mutating func encode(_ value: ValueState, forKey key: Key) throws {
         if let id = value.id { try encode(id, forKey: key) }
     }
 }
 
-// A class says `Codable` and has this: its fields are not what would be coded.
+// Classes that declare `Codable` use these implementations, because their stored fields are not the properties.
 
 extension ObjectEntity where Self: Encodable {
-    /// Writes the stored properties under their names: dates, data and ids in the encoder's own form, values stored as JSON in theirs,
-    /// references as the keys of their objects, and the row's number where there is one.
+    /// Encodes the stored properties under their names: dates, data and ids in the encoder's format, serialized values
+    /// as JSON, references as the keys of their objects, and the row number if there is one.
     public func encode(to encoder: any Encoder) throws {
-        // An array of a superclass may hold it.
+        // The static type may be a superclass.
         let model = type(of: self).entityModel
         var container = encoder.container(keyedBy: PropertyName.self)
         if !model.hasColumnKey, case .rowID(let id)? = storedKey {
@@ -50,10 +50,10 @@ extension ObjectEntity where Self: Encodable {
 }
 
 extension ObjectEntity where Self: Decodable {
-    /// Makes an object that has no row yet; properties that the decoder has nothing for have their default values. With the number of a row,
-    /// committing it replaces that row.
+    /// Creates an object without a row; properties missing in the input have their default values. If the input has a
+    /// row number, committing the object replaces that row.
     ///
-    /// - Throws: `DecodingError` where a value is of another type.
+    /// - Throws: `DecodingError` when a value has another type.
     public init(from decoder: any Decoder) throws {
         self.init()
         let model = Self.entityModel
@@ -103,13 +103,13 @@ private struct PropertyName: CodingKey {
         case .blob(let value): try container.encode(Data(value), forKey: self)
         case .uuid(let high, let low): try container.encode(UUID(high: high, low: low), forKey: self)
         case .text(let value) where isJSON:
-            // A text that reads as a number that is none is a text.
+            // A text that looks like a number out of range is a text.
             try container.encode(try JSONText.value(JSONTree.self, of: value, with: JSONDecoder()), forKey: self)
         case .text(let value): try container.encode(value, forKey: self)
         }
     }
 
-    /// The parts of a value with several columns, as `DictionaryValues` take them.
+    /// The parts of a value with several columns, in the form of `DictionaryValues`.
     func parts(of property: PropertyModel, _ container: KeyedDecodingContainer<PropertyName>) throws -> Any {
         if try container.decodeNil(forKey: self) { return StoredValue.null }
         let inner = try container.nestedContainer(keyedBy: PropertyName.self, forKey: self)
@@ -140,7 +140,7 @@ private struct PropertyName: CodingKey {
     }
 }
 
-/// Any JSON, to be passed from one coder to another.
+/// Any JSON value, for passing it from a decoder to an encoder.
 private enum JSONTree: Codable {
     case null
     case flag(Bool)

@@ -1,6 +1,6 @@
 extension ObjectEntity {
-    /// A new object with the same values and no row yet: committing it stores a second one. A text or UUID key is given anew at the commit;
-    /// another key made of properties must be set before it.
+    /// Returns a new object with the same values and without a row: committing it inserts a second row. A text or UUID
+    /// key is generated at the commit; any other key of properties must be set before it.
     ///
     /// ```swift
     /// let next = lastInvoice.clone()
@@ -12,13 +12,13 @@ extension ObjectEntity {
         ObjectLock(self).locked {
             twin.adoptValues(of: self)
             twin.forgetKey()
-            // References that were not followed yet lead into the same database.
+            // Unloaded references refer to the same database.
             twin._$state.database = _$state.database
         }
         return twin
     }
 
-    /// A second object that stands for the same row, with the values this one has at the moment, committed or not.
+    /// Returns a second object of the same row, with the current values of this one, committed or not.
     public func copy() -> Self {
         let twin = type(of: self).init()
         ObjectLock(self).locked {

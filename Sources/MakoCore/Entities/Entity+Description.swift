@@ -1,8 +1,8 @@
 import MakoRecords
 
 extension Entity {
-    /// The entity, the key and the properties with their values and types, and those of joined objects. Relationships show the key when loaded; none
-    /// is loaded for this.
+    /// The entity, the key, the properties with their values and types, and the columns of joined objects. Loaded
+    /// relationships show the key; nothing is loaded.
     public var description: String {
         let model = entityModelOfInstance
         var held: [Int: [StoredValue]] = [:]
@@ -29,7 +29,7 @@ extension Entity {
         return "\(head) {\((fields + besides).joined(separator: ", "))}"
     }
 
-    /// The keys of the structs that a collection holds.
+    /// The keys of the structs in a collection.
     private func loadedText(_ stored: StoredValue, _ target: (any Entity.Type)?) -> String {
         guard case .blob(let bytes) = stored, let tree = KeyTree(bytes), let target else { return "nil" }
         var keys: [String] = []
@@ -37,8 +37,8 @@ extension Entity {
         return "loaded [\(keys.joined(separator: ", "))]"
     }
 
-    /// The stored properties by name, as a row holds them; relationships by their key, values with several columns by their parts, such as
-    /// `frame_x`.
+    /// The stored properties by name, with their column values; relationships as their keys, values with several
+    /// columns as their parts, such as `frame_x`.
     public var asDictionary: [String: StoredValue] {
         let model = entityModelOfInstance
         var result: [String: StoredValue] = [:]
@@ -58,7 +58,7 @@ extension Entity {
     }
 }
 
-/// A type as it is written in a declaration.
+/// The spelling of a type in a declaration.
 private func writtenType(of type: Any.Type) -> String {
     (type as? any SpelledType.Type)?.spelling ?? "\(type)"
 }

@@ -1,10 +1,11 @@
 import MakoRecords
 
-/// A type whose values are stored in a table of their own: a struct, or a class, which is an ``ObjectEntity``. `@Entity` writes the
-/// conformance; it can be written by hand as well.
+/// A type whose values are stored in a table: a struct, or a class, which is an ``ObjectEntity``. `@Entity` generates
+/// the conformance.
 ///
-/// `import MakoCore` alone needs no macro. This is what the macro writes for a class with one property, in short (numbers it keeps in
-/// ``ScalarField``s, which are read without a lock, and texts it leaves in the row until they are asked for):
+/// It can also be written by hand, with `import MakoCore` and without the macro. For a class with one property the
+/// macro generates roughly this (it stores numbers in ``ScalarField``s, which are read without a lock, and decodes
+/// texts from the row on first access):
 ///
 /// ```swift
 /// final class City: ObjectEntity, @unchecked Sendable {
@@ -40,107 +41,126 @@ import MakoRecords
 public protocol Entity: ConditionValue, Sendable, Identifiable, CustomStringConvertible where ID: Sendable {
     /// The table, columns and indexes of the type.
     static var entityModel: EntityModel { get }
-    /// Makes a value from a stored row. Fields stand at the positions of the model's columns.
+    /// Creates a value from a stored row. Fields have the positions of the model's columns.
     init(row: EntityRow) throws(MakoError)
-    /// Writes the properties whose bits are set, bit 0 being the first column. Objects are locked meanwhile.
+    /// Encodes the properties whose bits are set; bit 0 is the first column. An object is locked during the call.
     func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)
-    /// The values of the key, for entities whose key is made of properties; else empty.
+    /// Returns the values of the key properties; empty for entities without any.
     func keyValues() -> [StoredValue]
-    /// Visits the objects that references hold in memory.
+    /// Calls a closure with the objects that references hold in memory.
     func visitReferences(_ visit: (Int, any ObjectEntity) -> Void)
-    /// The properties that `init(row:)` leaves in the row until they are asked for, bit 0 being the first column. A type that has some is
-    /// a class, and its `init(row:)` keeps the row's state before it reads a field.
+    /// The properties that `init(row:)` leaves in the row for decoding on first access; bit 0 is the first column. Only
+    /// for classes, whose `init(row:)` stores the row's state before it reads a field.
     static var _$lazyProperties: UInt64 { get }
-    /// The hooks that the type has; a class only.
+    /// The hooks of the type; only classes have hooks.
     static var _$hooks: ObjectHooks { get }
-    /// Calls one of the type's hooks. False: it refuses.
+    /// Calls a hook of the type. False when it refuses.
     func _$call(_ hook: ObjectHooks) -> Bool
 
-    /// What kind of type it is; ``ObjectEntity`` says the other. For overloads that take structs only.
+    /// Struct or class: ``ObjectEntity`` sets the other. For overloads that take structs only.
     associatedtype _$Kind = EntityKind.Value
 
-    // What follows is a struct's. A protocol of its own for structs would be tidier, but a macro that can introduce a conformance to it has
-    // the compiler (6.3) fail at every subclass of a class that was given none.
+    // The requirements below are for structs. A separate protocol for structs would be cleaner, but a macro that can
+    // introduce a conformance to it makes the compiler (6.3) fail at subclasses of a class without that conformance.
 
-    /// The library's notes about a struct.
+    /// The metadata of a struct.
     var _$value: ValueState { get set }
-    /// The row's number, for structs without a key of their own or with an integer one; 0 before the first save.
+    /// The row number, for structs without a key or with an integer key; 0 before the first save.
     var rowNumber: Int64 { get set }
+    /// Generates an empty text or UUID key.
     mutating func assignMissingKey()
+    /// Sets the key under which a referenced object was saved.
     mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)
-    /// Notes that the value is being stored: in the property that says when it was first, where it is new, and in the one that says when it
-    /// was last.
+    /// Sets the timestamp properties of a value that is being stored: that of its creation if it is new, and that of
+    /// its last change.
     mutating func _$stamp(isNew: Bool, at date: EntityCoding.Stamp)
 }
 
 extension Entity {
+    /// No lazy properties, for types that decode all properties at once.
     @inlinable public static var _$lazyProperties: UInt64 { 0 }
+    /// No hooks, for types without any.
     @inlinable public static var _$hooks: ObjectHooks { [] }
+    /// Returns true, for types without hooks.
     public func _$call(_ hook: ObjectHooks) -> Bool { true }
+    /// The row number; 0 before the first save.
     public var rowNumber: Int64 {
         get { _$value.rowID }
         set { _$value.rowID = newValue }
     }
+    /// Does nothing, for types without a generated key.
     public mutating func assignMissingKey() {}
+    /// Does nothing, for types without references.
     public mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
+    /// Does nothing, for types without timestamps.
     public mutating func _$stamp(isNew: Bool, at date: EntityCoding.Stamp) {}
+    /// Returns no values, for types without key properties.
     public func keyValues() -> [StoredValue] { [] }
+    /// Does nothing, for types without references.
     public func visitReferences(_ visit: (Int, any ObjectEntity) -> Void) {}
 }
 
-/// An entity that is a class: it has an identity, loads its relations lazily and takes part in the rollback of memory.
+/// An entity that is a class. Objects have identity, load relationships lazily, and are restored by a rollback.
 public protocol ObjectEntity: Entity, AnyObject where _$Kind == EntityKind.Object {
-    /// The library's notes about this object. Reached under the object's lock only.
+    /// The metadata of this object, guarded by its ``ObjectLock``.
     var _$state: ObjectState { get set }
-    /// Makes an object with the default value in each property.
+    /// Creates an object with the default values of its properties.
     init()
-    /// Takes the stored properties of another object of the same class. Both are locked or unshared.
+    /// Copies the stored properties of another object of the same class. Each object is locked, or accessible to one
+    /// thread only.
     func adoptValues(of object: AnyObject)
-    /// Gives an empty text or UUID key a value.
+    /// Generates an empty text or UUID key.
     func assignMissingKey()
-    /// Gives the properties that are the key their default values again, where the key is made of properties.
+    /// Resets the key properties to their default values.
     func forgetKey()
-    /// Gives the properties that are the key these values. False: they are of other types.
+    /// Sets the key properties. False when the values have other types.
     func takeKey(_ values: [StoredValue]) -> Bool
-    /// Notes the key a referenced object was saved under.
+    /// Sets the key under which a referenced object was saved.
     func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)
-    /// Notes that the object is being stored, in the properties that say when.
+    /// Sets the timestamp properties of an object that is being stored.
     func _$stamp(isNew: Bool, at date: EntityCoding.Stamp)
-    /// Takes the values of the properties that a dictionary names.
+    /// Sets the properties that a dictionary names.
     func _$take(_ values: DictionaryValues) throws(MakoError)
 }
 
 extension ObjectEntity {
-    /// Nothing: an object's notes are its ``_$state``.
+    /// Unused: the metadata of an object is ``_$state``.
     public var _$value: ValueState {
         get { ValueState() }
         set {}
     }
+    /// Does nothing, for classes without a generated key.
     public func assignMissingKey() {}
+    /// Does nothing, for classes without key properties.
     public func forgetKey() {}
+    /// Returns false, for classes without key properties.
     public func takeKey(_ values: [StoredValue]) -> Bool { false }
+    /// Does nothing, for classes without references.
     public func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
+    /// Does nothing, for classes without timestamps.
     public func _$stamp(isNew: Bool, at date: EntityCoding.Stamp) {}
+    /// Throws `MakoError.unsupported`, for classes written by hand without this member.
     public func _$take(_ values: DictionaryValues) throws(MakoError) {
         throw .unsupported("making a \(Self.self) of a dictionary, for which it has no member `_$take`,")
     }
 }
 
-/// One stored row on its way to a value. Borrowed: valid inside the `init(row:)` it is given to, and must not be kept.
+/// A stored row from which a value is created. Borrowed: valid only inside the `init(row:)` that receives it.
 @frozen
 public struct EntityRow {
+    /// Reads the fields.
     public let reader: RowReader
-    /// The row's number; 0 in tables with other keys.
+    /// The row number; 0 in tables with another key.
     public let rowID: Int64
     @usableFromInline let database: UInt32
-    // Counting no references, a row is passed on without a call.
+    // Unmanaged, to avoid retain and release.
     @usableFromInline unowned(unsafe) let extra: ObjectExtra?
     @usableFromInline let hasExtra: Bool
-    /// Where the row was copied to, for the properties that stay in it.
+    /// The copy of the row in the row arena, for the properties that stay in it.
     @usableFromInline let rows: LentChunk
     @usableFromInline let offset: UInt16
     @usableFromInline let pending: UInt64
-    /// Whether an object is refreshed: then properties are read that a fetch leaves out.
+    /// Whether an object is being refreshed, which also reads the properties marked `.loadOnRefresh`.
     public let isRefresh: Bool
 
     @inlinable @inline(__always)
@@ -159,9 +179,9 @@ public struct EntityRow {
         self.isRefresh = isRefresh
     }
 
-    /// What the object made from the row starts with.
+    /// The initial metadata of an object created from the row.
     @inlinable @inline(__always)
     public var state: ObjectState { ObjectState(of: self) }
-    /// What the struct made from the row starts with.
+    /// The initial metadata of a struct created from the row.
     public var valueState: ValueState { ValueState(rowID: rowID, database: database) }
 }

@@ -1,73 +1,80 @@
 import MakoRecords
 import Synchronization
 
-/// The shape of an entity as its type declares it.
+/// The declaration of an entity: its table, properties and indexes.
 public final class EntityModel: @unchecked Sendable {
-    // Unchecked: everything is immutable; key paths do not say that they are.
+    // Unchecked: all properties are immutable; key paths are immutable but not marked Sendable.
 
     /// The type.
     public let type: any Entity.Type
-    /// The table's name: the one that the first database gave it which the type was used with, until then the type's own. See
+    /// The table's name: as the first database that used the type named it; before that the declared name. See
     /// ``DatabaseOptions/tableNaming``.
     public var table: String { settledTable.load()?.text ?? givenTable }
-    /// The name of the declaration.
+    /// The declared name.
     let givenTable: String
-    /// Whether the declaration itself names the table, so that another type may show it too.
+    /// Whether the declaration names the table, so that other types may share it.
     let declaresTable: Bool
     private let settledTable = AtomicLazyReference<TableName>()
-    /// All properties in the order of their declaration.
+    /// All properties, in the order of their declaration.
     public let properties: [PropertyModel]
-    /// The properties with a column; their order is the order of fields in a row. Among them are those that are absent.
+    /// The properties with a column, in the order of the fields in a row, including absent ones.
     public let columns: [PropertyModel]
     let indexes: [IndexModel]
     let keyNames: [String]
-    /// Whether watchers are told of its objects.
+    /// Whether watchers are notified of changes.
     let raisesEvents: Bool
-    /// The database that its objects belong to, by the name it is registered under; nil: the one that is current.
+    /// The registered name of the database of its objects; nil: the current database.
     let databaseName: String?
-    /// Whether a save fills in when an object was made and last stored.
+    /// Whether saves set timestamp properties.
     let hasStamps: Bool
-    /// Whether it shows some columns of a table that belongs to another model. Nothing is stored or removed through it.
+    /// Whether it shows some columns of another model's table. Rows cannot be stored or removed through it.
     let isPartial: Bool
-    /// Whether its objects have observers, who are told of each change in memory.
+    /// Whether its objects notify observers of each change in memory.
     let isObservable: Bool
     /// The model of the superclass.
     let superclass: EntityModel?
-    /// The columns whose first value stays, bit 0 being the first column.
+    /// The columns marked `.writeOnce`; bit 0 is the first column.
     let writeOnceColumns: UInt64
-    /// The columns that keep their value when nil is to be stored.
+    /// The columns marked `.keepWhenNil`.
     let keepWhenNilColumns: UInt64
     let hasEncryptedColumns: Bool
     /// The positions without a column.
     let absentColumns: UInt64
     /// The columns whose objects the row owns.
     let ownedColumns: UInt64
-    /// The columns whose objects are not committed along.
+    /// The columns whose objects are not committed with the row.
     let weakColumns: UInt64
-    /// What the row's number is called in conditions.
+    /// The name of the row number in conditions.
     let rowNumberName: String
     let keyPaths: [AnyKeyPath: String]
-    /// Whether conditions may name `id`; not where it is computed of something else than the key.
+    /// Whether conditions may name `id`, which is false when `id` is computed from something other than the key.
     private let identifiesByID: Bool
     /// The properties with several columns.
     let composites: CompositeColumns
-    /// Position in the tables of bindings.
+    /// The position in the array of bindings.
     let number: Int
-    /// What ``leadsBack`` and ``refersBack`` are: 0 not looked for, else 1, with 2 for the one and 4 for the other.
+    /// ``leadsBack`` and ``refersBack``: 0 not computed; otherwise 1, plus 2 and 4 respectively.
     private let circles = Atomic<UInt8>(0)
 
     private static let count = Protected(0)
 
+    /// Creates the model of a type.
+    ///
     /// - Parameters:
-    ///   - declaresTable: whether the declaration names the table, though it be as the type is called.
-    ///   - id: the key path of `id` where that is the key, so that conditions may name it; nil: it is a property of another meaning.
-    ///   - keys: the names of the properties that are the key; none when the row's number is.
-    ///   - raisesEvents: whether watchers are told of its objects.
-    ///   - database: the name under which ``Database/register(_:as:)`` knows the database of its objects; nil: the current one.
-    ///   - hasStamps: whether the type fills in stamps, see ``Entity/_$stamp(isNew:at:)-(_,_)``.
-    ///   - isPartial: whether it shows some columns of a table that another model describes.
+    ///   - type: the type.
+    ///   - table: the declared table name.
+    ///   - id: the key path of `id` where it is the key, so that conditions may name it; nil: `id` has another meaning.
+    ///   - properties: the properties in the order of their declaration.
+    ///   - keys: the names of the key properties; empty: the row number is the key.
+    ///   - indexes: the indexes.
+    ///   - raisesEvents: whether watchers are notified of changes.
+    ///   - database: the name under which ``Database/register(_:as:)`` registers the database of its objects; nil: the
+    ///     current one.
+    ///   - hasStamps: whether the type sets timestamps, see ``Entity/_$stamp(isNew:at:)-(_,_)``.
+    ///   - isPartial: whether it shows some columns of another model's table.
     ///   - isObservable: whether the type is an ``ObservableEntity``.
-    ///   - superclass: the superclass's model, for a class whose superclass is an entity. The key is the same.
+    ///   - superclass: the superclass's model, for a class whose superclass is an entity. Its key is inherited.
+    ///   - declaresTable: whether the declaration names the table, even with the name of the type.
     public init<T: Entity>(
         _ type: T.Type, table: String, id: PartialKeyPath<T>? = nil, properties: [PropertyModel], keys: [String] = [],
         indexes: [IndexModel] = [], raisesEvents: Bool = true, database: String? = nil, hasStamps: Bool = false,
@@ -106,7 +113,7 @@ public final class EntityModel: @unchecked Sendable {
         keyNames = keys
         var rowNumberName = "id"
         var keyPaths: [AnyKeyPath: String] = [:]
-        // A stored `id` beside another key is a property like any other.
+        // Beside another key, a stored `id` is an ordinary property.
         let named: AnyKeyPath? = id
         let isOwn = properties.contains { $0.keyPath == named }
         let key: AnyKeyPath? = isOwn || superclass?.identifiesByID == false ? nil : named
@@ -141,6 +148,7 @@ public final class EntityModel: @unchecked Sendable {
         }
     }
 
+    /// Returns an index on properties, in ascending order.
     public static func index<T: Entity>(
         _ type: T.Type, _ keys: [PartialKeyPath<T>], isUnique: Bool, where condition: String? = nil
     ) -> IndexModel {
@@ -148,6 +156,7 @@ public final class EntityModel: @unchecked Sendable {
             parts: keys.map { .init(keyPath: $0, descending: false, noCase: false) }, isUnique: isUnique,
             condition: condition)
     }
+    /// Returns an index on properties, each with its order or without regard to case.
     public static func index<T: Entity>(
         _ type: T.Type, _ keys: [IndexKey<T>], isUnique: Bool, where condition: String? = nil
     ) -> IndexModel {
@@ -156,7 +165,7 @@ public final class EntityModel: @unchecked Sendable {
             isUnique: isUnique, condition: condition)
     }
 
-    /// An index over the words of properties.
+    /// Returns a full-text index on properties.
     public static func fullText<T: Entity>(
         _ type: T.Type, _ keys: [PartialKeyPath<T>], stemming: Stemming = .none
     ) -> IndexModel {
@@ -171,21 +180,21 @@ public final class EntityModel: @unchecked Sendable {
         return named.isEmpty ? [rowNumberName] : named
     }
 
-    /// The name of the type for messages.
+    /// The type's name, for messages.
     var name: String { "\(type)" }
     var hasColumnKey: Bool { !keyNames.isEmpty }
 
-    /// Whether the declaration gives the table another name than the type's.
+    /// Whether the declared table name differs from the type's.
     var namesTable: Bool { givenTable != name }
 
-    /// Gives the table its name for the life of the process, unless it has one.
+    /// Sets the table's name for the life of the process, unless it is set.
     ///
-    /// - Returns: the name that it has.
+    /// - Returns: the name that is set.
     func settleTable(_ name: String) -> String {
         settledTable.storeIfNil(TableName(name, givenTable)).text
     }
 
-    /// What conditions on the type call its table, where that is called otherwise: the name of the declaration.
+    /// The declared name, if the table has another one: conditions on the type may use both.
     var alias: String? { settledTable.load()?.alias }
 }
 
@@ -200,7 +209,7 @@ private final class TableName: Sendable {
 }
 
 extension EntityModel {
-    /// The entities this one refers to, in both directions.
+    /// The entities that this one refers to, and those of its to-many relationships.
     var related: [EntityModel] {
         properties.compactMap { property in
             switch property.kind {
@@ -219,10 +228,11 @@ extension EntityModel {
         }
     }
 
-    /// Whether relationships of one of its objects, followed in both directions, may lead to an object of it again. Looked for once.
+    /// Whether relationships, in both directions, may lead from one of its objects to another object of it. Computed
+    /// once.
     var leadsBack: Bool { knownCircles & 2 != 0 }
 
-    /// Whether references from one of its rows may lead to a row of it again. Looked for once.
+    /// Whether references may lead from one of its rows to another row of it. Computed once.
     var refersBack: Bool { knownCircles & 4 != 0 }
 
     private var knownCircles: UInt8 {
@@ -239,7 +249,7 @@ extension EntityModel {
         while let model = waiting.popLast() {
             if model.properties.contains(where: \.refersToAny) { return true }
             for other in next(model) where seen.insert(other.number).inserted {
-                // Another type of the same table has objects of its own.
+                // Another type of the same table has its own objects.
                 if other === self { return true }
                 waiting.append(other)
             }
@@ -247,28 +257,28 @@ extension EntityModel {
         return false
     }
 
-    /// Whether the rows of both are those of one table: a key stands for the same row then.
+    /// Whether both have the same table, in which a key identifies one row.
     func hasTable(of other: EntityModel) -> Bool {
         self === other || table == other.table
     }
 
-    /// Whether the class is another's subclass and its table has all columns of the other's.
+    /// Whether the class is a subclass of another one and its table has all columns of the other's.
     func extends(_ other: EntityModel) -> Bool {
         var next = superclass
         while let each = next, each !== other { next = each.superclass }
-        // Those of the superclass come first.
+        // The columns of the superclass come first.
         let inherited = other.columns.count < 64 ? 1 << UInt64(other.columns.count) - 1 : UInt64.max
         return next != nil && (absentColumns ^ other.absentColumns) & inherited == 0
     }
 
-    /// Whether the class is another's subclass, whatever it leaves out of its table.
+    /// Whether the class is a subclass of another one, whichever columns its table omits.
     private func isSubclass(of other: EntityModel) -> Bool {
         var next = superclass
         while let each = next, each !== other { next = each.superclass }
         return next != nil
     }
 
-    /// What the row's number is called in Swift.
+    /// The Swift name of the row number.
     var rowNumberProperty: String {
         for property in properties { if case .rowNumber = property.kind { return property.name } }
         return "id"
@@ -293,18 +303,18 @@ extension EntityModel {
         throw .unknownProperty(entity: name, name: keyPath.text, nearest: nil)
     }
 
-    /// The columns that identify an object together.
+    /// The columns of the identity.
     var identityColumns: [String] {
         columns.filter { $0.options.contains { $0.kind == .identity } }.flatMap(\.fields).map(\.column)
     }
 
-    /// The unique index over what identifies an object; nil: nothing but its key does.
+    /// The unique index on the identity; nil: there is no identity besides the key.
     var identityIndex: String? {
         let columns = identityColumns
         return columns.isEmpty ? nil : columns.joined(separator: ",")
     }
 
-    /// Whether an upsert of an object without a row of its own must look for one first.
+    /// Whether an upsert of an object without a row must first search for one.
     var mergesUpserts: Bool { writeOnceColumns | keepWhenNilColumns != 0 || identityIndex != nil }
 
     /// The type of a column that refers to this entity.
@@ -317,7 +327,7 @@ extension EntityModel {
         return type
     }
 
-    /// The rule for the objects of a model, or of a subclass of it, that refer to this entity through a column of theirs.
+    /// The delete rule for objects of a model, or of a subclass of it, that refer to this entity through a column.
     func deleteRule(from other: EntityModel, column: String) -> DeleteRule {
         for property in properties {
             guard case .many(let target, let rule) = property.kind, let inverse = property.inverse else { continue }
@@ -329,8 +339,10 @@ extension EntityModel {
     }
 }
 
-/// The key of an entity whose key has several properties.
+/// The key of an entity with several key properties.
 public struct CompositeKey: Sendable, Hashable {
+    /// The values, in the order of the key properties.
     public let values: [StoredValue]
+    /// Creates a key from the values of the key properties, in their order.
     public init(_ values: [StoredValue]) { self.values = values }
 }

@@ -1,9 +1,9 @@
 import MakoRecords
 
 extension EntityModel {
-    /// The condition of an index in the names of columns.
+    /// Translates the condition of an index from property names to column names.
     ///
-    /// - Throws: `migration`, pointing into the text.
+    /// - Throws: `migration`, with the position in the text.
     func columnText(_ condition: String) throws(MakoError) -> String {
         var names: [String: String] = [:]
         for property in columns where property.name != property.column && property.parts.isEmpty {

@@ -6,12 +6,15 @@ public struct IndexKey<Root: Entity> {
     let descending: Bool
     let noCase: Bool
 
+    /// A property in ascending order.
     public static func ascending(_ keyPath: PartialKeyPath<Root>) -> IndexKey {
         IndexKey(keyPath: keyPath, descending: false, noCase: false)
     }
+    /// A property in descending order.
     public static func descending(_ keyPath: PartialKeyPath<Root>) -> IndexKey {
         IndexKey(keyPath: keyPath, descending: true, noCase: false)
     }
+    /// A text property without regard to case.
     public static func ignoringCase(_ keyPath: PartialKeyPath<Root>) -> IndexKey {
         IndexKey(keyPath: keyPath, descending: false, noCase: true)
     }
@@ -19,7 +22,7 @@ public struct IndexKey<Root: Entity> {
 
 /// An index of an entity.
 public struct IndexModel: @unchecked Sendable {
-    // Unchecked: key paths are immutable, but `AnyKeyPath` does not say so.
+    // Unchecked: key paths are immutable, but `AnyKeyPath` is not marked Sendable.
     struct Part {
         let keyPath: AnyKeyPath
         let descending: Bool
@@ -27,8 +30,8 @@ public struct IndexModel: @unchecked Sendable {
     }
     let parts: [Part]
     let isUnique: Bool
-    /// Which objects it holds, as a condition in text; nil: all.
+    /// The condition of a partial index; nil: the index has all objects.
     let condition: String?
-    /// For an index of words.
+    /// The options of a full-text index; nil for other indexes.
     var fullText: FullTextOptions?
 }

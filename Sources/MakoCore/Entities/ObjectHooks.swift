@@ -1,4 +1,4 @@
-/// Which hooks a class of objects has.
+/// The hooks that a class has.
 ///
 /// A hook is a method of one of these names, written in the class or in an extension of it:
 ///
@@ -10,23 +10,34 @@
 /// }
 /// ```
 ///
-/// - `willInsert`, `willUpdate`, `willDelete` are called in the transaction, before the object, and what it refers to, is written or
-///   removed. They may change the object and save others. Answering false refuses: a lone `commit()` or `remove()` then answers false; in
-///   a transaction, later ones answer false as well and the transaction ends with `MakoError.vetoed`. They may answer nothing at all.
-/// - `didInsert`, `didUpdate`, `didDelete`, and after the first two `didSave`, are called when the transaction is complete, once for each
-///   object by what became of it, and never for what was rolled back. They may begin transactions of their own.
-/// - `didLoad` is called after an object was read, on the reading thread, and before whoever asked gets it.
+/// - `willInsert`, `willUpdate`, `willDelete` are called in the transaction, before the object and the objects it
+///   refers to are written or removed. They may change the object and save others. Returning false refuses: a single
+///   `commit()` or `remove()` then returns false; in a transaction later calls return false too, and the transaction
+///   throws `MakoError.vetoed`. They may also return Void.
+/// - `didInsert`, `didUpdate`, `didDelete`, and `didSave` after the first two, are called when the transaction is
+///   complete: once per object, for its final outcome, and never after a rollback. They may start transactions.
+/// - `didLoad` is called after an object was read, on the reading thread, before the caller receives it.
 public struct ObjectHooks: OptionSet, Sendable {
+    /// The bits of the hooks.
     public let rawValue: UInt16
+    /// Creates a set from its bits.
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// Called before an object is inserted.
     public static let willInsert = ObjectHooks(rawValue: 1)
+    /// Called before an object is updated.
     public static let willUpdate = ObjectHooks(rawValue: 2)
+    /// Called before an object is removed.
     public static let willDelete = ObjectHooks(rawValue: 4)
+    /// Called after an insert is committed.
     public static let didInsert = ObjectHooks(rawValue: 8)
+    /// Called after an update is committed.
     public static let didUpdate = ObjectHooks(rawValue: 16)
+    /// Called after a removal is committed.
     public static let didDelete = ObjectHooks(rawValue: 32)
+    /// Called after an insert or an update is committed.
     public static let didSave = ObjectHooks(rawValue: 64)
+    /// Called after an object was read or refreshed.
     public static let didLoad = ObjectHooks(rawValue: 128)
 
     static let beforeWriting: ObjectHooks = [.willInsert, .willUpdate]
@@ -48,33 +59,46 @@ public struct ObjectHooks: OptionSet, Sendable {
     }
 }
 
-/// What the hooks answer that a class did not write: generated code tells by this type that there is nothing to call.
+/// The result of hooks that a class does not implement. Generated code detects by this type that there is no hook to
+/// call.
 public struct UnwrittenHook: Sendable {
     @inlinable init() {}
 }
 
-// A class's own method of the same name is preferred. A requirement of the protocol would not do: a subclass's hook would never be
-// called through the witness of a superclass without one.
+// The class's own method is preferred. A protocol requirement would not work: a subclass's hook would not be called
+// through the witness of a superclass without one.
 extension ObjectEntity {
+    /// Marks the hook as not implemented.
     @_disfavoredOverload @inlinable public func willInsert() -> UnwrittenHook { UnwrittenHook() }
+    /// Marks the hook as not implemented.
     @_disfavoredOverload @inlinable public func willUpdate() -> UnwrittenHook { UnwrittenHook() }
+    /// Marks the hook as not implemented.
     @_disfavoredOverload @inlinable public func willDelete() -> UnwrittenHook { UnwrittenHook() }
+    /// Marks the hook as not implemented.
     @_disfavoredOverload @inlinable public func didInsert() -> UnwrittenHook { UnwrittenHook() }
+    /// Marks the hook as not implemented.
     @_disfavoredOverload @inlinable public func didUpdate() -> UnwrittenHook { UnwrittenHook() }
+    /// Marks the hook as not implemented.
     @_disfavoredOverload @inlinable public func didDelete() -> UnwrittenHook { UnwrittenHook() }
+    /// Marks the hook as not implemented.
     @_disfavoredOverload @inlinable public func didSave() -> UnwrittenHook { UnwrittenHook() }
+    /// Marks the hook as not implemented.
     @_disfavoredOverload @inlinable public func didLoad() -> UnwrittenHook { UnwrittenHook() }
 }
 
 extension EntityCoding {
-    /// Whether a class wrote a hook: `implements(Person.willInsert)`.
+    /// Returns whether a class implements a hook: `implements(Person.willInsert)`.
     @inlinable public static func implements<T>(_ hook: (T) -> () -> Bool) -> Bool { true }
+    /// Returns true: the class implements the hook, without a result.
     @inlinable public static func implements<T>(_ hook: (T) -> () -> Void) -> Bool { true }
+    /// Returns false: the class does not implement the hook.
     @_disfavoredOverload @inlinable
     public static func implements<T>(_ hook: (T) -> () -> UnwrittenHook) -> Bool { false }
 
-    /// What a hook answered; one that answers nothing agrees.
+    /// Returns the result of a hook as a Bool; Void agrees.
     @inlinable public static func agrees(_ answer: Bool) -> Bool { answer }
+    /// Returns true: a hook without a result agrees.
     @inlinable public static func agrees(_ answer: Void) -> Bool { true }
+    /// Returns true: a hook that is not implemented agrees.
     @_disfavoredOverload @inlinable public static func agrees(_ answer: UnwrittenHook) -> Bool { true }
 }

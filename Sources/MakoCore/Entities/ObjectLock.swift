@@ -1,16 +1,18 @@
 import CPlatform
 import Synchronization
 
-/// The lock of one object: one of a fixed number of words, picked by the object's address, so that objects carry no lock of their own.
+/// The lock of an object: one of a fixed number of words, selected by the object's address, so that objects need no
+/// lock of their own.
 ///
-/// Never hold two at once: two objects may share a word. What it guards takes nanoseconds, a property read or written, so taking it
-/// costs one atomic exchange and giving it back a store. Who finds it taken spins, then yields, then sleeps: a holder of any priority gets
-/// to run.
+/// Never hold two at once, because two objects may share a word. The lock guards single property accesses: taking it
+/// costs one atomic exchange, releasing it a store. A waiter spins, then yields, then sleeps, so that a holder of any
+/// priority can run.
 @frozen
 public struct ObjectLock: @unchecked Sendable {
     // Unchecked: a pointer to a word that lives as long as the process.
     @usableFromInline let word: UnsafeMutableRawPointer
 
+    /// The lock of an object.
     @inlinable @inline(__always)
     public init(_ object: AnyObject) {
         word = mako_object_lock(Unmanaged.passUnretained(object).toOpaque())
@@ -19,11 +21,13 @@ public struct ObjectLock: @unchecked Sendable {
     @inlinable @inline(__always)
     var isTaken: UnsafeMutablePointer<Atomic<UInt32>> { word.assumingMemoryBound(to: Atomic<UInt32>.self) }
 
+    /// Takes the lock.
     @inlinable @inline(__always)
     public func lock() {
         if isTaken.pointee.exchange(1, ordering: .acquiring) != 0 { wait() }
     }
 
+    /// Releases the lock.
     @inlinable @inline(__always)
     public func unlock() { isTaken.pointee.store(0, ordering: .releasing) }
 
@@ -48,7 +52,7 @@ public struct ObjectLock: @unchecked Sendable {
             } else if rounds < 72 {
                 sched_yield()
             } else {
-                // Yielding alone would starve a holder of lower priority.
+                // Yielding alone would starve a holder with lower priority.
                 usleep(rounds < 200 ? 20 : 500)
             }
         }

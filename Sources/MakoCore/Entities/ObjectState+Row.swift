@@ -1,10 +1,10 @@
 import MakoRecords
 
-// The row an object was read from, as long as texts or blobs stand there only: they are decoded when they are asked for, which most of
-// the objects of a fetch never see. Which they are stands before the row; all of it is reached under the object's lock.
+// An object retains the row it was read from until its texts and blobs are decoded, on first access; most objects of a
+// fetch never need them. The bits of the pending properties precede the row. The object's lock guards all of it.
 
 extension ObjectState {
-    /// Whether one of these properties stands in the row only.
+    /// Returns whether one of these properties is not decoded yet.
     @inlinable @inline(__always)
     public mutating func isPending(_ properties: UInt64) -> Bool {
         if bits & Marks.inRow.rawValue == 0 { return false }
@@ -19,9 +19,9 @@ extension ObjectState {
         UInt16(truncatingIfNeeded: bits >> ObjectState.offsetShift & ObjectState.offsetMask) << 3
     }
 
-    /// Lends the row, so that those of the properties that stand there only are decoded, which they count as afterwards.
+    /// Decodes the pending ones of some properties and clears their pending bits.
     ///
-    /// - Parameter body: gets the properties to decode.
+    /// - Parameter body: receives the properties to decode, and the borrowed row.
     @inlinable @inline(__always)
     public mutating func decode(_ properties: UInt64, _ body: (UInt64, RowReader) -> Void) {
         if isPending(properties) { decodePending(properties, body) }
@@ -37,6 +37,6 @@ extension ObjectState {
         if pending == wanted { letGoOfRow() }
     }
 
-    /// Gives these properties' part in the row up: they get values from elsewhere.
+    /// Clears the pending bits of properties that get values from elsewhere.
     public mutating func drop(_ properties: UInt64) { decode(properties) { _, _ in } }
 }

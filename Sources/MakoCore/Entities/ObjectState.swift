@@ -1,17 +1,18 @@
 import MakoRecords
 
-/// What the library notes in each object: three words, and memory of its own only when something rare happens.
+/// The metadata of an object: three words, and separate memory only in rare cases.
 @frozen
 public struct ObjectState: Sendable {
-    /// The key of a row numbered by the database; 0: none yet.
+    /// The row number; 0: none yet.
     public var rowID: Int64 = 0
-    /// The database the object belongs to; 0: none yet.
+    /// The number of the object's database; 0: none yet.
     @usableFromInline var database: UInt32 = 0
-    // Bits 0 to 3: `flags`; 4 to 6: `marks`; 8 to 18: where the row stands in its chunk, by 8 bytes, which never changes; 19 to 31: which of
-    // the first 13 properties differ from the stored row.
+    // Bits 0 to 3: `flags`; 4 to 6: `marks`; 8 to 18: the offset of the row in its chunk, in units of 8 bytes, which
+    // never changes; 19 to 31: the dirty flags of the first 13 properties.
     @usableFromInline var bits = Marks.allDirty.rawValue
     @usableFromInline var held = Held.nothing
 
+    /// The metadata of a new object: all properties are dirty.
     public init() {}
 
     @inlinable @inline(__always)
@@ -25,7 +26,7 @@ public struct ObjectState: Sendable {
         }
         rows.setPending(row.pending, at: row.offset)
         bits = Flags.exists.rawValue | Marks.inRow.rawValue | UInt32(row.offset >> 3) << ObjectState.offsetShift
-        // Most rows have none, which counts nothing.
+        // Most rows have none, which avoids a retain.
         held = if row.hasExtra, let extra = row.extra { Held(rows, extra) } else { .rows(rows) }
     }
 
@@ -33,25 +34,25 @@ public struct ObjectState: Sendable {
     struct Flags: OptionSet, Sendable {
         @usableFromInline let rawValue: UInt32
         @inlinable @inline(__always) init(rawValue: UInt32) { self.rawValue = rawValue }
-        /// The row was read or written by this object.
+        /// The object has a row.
         @inlinable static var exists: Flags { Flags(rawValue: 1) }
-        /// Removed: commits answer false.
+        /// The object was removed: commits return false.
         @inlinable static var sterile: Flags { Flags(rawValue: 2) }
-        /// Being saved: a circle of references ends here.
+        /// The object is being saved, which ends cycles of references.
         @inlinable static var saving: Flags { Flags(rawValue: 4) }
-        /// Being asked whether it may be removed.
+        /// The removal hook of the object is running.
         @inlinable static var removing: Flags { Flags(rawValue: 8) }
         static var all: Flags { Flags(rawValue: 15) }
     }
 
-    /// What the state has to say of itself.
+    /// Facts about the state itself.
     @frozen @usableFromInline
     struct Marks: OptionSet, Sendable {
         @usableFromInline let rawValue: UInt32
         @inlinable @inline(__always) init(rawValue: UInt32) { self.rawValue = rawValue }
-        /// Some properties stand in the row only.
+        /// Some properties are not decoded from the row yet.
         @inlinable static var inRow: Marks { Marks(rawValue: 16) }
-        /// Every property is dirty, whatever the bits of single ones say.
+        /// Every property is dirty, whatever the single dirty flags are.
         @inlinable static var allDirty: Marks { Marks(rawValue: 32) }
         /// A transaction wrote a property.
         @inlinable static var written: Marks { Marks(rawValue: 64) }
@@ -60,7 +61,7 @@ public struct ObjectState: Sendable {
     @inlinable static var offsetShift: UInt32 { 8 }
     @inlinable static var offsetMask: UInt32 { 1 << 11 - 1 }
     private static var dirtyShift: UInt32 { 19 }
-    /// The properties whose dirty bits have room in the object.
+    /// The properties whose dirty flags are in `bits`.
     private static var nearProperties: UInt64 { 1 << 13 - 1 }
 
     @usableFromInline var flags: Flags {
@@ -75,7 +76,7 @@ public struct ObjectState: Sendable {
 }
 
 extension ObjectState {
-    /// Which properties differ from the stored row, bit 0 being the first column.
+    /// The properties that differ from the stored row; bit 0 is the first column.
     public var dirty: UInt64 {
         get {
             if isMarked(.allDirty) { return .max }
@@ -90,18 +91,18 @@ extension ObjectState {
         }
     }
 
-    /// The dirty ones of the properties that have no room in the object.
+    /// The dirty flags of the other properties.
     private var farDirty: UInt64 { if case .more(let more) = held { more.dirty } else { 0 } }
-    /// The properties that another thread wrote since a transaction had.
+    /// The properties that another thread wrote after a transaction did.
     private var overwritten: UInt64 { if case .more(let more) = held { more.overwritten } else { 0 } }
 
-    /// The running transaction wrote some properties: its rollback may take them back.
+    /// Records that the running transaction wrote properties, which its rollback may restore.
     mutating func noteWritten(_ properties: UInt64) {
         mark(.written, true)
         if overwritten & properties != 0 { hold(extra, rows, farDirty, overwritten & ~properties) }
     }
 
-    /// Another thread wrote what a transaction may have written: its rollback leaves these values alone.
+    /// Records that another thread wrote properties, which the rollback of a transaction then does not restore.
     mutating func noteOverwritten(_ properties: UInt64) {
         guard isMarked(.written), properties & ~overwritten != 0 else {
             return
@@ -111,7 +112,7 @@ extension ObjectState {
 
     func isOverwritten(_ properties: UInt64) -> Bool { overwritten & properties != 0 }
 
-    /// The state of another object with the same values: no transaction wrote to that, and its row is this object's.
+    /// Turns the state into that of a copy: no transaction wrote to it, and the row stays with the original.
     mutating func becomeCopy() {
         flags.subtract([.saving, .removing])
         mark([.written, .inRow], false)
@@ -130,7 +131,7 @@ extension ObjectState {
         set { hold(newValue, rows, farDirty, overwritten) }
     }
 
-    /// What the object's row stands in, as long as properties stand there only.
+    /// The chunk with the object's row, while properties are not decoded.
     @usableFromInline var rows: RowChunk? {
         guard isMarked(.inRow) else { return nil }
         switch held {
@@ -141,15 +142,15 @@ extension ObjectState {
         }
     }
 
-    /// Every property was read: the row is given up.
+    /// Releases the row after every property was decoded.
     @usableFromInline
     mutating func letGoOfRow() {
         mark(.inRow, false)
         hold(extra, nil, farDirty, overwritten)
     }
 
-    /// What differs from the row of an object that is nothing special: it has its row in this database, under a number, and to save it changes
-    /// no more of its notes. No properties: nothing differs, or the object is another one.
+    /// The changes of an object in the plain case: it has a row in this database under a number, and saving changes
+    /// only its dirty flags. No properties: it has no changes, or is not such an object.
     mutating func plainChanges(in number: UInt32) -> (properties: UInt64, id: Int64) {
         let isOwn = database == number
         guard isOwn, rowID != 0, flags == .exists else { return (0, 0) }
@@ -163,7 +164,7 @@ extension ObjectState {
     private mutating func hold(
         _ extra: ObjectExtra?, _ rows: RowChunk?, _ dirty: UInt64, _ overwritten: UInt64
     ) {
-        // One that knew the row is not to keep it.
+        // An `extra` with the old row must not retain it.
         let extra = rows == nil && extra?.rows != nil ? extra?.withoutRows : extra
         if dirty | overwritten != 0 {
             held = .more(ObjectMore(extra, rows, dirty: dirty, overwritten: overwritten))
@@ -180,13 +181,13 @@ extension ObjectState {
     }
 }
 
-/// What an object holds besides its properties: one reference.
+/// The object's reference to further data: a single word.
 @frozen @usableFromInline
 enum Held: Sendable {
     case nothing
     /// The row, in a chunk whose companion is the object's ``ObjectExtra``, if it has one.
     case rows(RowChunk)
-    /// Which may know the row.
+    /// The extra data, possibly with the row.
     case extra(ObjectExtra)
     case more(ObjectMore)
 
@@ -199,7 +200,7 @@ enum Held: Sendable {
     }
 }
 
-/// What an object holds that has no room in its state. It never changes: copies of a state share it.
+/// Metadata that does not fit the state. Immutable, because copies of a state share it.
 @usableFromInline
 final class ObjectMore: Sendable {
     let extra: ObjectExtra?
@@ -215,22 +216,22 @@ final class ObjectMore: Sendable {
     }
 }
 
-/// What only some objects need. Objects of one fetch may share it.
+/// Data that few objects need. Objects of one fetch may share it.
 @usableFromInline
 final class ObjectExtra: Sendable {
-    /// The fetch the object came with: within one there is one object per row.
+    /// The fetch the object belongs to, within which each row has one object.
     let context: FetchContext?
-    /// The key of a row that is keyed by properties, as it was stored.
+    /// The stored key of a row with key properties.
     let key: RowKey?
-    /// Why the last lazy load failed.
+    /// The error of the last lazy load.
     let loadError: MakoError?
-    /// How the object is committed; nil: as objects are.
+    /// The commit options; nil: the defaults.
     let options: CommitOptions?
-    /// The properties of joined objects.
+    /// The columns of joined objects.
     let joined: [String: StoredValue]?
-    /// What queries have loaded of its to-many relationships, by the columns that refer to it.
+    /// The prefetched to-many relationships, by the columns that refer to the object.
     let prefetched: [String: PrefetchedMany]?
-    /// What the row stands in that the key is of, as long as properties stand there only.
+    /// The chunk with the row, while properties are not decoded.
     let rows: RowChunk?
 
     @usableFromInline
@@ -251,7 +252,7 @@ final class ObjectExtra: Sendable {
         self.prefetched = prefetched
     }
 
-    /// Nil when there is nothing to note.
+    /// nil when there is no context.
     @usableFromInline
     convenience init?(context: FetchContext?) {
         guard let context else { return nil }
@@ -265,13 +266,13 @@ final class ObjectExtra: Sendable {
 }
 
 extension ObjectState {
-    /// The key under which the row is stored.
+    /// The key of the stored row.
     var key: RowKey? {
         if let key = extra?.key { return key }
         return rowID == 0 ? nil : .rowID(rowID)
     }
 
-    /// The fetch the object came with; made when there is none.
+    /// The fetch the object belongs to; created if there is none.
     mutating func requireContext() -> FetchContext {
         if case .extra(let extra) = held, let context = extra.context { return context }
         if let context = extra?.context { return context }
@@ -282,7 +283,7 @@ extension ObjectState {
         return context
     }
 
-    /// Notes why a lazy load failed, or that none did.
+    /// Sets or clears the error of the last lazy load.
     mutating func setLoadError(_ error: MakoError?) {
         if extra?.loadError == nil && error == nil { return }
         extra = ObjectExtra(
@@ -290,28 +291,29 @@ extension ObjectState {
             prefetched: extra?.prefetched)
     }
 
-    /// Notes how the object is to be committed; nil: as objects are.
+    /// Sets the commit options; nil: the defaults.
     mutating func setOptions(_ options: CommitOptions?) {
         extra = ObjectExtra(
             context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: options,
             joined: extra?.joined, prefetched: extra?.prefetched)
     }
 
-    /// Notes the properties of joined objects.
+    /// Sets the columns of joined objects.
     mutating func setJoined(_ joined: [String: StoredValue]) {
         extra = ObjectExtra(
             context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: extra?.options,
             joined: joined, prefetched: extra?.prefetched)
     }
 
-    /// Notes what was loaded of the objects that refer to this one by a column of theirs.
+    /// Sets the prefetched objects that refer to this one through a column.
     mutating func setPrefetched(_ many: PrefetchedMany, for column: String, of model: EntityModel) {
         var prefetched = extra?.prefetched ?? [:]
         prefetched["\(model.number) \(column)"] = many
         setPrefetched(prefetched)
     }
 
-    /// Takes what was loaded of the objects that refer to this one by a column of theirs: it is for the first who asks.
+    /// Removes and returns the prefetched objects that refer to this one through a column; the first access uses them
+    /// up.
     mutating func takePrefetched(for column: String, of model: EntityModel) -> PrefetchedMany? {
         guard var prefetched = extra?.prefetched,
             let many = prefetched.removeValue(forKey: "\(model.number) \(column)")
@@ -326,7 +328,7 @@ extension ObjectState {
             joined: extra?.joined, prefetched: prefetched)
     }
 
-    /// Notes a key; integer keys stay inline.
+    /// Sets the key; integer keys are stored inline.
     mutating func setKey(_ key: RowKey) {
         switch key {
         case .rowID(let id): rowID = id
@@ -339,11 +341,12 @@ extension ObjectState {
     }
 }
 
-/// What the library notes in each struct.
+/// The metadata of a struct.
 public struct ValueState: Sendable, Hashable, Codable {
     var rowID: Int64 = 0
     var database: UInt32 = 0
 
+    /// The metadata of a struct without a row.
     public init() {}
 
     init(rowID: Int64, database: UInt32) {
@@ -351,13 +354,14 @@ public struct ValueState: Sendable, Hashable, Codable {
         self.database = database
     }
 
-    /// The number of the row; nil before the first save.
+    /// The row number; nil before the first save.
     public var id: Int? { rowID == 0 ? nil : Int(rowID) }
 
-    // Two values are equal by their row, wherever it is open.
+    /// Compares the rows only, not the databases.
     public static func == (left: ValueState, right: ValueState) -> Bool { left.rowID == right.rowID }
     public func hash(into hasher: inout Hasher) { hasher.combine(rowID) }
 
+    /// Decodes a row number.
     public init(from decoder: any Decoder) throws { rowID = try decoder.singleValueContainer().decode(Int64.self) }
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
@@ -366,7 +370,7 @@ public struct ValueState: Sendable, Hashable, Codable {
 }
 
 extension ObjectEntity {
-    /// Works on the object's notes under its lock.
+    /// Accesses the object's metadata under its lock.
     func lockedState<R>(_ body: (inout ObjectState) -> R) -> R {
         let lock = ObjectLock(self)
         lock.lock()
@@ -375,11 +379,11 @@ extension ObjectEntity {
     }
 }
 
-/// What a write to a property must do besides storing the value.
+/// What a property write must do besides storing the value.
 @frozen
 public struct WriteMark: Sendable {
     @usableFromInline let property: Int32
-    /// 0: nothing, 1: undo, the property was clean, 2: undo, it was dirty.
+    /// 0: nothing; 1: undo, the property was clean; 2: undo, it was dirty.
     @usableFromInline let kind: UInt8
 
     @usableFromInline
@@ -388,11 +392,12 @@ public struct WriteMark: Sendable {
         self.kind = kind
     }
 
+    /// Whether the write must be recorded for a rollback.
     @inlinable public var needsUndo: Bool { kind != 0 }
 }
 
 extension EntityCoding {
-    /// Notes that a property is being written. Called under the object's lock.
+    /// Records that a property is being written. The caller holds the object's lock.
     public static func noteWrite(_ state: inout ObjectState, of object: AnyObject, property: Int) -> WriteMark {
         let bit: UInt64 = 1 << UInt64(property)
         let dirty = state.dirty
@@ -408,7 +413,7 @@ extension EntityCoding {
         return WriteMark(property: property, kind: wasDirty ? 2 : 1)
     }
 
-    /// Keeps how to restore a property, should the running transaction roll back.
+    /// Records how a rollback of the running transaction restores a property.
     public static func recordUndo<T: ObjectEntity>(_ mark: WriteMark, of object: T, _ restore: @escaping (T) -> Void) {
         let bit: UInt64 = 1 << UInt64(mark.property)
         let wasClean = mark.kind == 1

@@ -1,44 +1,43 @@
 import Foundation
 import MakoRecords
 
-/// How a property's values become what its column holds, and come back, where the property's type is found out at run time.
+/// Converts a property's values to and from column values, where the property's type is known only at run time.
 protocol AnyPropertyCoding: Sendable {
-    /// What the column holds of the value that this stands for; nil: it stands for none.
+    /// The column value that the property stores for a value; nil: the value is not one of the property.
     func normalised(_ stored: StoredValue) -> StoredValue?
-    /// The same for a property of several columns.
+    /// The same for a property with several columns.
     func normalised(_ parts: [StoredValue]) -> [StoredValue]?
-    /// Why a row's content cannot be read as the property, or not be stored again once it is read; nil: it can.
+    /// Why a row cannot be read as the property, or cannot be stored again after reading; nil: it can.
     func fault(reading row: EntityRow, _ position: Int) -> String?
-    /// Whether a column of the property's type may hold what is no value of it.
+    /// Whether the column may contain values that the property's type does not accept.
     var refusesFields: Bool { get }
     /// The name of the property's type.
     var typeName: String { get }
-    /// Whether the column holds JSON.
+    /// Whether the column contains JSON.
     var isJSON: Bool { get }
     /// Whether the column's texts are decimals.
     var isDecimal: Bool { get }
     /// Whether it refers to objects of any entity.
     var refersToAny: Bool { get }
-    /// The class of the objects that it refers to with those of its subclasses; nil: it does not.
+    /// The class of the referenced objects, which may be of subclasses; nil: it takes no subclasses.
     var superclass: (any Entity.Type)? { get }
-    /// The type of what is encrypted in the column; nil: nothing is.
+    /// The type of the encrypted value; nil: the column is not encrypted.
     var sealedType: ColumnType? { get }
-    /// The key path from a value to how many it holds; nil: it is one.
+    /// The key path from a value to the number of its objects; nil: it is a single value.
     var countPath: AnyKeyPath? { get }
-    /// Whether it is a plain list or set of objects.
+    /// Whether it is an array or set of objects.
     var listsObjects: Bool { get }
-    /// Whether it is a struct that is an entity itself.
+    /// Whether it is a struct that is an entity.
     var holdsValue: Bool { get }
-    /// Saves the struct that the property of a struct holds, and notes its key there.
+    /// Saves the entity struct that a struct's property holds, and sets its key.
     func saveHeldValue<Root: Entity>(
         _ keyPath: AnyKeyPath, of root: inout Root, in transaction: Transaction) throws(MakoError)
-    /// The objects that the property of an object holds, loaded.
+    /// Loads and returns the objects of an object's property.
     func objects<Root: ObjectEntity>(_ keyPath: AnyKeyPath, of object: Root) -> [any ObjectEntity]
-    /// Sets the property of an object to what another one has, with other objects in the place of those that it holds. The property of
-    /// both is read.
+    /// Copies a property from one object to another and replaces the objects in it. Reads the property of both.
     ///
-    /// - Parameter map: gives the object that is to stand there; nil: none is.
-    /// - Returns: false where the property cannot be set.
+    /// - Parameter map: returns the replacement of an object; nil: none.
+    /// - Returns: false when the property cannot be set.
     func copy<Root: ObjectEntity>(
         _ keyPath: AnyKeyPath, from source: Root, to target: Root,
         _ map: (any ObjectEntity) -> (any ObjectEntity)?
@@ -47,7 +46,7 @@ protocol AnyPropertyCoding: Sendable {
 
 /// The coding of properties of one type.
 class PropertyCoding<V>: @unchecked Sendable {
-    // Unchecked: it holds nothing.
+    // Unchecked: it has no state.
     func stored(_ value: V) -> StoredValue { .null }
     func value(_ stored: StoredValue) -> V? { nil }
     func storedParts(_ value: V) -> [StoredValue] { [] }
@@ -117,7 +116,7 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     }
 }
 
-/// A type of which every field of its column's type is a value, and can be stored again.
+/// A type that accepts every value of its column's type and can store it again.
 private protocol EveryField {}
 
 extension Bool: EveryField {}

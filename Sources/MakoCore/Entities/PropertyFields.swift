@@ -1,10 +1,10 @@
 import MakoRecords
 
-// A property has one column, or one for each part of its values. Its position, the bit that says whether it is dirty among them, is one.
+// A property has one column, or one per part of its values. In both cases it has one position and one dirty flag.
 
 /// One column of a property.
 struct PropertyField: Sendable {
-    /// What it is called where properties have their Swift names, such as `frame_x`.
+    /// The Swift name of the field, such as `frame_x`.
     let name: String
     let column: String
     let type: ColumnType
@@ -13,7 +13,7 @@ struct PropertyField: Sendable {
 }
 
 extension PropertyModel {
-    /// The property's columns; none for one that has no column.
+    /// The property's columns; empty for a property without a column.
     var fields: [PropertyField] {
         guard case .column(let type, let isOptional, let defaultValue, _) = kind else { return [] }
         if parts.isEmpty {
@@ -30,7 +30,7 @@ extension PropertyModel {
         }
     }
 
-    /// The columns of a property that has several, as the table is to have them.
+    /// The column schemas of a property with several columns.
     func schemas(originalName: String?) -> [ColumnSchema] {
         zip(fields, parts).map { field, part in
             ColumnSchema(
@@ -39,7 +39,7 @@ extension PropertyModel {
         }
     }
 
-    /// What the property's columns hold, for people to read.
+    /// A readable text of the property's column values.
     func text(of values: [StoredValue]) -> String {
         if parts.isEmpty { return values.first.map(\.description) ?? "" }
         if values.allSatisfy(\.isNull) { return StoredValue.null.description }
@@ -47,15 +47,15 @@ extension PropertyModel {
     }
 }
 
-/// The columns of a model's properties that have several.
+/// The columns of a model's properties with several columns.
 struct CompositeColumns: Sendable {
     struct Place: Sendable {
-        /// The property's position among the model's columns.
+        /// The property's position in the model's columns.
         let position: Int
         let part: Int
     }
 
-    /// By the name that the column would have if it were one.
+    /// By the column name that the property would have with a single column.
     fileprivate let positions: [String: Int]
     fileprivate let places: [String: Place]
 
@@ -74,18 +74,18 @@ struct CompositeColumns: Sendable {
 }
 
 extension EntityModel {
-    /// The property with several columns whose name, as a column's, is this; nil: there is none.
+    /// The property with several columns that has this column name; nil: none.
     func composite(named name: String) -> PropertyModel? { composites.positions[name].map { columns[$0] } }
 
-    /// Which property a column belongs to, and as which of its parts.
+    /// The property and the part to which a column belongs.
     func place(ofColumn name: String) -> CompositeColumns.Place? {
         if let place = composites.places[name] { return place }
         return columns.firstIndex { $0.column == name && $0.parts.isEmpty }.map { .init(position: $0, part: 0) }
     }
 
-    /// The properties that columns belong to, each once.
+    /// The names of the properties of columns, each once.
     ///
-    /// - Parameter unknown: what to say of a column that belongs to none; nil: nothing.
+    /// - Parameter unknown: the name for a column without a property; nil omits it.
     func propertyNames(ofColumns names: [String], _ unknown: (String) -> String?) -> [String] {
         var found: [String] = []
         for name in names {
@@ -103,7 +103,7 @@ extension EntityModel {
         return found
     }
 
-    /// What the parts of values must hold to.
+    /// Throws for properties with several columns that break their restrictions.
     func checkComposites() throws(MakoError) {
         for property in columns {
             guard let coding = property.coding, !property.parts.isEmpty else { continue }
@@ -123,7 +123,7 @@ extension EntityModel {
 }
 
 extension TableHandle {
-    /// A layout whose positions are some properties, with all their columns.
+    /// A layout with the positions of some properties, including all their columns.
     func layout(of properties: [PropertyModel]) throws(RecordError) -> RowLayout {
         let fields = properties.map(\.fields)
         return try layout(for: fields.map(\.first?.column), further: fields.map { $0.dropFirst().map(\.column) })

@@ -1,22 +1,29 @@
 import Foundation
 import MakoRecords
 
-/// One property of an entity: its name, its column, its key path.
+/// One property of an entity: its name, column and key path.
 public struct PropertyModel: @unchecked Sendable {
-    // Unchecked: key paths are immutable, but `AnyKeyPath` does not say so.
+    // Unchecked: key paths are immutable, but `AnyKeyPath` is not marked Sendable.
 
+    /// How a property is stored.
     public enum Kind: Sendable {
+        /// A column; `target` is the entity that it refers to.
         case column(type: ColumnType, isOptional: Bool, defaultValue: StoredValue, target: (any Entity.Type)?)
-        /// The row's own number.
+        /// The row number.
         case rowNumber
+        /// A to-many relationship, which has no column.
         case many(target: any Entity.Type, deleteRule: DeleteRule)
-        /// A property of the superclass that the table leaves out. It has a position, but no column.
+        /// A property of the superclass that the table omits. It has a position, but no column.
         case absent
     }
 
+    /// The Swift name.
     public let name: String
+    /// The name of the column.
     public let column: String
+    /// How the property is stored.
     public let kind: Kind
+    /// The key path of the property.
     public let keyPath: AnyKeyPath
     let inverse: AnyKeyPath?
     let options: [AttributeOption]
@@ -24,12 +31,12 @@ public struct PropertyModel: @unchecked Sendable {
     /// The coding of its column; nil: it has none.
     let coding: (any AnyPropertyCoding)?
     private let read: (@Sendable (any Entity) -> StoredValue)?
-    /// The columns of a property that has several; else none.
+    /// The columns of a property with several columns; otherwise empty.
     private(set) var parts: [PropertyPart] = []
     private(set) var defaultParts: [StoredValue] = []
     private var readParts: (@Sendable (any Entity) -> [StoredValue])?
 
-    /// Whether the column holds JSON.
+    /// Whether the column contains JSON.
     var isJSON: Bool { coding?.isJSON == true }
     /// Whether it refers to objects of any entity.
     var refersToAny: Bool { coding?.refersToAny == true }
@@ -38,22 +45,22 @@ public struct PropertyModel: @unchecked Sendable {
         guard case .column(_, _, _, let target) = kind else { return false }
         return target != nil || refersToAny
     }
-    /// The type of what is encrypted in its column; nil: nothing is.
+    /// The type of the encrypted value; nil: the column is not encrypted.
     var sealedType: ColumnType? { coding?.sealedType }
     var isEncrypted: Bool { sealedType != nil }
-    /// Whether its column holds a text for people.
+    /// Whether its column contains plain text.
     var isPlainText: Bool {
         guard case .column(type: .text, _, _, nil) = kind else { return false }
         return !isJSON && !refersToAny && !isEncrypted
     }
 
-    /// The property's value as a row holds it.
+    /// The property's column value.
     func value(of entity: any Entity) -> StoredValue { read?(entity) ?? .null }
 
-    /// What the property's columns hold.
+    /// The values of the property's columns.
     func values(of entity: any Entity) -> [StoredValue] { readParts?(entity) ?? [value(of: entity)] }
 
-    /// A property with a column.
+    /// Returns a property with a column.
     public static func column<Root: Entity, C: PropertyCodec>(
         _ name: String, _ keyPath: KeyPath<Root, C.Property>, _ codec: C.Type, column: String? = nil,
         default value: @autoclosure () -> C.Property? = nil, options: [AttributeOption] = [],
@@ -65,7 +72,7 @@ public struct PropertyModel: @unchecked Sendable {
             name: name, column: column ?? name,
             kind: .column(
                 type: C.columnType, isOptional: C.isOptional,
-                // A default stands in the catalogue, where what is encrypted must not be.
+                // A default is stored in the catalogue, which would reveal an encrypted value.
                 defaultValue: C.sealedType == nil ? start.map(C.stored) ?? .null : .null,
                 target: C.target),
             keyPath: keyPath, inverse: nil, options: options, relation: relation, coding: CodecCoding<C>(),
@@ -77,7 +84,7 @@ public struct PropertyModel: @unchecked Sendable {
         return property
     }
 
-    /// An integer property that is the key: it is the row's number and takes no column.
+    /// Returns an integer key property: the row number, which takes no column.
     public static func rowNumber<Root: Entity>(
         _ name: String, _ keyPath: PartialKeyPath<Root>, column: String? = nil
     ) -> PropertyModel {
@@ -86,7 +93,7 @@ public struct PropertyModel: @unchecked Sendable {
             relation: [], coding: nil, read: nil)
     }
 
-    /// A to-many relationship: a query for the objects whose `inverse` refers to the owner.
+    /// Returns a to-many relationship: a query for the objects whose `inverse` refers to the owner.
     public static func many<Root: Entity, Target: ObjectEntity>(
         _ name: String, _ keyPath: PartialKeyPath<Root>, _ target: Target.Type, inverse: PartialKeyPath<Target>,
         deleteRule: DeleteRule = .nullify
@@ -96,7 +103,7 @@ public struct PropertyModel: @unchecked Sendable {
             inverse: inverse, options: [], relation: [], coding: nil, read: nil)
     }
 
-    /// What a table that leaves the property out has in its place.
+    /// The replacement of the property in a table that omits it.
     fileprivate var absent: PropertyModel? {
         switch kind {
         case .rowNumber, .absent: self
@@ -110,9 +117,9 @@ public struct PropertyModel: @unchecked Sendable {
 }
 
 extension EntityCoding {
-    /// The properties of a superclass that the table of a subclass leaves out.
+    /// Returns the properties of a superclass that the table of a subclass omits.
     public static func absent(_ properties: [PropertyModel]) -> [PropertyModel] { properties.compactMap(\.absent) }
 
-    /// The type of ``Entity``'s stamps, under a name that needs no import.
+    /// The type of ``Entity``'s timestamps, under a name that needs no import.
     public typealias Stamp = Date
 }

@@ -1,13 +1,16 @@
 import MakoRecords
 
-/// The changes of one entity as they happen: `for await change in Person.changes(.insert) { … }`.
+/// The committed changes of one entity: `for await change in Person.changes(.insert) { … }`.
 ///
-/// Nothing is lost between making the sequence and iterating it. At most ``bufferLimit`` changes wait; then one `.missed` stands for the rest.
+/// The sequence buffers from its creation, before the first iteration. At most ``bufferLimit`` changes are buffered;
+/// the buffer then drops further changes and ends with one `.missed`.
 public struct ChangeSequence<T: Entity>: AsyncSequence, Sendable {
+    /// One change.
     public typealias Element = ObjectChange<T>
+    /// The sequence throws no errors.
     public typealias Failure = Never
 
-    /// How many changes wait for a slow reader.
+    /// The number of changes that the buffer holds for a slow reader.
     public static var bufferLimit: Int { 4096 }
 
     private let buffer: ChangeBuffer<T>
@@ -16,11 +19,17 @@ public struct ChangeSequence<T: Entity>: AsyncSequence, Sendable {
         buffer = ChangeBuffer(database, kinds, withValues: withValues)
     }
 
+    /// Returns an iterator. All iterators of a sequence share its buffer: each change goes to one of them.
     public func makeAsyncIterator() -> Iterator { Iterator(buffer: buffer) }
 
+    /// Reads the buffer of a ``ChangeSequence``.
     public struct Iterator: AsyncIteratorProtocol {
         let buffer: ChangeBuffer<T>
+        /// Returns the next change after waiting for it; nil when the database closes, the task is cancelled, or
+        /// another call waits.
         public mutating func next() async -> ObjectChange<T>? { await buffer.next() }
+        /// Returns the next change after waiting for it; nil when the database closes, the task is cancelled, or
+        /// another call waits.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> ObjectChange<T>? {
             await buffer.next()
         }
@@ -47,7 +56,7 @@ final class ChangeBuffer<T: Entity>: Sendable {
             .init(
                 table: T.entityModel.table, wantsValues: withValues,
                 deliver: { events, _, database in
-                    // Another type of the table may raise events.
+                    // The hub delivers by table: another entity type of the table may raise the events.
                     guard T.entityModel.raisesEvents else { return }
                     for event in events where wanted.contains(event.kind) {
                         Self.put(event.change(database, T.self, withValues: withValues), into: state)
@@ -134,22 +143,22 @@ extension ObjectChange {
 }
 
 extension EventHub.Event {
-    /// The event as a change of an entity. An object that no commit brought along is read from the database.
+    /// The event as a change of an entity. Reads the object from the database when the commit did not pass one.
     func change<T: Entity>(_ database: Database, _ type: T.Type, withValues: Bool) -> ObjectChange<T> {
         var found = object as? T
         if found == nil, kind != .delete {
-            // Nothing to tell when the row is gone again or cannot be read: the change itself is what happened.
+            // The row may be deleted since, or unreadable. The change is reported without its object.
             do throws(MakoError) { found = try database.object(type, key: key) } catch { found = nil }
         }
         let names = type.entityModel.propertyNames(ofColumns: changedColumns) { _ in nil }
-        // Whether others have asked is no reason to be told.
+        // Row images may exist because another watcher wants them; this watcher gets them only `withValues`.
         let values = withValues ? images.map { ChangedRow($0, database) } : nil
         return ObjectChange(kind: kind, key: key, changedProperties: names, object: found, values: values)
     }
 }
 
 extension EventHub.Event {
-    /// The event for watchers of a whole database.
+    /// The event as a change for watchers of a whole database.
     func change(_ database: Database, withValues: Bool) -> DatabaseChange {
         var changes: [PropertyChange] = []
         if withValues, let images {

@@ -1,8 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// A row as it was before a transaction and as it is after it, on its way to those who asked for values. Nothing is decoded before somebody
-/// looks.
+/// The row images before and after a transaction, for watchers `withValues`. Values are decoded on access.
 struct ChangedRow: Sendable {
     let old: RowState?
     let new: RowState?
@@ -10,7 +9,7 @@ struct ChangedRow: Sendable {
     init(_ images: RowImages, _ database: Database) {
         let tables = [images.old?.table, images.new?.table].compactMap(\.self)
         var cipher: ValueCipher?
-        // Whoever looks may do so when the database is closed.
+        // The cipher is loaded now, because a watcher may read the values after the database has closed.
         if tables.contains(where: { $0.schema.liveColumns.contains { $0.sealedType != nil } }) {
             do throws(PropertyKeyProblem) { cipher = try database.valueCipher() } catch { cipher = nil }
         }
@@ -18,9 +17,9 @@ struct ChangedRow: Sendable {
         new = images.new.map { RowState(image: $0, cipher: cipher) }
     }
 
-    /// The columns that differ; all of them where the row is new or gone.
+    /// The columns that differ; for an insert or a delete all columns.
     ///
-    /// - Parameter name: what to call a column; nil: leave it out.
+    /// - Parameter name: the property name of a column; nil omits the column.
     func changes(_ name: (String) -> String?) -> [PropertyChange] {
         let before = old?.values
         let after = new?.values
@@ -33,12 +32,12 @@ struct ChangedRow: Sendable {
     }
 }
 
-/// A row at one moment, with what opens its encrypted values.
+/// One row image, and the cipher for its encrypted values.
 struct RowState: Sendable {
     let image: RowImage
     let cipher: ValueCipher?
 
-    /// What a column holds; nil where there is no such column, or what is encrypted cannot be opened.
+    /// The value of a column; nil when the table has no such column, or its value cannot be decrypted.
     func value(ofColumn name: String) -> StoredValue? {
         guard let position = image.table.layout.position(of: name) else { return nil }
         return try? image.withRow { value($0, position) }
@@ -51,7 +50,7 @@ struct RowState: Sendable {
     }
 
     private func value(_ row: RowReader, _ position: Int) -> StoredValue? {
-        // What cannot be opened is no value; there is nobody here to throw at.
+        // Accessors of changes do not throw: a value that cannot be decrypted reads as nil.
         do throws(RecordError) {
             return try row.value(position) { () throws(PropertyKeyProblem) in
                 guard let cipher else { throw .missing }
@@ -62,7 +61,7 @@ struct RowState: Sendable {
 }
 
 extension EntityModel {
-    /// What a column is called where properties have their Swift names; nil for one that the model has not.
+    /// The property name of a column; nil when the model does not have the column.
     func fieldName(ofColumn column: String) -> String? {
         place(ofColumn: column).flatMap { place in
             columns[place.position].fields.first { $0.column == column }?.name
@@ -71,7 +70,8 @@ extension EntityModel {
 }
 
 extension SchemaState {
-    /// What the types of a table call a column: its own name where they do not agree or none of them is in use, nil where none has it.
+    /// The property name that the models of a table give a column. The column's own name when they differ or no model
+    /// is bound; nil when no model has it.
     func fieldName(ofColumn column: String, inTable table: String) -> String? {
         let models = models.filter { $0.table == table && !$0.isPartial }
         if models.isEmpty { return column }

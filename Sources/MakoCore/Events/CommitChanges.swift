@@ -1,13 +1,13 @@
 import MakoRecords
 
-/// What a commit did, for those who keep something in step with it.
+/// The changes of one commit, for followers.
 final class CommitChanges: Sendable {
-    /// The number of the commit before: snapshots of a higher number show this one.
+    /// The number of the previous commit: a snapshot with a higher number includes this commit.
     let base: UInt64
     let changes: ChangeSet
-    /// The tables whose changes are all among these; nil: every table's are.
+    /// The tables for which `changes` is complete; nil: all tables.
     private let covered: Set<String>?
-    /// Put together for the first who asks, for all others as well.
+    /// Changes per table, grouped on first access and shared by all followers.
     private let tables = Protected<[String: TableChanges?]>([:])
 
     init(base: UInt64, _ changes: ChangeSet, covering covered: Set<String>? = nil) {
@@ -16,7 +16,7 @@ final class CommitChanges: Sendable {
         self.covered = covered
     }
 
-    /// Whether all changes of some tables are among these, nil standing for every table.
+    /// Whether `changes` is complete for the tables; nil: for all tables.
     func covers(_ tables: Set<String>?) -> Bool {
         guard let covered else { return true }
         return tables.map { $0.isSubset(of: covered) } ?? false

@@ -1,44 +1,45 @@
 import MakoRecords
 import Synchronization
 
-/// Tells watchers what transactions did: after the commit, outside every lock, in the order of the commits.
+/// Delivers the changes of transactions to watchers: after the commit, without any lock, in commit order.
 final class EventHub: Sendable {
     struct Identity: Hashable, Sendable {
         let table: String
         let key: RowKey
     }
 
-    /// One change as it goes to watchers.
+    /// One change of one row.
     struct Event: Sendable {
         let table: String
         let key: RowKey
         let kind: ChangeKind
         let changedColumns: [String]
-        /// By the names that the types of the table have for them.
+        /// The property names that the table's models give `changedColumns`.
         let changedProperties: [String]
         let object: (any ObjectEntity)?
-        /// The row before the transaction and at its end, where a watcher asked for that.
+        /// The row before and after the transaction, when a watcher of the table wants values.
         let images: RowImages?
     }
 
-    /// A watcher: which table (nil: all) and what to do with the events of one commit.
+    /// A subscriber to the events of one table (nil: all tables).
     struct Watcher: Sendable {
         let table: String?
-        /// Whether it is told before those that are not.
+        /// Watchers with `comesFirst` are notified before all others.
         var comesFirst = false
-        /// Whether it asks for what the rows held before.
+        /// Whether the watcher needs row images.
         var wantsValues = false
-        /// Given the events of a commit, the number of the commit before, and the database.
+        /// Receives the events of a commit, the number of the previous commit, and the database.
         let deliver: @Sendable ([Event], UInt64, Database) -> Void
-        /// Given the tables of which it is not known what changed (nil: all), the number of a commit before it, and the database.
+        /// Receives the tables whose individual changes are unknown (nil: all), the number of an earlier commit, and
+        /// the database.
         var miss: @Sendable (Set<String>?, UInt64, Database) -> Void = { _, _, _ in }
         let finish: @Sendable () -> Void
     }
 
-    /// Somebody who keeps something in step with the file. `tell` is called for each commit, in their order, and must neither wait nor call
-    /// the hub.
+    /// A subscriber that keeps a derived result in step with the file. The hub calls `tell` for each commit, in commit
+    /// order, while it holds its lock: `tell` must neither block nor call the hub.
     struct Follower: Sendable {
-        /// The tables that count; nil: all.
+        /// The tables of interest; nil: all.
         let tables: @Sendable () -> Set<String>?
         let tell: @Sendable (CommitChanges) -> Void
         let finish: @Sendable () -> Void
@@ -46,7 +47,7 @@ final class EventHub: Sendable {
 
     private struct Batch {
         let events: [Event]
-        /// Tables of which it is not known what changed; nil: all.
+        /// The tables whose individual changes are unknown; nil: all.
         var missed: Set<String>? = []
         let base: UInt64
         let database: Database
@@ -57,12 +58,12 @@ final class EventHub: Sendable {
         var followers: [Int: Follower] = [:]
         var nextID = 0
         var nextTicket = 0
-        /// Followers know of the commits with lower tickets.
+        /// Followers have processed all commits with lower tickets.
         var followed = 0
         var unfollowed: [Int: CommitChanges?] = [:]
-        /// Who waits until followers know of all commits before a ticket.
+        /// Tasks that wait until followers have processed all commits before a ticket.
         var waiters: [(ticket: Int, continuation: CheckedContinuation<Void, Never>)] = []
-        /// The ticket whose turn it is to be told.
+        /// The ticket of the next batch to deliver.
         var turn = 0
         var waiting: [Int: Batch?] = [:]
         var isTelling = false
@@ -74,9 +75,9 @@ final class EventHub: Sendable {
         }
     }
     private let state = Protected(State())
-    /// How many watchers there are: none is what each save and each commit asks first.
+    /// The number of watchers. Each save and each commit reads it first: at 0 they build no events.
     private let watcherCount = Atomic<Int>(0)
-    /// How many of them ask for values: none is what each transaction asks first.
+    /// The number of watchers that want values. Each transaction reads it first: at 0 it logs no row images.
     private let valueWatcherCount = Atomic<Int>(0)
 
     // MARK: - Watching
@@ -91,7 +92,7 @@ final class EventHub: Sendable {
     }
 
     func remove(_ id: Int) {
-        // The watcher may own what its release frees: that happens outside the lock.
+        // Releasing the watcher may run deinitializers, so it happens outside the lock.
         let removed = state.with { state in
             defer { count(state) }
             return state.watchers.removeValue(forKey: id)
@@ -104,9 +105,9 @@ final class EventHub: Sendable {
         valueWatcherCount.store(state.watchers.values.count(where: \.wantsValues), ordering: .relaxed)
     }
 
-    /// The tables of which watchers ask for values; nil: nobody does.
+    /// The tables whose watchers want values.
     struct ValueTables {
-        /// Nil: all tables.
+        /// nil: all tables.
         let names: Set<String>?
     }
 
@@ -135,12 +136,12 @@ final class EventHub: Sendable {
 
     var followerCount: Int { state.with { $0.followers.count } }
 
-    /// The ticket of the next commit where followers do not know yet of every commit before it; nil: they do.
+    /// The ticket of the next commit while followers have not processed every commit before it; otherwise nil.
     var unfollowedTicket: Int? {
         state.with { $0.followed < $0.nextTicket ? $0.nextTicket : nil }
     }
 
-    /// Waits until followers know of all commits before a ticket.
+    /// Waits until followers have processed all commits before a ticket.
     func followed(upTo ticket: Int) async {
         await withCheckedContinuation { continuation in
             let isDone = state.with { state in
@@ -152,7 +153,7 @@ final class EventHub: Sendable {
         }
     }
 
-    /// Whether anybody watches anything.
+    /// Whether there is a watcher of any table.
     var hasWatchers: Bool { watcherCount.load(ordering: .relaxed) != 0 }
 
     func isWatched(_ model: EntityModel) -> Bool {
@@ -162,7 +163,7 @@ final class EventHub: Sendable {
         }
     }
 
-    /// The database closes: streams end.
+    /// Ends all sequences and waits; called when the database closes.
     func finish() {
         let (watchers, followers, waiters) = state.with { state in
             defer {
@@ -179,10 +180,10 @@ final class EventHub: Sendable {
         for waiter in waiters { waiter.continuation.resume() }
     }
 
-    // MARK: - Telling
+    // MARK: - Delivery
 
-    /// Taken while the writer's turn is held, so that tickets are in the order of commits. Taken for every commit: somebody may begin to
-    /// follow between its end and its publication.
+    /// Returns the ticket of a commit. The caller holds the writer lock, so that tickets are in commit order. Every
+    /// commit takes one, because a follower may subscribe between the commit and its publication.
     func takeTicket() -> Int {
         state.with { state in
             state.nextTicket += 1
@@ -195,7 +196,7 @@ final class EventHub: Sendable {
         enqueue(ticket, nil)
     }
 
-    /// The tables of whose changes somebody is told; nil: all.
+    /// The tables that watchers or followers subscribe to; nil: all.
     var wantedTables: Set<String>? {
         state.with { state in
             var wanted: Set<String> = []
@@ -211,17 +212,19 @@ final class EventHub: Sendable {
         }
     }
 
-    /// Tells watchers what the commits of another process did.
+    /// Delivers the commits of another process to watchers.
     func publish(_ ticket: Int, _ news: News, _ database: Database) {
         if watcherCount.load(ordering: .relaxed) == 0 { return enqueue(ticket, nil) }
         let events = events(news.changes, news.schema, [:], [])
         enqueue(ticket, Batch(events: events, missed: news.missed, base: news.base, database: database))
     }
 
-    /// There is nothing to be told under a ticket that followers know of.
+    /// Ends a ticket that followers have processed and that has no events.
     func pass(_ ticket: Int) { enqueue(ticket, nil) }
 
-    /// - Parameter base: the number of the commit before.
+    /// Delivers the changes of a commit to watchers.
+    ///
+    /// - Parameter base: the number of the previous commit.
     func publish(
         _ ticket: Int, base: UInt64, _ changes: ChangeSet, _ schema: SchemaState,
         _ objects: [Identity: any ObjectEntity], _ silent: Set<Identity>, _ database: Database
@@ -247,7 +250,7 @@ final class EventHub: Sendable {
             let table = schema.catalogue.table(named: change.table)
             let columns = table.map { change.changedColumns.names(in: $0.schema) } ?? []
             let names = schema.propertyNames(ofColumns: columns, inTable: change.table)
-            // An object that has another key by now does not stand for this row any more.
+            // An object whose key changed since does not represent this row any more.
             let object = objects[row]
             let stands = object.map { $0.lockedState { $0.key } == change.key } ?? false
             return Event(
@@ -256,7 +259,7 @@ final class EventHub: Sendable {
         }
     }
 
-    /// Tells followers, in the order of tickets. Each ticket is followed, and published or cancelled.
+    /// Passes a commit to followers, in ticket order. Each ticket is followed, and then published or cancelled.
     func follow(_ ticket: Int, _ commit: @autoclosure () -> CommitChanges?) {
         let done = state.with { state -> [CheckedContinuation<Void, Never>] in
             if state.followed == ticket, state.followers.isEmpty, state.unfollowed.isEmpty {
@@ -279,7 +282,7 @@ final class EventHub: Sendable {
 
     private func enqueue(_ ticket: Int, _ batch: Batch?) {
         let isPassed = state.with { state in
-            // Mostly nobody watches and nobody is being told.
+            // The common case: no watcher, and no delivery in progress.
             if batch == nil, state.turn == ticket, !state.isTelling, state.waiting.isEmpty {
                 state.turn += 1
                 return true
@@ -290,7 +293,7 @@ final class EventHub: Sendable {
         if isPassed { return }
         while true {
             let next: (batch: Batch?, watchers: [Watcher])? = state.with { state in
-                // One thread at a time tells; it goes on with what others put behind it.
+                // One thread at a time delivers; it also delivers the batches that other threads enqueue meanwhile.
                 guard !state.isTelling, let batch = state.waiting.removeValue(forKey: state.turn) else { return nil }
                 state.turn += 1
                 state.isTelling = true

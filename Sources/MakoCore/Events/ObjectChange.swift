@@ -1,41 +1,50 @@
 import MakoRecords
 
-/// What happened to an object.
+/// The kind of a change.
 public enum ChangeKind: Sendable, Hashable {
     case insert, update, delete
-    /// Changes were left out here, because nobody took them while the buffer was full, or because a database that is only read does not know them
-    /// one by one (`Database.refresh()`): read anew.
+    /// Changes were dropped: the buffer was full, or a read-only database learned of commits without their individual
+    /// changes (`Database.refresh()`). Query again.
     case missed
 }
 
-/// One change of one object, told after the transaction that made it, with the object's final state.
+/// One change of one object, delivered after its transaction, with the object's final state.
 public struct ObjectChange<T: Entity>: Sendable {
+    /// The kind of the change.
     public let kind: ChangeKind
     /// The row's key; nil for `.missed`.
     public let key: RowKey?
     /// The names of the properties that differ; all of them for an insert or a delete.
     public let changedProperties: [String]
-    /// The object that was committed, else the stored one; for a delete the removed object, when it was removed as an object.
+    /// The committed object, otherwise one read from the database; for a delete the removed object, if it was removed
+    /// as an object.
     public let object: T?
-    /// The object's row before and after, where the watcher asked for values.
+    /// The row images before and after, for watchers `withValues`.
     let values: ChangedRow?
 }
 
-/// The type of a change with the row's number, for watchers of a whole database.
+/// One change of a row of any entity, for watchers of a whole database.
 public struct DatabaseChange: Sendable {
+    /// The name of the table.
     public let entity: String
+    /// The kind of the change.
     public let kind: ChangeKind
+    /// The row's key.
     public let key: RowKey?
+    /// The names of the properties that differ; all of them for an insert or a delete.
     public let changedProperties: [String]
-    /// The properties that differ with what they held before the transaction and hold after it, as ``ObjectChange/changes`` gives them; empty
-    /// unless the handler asked `withValues`.
+    /// The properties that differ, with their values before and after the transaction, as in ``ObjectChange/changes``;
+    /// empty without `withValues`.
     public let changes: [PropertyChange]
 
-    /// What a property held before the transaction; nil where it does not differ, for an insert, and for a handler without values.
+    /// Returns a property's value before the transaction; nil when it does not differ, for an insert, and without
+    /// `withValues`.
     ///
-    /// - Parameter name: the property's; of a property with several columns one of them, such as `frame_x`.
+    /// - Parameter name: the name of the property; of a property with several columns the name of one column, such as
+    ///   `frame_x`.
     public func oldValue(of name: String) -> StoredValue? { changes.first { $0.name == name }?.old }
 
-    /// What a property holds after the transaction; nil where it does not differ, for a delete, and for a handler without values.
+    /// Returns a property's value after the transaction; nil when it does not differ, for a delete, and without
+    /// `withValues`.
     public func newValue(of name: String) -> StoredValue? { changes.first { $0.name == name }?.new }
 }

@@ -2,8 +2,8 @@ import Foundation
 import MakoRecords
 import MakoStorage
 
-/// Objects that share what is committed: when one of them is saved, by whomever and whatever instance, the others that stand for the same
-/// row take its values over, before any handler is told.
+/// A set of objects that share committed values: after a commit of a row, the domain's other objects of that row take
+/// over its values, before any handler is called.
 ///
 /// ```swift
 /// let screen = ObjectDomain(db)
@@ -12,9 +12,8 @@ import MakoStorage
 /// screen.add(detail)              // what detail commits shows in the list
 /// ```
 ///
-/// An object that has changes of its own which are not committed keeps all its values. Objects are held weakly; those outside
-/// the domain, or in another one, are left alone. The domain works as long as somebody holds it. What entities commit that raise no events is not
-/// shared.
+/// An object with uncommitted changes keeps all its values. The domain holds its objects weakly and does not change
+/// objects outside it. It works until it is released. Commits of entities that raise no events are not shared.
 public final class ObjectDomain: Sendable {
     private struct Member {
         weak var object: (any ObjectEntity)?
@@ -38,7 +37,7 @@ public final class ObjectDomain: Sendable {
             byRow.with { $0.members[row]?.compactMap(\.object) ?? [] }
         }
 
-        /// Those of some tables; nil: all.
+        /// The objects of some tables; nil: of all tables.
         func objects(ofTables tables: Set<String>?) -> [any ObjectEntity] {
             byRow.with { state in
                 state.members.filter { tables?.contains($0.key.table) ?? true }.flatMap {
@@ -52,7 +51,7 @@ public final class ObjectDomain: Sendable {
     private let subscription: EventSubscription
     private let database: UInt32
 
-    /// Makes a domain without objects.
+    /// Creates a domain without objects.
     public init(_ database: Database) {
         let members = members
         self.database = database.number
@@ -71,7 +70,8 @@ public final class ObjectDomain: Sendable {
                 }, finish: {}))
     }
 
-    /// Lets an object share what is committed, from now on. One without a row, or of another database, is left alone.
+    /// Adds an object, which takes over committed values from now on. Ignores an object without a row, or of another
+    /// database.
     public func add<T: ObjectEntity>(_ object: T) {
         guard let key = object.storedKey, object.lockedState({ $0.database }) == database else { return }
         members.add(object, EventHub.Identity(table: type(of: object).entityModel.table, key: key))
@@ -85,7 +85,7 @@ extension ObjectDomain {
 }
 
 extension Query where T: ObjectEntity {
-    /// The objects of the results will be members of a domain.
+    /// Adds the objects of the result to a domain.
     public func domain(_ domain: ObjectDomain) -> Query {
         var copy = self
         copy.domain = domain
@@ -94,16 +94,16 @@ extension Query where T: ObjectEntity {
 }
 
 extension Database {
-    /// Reads an object's row as a commit left it, or a later one, unless the object has changes of its own.
+    /// Reloads an object from a snapshot that includes a commit, unless the object has uncommitted changes.
     ///
-    /// - Parameter base: the number of the commit before.
+    /// - Parameter base: the number of the previous commit.
     func takeOver(_ object: some ObjectEntity, after base: UInt64) {
         let type = type(of: object)
         guard let key = object.storedKey, isClean(object) else { return }
         do throws(MakoError) {
             guard let fresh = try stored(type, key, after: base) else { return }
             let isTaken = ObjectLock(object).locked {
-                // Somebody may have assigned to it meanwhile.
+                // Another thread may have assigned to the object since the check above.
                 guard object._$state.dirty == 0 else { return false }
                 object.adoptValues(of: fresh)
                 return true
@@ -111,7 +111,7 @@ extension Database {
             if isTaken { object.tellObservers() }
             if isTaken && type._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
         } catch {
-            // Nobody asked: it is kept where lazy loads keep theirs.
+            // No caller can receive the error: it is recorded like that of a lazy load.
             LazyLoad.failed(error, owner: object)
         }
     }
@@ -120,10 +120,10 @@ extension Database {
         object.lockedState { $0.dirty == 0 }
     }
 
-    /// Not in a scope of this thread, which may show an older state.
+    /// Reads the row outside this thread's scope, whose snapshot may be older.
     private func stored<T: ObjectEntity>(_ type: T.Type, _ key: RowKey, after base: UInt64) throws(MakoError) -> T? {
         var (view, schema) = try moment(type.entityModel)
-        // A commit that waits for nothing is told before it is shown.
+        // A commit with async durability notifies before it is visible to snapshots.
         var patience = 1000
         while view.commitNumber <= base, patience > 0 {
             patience -= 1

@@ -1,14 +1,15 @@
 import MakoRecords
 
-/// One property of a changed object with what it held before the transaction and what it holds after it.
+/// One property of a changed object with its values before and after the transaction.
 public struct PropertyChange: Sendable, Hashable {
-    /// The property's name; where its values have several columns, that of one of them, such as `frame_x`.
+    /// The property's name; for a property with several columns the name of one column, such as `frame_x`.
     public let name: String
-    /// What it held before; nil for an object that is new. `.null` stands for a property that was nil.
+    /// The value before; nil for an insert. `.null` represents a property that was nil.
     public let old: StoredValue?
-    /// What it holds now; nil for an object that is gone.
+    /// The value after; nil for a delete. `.null` represents a property that is nil.
     public let new: StoredValue?
 
+    /// Creates a property change from its parts.
     public init(name: String, old: StoredValue?, new: StoredValue?) {
         self.name = name
         self.old = old
@@ -17,8 +18,9 @@ public struct PropertyChange: Sendable, Hashable {
 }
 
 extension ObjectChange {
-    /// The properties that differ, in the order of their declaration, with what they held before the transaction and hold after it: each
-    /// once, whatever was stored between. All of them for an insert or a delete.
+    /// The properties that differ, in the order of their declaration, with their values before and after the
+    /// transaction. Each property occurs once, however often the transaction assigned it; an insert or a delete has all
+    /// properties.
     ///
     /// ```swift
     /// let token = try Person.onChange(.update, withValues: true) { change in
@@ -26,9 +28,10 @@ extension ObjectChange {
     /// }
     /// ```
     ///
-    /// Empty unless the watcher asked `withValues`, and for a transaction that had begun before it did. A property that was changed and changed
-    /// back is among ``changedProperties`` but not here. A reference has the key of the object it leads to, a collection of objects their keys as
-    /// bytes (``oldKeys(of:)`` gives them one by one). Encrypted values are decrypted; one that cannot be is nil.
+    /// Empty without `withValues`, and for a transaction that began before the watcher subscribed. A property that was
+    /// changed and changed back is in ``changedProperties`` but not here. A reference has the key of its object, a
+    /// collection of objects their keys as bytes (``oldKeys(of:)`` returns them one by one). Encrypted values are
+    /// decrypted; a value that cannot be decrypted is nil.
     ///
     /// - Complexity: linear in the size of the row.
     public var changes: [PropertyChange] {
@@ -36,75 +39,77 @@ extension ObjectChange {
         return values.changes { T.entityModel.fieldName(ofColumn: $0) }
     }
 
-    /// What a property held before the transaction, whether it differs or not.
+    /// Returns a property's value before the transaction, whether it differs or not.
     ///
     /// ```swift
     /// if let before = change.oldValue(of: \.age) { print("was \(before)") }
     /// ```
     ///
-    /// Nil for an insert, and where ``changes`` would be empty for want of being asked for. For references see ``oldValue(of:)-(KeyPath<T,Target?>)``,
-    /// for collections of objects ``oldKeys(of:)``: objects themselves are no values.
+    /// Returns nil for an insert and without `withValues`. References have ``oldValue(of:)-(KeyPath<T,Target?>)`` and
+    /// collections of objects ``oldKeys(of:)``: both return keys, not objects.
     public func oldValue<V>(of property: KeyPath<T, V>) -> V? { value(property, values?.old) }
 
-    /// What a property holds after the transaction, whether it differs or not; nil for a delete.
+    /// Returns a property's value after the transaction, whether it differs or not; nil for a delete and without
+    /// `withValues`.
     public func newValue<V>(of property: KeyPath<T, V>) -> V? { value(property, values?.new) }
 
-    /// What an optional property held before the transaction; nil as well when that was nil.
+    /// Returns an optional property's value before the transaction; nil also when the value was nil.
     public func oldValue<V>(of property: KeyPath<T, V?>) -> V? { value(property, values?.old) ?? nil }
 
-    /// What an optional property holds after the transaction; nil as well when that is nil.
+    /// Returns an optional property's value after the transaction; nil also when the value is nil.
     public func newValue<V>(of property: KeyPath<T, V?>) -> V? { value(property, values?.new) ?? nil }
 
-    /// The key of the object that a reference led to before the transaction; nil when it led to none.
+    /// Returns the key of a reference before the transaction; nil when the reference was nil.
     public func oldValue<Target: ObjectEntity>(of reference: KeyPath<T, Target?>) -> RowKey? {
         keys(reference, values?.old)?.first
     }
 
-    /// The key of the object that a reference leads to after the transaction; nil when it leads to none.
+    /// Returns the key of a reference after the transaction; nil when the reference is nil.
     public func newValue<Target: ObjectEntity>(of reference: KeyPath<T, Target?>) -> RowKey? {
         keys(reference, values?.new)?.first
     }
 
-    /// The key of the object that a struct's handle led to before the transaction; nil when it led to none.
+    /// Returns the key of a struct's `ToOne` before the transaction; nil when it was empty.
     public func oldValue<Target: ObjectEntity>(of reference: KeyPath<T, ToOne<Target>>) -> RowKey? {
         keys(reference, values?.old)?.first
     }
 
-    /// The key of the object that a struct's handle leads to after the transaction; nil when it leads to none.
+    /// Returns the key of a struct's `ToOne` after the transaction; nil when it is empty.
     public func newValue<Target: ObjectEntity>(of reference: KeyPath<T, ToOne<Target>>) -> RowKey? {
         keys(reference, values?.new)?.first
     }
 
-    /// The key of the struct that a struct's relationship led to before the transaction; nil when it led to none.
+    /// Returns the key of a struct's reference to a struct before the transaction; nil when the reference was nil.
     public func oldValue<Target: Entity>(of reference: KeyPath<T, Target?>) -> RowKey?
     where Target._$Kind == EntityKind.Value {
         keys(reference, values?.old)?.first
     }
 
-    /// The key of the struct that a struct's relationship leads to after the transaction; nil when it leads to none.
+    /// Returns the key of a struct's reference to a struct after the transaction; nil when the reference is nil.
     public func newValue<Target: Entity>(of reference: KeyPath<T, Target?>) -> RowKey?
     where Target._$Kind == EntityKind.Value {
         keys(reference, values?.new)?.first
     }
 
-    /// The keys of the objects that a reference or a collection of objects held before the transaction, in their order; nil for an insert, and
-    /// for a property that holds no objects.
+    /// Returns the keys of a reference or a collection of objects before the transaction, in their order; nil for an
+    /// insert, and for a property that holds no objects.
     ///
     /// ```swift
     /// let gone = Set(change.oldKeys(of: \.songs) ?? []).subtracting(change.newKeys(of: \.songs) ?? [])
     /// ```
     public func oldKeys<V>(of relation: KeyPath<T, V>) -> [RowKey]? { keys(relation, values?.old) }
 
-    /// The keys of the objects that a reference or a collection of objects holds after the transaction, in their order; nil for a delete, and
-    /// for a property that holds no objects.
+    /// Returns the keys of a reference or a collection of objects after the transaction, in their order; nil for a
+    /// delete, and for a property that holds no objects.
     public func newKeys<V>(of relation: KeyPath<T, V>) -> [RowKey]? { keys(relation, values?.new) }
 
-    /// What a property held before the transaction, as its column holds it, whether it differs or not.
+    /// Returns the column value of a property before the transaction, whether it differs or not.
     ///
-    /// - Parameter name: the property's; of a property with several columns that of one of them, such as `frame_x`.
+    /// - Parameter name: the name of the property; of a property with several columns the name of one column, such as
+    ///   `frame_x`.
     public func oldValue(of name: String) -> StoredValue? { stored(name, values?.old) }
 
-    /// What a property holds after the transaction, as its column holds it, whether it differs or not.
+    /// Returns the column value of a property after the transaction, whether it differs or not.
     public func newValue(of name: String) -> StoredValue? { stored(name, values?.new) }
 
     // MARK: -

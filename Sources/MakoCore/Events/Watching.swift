@@ -1,13 +1,13 @@
 import Dispatch
 import MakoRecords
 
-/// Keeps a handler of changes alive: it stops when the token goes, or is cancelled.
+/// A subscription. Its handler is called until the token is cancelled or released.
 public final class ChangeToken: Sendable {
     private let ending: Protected<(@Sendable () -> Void)?>
 
     init(_ subscription: EventSubscription) { ending = Protected { subscription.end() } }
 
-    /// - Parameter ending: what stops the handler.
+    /// - Parameter ending: stops the handler.
     init(_ ending: @escaping @Sendable () -> Void) { self.ending = Protected(ending) }
 
     /// Stops the handler.
@@ -23,15 +23,15 @@ public final class ChangeToken: Sendable {
 }
 
 extension Entity {
-    /// The changes of this entity's objects as they are committed; every kind when none is named.
+    /// Returns the committed changes of this entity's objects; without kinds, inserts, updates and deletes.
     ///
     /// ```swift
     /// for await change in try Person.changes(.insert, .update) { print(change.kind, change.changedProperties) }
     /// ```
     ///
-    /// - Parameter withValues: whether changes come with what the properties held before and hold after, see ``ObjectChange/changes``. The
-    ///   rows that transactions change are kept for that until they are told.
-    /// - Throws: `MakoError.noDatabase` when none is given and none is current.
+    /// - Parameter withValues: whether changes have the values before and after, see ``ObjectChange/changes``.
+    ///   Transactions then keep an image of each row that they change until the change is delivered.
+    /// - Throws: `MakoError.noDatabase` without a database argument and without a current database.
     public static func changes(
         _ kinds: ChangeKind..., withValues: Bool = false, in database: Database? = nil
     ) throws(MakoError) -> ChangeSequence<Self> {
@@ -47,10 +47,10 @@ extension Entity {
     /// ```
     ///
     /// - Parameters:
-    ///   - withValues: whether changes come with what the properties held before and hold after, see ``ObjectChange/changes``. The rows that
-    ///     transactions change are kept for that until they are told; without it nothing is.
-    ///   - queue: where to call it; on the committing thread, after the transaction, when nil.
-    /// - Throws: `MakoError.noDatabase` when none is given and none is current.
+    ///   - withValues: whether changes have the values before and after, see ``ObjectChange/changes``. Transactions
+    ///     then keep an image of each row that they change until the change is delivered.
+    ///   - queue: the queue that calls the handler; nil: the committing thread, after the transaction.
+    /// - Throws: `MakoError.noDatabase` without a database argument and without a current database.
     public static func onChange(
         _ kinds: ChangeKind..., withValues: Bool = false, in database: Database? = nil, on queue: DispatchQueue? = nil,
         _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
@@ -60,7 +60,7 @@ extension Entity {
             try watched(database), Self.self, on: queue, withValues: withValues, { wanted.contains($0.kind) }, handler)
     }
 
-    /// Calls a handler of the main actor after each commit that changed objects of this entity, in the order of the commits.
+    /// Calls a handler on the main actor after each commit that changed objects of this entity, in commit order.
     ///
     /// ```swift
     /// let token = try Person.onChange(.insert, on: MainActor.shared) { change in list.append(change.object) }
@@ -109,14 +109,14 @@ extension Entity {
 }
 
 extension ObjectEntity {
-    /// Calls a handler when any instance with this object's key is committed or removed.
+    /// Calls a handler after each commit that changed or deleted this object's row, whichever instance was saved.
     ///
     /// - Parameters:
-    ///   - refreshing: whether this object takes the new values over, before the handler is called, unless it has changes of its own that
-    ///     are not committed.
-    ///   - withValues: whether changes come with what the properties held before and hold after, see ``ObjectChange/changes``.
-    ///   - queue: where to call it; on the committing thread, after the transaction, when nil.
-    /// - Throws: `MakoError.notFound` for an object that was not committed yet.
+    ///   - refreshing: whether this object takes over the new values before the handler is called, unless it has
+    ///     uncommitted changes.
+    ///   - withValues: whether changes have the values before and after, see ``ObjectChange/changes``.
+    ///   - queue: the queue that calls the handler; nil: the committing thread, after the transaction.
+    /// - Throws: `MakoError.notFound` for an object that was never committed.
     public func onChange(
         refreshing: Bool = false, withValues: Bool = false, on queue: DispatchQueue? = nil,
         _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
@@ -128,7 +128,7 @@ extension ObjectEntity {
         guard refreshing else {
             return Self.token(database, type, on: queue, withValues: withValues, { $0.key == key }, handler)
         }
-        // The token may be kept by the object itself.
+        // Captured weakly, because the object may hold the token.
         return Self.token(
             database, type, on: queue, withValues: withValues, { $0.key == key }, handler,
             prepare: { [weak self] kind, base, database in
@@ -138,7 +138,7 @@ extension ObjectEntity {
 }
 
 extension ObjectEntity {
-    /// Calls a handler of the main actor when any instance with this object's key is committed or removed.
+    /// Calls a handler on the main actor after each commit that changed or deleted this object's row.
     public func onChange(
         refreshing: Bool = false, withValues: Bool = false, on actor: MainActor,
         _ handler: @escaping @MainActor @Sendable (ObjectChange<Self>) -> Void
@@ -165,61 +165,61 @@ extension Database {
         return ChangeToken(EventSubscription(hub, watcher))
     }
 
-    /// Calls a handler for each object of any entity that a transaction inserted, after its commit.
+    /// Calls a handler for each row of any entity that a transaction inserted, after its commit.
     ///
     /// - Parameters:
-    ///   - withValues: whether changes come with what the properties held before and hold after. The rows that transactions change, of all
-    ///     entities, are kept for that until they are told.
-    ///   - queue: where to call it; on the committing thread, after the transaction, when nil.
+    ///   - withValues: whether changes have the values before and after. Transactions then keep an image of each row
+    ///     that they change, of all entities, until the change is delivered.
+    ///   - queue: the queue that calls the handler; nil: the committing thread, after the transaction.
     public func onInsert(
         withValues: Bool = false, on queue: DispatchQueue? = nil,
         _ handler: @escaping @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
         onEvent(.insert, withValues, queue, handler)
     }
-    /// Calls a handler of the main actor for each object of any entity that a transaction inserted.
+    /// Calls a handler on the main actor for each row of any entity that a transaction inserted.
     public func onInsert(
         withValues: Bool = false, on actor: MainActor,
         _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
         onEvent(.insert, withValues, .main) { change in MainActor.assumeIsolated { handler(change) } }
     }
-    /// Calls a handler for each object of any entity that a transaction changed, after its commit.
+    /// Calls a handler for each row of any entity that a transaction updated, after its commit.
     ///
     /// ```swift
     /// let token = db.onUpdate(withValues: true) { change in audit(change.entity, change.key, change.changes) }
     /// ```
     ///
     /// - Parameters:
-    ///   - withValues: whether changes come with what the properties held before and hold after. The rows that transactions change, of all
-    ///     entities, are kept for that until they are told.
-    ///   - queue: where to call it; on the committing thread, after the transaction, when nil.
+    ///   - withValues: whether changes have the values before and after. Transactions then keep an image of each row
+    ///     that they change, of all entities, until the change is delivered.
+    ///   - queue: the queue that calls the handler; nil: the committing thread, after the transaction.
     public func onUpdate(
         withValues: Bool = false, on queue: DispatchQueue? = nil,
         _ handler: @escaping @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
         onEvent(.update, withValues, queue, handler)
     }
-    /// Calls a handler of the main actor for each object of any entity that a transaction changed.
+    /// Calls a handler on the main actor for each row of any entity that a transaction updated.
     public func onUpdate(
         withValues: Bool = false, on actor: MainActor,
         _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
         onEvent(.update, withValues, .main) { change in MainActor.assumeIsolated { handler(change) } }
     }
-    /// Calls a handler for each object of any entity that a transaction removed, after its commit.
+    /// Calls a handler for each row of any entity that a transaction removed, after its commit.
     ///
     /// - Parameters:
-    ///   - withValues: whether changes come with what the properties held before and hold after. The rows that transactions change, of all
-    ///     entities, are kept for that until they are told.
-    ///   - queue: where to call it; on the committing thread, after the transaction, when nil.
+    ///   - withValues: whether changes have the values before and after. Transactions then keep an image of each row
+    ///     that they change, of all entities, until the change is delivered.
+    ///   - queue: the queue that calls the handler; nil: the committing thread, after the transaction.
     public func onDelete(
         withValues: Bool = false, on queue: DispatchQueue? = nil,
         _ handler: @escaping @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
         onEvent(.delete, withValues, queue, handler)
     }
-    /// Calls a handler of the main actor for each object of any entity that a transaction removed.
+    /// Calls a handler on the main actor for each row of any entity that a transaction removed.
     public func onDelete(
         withValues: Bool = false, on actor: MainActor,
         _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void

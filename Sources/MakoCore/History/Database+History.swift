@@ -3,7 +3,7 @@ import MakoRecords
 import MakoStorage
 
 extension Database {
-    /// The history from a token on: first what is stored, then each commit when it comes.
+    /// Returns the history after a token: first the stored commits, then each new commit.
     ///
     /// ```swift
     /// for try await event in db.changes(since: token) {
@@ -20,31 +20,33 @@ extension Database {
     /// }
     /// ```
     ///
-    /// The database must keep a history: ``DatabaseOptions/history``. Each commit that changed objects comes once, whole, in the order of the commits,
-    /// also over a restart: what was committed lasts together with its record. To begin, copy everything and keep the token of the same moment:
-    /// `try db.read { (try db.historyToken(), try copyAll()) }`. Values are not in the history; the objects as they are now are read from the database.
-    /// Not told is what was written below the object layer, with the store's own transactions.
+    /// The database must keep a history: ``DatabaseOptions/history``. Each commit that changed objects occurs once and
+    /// complete, in commit order, also across restarts: a commit and its history record are written atomically. To
+    /// start, copy everything and store the token of the same snapshot: `try db.read { (try db.historyToken(), try
+    /// copyAll()) }`. The history has no values; read the current objects from the database. Writes below the object
+    /// layer, with the store's own transactions, are not recorded.
     ///
-    /// A reader's memory holds at most 256 commits that wait; nothing is kept for it anywhere else. The sequence ends when its task is cancelled or the
-    /// database closed. In a database that was opened for reading only it looks once a second for what another process has committed.
+    /// A reader buffers at most 256 commits in memory and has no other state. The sequence ends when its task is
+    /// cancelled or the database is closed. In a read-only database it polls once per second for commits of another
+    /// process.
     ///
-    /// - Parameter token: from where on; nil: from the oldest commit that is kept.
-    /// - Throws: the iterator throws `MakoError.historyNotKept`, `.foreignHistory` for a token of another database, and what reading throws; it
-    ///   ends then.
+    /// - Parameter token: where to start; nil: the oldest commit that is kept.
+    /// - Throws: the iterator throws `MakoError.historyNotKept`, `.foreignHistory` for a token of another database, and
+    ///   read errors; it then ends.
     public func changes(since token: HistoryToken?) -> HistorySequence {
         HistorySequence(database: self, token: token, model: nil)
     }
 
-    /// The history of one entity's objects; see ``changes(since:)``.
+    /// Returns the history of one entity's objects; see ``changes(since:)``.
     ///
-    /// Commits that do not concern it are left out. So that the token goes on all the same, and is not left behind by what is trimmed, a
-    /// batch without changes stands for each 256 of them. A table that is given another name takes those who follow it along: they are told to read
-    /// it anew, and then of its rows under that name, unless the entity has a table of its own again.
+    /// Commits without changes of the entity are omitted. For each 256 of them the sequence sends an empty batch, so that
+    /// the token advances and trimming does not overtake it. The sequence follows a renamed table: it reports the table as
+    /// rewritten, and then its rows under the new name, until the entity has a table of its own again.
     public func changes<T: Entity>(of type: T.Type, since token: HistoryToken?) -> HistorySequence {
         HistorySequence(database: self, token: token, model: type.entityModel)
     }
 
-    /// Some of the history, oldest first: what is stored of it now.
+    /// Returns stored history, oldest commit first.
     ///
     /// ```swift
     /// var token: HistoryToken?
@@ -54,11 +56,11 @@ extension Database {
     /// }
     /// ```
     ///
-    /// Works in a database that was opened for reading only as well, beside the process that writes.
+    /// Also works in a read-only database, beside the writing process.
     ///
     /// - Parameters:
-    ///   - token: from where on; nil: from the oldest commit that is kept.
-    ///   - limit: how many commits are read at most.
+    ///   - token: where to start; nil: the oldest commit that is kept.
+    ///   - limit: the maximum number of commits.
     /// - Throws: `MakoError.historyNotKept`, `.foreignHistory` for a token of another database.
     public func history(since token: HistoryToken?, limit: Int = .max) throws(MakoError) -> [HistoryEvent] {
         if options.readOnly, ThreadScope.current(of: self) == nil { try refresh() }
@@ -76,7 +78,7 @@ extension Database {
         return events
     }
 
-    /// The present end of the history: changes after it come after this moment. In `db.read` and in transactions, the end as these see it.
+    /// Returns the current end of the history. In `db.read` and in transactions, the end as of their snapshot.
     ///
     /// - Throws: `MakoError.historyNotKept`.
     public func historyToken() throws(MakoError) -> HistoryToken {
@@ -90,7 +92,7 @@ extension Database {
         }
     }
 
-    /// Gives up the history before a token, of which everybody has worked off what is in it. The token itself stays good.
+    /// Removes the history before a token. The token itself stays valid.
     ///
     /// - Throws: `MakoError.historyNotKept`, `.foreignHistory`, `.readOnly`.
     public func forgetHistory(before token: HistoryToken) throws(MakoError) {
@@ -103,14 +105,14 @@ extension Database {
         }
     }
 
-    /// The object that a change is about, as it is now; nil: it is gone, or of another type.
+    /// Returns the current object of a change; nil when it was removed or is of another type.
     public func object<T: Entity>(of change: HistoryChange, as type: T.Type) throws(MakoError) -> T? {
         try naming.settle([type.entityModel])
         guard change.entity == type.entityModel.table else { return nil }
         return try object(type, key: change.key)
     }
 
-    // MARK: - For the room itself
+    // MARK: - Internal
 
     private func keptHead(_ view: Snapshot) throws(MakoError) -> StoredHistory.Head {
         let head = try records { () throws(RecordError) in try StoredHistory.head(in: view) }
@@ -120,15 +122,15 @@ extension Database {
 
     struct HistoryReading {
         var events: [HistoryEvent] = []
-        /// From where to go on.
+        /// Where to continue.
         var token: HistoryToken?
-        /// Whether nothing is behind that.
+        /// Whether there are no more commits.
         var isLast: Bool
     }
 
-    /// The next events, where there are any among the next `limit` commits.
+    /// The events of the next `limit` commits.
     ///
-    /// - Parameter tables: those that count.
+    /// - Parameter tables: the tables to report.
     func historyPage(
         after token: HistoryToken?, limit: Int, _ tables: inout HistoryTables, _ view: Snapshot, _ schema: SchemaState
     ) throws(MakoError) -> HistoryReading {
@@ -162,7 +164,7 @@ extension Database {
         return reading
     }
 
-    /// Begins or ends the history as the options ask for.
+    /// Starts or ends the history according to the options.
     func applyHistoryOption() throws(MakoError) {
         if options.readOnly || options.history == .asInFile { return }
         let head = try viewing { (view, _) throws(MakoError) in
@@ -184,7 +186,7 @@ extension Database {
 }
 
 extension Transaction {
-    /// Puts down what the transaction did, where the file has a history.
+    /// Records the transaction in the history, if the file keeps one.
     func recordHistory() throws(MakoError) {
         if changes.isEmpty && rewrites.isEmpty { return }
         try changeHistory { (history, tx) throws(RecordError) in

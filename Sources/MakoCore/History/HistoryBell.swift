@@ -1,14 +1,14 @@
 import Dispatch
 
-/// Tells the reader of a history that there may be more.
+/// Notifies a history reader that there may be new commits.
 final class HistoryBell: Sendable {
     private struct State {
-        /// What is stored is asked for without a commit.
+        /// True at the start, because stored commits are read before the first notification.
         var isRung = true
-        /// A snapshot of a higher number shows every commit that was told.
+        /// A snapshot with a higher number includes every announced commit.
         var base: UInt64 = 0
         var hasTold = false
-        /// How many milliseconds to wait before looking again for a commit that is not shown yet.
+        /// The delay, in milliseconds, before the next attempt to see an announced commit.
         var patience = 1
         var isFinished = false
         var reader: CheckedContinuation<Bool, Never>?
@@ -34,11 +34,11 @@ final class HistoryBell: Sendable {
         reader?.resume(returning: true)
     }
 
-    /// The reader has seen what a snapshot of a number shows of the history, or a part of it.
+    /// Records that the reader has processed a snapshot's history, or a part of it.
     func hasRead(upTo number: UInt64, isLast: Bool) {
         let patience: Int? = state.with { state in
             if !isLast { state.isRung = true }
-            // A commit that waits for nothing is told before it is shown.
+            // A commit with async durability notifies before it is visible to snapshots.
             if !state.hasTold || number > state.base {
                 state.patience = 1
                 return nil
@@ -61,9 +61,9 @@ final class HistoryBell: Sendable {
         reader?.resume(returning: false)
     }
 
-    /// Waits until there may be more; false: the database was closed, or the task cancelled.
+    /// Waits for a notification. False when the database was closed or the task cancelled.
     ///
-    /// - Parameter poll: how long to wait at most.
+    /// - Parameter poll: the maximum wait; nil: without limit.
     func isRung(poll: DispatchTimeInterval?) async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

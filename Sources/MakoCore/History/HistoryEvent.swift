@@ -1,15 +1,15 @@
 import Foundation
 import MakoRecords
 
-/// What the history tells: the commits one after the other, or that some are not kept any more.
+/// A commit of the history, or a gap in it.
 public enum HistoryEvent: Sendable {
     /// One commit.
     case batch(HistoryBatch)
-    /// What was changed after the first token is not known any more, or not known for this file, such as when a backup was put back. Read
-    /// everything anew, then keep the second token: the changes after it come next.
+    /// The changes after the first token are no longer kept, or belong to another state of the file, as after restoring
+    /// a backup. Read everything again and continue from the second token.
     case missed(since: HistoryToken, token: HistoryToken)
 
-    /// What to store when the event has been worked off.
+    /// The token to store after processing the event.
     public var token: HistoryToken {
         switch self {
         case .batch(let batch): batch.token
@@ -17,22 +17,22 @@ public enum HistoryEvent: Sendable {
         }
     }
 
-    /// The commit; nil: changes were missed.
+    /// The commit; nil for a gap.
     public var batch: HistoryBatch? {
         if case .batch(let batch) = self { batch } else { nil }
     }
 }
 
-/// What one commit did. Nothing of what was rolled back is in it.
+/// The committed changes of one transaction.
 public struct HistoryBatch: Sendable {
-    /// What to store when the batch has been worked off.
+    /// The token to store after processing the batch.
     public let token: HistoryToken
-    /// When it was committed, by the clock of the computer.
+    /// The time of the commit, by the system clock.
     public let date: Date
-    /// Each changed row once, with what came of it.
+    /// The changed rows, each once with its net change.
     public let changes: HistoryChanges
-    /// Entities of which any object may have come, changed or gone, of which ``changes`` says nothing: their tables were migrated, dropped or
-    /// imported. Read them anew.
+    /// Tables that were migrated, dropped or imported: any of their objects may have changed without an entry in
+    /// ``changes``. Read them again.
     public let rewritten: [String]
 
     init(token: HistoryToken, date: Date, changes: HistoryChanges, rewritten: [String]) {
@@ -42,25 +42,27 @@ public struct HistoryBatch: Sendable {
         self.rewritten = rewritten
     }
 
-    /// Nothing that concerns an entity has happened up to a token.
+    /// No changes of an entity up to a token.
     init(passing token: HistoryToken) {
         self.init(token: token, date: Date(), changes: HistoryChanges(), rewritten: [])
     }
 }
 
-/// What happened to one object.
+/// The change of one object.
 public struct HistoryChange: Sendable, CustomStringConvertible {
-    /// The entity's table, by the name it has now.
+    /// The current name of the entity's table.
     public let entity: String
+    /// The key of the object's row.
     public let key: RowKey
-    /// An object that was made and changed in one transaction was inserted, one that was made and removed is not told. It may have been changed
-    /// or removed since by a later commit, which is told later.
+    /// The net change: an object created and changed in one transaction is an insert; one created and removed is
+    /// omitted. Later commits may have changed or removed the object since.
     public let kind: ChangeKind
-    /// For an update the names of the properties that differ, or of the columns where the type is not in use; else empty.
+    /// For an update the names of the changed properties, or of the columns when the type is not in use; otherwise
+    /// empty.
     public let changedProperties: [String]
     fileprivate let table: TableHandle?
 
-    /// The values of the key's properties, or the id; empty where the table is gone, or has keys of another form since.
+    /// The values of the key properties, or the row number; empty when the table was removed or its key changed since.
     public var keyValues: [StoredValue] {
         guard let table else { return [] }
         do throws(RecordError) { return try key.values(in: table.schema) } catch { return [] }
@@ -73,18 +75,19 @@ public struct HistoryChange: Sendable, CustomStringConvertible {
     }
 }
 
-/// The changes of one commit. Rows with ids in a row are kept as one span, so that a commit of millions of new objects takes no room.
+/// The changes of one commit. Rows with consecutive numbers are stored as one span, so that a commit of millions of new
+/// objects needs little memory.
 public struct HistoryChanges: RandomAccessCollection, Sendable {
     fileprivate struct Table: Sendable {
         let name: String
         let table: TableHandle?
-        /// For each list of columns its names as properties.
+        /// For each list of columns the property names.
         let properties: [[String]]
     }
 
     private let tables: [Table]
     private let spans: [HistoryRecord.Span]
-    /// The place of each span's first row, and the number of all.
+    /// The index of each span's first row, and the total number of rows.
     private let starts: [Int]
 
     init() { (tables, spans, starts) = ([], [], [0]) }
@@ -104,9 +107,13 @@ public struct HistoryChanges: RandomAccessCollection, Sendable {
         self.starts = starts
     }
 
+    /// The index of the first change: 0.
     public var startIndex: Int { 0 }
+    /// The number of changes.
     public var endIndex: Int { starts[starts.count - 1] }
 
+    /// The change at an index.
+    ///
     /// - Complexity: logarithmic in the number of spans.
     public subscript(position: Int) -> HistoryChange {
         var low = 0

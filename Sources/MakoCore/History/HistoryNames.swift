@@ -1,17 +1,17 @@
 import MakoRecords
 import MakoStorage
 
-/// What the tables and columns in records are called now.
+/// The current names of the tables and columns in history records.
 struct HistoryNames {
     private let schema: SchemaState
     private let catalogue: Catalogue
     private let handles: [UInt32: TableHandle]
 
-    /// - Parameter view: where the records were read.
+    /// - Parameter view: the snapshot of the records.
     init(_ read: [HistoryRecord], _ view: Snapshot, _ schema: SchemaState) throws(MakoError) {
         self.schema = schema
         let known = Self.byNumber(schema.catalogue)
-        // What is known of the tables may be from before the view, or from before another process wrote.
+        // The schema may be older than the view, or than the writes of another process.
         let isCurrent = read.allSatisfy { record in
             record.tables.allSatisfy { $0.number == 0 || known[$0.number]?.schema.name == $0.name }
         }
@@ -29,25 +29,26 @@ struct HistoryNames {
         return handles
     }
 
-    /// The present name of a table, which may have been given another since.
+    /// The current name of a table, which may have been renamed.
     func now(_ table: HistoryRecord.Table) -> (name: String, handle: TableHandle?) {
         guard let handle = handles[table.number] else { return (table.name, nil) }
         return (handle.schema.name, handle)
     }
 
-    /// The number of the table that has a name now.
+    /// The number of the table with a current name.
     func number(ofTable name: String) -> UInt32? { catalogue.table(named: name)?.number }
 
-    /// - Parameter model: whose names count, where it has some; nil: those of any type of the table.
+    /// - Parameter model: the model whose property names are used, if it is of the table; nil: those of all models of
+    ///   the table.
     func properties(_ columns: [String], ofTable name: String, _ model: EntityModel?) -> [String] {
         if let model, model.table == name { return model.propertyNames(ofColumns: columns) { _ in nil } }
         return schema.propertyNames(ofColumns: columns, inTable: name, keepingUnknown: true)
     }
 }
 
-/// The tables that somebody follows: all, or those that are an entity's.
+/// The tables that a reader follows: all, or that of an entity.
 ///
-/// Where an entity has no table any more it is the one that had its name: its rows are followed under the name that it has now.
+/// When the entity has no table any more, it is the table that had its name, followed under its current name.
 struct HistoryTables {
     /// The entity; nil: all.
     let model: EntityModel?
@@ -55,7 +56,7 @@ struct HistoryTables {
 
     init(of model: EntityModel?) { self.model = model }
 
-    /// Notes which table was the entity's.
+    /// Determines the entity's table at a record.
     mutating func look(at record: HistoryRecord, _ names: HistoryNames) {
         guard let model else { return }
         if let own = names.number(ofTable: model.table) {
@@ -67,13 +68,13 @@ struct HistoryTables {
         }
     }
 
-    /// Whether the rows of a table of a record count.
+    /// Whether the reader follows a table of a record.
     func contains(_ table: HistoryRecord.Table, _ names: HistoryNames) -> Bool {
         guard let model else { return true }
         return numbers.contains(table.number) || names.now(table).name == model.table
     }
 
-    /// The names of what a record says is to be read anew: that which a table has now, and also the one that the commit took from it.
+    /// The names of the rewritten tables of a record: the current names, and the names that the commit removed.
     func rewritten(by record: HistoryRecord, _ names: HistoryNames) -> [String] {
         var found: [String] = []
         func add(_ name: String) {

@@ -1,17 +1,19 @@
 import MakoRecords
 
-/// Whether a database keeps the history of its changes, for ``Database/changes(since:)``.
+/// Whether a database records the history of its changes, for ``Database/changes(since:)``.
 public enum HistoryOption: Sendable, Hashable {
-    /// As the file says: with the limits it was given last, or not at all. A new file keeps none.
+    /// As the file was last configured. A new file keeps no history.
     case asInFile
-    /// Not any more: the opening removes what there is. Switched on again, it tells everybody with an older token that changes were missed.
+    /// No history: opening removes the existing one. After it is enabled again, readers with an older token get
+    /// `.missed`.
     case none
-    /// Kept, within limits; nil: without. Somewhat more may be there: the commits that come see to it, now and then. The newest commit is always kept.
+    /// A history within limits; nil: without limit. Commits trim it from time to time, so that it may exceed the limits
+    /// a little. The newest commit is always kept.
     ///
     /// - Parameters:
-    ///   - maximumTransactions: how many commits are kept.
-    ///   - maximumAge: how long a commit is kept, by the clock of the computer.
-    ///   - maximumBytes: how much their records may take.
+    ///   - maximumTransactions: the number of commits.
+    ///   - maximumAge: the age of a commit, by the system clock.
+    ///   - maximumBytes: the size of the records.
     case kept(maximumTransactions: Int? = nil, maximumAge: Duration? = nil, maximumBytes: Int? = nil)
 
     var limits: HistoryLimits? {

@@ -1,17 +1,21 @@
 import MakoRecords
 import MakoStorage
 
-/// A database's history over time; see ``Database/changes(since:)``. Each iteration begins anew, at the same token.
+/// The history of a database; see ``Database/changes(since:)``. Each iteration starts at the same token.
 public struct HistorySequence: AsyncSequence, Sendable {
+    /// One commit, or a gap.
     public typealias Element = HistoryEvent
+    /// The errors of the iterator.
     public typealias Failure = MakoError
 
     let database: Database
     let token: HistoryToken?
     let model: EntityModel?
 
+    /// Returns an iterator that starts at the sequence's token.
     public func makeAsyncIterator() -> Iterator { Iterator(database: database, token: token, model: model) }
 
+    /// Reads the history and waits for new commits at its end.
     public struct Iterator: AsyncIteratorProtocol {
         let database: Database
         let token: HistoryToken?
@@ -25,8 +29,10 @@ public struct HistorySequence: AsyncSequence, Sendable {
             self.model = model
         }
 
+        /// Returns the next event after waiting for it; nil when the database closes or the task is cancelled.
         public mutating func next() async throws(MakoError) -> HistoryEvent? { try await next(isolation: nil) }
 
+        /// Returns the next event after waiting for it; nil when the database closes or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(MakoError) -> HistoryEvent? {
             if hasEnded { return nil }
             do throws(MakoError) {
@@ -50,25 +56,25 @@ public struct HistorySequence: AsyncSequence, Sendable {
     }
 }
 
-/// One iteration of a history: reads pages of it, and waits at its end for the bell that commits ring.
+/// One iteration of a history. Reads it in pages, and waits at its end for a commit.
 final class HistoryStream: Sendable {
-    /// So many commits are read at a time, and so many that do not concern an entity are passed without a word.
+    /// The number of commits per page, and the number of unrelated commits after which an empty batch is sent.
     private static let pageLimit = 256
 
     private struct State {
         var events: [HistoryEvent] = []
-        /// How many of the events were handed out.
+        /// The number of events returned so far.
         var head = 0
         var token: HistoryToken?
         var tables: HistoryTables
-        /// How many commits were passed since something was told.
+        /// The number of commits passed since the last event.
         var passed: UInt64 = 0
     }
 
     private let database: Database
     private let bell = HistoryBell()
     private let follower: Int
-    // Used by one caller after the other; the lock is for those who copy an iterator.
+    // Sequential use; the lock is for copies of an iterator.
     private let state: Protected<State>
 
     init(_ database: Database, _ token: HistoryToken?, _ model: EntityModel?) {

@@ -1,11 +1,11 @@
 import MakoRecords
 
-/// A place in a database's history: everything up to a commit has been seen.
+/// A position in a database's history: all commits up to it were processed.
 ///
-/// Store it with what was made of the changes, and go on from it with ``Database/changes(since:)``, also in another process. It is `Codable`, as a
-/// text of 65 to 80 characters.
+/// Store it together with the results of the changes, and continue with ``Database/changes(since:)``, also in another
+/// process. It is `Codable`, as a string of 65 to 80 characters.
 ///
-/// Tokens of one database are ordered as its commits are. A token lasts as long as the commit after it is kept.
+/// Tokens of one database have the order of its commits. A token is valid as long as the following commit is kept.
 public struct HistoryToken: Sendable, Hashable, Comparable, Codable, LosslessStringConvertible {
     let high: UInt64
     let low: UInt64
@@ -22,22 +22,22 @@ public struct HistoryToken: Sendable, Hashable, Comparable, Codable, LosslessStr
 
     func isOf(_ head: StoredHistory.Head) -> Bool { high == head.high && low == head.low }
 
-    /// Whether both are of one history, so that their order says which came first.
+    /// Returns whether both tokens are of one history, so that their order is that of the commits.
     public func isComparable(with other: HistoryToken) -> Bool { high == other.high && low == other.low }
 
-    /// The order of commits; tokens of different databases are in any order, but always the same.
+    /// The order of the commits; tokens of different databases have an arbitrary but stable order.
     public static func < (left: HistoryToken, right: HistoryToken) -> Bool {
         (left.high, left.low, left.point.number, left.point.mark)
             < (right.high, right.low, right.point.number, right.point.mark)
     }
 
-    // MARK: As a text
+    // MARK: Text
 
     public var description: String {
         HistoryToken.hex(high) + HistoryToken.hex(low) + "-" + HistoryToken.hex(point.mark) + "-\(point.number)"
     }
 
-    /// The token that a text stands for; nil: it stands for none.
+    /// Creates a token from its text; nil when the text is not a token.
     public init?(_ description: String) {
         let parts = description.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].count == 32, parts[1].count == 16,
@@ -54,6 +54,9 @@ public struct HistoryToken: Sendable, Hashable, Comparable, Codable, LosslessStr
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
+    /// Decodes a token from its text.
+    ///
+    /// - Throws: `DecodingError` when the text is not a token.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)

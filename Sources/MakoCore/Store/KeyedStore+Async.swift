@@ -1,5 +1,5 @@
-// The calls in their async form: the work is done on a thread of the database, not on Swift's cooperative pool. A value is encoded before
-// anything waits.
+// The async forms of the calls. They run on a thread of the database, not on Swift's cooperative pool. A value is
+// encoded before the task suspends.
 extension KeyedStore {
     private func away<R: Sendable>(
         writes: Bool = false, _ body: @escaping @Sendable (KeyedStore) throws(MakoError) -> R

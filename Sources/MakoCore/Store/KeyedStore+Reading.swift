@@ -1,5 +1,5 @@
 extension KeyedStore {
-    /// The value of a key, or nil when there is no such key.
+    /// Returns the value of a key, or nil when the key does not exist.
     ///
     /// ```swift
     /// let text = try notes.value(String.self, for: "welcome")
@@ -7,10 +7,12 @@ extension KeyedStore {
     /// ```
     ///
     /// - Parameters:
-    ///   - revision: the number of an older revision; nil is answered for one that is not kept. The newest, when it is nil.
-    ///   - converting: whether a value that was stored as another type is taken where it fits: numbers that are exact, text, JSON by
-    ///     its shape. For a type that has another name by now.
-    /// - Throws: `MakoError.storedAsOtherType` when the value is none of this type.
+    ///   - type: the type of the value.
+    ///   - key: the key.
+    ///   - revision: the number of a revision; nil: the newest. The result is nil for a revision that is not kept.
+    ///   - converting: whether to convert a value stored as another type: exact numbers, text, JSON of a matching
+    ///     shape. For types that were renamed.
+    /// - Throws: `MakoError.storedAsOtherType` when the value is not of this type.
     public func value<T: StorableValue>(
         _ type: T.Type, for key: String, revision: Int? = nil, converting: Bool = false
     ) throws(MakoError) -> T? {
@@ -18,12 +20,14 @@ extension KeyedStore {
         return try checked(content.value(type, converting: converting), type, content, key)
     }
 
-    /// The value of a key, which was stored as JSON, or nil when there is no such key.
+    /// Returns the value of a key, stored as JSON, or nil when the key does not exist.
     ///
     /// - Parameters:
-    ///   - revision: the number of an older revision; nil is answered for one that is not kept. The newest, when it is nil.
-    ///   - converting: whether a value that was stored as another type is taken where it fits. For a type that has another name by now.
-    /// - Throws: `MakoError.storedAsOtherType` when the value is none of this type.
+    ///   - type: the type of the value.
+    ///   - key: the key.
+    ///   - revision: the number of a revision; nil: the newest. The result is nil for a revision that is not kept.
+    ///   - converting: whether to convert a value stored as another type. For types that were renamed.
+    /// - Throws: `MakoError.storedAsOtherType` when the value is not of this type.
     @_disfavoredOverload
     public func value<T: Codable & Sendable>(
         _ type: T.Type, for key: String, revision: Int? = nil, converting: Bool = false
@@ -32,17 +36,18 @@ extension KeyedStore {
         return try checked(content.value(type, converting: converting), type, content, key)
     }
 
-    /// The keys with their values, in the order of the keys' UTF-8 bytes.
+    /// Returns the keys with their values, in the order of the keys' UTF-8 bytes.
     ///
     /// ```swift
     /// for (key, note) in try notes.values(Note.self, taggedAny: ["draft"]) { print(key, note.text) }
     /// ```
     ///
     /// - Parameters:
-    ///   - taggedAny: only keys with at least one of these tags; of no tags, none. Nil: whatever their tags.
+    ///   - type: the type of the values.
+    ///   - taggedAny: only keys with at least one of these tags; an empty list matches no key, nil all keys.
     ///   - taggedAll: only keys with each of these tags.
-    ///   - converting: whether values that were stored as another type are taken where they fit.
-    /// - Throws: `MakoError.storedAsOtherType` when one of the values is none of this type.
+    ///   - converting: whether to convert values stored as another type.
+    /// - Throws: `MakoError.storedAsOtherType` when a value is not of this type.
     public func values<T: StorableValue>(
         _ type: T.Type, taggedAny: [String]? = nil, taggedAll: [String] = [], converting: Bool = false
     ) throws(MakoError) -> [(key: String, value: T)] {
@@ -51,13 +56,14 @@ extension KeyedStore {
         }
     }
 
-    /// The keys with their values, which were stored as JSON, in the order of the keys' UTF-8 bytes.
+    /// Returns the keys with their values, stored as JSON, in the order of the keys' UTF-8 bytes.
     ///
     /// - Parameters:
-    ///   - taggedAny: only keys with at least one of these tags; of no tags, none. Nil: whatever their tags.
+    ///   - type: the type of the values.
+    ///   - taggedAny: only keys with at least one of these tags; an empty list matches no key, nil all keys.
     ///   - taggedAll: only keys with each of these tags.
-    ///   - converting: whether values that were stored as another type are taken where they fit.
-    /// - Throws: `MakoError.storedAsOtherType` when one of the values is none of this type.
+    ///   - converting: whether to convert values stored as another type.
+    /// - Throws: `MakoError.storedAsOtherType` when a value is not of this type.
     @_disfavoredOverload
     public func values<T: Codable & Sendable>(
         _ type: T.Type, taggedAny: [String]? = nil, taggedAll: [String] = [], converting: Bool = false
@@ -67,10 +73,10 @@ extension KeyedStore {
         }
     }
 
-    /// The keys, in the order of their UTF-8 bytes. Tags are found by an index; no value is read.
+    /// Returns the keys, in the order of their UTF-8 bytes. Uses an index on the tags and reads no values.
     ///
     /// - Parameters:
-    ///   - taggedAny: only keys with at least one of these tags; of no tags, none. Nil: whatever their tags.
+    ///   - taggedAny: only keys with at least one of these tags; an empty list matches no key, nil all keys.
     ///   - taggedAll: only keys with each of these tags.
     public func keys(taggedAny: [String]? = nil, taggedAll: [String] = []) throws(MakoError) -> [String] {
         try reading(orElse: []) { (stores) throws(MakoError) in
@@ -78,10 +84,10 @@ extension KeyedStore {
         }
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     ///
     /// - Parameters:
-    ///   - taggedAny: only keys with at least one of these tags; of no tags, none. Nil: whatever their tags.
+    ///   - taggedAny: only keys with at least one of these tags; an empty list matches no key, nil all keys.
     ///   - taggedAll: only keys with each of these tags.
     public func count(taggedAny: [String]? = nil, taggedAll: [String] = []) throws(MakoError) -> Int {
         try reading(orElse: 0) { (stores) throws(MakoError) in
@@ -90,12 +96,12 @@ extension KeyedStore {
         }
     }
 
-    /// Whether there is such a key.
+    /// Returns whether a key exists.
     public func contains(_ key: String) throws(MakoError) -> Bool {
         try reading(orElse: false) { (stores) throws(MakoError) in try stores.entry(name, key) != nil }
     }
 
-    /// Every tag that a key of this store has, once each, in the order of their UTF-8 bytes.
+    /// Returns the tags of all keys of this store, each once, in the order of their UTF-8 bytes.
     public func tags() throws(MakoError) -> [String] {
         try reading(orElse: []) { (stores) throws(MakoError) in
             var tags: [String] = []
@@ -107,7 +113,7 @@ extension KeyedStore {
         }
     }
 
-    /// What is known of a key besides its value, or nil when there is no such key.
+    /// Returns the metadata of a key, or nil when the key does not exist.
     ///
     /// ```swift
     /// if let info = try notes.info(for: "welcome") { print(info.revision, info.tags, info.changed) }
@@ -124,7 +130,7 @@ extension KeyedStore {
         }
     }
 
-    /// The revisions of a key that can be read, the oldest first; none when there is no such key.
+    /// Returns the kept revisions of a key, oldest first; empty when the key does not exist.
     public func revisions(of key: String) throws(MakoError) -> [Revision] {
         try reading(orElse: []) { (stores) throws(MakoError) in
             guard let entry = try stores.entry(name, key) else { return [] }

@@ -1,8 +1,8 @@
 import Foundation
 import MakoRecords
 
-/// Values by keys, without an entity: for settings, drafts, documents, answers of a server. Each key keeps its newest revisions and may
-/// have tags, by which it is found.
+/// A key-value store with revisions and tags, without an entity: for settings, drafts, documents, cached responses.
+/// Each key keeps its newest revisions and may have tags, by which queries find it.
 ///
 /// ```swift
 /// let notes = try db.store("notes")
@@ -12,20 +12,24 @@ import MakoRecords
 /// let drafts = try notes.keys(taggedAny: ["draft"])
 /// ```
 ///
-/// A value is of a type that fills a column (``StorableValue``), or `Codable`, and is stored as JSON then. One store may hold values of several types.
-/// Keys and tags are any texts; two are the same when their Unicode scalars are, so `"é"` as one scalar is not `"é"` as two.
+/// A value is ``StorableValue``, or `Codable` and then stored as JSON. A store may hold values of several types. Keys
+/// and tags are arbitrary strings, equal when their Unicode scalars are: `"é"` as one scalar differs from `"é"` as two.
 ///
-/// Calls join the transaction that runs on their thread, and see one snapshot inside `db.read { … }`. Outside of both, each
-/// call is a transaction or a snapshot of its own. From any thread; writers of one key take turns, and no revision's number is given twice.
+/// Calls join the running transaction of their thread, and use the snapshot of `db.read { … }`. Otherwise each call is
+/// its own transaction or snapshot. All calls are thread-safe; revision numbers are unique.
 ///
-/// The rows are in tables of the database whose names begin with `mako_store`. They are made by the first write, and are backed up,
-/// encrypted and checked with the rest. A value is found by its key in a few microseconds, whatever the number of keys.
+/// The rows are in tables of the database whose names begin with `mako_store`. The first write creates them; they are
+/// backed up, encrypted and checked with the rest. Access by key takes a few microseconds.
+///
+/// - Complexity: access by key is logarithmic in the number of keys.
 public struct KeyedStore: Sendable {
+    /// The database of the store.
     public let database: Database
+    /// The name of the store.
     public let name: String
     private let keptRevisions: Int?
 
-    /// How many revisions a store keeps that was told nothing.
+    /// The number of revisions that a new store keeps by default.
     static let usualRevisions = 10
 
     init(_ database: Database, name: String, keptRevisions: Int?) throws(MakoError) {
@@ -38,47 +42,48 @@ public struct KeyedStore: Sendable {
         self.keptRevisions = keptRevisions
     }
 
-    /// What is known of a key besides its value.
+    /// The metadata of a key.
     public struct Info: Sendable, Hashable {
-        /// The number of the newest revision: how often the key was set since it came.
+        /// The number of the newest revision: how often the key was set since it was created.
         public let revision: Int
-        /// How many revisions can be read: the newest ones, without a gap.
+        /// The number of kept revisions: the newest ones, without a gap.
         public let revisionsKept: Int
-        /// In the order of their UTF-8 bytes.
+        /// The tags, in the order of their UTF-8 bytes.
         public let tags: [String]
-        /// When the newest revision was stored.
+        /// The time when the newest revision was stored.
         public let changed: Date
-        /// What the value takes: the bytes of its text, JSON or data.
+        /// The size of the value: the bytes of its text, JSON or data.
         public let bytes: Int
-        /// The name of the value's type, such as `Note`; `nil` for a value that is none.
+        /// The name of the value's type, such as `Note`; `"nil"` for a nil value.
         public let typeName: String
     }
 
-    /// A value that a key has or had.
+    /// A current or earlier value of a key.
     public struct Revision: Sendable, Hashable {
+        /// The number of the revision.
         public let number: Int
-        /// When it was stored.
+        /// The time when it was stored.
         public let date: Date
-        /// What it takes: the bytes of its text, JSON or data.
+        /// The size of the value: the bytes of its text, JSON or data.
         public let bytes: Int
-        /// The name of its type, such as `Note`; `nil` for a value that is none.
+        /// The name of the value's type, such as `Note`; `"nil"` for a nil value.
         public let typeName: String
     }
 }
 
 extension Database {
-    /// A store of values by keys. Nothing is read or written before it is used; it is made by its first write.
+    /// Returns a key-value store. Reads and writes nothing; the first write creates the store.
     ///
     /// ```swift
     /// let notes = try db.store("notes", keptRevisions: 100)
     /// ```
     ///
     /// - Parameters:
-    ///   - name: any text. Stores of other names know nothing of its keys.
-    ///   - keptRevisions: how many revisions of a key are kept, the newest among them; at least 1. The file remembers it from the next write on, so nil
-    ///     means what the store was told before, and 10 for a new one. A smaller number than before lets go of older revisions of a
-    ///     key when that is set next.
-    /// - Throws: `MakoError.invalidArgument` when no revision is to be kept.
+    ///   - name: any string. Stores with different names are separate.
+    ///   - keptRevisions: the number of revisions kept per key, including the newest; at least 1. The next write stores
+    ///     it in the file; nil keeps the stored number, which is 10 for a new store. After a reduction, the next write
+    ///     of a key removes its surplus revisions.
+    /// - Throws: `MakoError.invalidArgument` when `keptRevisions` is less than 1.
     public func store(_ name: String, keptRevisions: Int? = nil) throws(MakoError) -> KeyedStore {
         try KeyedStore(self, name: name, keptRevisions: keptRevisions)
     }
@@ -87,30 +92,35 @@ extension Database {
 // MARK: - Writing
 
 extension KeyedStore {
-    /// Stores a value as the key's next revision, and lets go of the oldest one where too many would be kept.
+    /// Stores a value as the key's next revision, and removes revisions beyond the kept number.
     ///
     /// ```swift
     /// let revision = try notes.set("Hello", for: "welcome", tags: ["draft", "english"])
     /// ```
     ///
-    /// A value that is equal to the one before is a revision as well.
+    /// A value equal to the previous one is a new revision too.
     ///
-    /// - Parameter tags: what the key is tagged with from now on; nil: with what it is tagged already. Tags are the key's, not the
-    ///   revision's.
-    /// - Returns: the number of the revision: 1 for a new key, then one more each time.
-    /// - Throws: `MakoError.unstorableValue` for a value that could not be read again, and nothing has changed; `.readOnly`; `.storage`, and a
-    ///   transaction that is running fails as well then, whatever its closure does.
+    /// - Parameters:
+    ///   - value: the value.
+    ///   - key: the key.
+    ///   - tags: the new tags of the key; nil keeps its tags. Tags belong to the key, not to the revision.
+    /// - Returns: the number of the revision: 1 for a new key, then consecutive.
+    /// - Throws: `MakoError.unstorableValue` for a value that could not be read again, nothing has changed then;
+    ///   `.readOnly`; `.storage`, which also makes a running transaction fail.
     @discardableResult
     public func set<T: StorableValue>(_ value: T, for key: String, tags: [String]? = nil) throws(MakoError) -> Int {
         try set(try StoreContent(value, for: key, in: name), key, tags)
     }
 
-    /// Stores a value as JSON as the key's next revision, and lets go of the oldest one where too many would be kept.
+    /// Stores a value as JSON as the key's next revision, and removes revisions beyond the kept number.
     ///
-    /// - Parameter tags: what the key is tagged with from now on; nil: with what it is tagged already.
-    /// - Returns: the number of the revision: 1 for a new key, then one more each time.
-    /// - Throws: `MakoError.unstorableValue` when the value does not encode, and nothing has changed; `.readOnly`; `.storage`, and a transaction that is
-    ///   running fails as well then, whatever its closure does.
+    /// - Parameters:
+    ///   - value: the value.
+    ///   - key: the key.
+    ///   - tags: the new tags of the key; nil keeps its tags.
+    /// - Returns: the number of the revision: 1 for a new key, then consecutive.
+    /// - Throws: `MakoError.unstorableValue` when the value cannot be encoded, nothing has changed then; `.readOnly`;
+    ///   `.storage`, which also makes a running transaction fail.
     @_disfavoredOverload @discardableResult
     public func set<T: Codable & Sendable>(
         _ value: T, for key: String, tags: [String]? = nil
@@ -124,23 +134,23 @@ extension KeyedStore {
         }
     }
 
-    /// Gives a key other tags in place of those it has. Its value and its revision stay.
+    /// Replaces the tags of a key. Its value and revision stay the same.
     ///
-    /// - Returns: false when there is no such key.
+    /// - Returns: false when the key does not exist.
     @discardableResult
     public func setTags(_ tags: [String], for key: String) throws(MakoError) -> Bool {
         try writing(orElse: false) { (writer) throws(MakoError) in try writer.setTags(tags, for: key) }
     }
 
-    /// Removes a key with all its revisions and tags. When it is set again, its revisions begin with 1.
+    /// Removes a key with all its revisions and tags. If it is set again, its revisions start at 1.
     ///
-    /// - Returns: false when there was no such key.
+    /// - Returns: false when the key does not exist.
     @discardableResult
     public func remove(_ key: String) throws(MakoError) -> Bool {
         try writing(orElse: false) { (writer) throws(MakoError) in try writer.remove(key) }
     }
 
-    /// Removes every key of this store, in one transaction, and answers how many there were.
+    /// Removes all keys of this store in one transaction and returns their number.
     @discardableResult
     public func removeAll() throws(MakoError) -> Int {
         try writing(orElse: 0) { (writer) throws(MakoError) in try writer.removeAll() }
@@ -152,8 +162,8 @@ extension KeyedStore {
         try database.writing { (transaction) throws(MakoError) in
             guard let writer = try StoreWriter(transaction, name, makesTables: makesTables) else { return none }
             do throws(MakoError) { return try body(writer) } catch {
-                // Some rows may be written and others not. A savepoint would take them back, and cost every call a copy of each page that it
-                // changes; only the disk can fail here, so the transaction does instead.
+                // Some rows may be written and others not. Failing the transaction replaces a savepoint, which would
+                // copy each changed page in every call; only I/O errors reach this.
                 transaction.fail(error)
                 throw error
             }

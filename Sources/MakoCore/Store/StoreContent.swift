@@ -1,14 +1,14 @@
 import Foundation
 import MakoRecords
 
-/// A value as a keyed store keeps it: as text that people and other programs can read, or as bytes.
+/// A stored value of a keyed store: text that is readable for people and programs, or bytes.
 struct StoreContent: Sendable {
-    /// How the text is to be read. The raw values are part of the file format.
+    /// The format of the text. The raw values are part of the file format.
     enum Form: String, Sendable {
         case null, bool, integer, unsigned, double, text, blob, date, uuid, json
     }
 
-    /// The name of the value's type, without its module; of an optional, that of what it wraps.
+    /// The name of the value's type, without its module; for an optional, that of the wrapped type.
     let type: String
     let form: Form
     let text: String?
@@ -24,7 +24,9 @@ struct StoreContent: Sendable {
         self.blob = blob
     }
 
-    /// - Throws: `MakoError.unstorableValue` for one that could not be read again.
+    /// Encodes a value.
+    ///
+    /// - Throws: `MakoError.unstorableValue` for a value that could not be read again.
     init<T: StorableValue>(_ value: T, for key: String, in store: String) throws(MakoError) {
         if let reason = StorableCodec<T>.fault(storing: value) {
             throw .unstorableValue(entity: store, key: nil, property: StoreContent.quoted(key), reason: reason)
@@ -32,10 +34,10 @@ struct StoreContent: Sendable {
         self.init(type: StoreContent.name(of: T.self), stored: value.stored)
     }
 
-    /// A value as JSON, unless it can fill a column.
+    /// Encodes a value as JSON, unless it fits a column.
     init<T: Codable & Sendable>(encoding value: T, for key: String, in store: String) throws(MakoError) {
         let type = StoreContent.name(of: T.self)
-        // What is stored must not depend on which of its conformances the caller's generic code knows.
+        // The stored form must not depend on the conformances that the caller's generic context knows.
         if let storable = value as? any StorableValue {
             self = try StoreContent(storable, for: key, in: store)
             return
@@ -65,7 +67,7 @@ struct StoreContent: Sendable {
         self.init(type: type, form: form, text: text, blob: blob)
     }
 
-    /// The value a column would hold; nil for JSON, and for text that is not of the content's form.
+    /// The column value; nil for JSON, and for text that does not match the form.
     private var stored: StoredValue? {
         switch form {
         case .null: .null
@@ -83,13 +85,13 @@ struct StoreContent: Sendable {
 
     // MARK: - Reading
 
-    /// The value; nil when it is none of this type.
+    /// Decodes the value; nil when it is not of this type.
     ///
-    /// - Parameter converting: whether a value that was stored as another type is taken where it fits.
+    /// - Parameter converting: whether to convert a value stored as another type.
     func value<T: StorableValue>(_ type: T.Type, converting: Bool) -> T? {
         guard converting || isStored(as: type) else { return nil }
         if let stored { return T(stored: stored) }
-        // It was stored before its type became one that fills a column.
+        // The value was stored as JSON before its type became `StorableValue`.
         guard let decodable = type as? any (Codable & Sendable).Type else { return nil }
         return decoded(decodable, as: type)
     }
@@ -113,7 +115,7 @@ struct StoreContent: Sendable {
         return JSONCodec<D>.value(.text(text ?? "null")).flatMap { Same(value: $0).value(as: type) }
     }
 
-    /// A value whose type is known by two names. A cast of the value itself would look into optionals.
+    /// A value whose type has two static names. Casting the value itself would unwrap optionals.
     private struct Same<S> {
         let value: S
         func value<T>(as type: T.Type) -> T? { (self as? Same<T>)?.value }
@@ -121,7 +123,7 @@ struct StoreContent: Sendable {
 
     // MARK: - Names
 
-    /// What messages call the stored type.
+    /// The stored type's name, for messages.
     var typeName: String { form == .null ? "nil" : type }
 
     static func name(of type: Any.Type) -> String {
@@ -130,7 +132,7 @@ struct StoreContent: Sendable {
         return "\(type)"
     }
 
-    /// A key for a message, which a long one must not drown.
+    /// A key for a message, truncated to 60 characters.
     static func quoted(_ key: String) -> String { key.count > 60 ? "'\(key.prefix(60))…'" : "'\(key)'" }
 }
 

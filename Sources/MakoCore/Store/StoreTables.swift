@@ -1,21 +1,21 @@
 import Foundation
 import MakoRecords
 
-// The tables behind all keyed stores of a database. Revisions stand apart from the entries, so that looking through keys reads no values;
-// tags have rows of their own, so that an index finds them (decision 20).
+// The tables of all keyed stores of a database. Revisions are separate from entries, so that scanning keys reads no
+// values; tags have their own rows, so that an index finds them (decision 20).
 
 enum StoreTables {
     static let models = [
         StoreSettings.entityModel, StoreEntry.entityModel, StoreRevision.entityModel, StoreTag.entityModel,
     ]
 
-    /// Whether any store of a database was written to.
+    /// Whether any keyed store exists.
     static func areThere(in catalogue: Catalogue) -> Bool {
         models.allSatisfy { catalogue.table(named: $0.table) != nil }
     }
 }
 
-/// What one store was told to do.
+/// The settings of one store.
 struct StoreSettings: Entity {
     static let entityModel = EntityModel(
         StoreSettings.self, table: "mako_store", id: \StoreSettings.id,
@@ -64,7 +64,7 @@ struct StoreEntry: Entity {
     var key: String
     /// The newest revision; 0 before the first.
     var revision = 0
-    /// The oldest revision that is kept. None between the two is missing.
+    /// The oldest kept revision. All revisions from it to the newest are kept.
     var oldest = 1
     var id: Int64 { _$value.rowID }
 
@@ -89,7 +89,7 @@ struct StoreEntry: Entity {
     }
 }
 
-/// One value that a key has or had.
+/// A current or earlier value of a key.
 struct StoreRevision: Entity {
     static let entityModel = EntityModel(
         StoreRevision.self, table: "mako_store_revision", id: \StoreRevision.id,

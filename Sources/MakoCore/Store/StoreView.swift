@@ -1,15 +1,15 @@
 import MakoRecords
 import MakoStorage
 
-/// The keyed stores of a database as one moment shows them.
+/// The keyed stores of a database in one snapshot.
 ///
-/// Reads go by the catalogue and bind no types: that would make tables, or wait for a writer.
+/// Reads use the catalogue and bind no types, because binding would create tables or wait for the writer lock.
 struct StoreView {
     private let view: Snapshot
     private let schema: SchemaState
     private let database: Database
 
-    /// Nil: nothing was ever stored.
+    /// nil when no store exists.
     init?(_ view: Snapshot, _ schema: SchemaState, _ database: Database) {
         guard StoreTables.areThere(in: schema.catalogue) else { return nil }
         self.view = view
@@ -17,7 +17,7 @@ struct StoreView {
         self.database = database
     }
 
-    // MARK: - What is asked
+    // MARK: - Reading
 
     func settings(of store: String) throws(MakoError) -> StoreSettings? {
         try only(StoreSettings.self, StoreSettings.uniqueIndex, [store])
@@ -37,7 +37,7 @@ struct StoreView {
         return try records { () throws(RecordError) in try plan.count(in: view) }
     }
 
-    /// The entries with these ids, in the order of their keys.
+    /// The entries with these ids, in key order.
     func entries(_ ids: Set<Int64>) throws(MakoError) -> [StoreEntry] {
         let (table, layout) = try place(of: StoreEntry.entityModel)
         let ids = ids.sorted()
@@ -70,12 +70,12 @@ struct StoreView {
         return Set(try rows(StoreTag.self, isHere).map(\.entry))
     }
 
-    /// The tags of an entry, in their order.
+    /// The tags of an entry, in order.
     func tags(of entry: StoreEntry) throws(MakoError) -> [StoreTag] {
         try rows(StoreTag.self, equal("entry", .integer(entry.id)), orderBy: [Order("tag")])
     }
 
-    /// Every tag of a store, as often as it stands there, in order.
+    /// The tags of all entries of a store, with duplicates, in order.
     func tags(of store: String) throws(MakoError) -> [String] {
         try rows(StoreTag.self, equal("store", .text(store)), orderBy: [Order("tag")]).map(\.tag)
     }
@@ -84,7 +84,7 @@ struct StoreView {
         try row(StoreRevision.self, StoreRevision.key(entry.id, number))
     }
 
-    /// The revisions of an entry, the oldest first.
+    /// The revisions of an entry, oldest first.
     func revisions(of entry: StoreEntry) throws(MakoError) -> [StoreRevision] {
         try rows(StoreRevision.self, equal("entry", .integer(entry.id)), orderBy: [Order("number")])
     }
@@ -103,7 +103,7 @@ struct StoreView {
         .comparison(.equal, .column([column]), .literal(value))
     }
 
-    /// The row whose first columns have these texts, which a unique index is over.
+    /// The row with these texts in the first columns, by a unique index on them.
     private func only<T: Entity>(_ type: T.Type, _ index: String, _ texts: [String]) throws(MakoError) -> T? {
         let (table, layout) = try place(of: type.entityModel)
         var wanted = RowWriter()

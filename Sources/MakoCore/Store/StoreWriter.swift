@@ -1,13 +1,13 @@
 import Foundation
 import MakoRecords
 
-/// Changes one keyed store inside a transaction.
+/// Writes one keyed store in a transaction.
 struct StoreWriter {
     private let transaction: Transaction
     private let view: StoreView
     private let name: String
 
-    /// Nil: nothing was ever stored, and nothing is to be made for this.
+    /// nil when no store exists and the tables are not to be created.
     init?(_ transaction: Transaction, _ name: String, makesTables: Bool) throws(MakoError) {
         if !makesTables && !StoreTables.areThere(in: transaction.schema.catalogue) { return nil }
         try transaction.bind(transaction.schema.missing(from: StoreTables.models))
@@ -17,17 +17,17 @@ struct StoreWriter {
         self.name = name
     }
 
-    /// Stores a value as the key's next revision and answers its number.
+    /// Stores a value as the key's next revision and returns its number.
     ///
     /// - Parameters:
-    ///   - tags: nil leaves them as they are.
-    ///   - keptRevisions: how many the store is to keep from now on; nil leaves that as it is.
+    ///   - tags: the new tags; nil keeps them.
+    ///   - keptRevisions: the new number of kept revisions; nil keeps it.
     func set(
         _ content: StoreContent, for key: String, tags: [String]?, keptRevisions: Int?
     ) throws(MakoError) -> Int {
         let kept = try settle(keptRevisions)
         var entry = try view.entry(name, key) ?? StoreEntry(store: name, key: key)
-        // Numbers come from a file: none may trap.
+        // Wrapping arithmetic, because numbers from a damaged file must not trap.
         let isNew = entry.id == 0
         entry.revision &+= 1
         let oldest = entry.oldest
@@ -42,14 +42,14 @@ struct StoreWriter {
         return entry.revision
     }
 
-    /// Gives a key other tags. False: there is no such key.
+    /// Replaces the tags of a key. False when the key does not exist.
     func setTags(_ tags: [String], for key: String) throws(MakoError) -> Bool {
         guard let entry = try view.entry(name, key) else { return false }
         try setTags(tags, of: entry, insteadOf: try view.tags(of: entry))
         return true
     }
 
-    /// Removes a key with all it had. False: there is no such key.
+    /// Removes a key with its revisions and tags. False when it does not exist.
     func remove(_ key: String) throws(MakoError) -> Bool {
         guard let entry = try view.entry(name, key) else { return false }
         try remove(entry)
@@ -62,7 +62,7 @@ struct StoreWriter {
         return entries.count
     }
 
-    /// How many revisions the store keeps, after it was told what was asked for.
+    /// Updates the stored number of kept revisions and returns it.
     private func settle(_ asked: Int?) throws(MakoError) -> Int {
         var settings =
             try view.settings(of: name) ?? StoreSettings(name: name, keptRevisions: KeyedStore.usualRevisions)
@@ -73,9 +73,9 @@ struct StoreWriter {
         return wanted
     }
 
-    /// - Parameter stored: the tags that the entry has.
+    /// - Parameter stored: the entry's current tags.
     private func setTags(_ tags: [String], of entry: StoreEntry, insteadOf stored: [StoreTag]) throws(MakoError) {
-        // Stored values compare texts by their bytes, as the index does.
+        // Stored values compare strings by their bytes, as the index does.
         var missing = Set(tags.map { StoredValue.text($0) })
         for tag in stored where missing.remove(.text(tag.tag)) == nil {
             try remove(.rowID(tag.id), StoreTag.entityModel)
