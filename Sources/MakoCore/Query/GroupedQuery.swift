@@ -152,8 +152,8 @@ public struct GroupedQuery<T: Entity>: Sendable {
         return copy
     }
 
-    /// Adds a condition on the groups given as text, which may use the names of result columns: `.having("n > 3 AND
-    /// sum(price) < \(limit)")`.
+    /// Adds a condition on the groups given as text, which may use the names of result columns:
+    /// `.having("n > 3 AND sum(price) < \(limit)")`.
     public func having(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> GroupedQuery {

@@ -125,8 +125,8 @@ enum ConditionBuilder {
 
 // MARK: - Properties of the entity's own
 
-// These overloads take precedence over those of `Row` below, which are disfavored: otherwise the type checker tries both in long conditions.
-// A key path of the entity is created once, one of a row at each use.
+// These overloads take precedence over those of `Row` below, which are disfavored: otherwise the type checker tries
+// both in long conditions. A key path of the entity is created once, one of a row at each use.
 
 /// Returns the condition that a property equals a value; nil matches properties that are nil.
 public func == <R: Entity, V: StorableValue>(left: KeyPath<R, V>, right: V) -> Condition<R> {
