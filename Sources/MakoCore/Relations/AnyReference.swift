@@ -20,9 +20,12 @@ public struct AnyReferenceSlot: PropertySlot {
         isSettled = reference == nil
     }
 
+    /// The object; nil before it is loaded.
     public var value: (any ObjectEntity)? { object }
+    /// The object in memory; nil if there is none.
     public var loadedObject: (any ObjectEntity)? { object }
 
+    /// Returns the slot with its object loaded; unchanged if the load failed.
     public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
         loaded(by: owner) { (reference) throws(MakoError) in try LazyLoad.object(reference, for: owner) }
     }
@@ -50,31 +53,41 @@ public struct AnyReferenceSlot: PropertySlot {
         }
     }
 
+    /// Takes over the loaded slot, unless the reference was set since `before` was read.
     public mutating func settle(_ loaded: Self, replacing before: Self) {
         guard loaded.isSettled, !isSettled, reference == before.reference else { return }
         self = loaded
     }
 
+    /// Sets the key that the object was saved under; releases an object that was deleted.
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard self.object === object else { return }
         reference = key.isRow ? AnyReference(table: type(of: object).entityModel.table, key: key) : nil
         if key.isRemoved { self.object = nil }
     }
 
+    /// Releases the object, because the owner is deinitialized.
     public mutating func letGo() { if object != nil { ReleasedObjects.letGo(of: &object, leaving: nil) } }
 }
 
 /// References of classes to objects of any entity: stored as a text.
 public enum AnyReferenceCodec: SlotCodec {
+    /// The type of the property: an optional object of any entity.
     public typealias Property = (any ObjectEntity)?
+    /// The slot of the reference.
     public typealias Slot = AnyReferenceSlot
 
+    /// The column type: a text of table and key.
     public static var columnType: ColumnType { .text }
+    /// True: the column of a reference may be NULL.
     public static var isOptional: Bool { true }
+    /// True: the reference may lead to any entity.
     public static var refersToAny: Bool { true }
 
+    /// Returns the object's table and key as text; NULL for nil and for an object that is not stored.
     public static func stored(_ value: Property) -> StoredValue { value?.anyReference?.stored ?? .null }
 
+    /// Returns the object that the closure returns for the referenced one.
     public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
         value.flatMap(map)
     }
@@ -86,28 +99,35 @@ public enum AnyReferenceCodec: SlotCodec {
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         throw .unsupported("a reference to an object of any entity outside a slot")
     }
+    /// Throws: classes write references through slots.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         throw .unsupported("a reference to an object of any entity outside a slot")
     }
 
+    /// The slot of a reference to no object.
     public static var emptySlot: Slot { Slot(nil) }
+    /// Returns the slot of a reference to an object.
     public static func slot(_ value: Property) -> Slot { Slot(object: value) }
+    /// Returns the slot of a stored reference; nil if the value is no reference.
     public static func slot(stored: StoredValue) -> Slot? {
         if stored.isNull { return Slot(nil) }
         return AnyReference(stored).map { Slot($0) }
     }
 
+    /// Reads the slot, with the key of the object, from a row.
     public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
         if let slot = slot(stored: row.reader.value(position)) { return slot }
         throw EntityCoding.mismatch(row, position, Property.self)
     }
 
+    /// Writes the key of the slot to a row; NULL if there is none.
     public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         writer.set(position, slot.reference?.stored ?? .null)
     }
 }
 
 extension EntityCoding {
+    /// Returns the codec for a reference to an object of any entity.
     public static func codec(_: (any ObjectEntity)?.Type) -> AnyReferenceCodec.Type { AnyReferenceCodec.self }
 }
 

@@ -28,10 +28,14 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
         self.stored = stored
     }
 
+    /// The collection; empty before it is loaded.
     public var value: Form.Value { content }
+    /// Whether the collection is in memory.
     public var isSettled: Bool { stored == nil }
+    /// Nil: a collection has no single object.
     public var loadedObject: (any ObjectEntity)? { nil }
 
+    /// Visits the objects in memory, each as often as it occurs.
     public func visitObjects(_ visit: (any ObjectEntity) -> Void) { Form.forEach(content) { visit($0) } }
 
     /// What the row is to hold; nil for NULL. Objects without a row are left out.
@@ -43,6 +47,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
         }?.encoded
     }
 
+    /// Returns the slot with its objects loaded; with the error if the load failed.
     public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
         guard let stored else { return self }
         do throws(MakoError) {
@@ -73,11 +78,13 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
             found: "keys in another form")
     }
 
+    /// Takes over the loaded slot, unless the collection was set since `before` was read.
     public mutating func settle(_ loaded: Self, replacing before: Self) {
         guard let stored, stored == before.stored else { return }
         if loaded.isSettled { self = loaded } else { failure = loaded.failure }
     }
 
+    /// Takes over the load error of the slot that this one replaces.
     public mutating func takePlace(of old: Self) { failure = old.failure }
 
     /// What was set after a failed reading is made of nothing: storing it would lose what is there.
@@ -85,6 +92,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
         if isSettled, let failure { throw failure.error }
     }
 
+    /// Sets the key that an object was saved under; removes an object that was deleted.
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard key.isRemoved else { return keys[ObjectIdentifier(object)] = key }
         keys[ObjectIdentifier(object)] = nil
@@ -94,6 +102,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
         leaving = []
     }
 
+    /// Releases the objects, because the owner is deinitialized.
     public mutating func letGo() {
         if stored == nil { ReleasedObjects.letGo(of: &content, leaving: Form.empty) }
     }
@@ -106,17 +115,24 @@ private final class LoadFailure: Sendable {
 
 /// Arrays, sets and dictionaries of objects: stored as the keys of their rows, in their order and under their names.
 public enum CollectionCodec<Form: CollectionForm>: SlotCodec where Form.Target: ObjectEntity {
+    /// The type of the property: a collection of objects.
     public typealias Property = Form.Value
+    /// The slot of the collection.
     public typealias Slot = CollectionSlot<Form>
 
+    /// The column type: keys of other rows.
     public static var columnType: ColumnType { .keys }
+    /// Whether the column may be NULL.
     public static var isOptional: Bool { Form.isOptional }
+    /// The class of the objects.
     public static var target: (any Entity.Type)? { Form.Target.self }
 
+    /// Returns the keys of the objects as the column holds them; NULL for nil.
     public static func stored(_ value: Property) -> StoredValue {
         Form.tree(value) { $0.storedKey }.map { .blob($0.encoded) } ?? .null
     }
 
+    /// Returns the collection with the objects that the closure returns; without those for which it returns nil.
     public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
         // The form is taken apart and put together again with numbers in the place of keys.
         var objects: [RowKey: Form.Target] = [:]
@@ -137,20 +153,26 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec where Form.Target: 
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         throw .unsupported("a collection of \(Form.Target.entityModel.name) outside a slot")
     }
+    /// Throws: classes write collections through slots.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         throw .unsupported("a collection of \(Form.Target.entityModel.name) outside a slot")
     }
 
+    /// The slot of an empty collection; of nil where the collection is optional.
     public static var emptySlot: Slot { Slot(Form.empty) }
+    /// Returns the slot of a collection.
     public static func slot(_ value: Property) -> Slot { Slot(value) }
+    /// Returns the slot of stored keys; nil if the value holds none.
     public static func slot(stored: StoredValue) -> Slot? {
         if stored.isNull { return isOptional ? emptySlot : nil }
         guard case .blob(let bytes) = stored, KeyTree(bytes) != nil else { return nil }
         return Slot(stored: bytes)
     }
+    /// Reads the slot, with the keys of the objects, from a row.
     public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
         row.reader.isNull(position) ? emptySlot : Slot(stored: row.reader.blob(position))
     }
+    /// Writes the keys of the objects to a row.
     public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         try slot.requireRead()
         guard let bytes = slot.encoded else { return writer.setNull(position) }

@@ -21,11 +21,14 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
         isSettled = key == nil
     }
 
+    /// The object in memory; nil if there is none.
+    /// The object; nil before it is loaded.
     @inlinable public var value: Target? { object }
     public var loadedObject: (any ObjectEntity)? { object }
     /// What the row is to hold.
     var storedKey: RowKey? { key }
 
+    /// Returns the slot with its object loaded; unchanged if the load failed.
     public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
         guard let key, !isSettled else { return self }
         do throws(MakoError) {
@@ -39,18 +42,21 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
         }
     }
 
+    /// Takes over the loaded slot, unless the reference was set since `before` was read.
     public mutating func settle(_ loaded: consuming Self, replacing before: Self) {
         guard loaded.isSettled, !isSettled, key == before.key else { return }
         object = loaded.object
         isSettled = true
     }
 
+    /// Sets the key that the object was saved under; releases an object that was deleted.
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard self.object === object else { return }
         self.key = key.isRow ? key : nil
         if key.isRemoved { self.object = nil }
     }
 
+    /// Releases the object, because the owner is deinitialized.
     @inlinable
     public mutating func letGo() { if object != nil { letGoOfObject() } }
 
@@ -75,15 +81,22 @@ extension RowKey {
 
 /// References of classes: stored as the key of the other row.
 public enum ReferenceCodec<Target: ObjectEntity>: SlotCodec {
+    /// The type of the property: an optional object.
     public typealias Property = Target?
+    /// The slot of the reference.
     public typealias Slot = ReferenceSlot<Target>
 
+    /// The column type: the key of another row.
     public static var columnType: ColumnType { .reference }
+    /// True: the column of a reference may be NULL.
     public static var isOptional: Bool { true }
+    /// The class of the referenced objects.
     public static var target: (any Entity.Type)? { Target.self }
 
+    /// Returns the object's key; NULL for nil and for an object that is not stored.
     public static func stored(_ value: Target?) -> StoredValue { value?.conditionValue ?? .null }
 
+    /// Returns the object that the closure returns for the referenced one.
     public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
         value.flatMap { map($0) as? Target }
     }
@@ -95,18 +108,24 @@ public enum ReferenceCodec<Target: ObjectEntity>: SlotCodec {
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Target? {
         throw .unsupported("a reference to \(Target.entityModel.name) outside a slot")
     }
+    /// Throws: classes write references through slots.
     public static func write(_ value: Target?, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         throw .unsupported("a reference to \(Target.entityModel.name) outside a slot")
     }
 
+    /// The slot of a reference to no object.
     public static var emptySlot: Slot { Slot(key: nil) }
+    /// Returns the slot of a reference to an object.
     public static func slot(_ value: Target?) -> Slot { Slot(object: value) }
+    /// Returns the slot of a stored reference; nil if the value is no reference.
     public static func slot(stored: StoredValue) -> Slot? {
         ReferenceKeys.key(stored, of: Target.entityModel).map { Slot(key: $0) }
     }
+    /// Reads the slot, with the key of the object, from a row.
     public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
         Slot(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel))
     }
+    /// Writes the key of the slot to a row; NULL if there is none.
     public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         ReferenceKeys.write(slot.storedKey, of: Target.entityModel, &writer, position)
     }

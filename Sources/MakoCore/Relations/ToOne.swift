@@ -32,6 +32,7 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
     /// The object when it was set and not loaded from a row.
     public var loadedObject: (any ObjectEntity)? { object }
 
+    /// Sets the key that the object was saved under; releases an object that was deleted.
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard self.object === object else { return }
         self.key = key.isRow ? key : nil
@@ -43,6 +44,7 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
 }
 
 extension ToOne: Hashable {
+    /// Returns whether two handles have the same key, or, without keys, the same object.
     public static func == (left: ToOne, right: ToOne) -> Bool {
         left.key == right.key && (left.key != nil || left.object === right.object)
     }
@@ -51,21 +53,29 @@ extension ToOne: Hashable {
 
 /// Handles are stored as the key of the other row.
 public enum ToOneCodec<Target: ObjectEntity>: PropertyCodec {
+    /// The type of the property: a handle of an object.
     public typealias Property = ToOne<Target>
+    /// The column type: the key of another row.
     public static var columnType: ColumnType { .reference }
+    /// True: the column of an empty handle is NULL.
     public static var isOptional: Bool { true }
+    /// The class of the referenced objects.
     public static var target: (any Entity.Type)? { Target.self }
 
+    /// Returns the key of the handle; NULL for an empty one.
     public static func stored(_ value: ToOne<Target>) -> StoredValue {
         ReferenceKeys.value(of: value.key, Target.entityModel)
     }
+    /// Returns the handle for a stored key; nil if the value is no key.
     public static func value(_ stored: StoredValue) -> ToOne<Target>? {
         if stored.isNull { return ToOne() }
         return ReferenceKeys.key(stored, of: Target.entityModel).map { ToOne(key: $0, database: 0) }
     }
+    /// Reads the handle, without its object, from a row.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> ToOne<Target> {
         ToOne(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel), database: row.database)
     }
+    /// Writes the key of the handle to a row.
     public static func write(_ value: ToOne<Target>, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         ReferenceKeys.write(value.key, of: Target.entityModel, &writer, position)
     }

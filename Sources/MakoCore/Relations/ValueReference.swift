@@ -15,28 +15,36 @@ protocol HeldValueCodec: PropertyCodec {
 
 /// References of structs to structs: stored as the key of the other row, which is read with the row that refers to it.
 public enum ValueReferenceCodec<Target: Entity>: HeldValueCodec where Target._$Kind == EntityKind.Value {
+    /// The type of the property: an optional struct.
     public typealias Property = Target?
 
+    /// The column type: the key of another row.
     public static var columnType: ColumnType { .reference }
+    /// True: the column of a reference may be NULL.
     public static var isOptional: Bool { true }
+    /// The entity of the referenced structs.
     public static var target: (any Entity.Type)? { Target.self }
 
+    /// Returns the struct's key; NULL for nil and for a struct that is not stored.
     public static func stored(_ value: Target?) -> StoredValue { value?.conditionValue ?? .null }
 
     /// A key alone is no value.
     public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
 
+    /// Returns the struct for a stored key, read from the current database; nil if the value is no key.
     public static func loaded(_ stored: StoredValue) throws(MakoError) -> Property? {
         if let value = value(stored) { return value }
         guard let key = ReferenceKeys.key(stored, of: Target.entityModel) else { return nil }
         return try Database.current(for: Target.entityModel).object(Target.self, key: key)
     }
 
+    /// Reads the key from a row and the struct from its own row.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Target? {
         guard let key = ReferenceKeys.read(row.reader, position, of: Target.entityModel) else { return nil }
         return try row.value(Target.self, key)
     }
 
+    /// Writes the struct's key to a row.
     public static func write(_ value: Target?, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         ReferenceKeys.write(value?.storedValueKey, of: Target.entityModel, &writer, position)
     }
@@ -119,12 +127,17 @@ extension Transaction {
 /// Arrays, sets and dictionaries of structs with rows of their own, in structs: stored as the keys of these rows, as collections of objects
 /// are, and read with the row that holds them.
 public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where Form.Target._$Kind == EntityKind.Value {
+    /// The type of the property: a collection of structs.
     public typealias Property = Form.Value
 
+    /// The column type: keys of other rows.
     public static var columnType: ColumnType { .keys }
+    /// Whether the column may be NULL.
     public static var isOptional: Bool { Form.isOptional }
+    /// The entity of the structs.
     public static var target: (any Entity.Type)? { Form.Target.self }
 
+    /// Returns the keys of the structs as the column holds them; NULL for nil.
     public static func stored(_ value: Property) -> StoredValue {
         encoded(value).map { .blob($0) } ?? .null
     }
@@ -132,6 +145,7 @@ public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where For
     /// Keys alone are no values.
     public static func value(_ stored: StoredValue) -> Property? { Form.keylessValue(stored) }
 
+    /// Returns the collection for stored keys, read from the current database; nil if the keys do not fit its type.
     public static func loaded(_ stored: StoredValue) throws(MakoError) -> Property? {
         if let value = value(stored) { return value }
         guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return nil }
@@ -140,6 +154,7 @@ public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where For
         do throws(OtherForm) { return try Form.value(tree) { held[$0] } } catch { return nil }
     }
 
+    /// Reads the keys from a row and the structs from their own rows.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         if row.reader.isNull(position) { return Form.empty }
         guard let tree = KeyTree(row.reader.blob(position)) else {
@@ -152,6 +167,7 @@ public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where For
         } catch { throw EntityCoding.unreadable(row, position, "its keys have another form than \(Property.self)") }
     }
 
+    /// Writes the keys of the structs to a row.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         guard let bytes = encoded(value) else { return writer.setNull(position) }
         try Form.write(bytes, &writer, position)

@@ -35,6 +35,7 @@ public protocol CompositeValue: Sendable {
 }
 
 extension CompositeValue {
+    /// Writes the parts of ``valueParts`` to their fields.
     public func write(to writer: inout RowWriter, _ position: Int) {
         for (number, part) in Self.valueParts.enumerated() {
             part.write(self, &writer, writer.position(ofPart: number, at: position))
@@ -152,19 +153,26 @@ extension StandardComposite {
 
 /// Values that fill several columns.
 public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
+    /// The column type of the first part.
     public static var columnType: ColumnType { parts.first?.columnType ?? .blob }
+    /// The columns of the parts.
     public static var parts: [PropertyPart] { Property.valueParts.map(\.part) }
 
     // One column alone holds no such value.
+    /// NULL: a single column holds no composite value.
     public static func stored(_ value: Property) -> StoredValue { .null }
+    /// Nil: a single column holds no composite value.
     public static func value(_ stored: StoredValue) -> Property? { nil }
 
+    /// Returns the contents of the columns of the parts.
     public static func storedParts(_ value: Property) -> [StoredValue] { value.storedParts }
 
+    /// Returns the value of its parts; nil if they form none.
     public static func joined(_ parts: [StoredValue]) -> Property? {
         do throws(MakoError) { return try Property(parts: ValueParts(parts)) } catch { return nil }
     }
 
+    /// Reads the property from the fields of its parts.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         do throws(MakoError) { return try Property(parts: ValueParts(row.reader, position)) } catch {
             // A mismatch is of a part that has not its type; what else a value's own code throws says more.
@@ -178,6 +186,7 @@ public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
         }
     }
 
+    /// Writes the parts to their fields.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         writer.writeLater { writer in
             if (Property.self as? any StandardComposite.Type)?.isPlain != true, let reason = fault(storing: value) {
@@ -197,6 +206,7 @@ public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
         return nil
     }
 
+    /// Writes NULL to the fields of all parts.
     public static func writeNull(_ writer: inout RowWriter, _ position: Int) {
         writer.setNullParts(position)
     }

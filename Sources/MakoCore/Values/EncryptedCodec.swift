@@ -4,21 +4,30 @@ import MakoStorage
 /// The codec of a property that stands encrypted in its row: the column holds sealed bytes, and everything else, as dictionaries, JSON and
 /// descriptions, has the plain value. `nil` is NULL.
 public enum EncryptedCodec<Base: PropertyCodec>: PropertyCodec where Base.Property: Sendable {
+    /// The type of the property: an optional of the base type.
     public typealias Property = Base.Property?
 
+    /// The column type: the encrypted bytes.
     public static var columnType: ColumnType { .blob }
+    /// The column type of the decrypted value.
     public static var sealedType: ColumnType? { Base.columnType }
+    /// True: the column of nil is NULL.
     public static var isOptional: Bool { true }
+    /// Whether the decrypted value is JSON.
     public static var isJSON: Bool { Base.isJSON }
+    /// Returns the plain value as the base codec stores it; NULL for nil.
     public static func stored(_ value: Property) -> StoredValue { value.map(Base.stored) ?? .null }
 
+    /// Returns nil for NULL, else the value of the base codec for a plain value.
     public static func value(_ stored: StoredValue) -> Property? {
         if stored.isNull { return .some(.none) }
         return Base.value(stored).map { .some($0) }
     }
 
+    /// Returns the reason why the base codec cannot store the value; nil if it can.
     public static func fault(storing value: Property) -> String? { value.flatMap { Base.fault(storing: $0) } }
 
+    /// Decrypts the property from a row.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         if row.reader.isNull(position) { return nil }
         let stored = try records { () throws(RecordError) in
@@ -33,6 +42,7 @@ public enum EncryptedCodec<Base: PropertyCodec>: PropertyCodec where Base.Proper
         throw EntityCoding.unreadable(row, position, "the encrypted \(stored.typeName) is no \(Base.Property.self)")
     }
 
+    /// Encrypts the property to a row; nil as NULL.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         guard let value else { return writer.setNull(position) }
         writer.writeLater { try seal(value, &$0, position) }
@@ -55,30 +65,36 @@ public enum EncryptedCodec<Base: PropertyCodec>: PropertyCodec where Base.Proper
 }
 
 extension EntityCoding {
+    /// Returns the encrypting codec for an optional storable type.
     @inlinable
     public static func encryptedCodec<T: StorableValue>(_: T?.Type) -> EncryptedCodec<StorableCodec<T>>.Type {
         EncryptedCodec<StorableCodec<T>>.self
     }
+    /// Returns the encrypting codec for an optional storable, raw-representable type.
     @inlinable
     public static func encryptedCodec<T: StorableValue & RawRepresentable>(
         _: T?.Type
     ) -> EncryptedCodec<StorableCodec<T>>.Type where T.RawValue: StorableValue {
         EncryptedCodec<StorableCodec<T>>.self
     }
+    /// Returns the encrypting codec for an optional raw-representable type.
     @inlinable
     public static func encryptedCodec<T: RawRepresentable>(_: T?.Type) -> EncryptedCodec<RawCodec<T>>.Type
     where T.RawValue: StorableValue {
         EncryptedCodec<RawCodec<T>>.self
     }
+    /// Returns the encrypting codec for an optional `Codable` type.
     @_disfavoredOverload @inlinable
     public static func encryptedCodec<T: Codable>(_: T?.Type) -> EncryptedCodec<JSONCodec<T>>.Type {
         EncryptedCodec<JSONCodec<T>>.self
     }
+    /// Returns the encrypting JSON codec for an optional `Codable` type.
     @inlinable
     public static func encryptedSerializedCodec<T: Codable>(_: T?.Type) -> EncryptedCodec<JSONCodec<T>>.Type {
         EncryptedCodec<JSONCodec<T>>.self
     }
 
+    /// Unavailable: refuses a reference to a struct at compile time.
     @available(
         *, unavailable,
         message: "a relationship cannot be encrypted; encrypt properties of the object, or add .serialized"

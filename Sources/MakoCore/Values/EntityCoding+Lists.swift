@@ -2,36 +2,43 @@
 // else its elements are coded one by one. The overloads differ in what is known of the elements, so that one of them is always the most special.
 
 extension EntityCoding {
+    /// Returns the codec for a collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
     where C.ListElement: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the codec for a collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, RawForm<C.ListElement>>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         ListCodec<C, RawForm<C.ListElement>>.self
     }
+    /// Returns the codec for a collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the codec for a `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the codec for a `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the codec for a `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the codec for an optional collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -39,6 +46,7 @@ extension EntityCoding {
     where C.ListElement: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the codec for an optional collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, RawForm<C.ListElement>>
@@ -46,6 +54,7 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, RawForm<C.ListElement>>>.self
     }
+    /// Returns the codec for an optional collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -53,22 +62,26 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the codec for an optional `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the codec for an optional `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the codec for an optional `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
 
+    /// Returns the collection codec for a collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<
         C, StorableForm<C.ListElement>
@@ -76,11 +89,13 @@ extension EntityCoding {
     where C.ListElement: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the collection codec for a collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, RawForm<C.ListElement>>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         ListCodec<C, RawForm<C.ListElement>>.self
     }
+    /// Returns the collection codec for a collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<
         C, StorableForm<C.ListElement>
@@ -88,21 +103,25 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the collection codec for a `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the collection codec for a `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the collection codec for a `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the collection codec for an optional collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -110,6 +129,7 @@ extension EntityCoding {
     where C.ListElement: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the collection codec for an optional collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, RawForm<C.ListElement>>
@@ -117,6 +137,7 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, RawForm<C.ListElement>>>.self
     }
+    /// Returns the collection codec for an optional collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -124,6 +145,7 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the collection codec for an optional `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<
         JSONCodec<C>
@@ -131,6 +153,7 @@ extension EntityCoding {
     where C.ListElement: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the collection codec for an optional `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<
         JSONCodec<C>
@@ -138,6 +161,7 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the collection codec for an optional `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<
         JSONCodec<C>
@@ -146,36 +170,43 @@ extension EntityCoding {
         OptionalCodec<JSONCodec<C>>.self
     }
 
+    /// Returns the value codec for a collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
     where C.ListElement: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the value codec for a collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, RawForm<C.ListElement>>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         ListCodec<C, RawForm<C.ListElement>>.self
     }
+    /// Returns the value codec for a collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the value codec for a `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the value codec for a `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the value codec for a `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the value codec for an optional collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -183,6 +214,7 @@ extension EntityCoding {
     where C.ListElement: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the value codec for an optional collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, RawForm<C.ListElement>>
@@ -190,6 +222,7 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, RawForm<C.ListElement>>>.self
     }
+    /// Returns the value codec for an optional collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -197,16 +230,19 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the value codec for an optional `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the value codec for an optional `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the value codec for an optional `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {

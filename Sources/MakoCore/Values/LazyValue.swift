@@ -8,20 +8,24 @@ public protocol LazyValue: StorableValue {
 }
 
 extension String: LazyValue {
+    /// Reads the field at a position.
     @inlinable
     public static func field(_ row: RowReader, _ position: Int) -> String { row.text(position) }
 }
 
 extension Data: LazyValue {
+    /// Reads the field at a position.
     public static func field(_ row: RowReader, _ position: Int) -> Data { row.withText(position) { Data($0) } }
 }
 
 extension Array: LazyValue where Element == UInt8 {
+    /// Reads the field at a position.
     @inlinable
     public static func field(_ row: RowReader, _ position: Int) -> [UInt8] { row.blob(position) }
 }
 
 extension Optional: LazyValue where Wrapped: LazyValue {
+    /// Reads the field at a position.
     @inlinable
     public static func field(_ row: RowReader, _ position: Int) -> Wrapped? {
         row.isNull(position) ? nil : Wrapped.field(row, position)

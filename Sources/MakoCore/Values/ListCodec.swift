@@ -20,15 +20,23 @@ public protocol ListForm {
     static func element(_ stored: StoredValue) -> Element?
 }
 
+/// Elements stored as their type stores them.
 public enum StorableForm<Element: StorableValue>: ListForm {
+    /// The column type of the element.
     public static var columnType: ColumnType { Element.columnType }
+    /// Returns the element as a column holds it.
     public static func stored(_ element: Element) -> StoredValue { element.stored }
+    /// Returns the element for a stored value; nil if it is none.
     public static func element(_ stored: StoredValue) -> Element? { Element(stored: stored) }
 }
 
+/// Elements stored as their raw values.
 public enum RawForm<Element: RawRepresentable>: ListForm where Element.RawValue: StorableValue {
+    /// The column type of the raw value.
     public static var columnType: ColumnType { Element.RawValue.columnType }
+    /// Returns the raw value as a column holds it.
     public static func stored(_ element: Element) -> StoredValue { element.rawValue.stored }
+    /// Returns the element with a stored raw value; nil if there is none.
     public static func element(_ stored: StoredValue) -> Element? {
         Element.RawValue(stored: stored).flatMap { Element(rawValue: $0) }
     }
@@ -131,14 +139,21 @@ where Form.Element == Property.ListElement {
         func encode(to encoder: any Encoder) throws { try list.encode(Form.self, to: encoder) }
     }
 
+    /// The column type: text.
     public static var columnType: ColumnType { .text }
+    /// True: the column holds JSON.
     public static var isJSON: Bool { true }
+    /// Returns the list as JSON text; NULL if it cannot be encoded.
     public static func stored(_ value: Property) -> StoredValue { JSONCodec<Coded>.stored(Coded(value)) }
+    /// Returns the list of a JSON text; nil if it cannot be decoded.
     public static func value(_ stored: StoredValue) -> Property? { JSONCodec<Coded>.value(stored)?.list }
+    /// Returns the reason why the list cannot be encoded; nil if it can.
     public static func fault(storing value: Property) -> String? { JSONCodec<Coded>.fault(storing: Coded(value)) }
+    /// Decodes the list from a row.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         try JSONCodec<Coded>.read(row, position).list
     }
+    /// Encodes the list to a row.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         try JSONCodec<Coded>.write(Coded(value), &writer, position)
     }

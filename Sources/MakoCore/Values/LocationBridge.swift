@@ -4,17 +4,20 @@
 
     /// A property may be a `CLLocationCoordinate2D`: it has the columns that a ``Coordinate`` has.
     extension CLLocationCoordinate2D: CompositeValue {
+        /// The columns `latitude` and `longitude`.
         public static let valueParts = [
             ValuePart("latitude", \CLLocationCoordinate2D.latitude),
             ValuePart("longitude", \CLLocationCoordinate2D.longitude),
         ]
 
+        /// Creates the coordinate of its parts.
         public init(parts: ValueParts<CLLocationCoordinate2D>) throws(MakoError) {
             self.init(latitude: try parts.value(0), longitude: try parts.value(1))
         }
     }
 
     extension Coordinate {
+        /// Creates the coordinate of its parts.
         public init(_ coordinate: CLLocationCoordinate2D) {
             self.init(latitude: coordinate.latitude, longitude: coordinate.longitude)
         }

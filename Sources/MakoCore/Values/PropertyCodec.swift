@@ -41,14 +41,27 @@ public protocol PropertyCodec {
 }
 
 extension PropertyCodec {
+    /// Returns the value for a column, without a look-up.
     public static func loaded(_ stored: StoredValue) throws(MakoError) -> Property? { value(stored) }
+    /// Nil: every value can be stored.
     public static func fault(storing value: Property) -> String? { nil }
+    /// None: the property has one column.
+    /// Returns the content of the property's only column.
     @inlinable public static var parts: [PropertyPart] { [] }
     public static func storedParts(_ value: Property) -> [StoredValue] { [stored(value)] }
+    /// Returns the value for the content of the only column.
     public static func joined(_ parts: [StoredValue]) -> Property? { parts.count == 1 ? value(parts[0]) : nil }
+    /// Writes NULL to the only column.
     @inlinable
     public static func writeNull(_ writer: inout RowWriter, _ position: Int) { writer.setNull(position) }
+    /// Returns the value itself: it holds no objects.
     public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property { value }
+    /// False: the column cannot be NULL.
+    /// False: the column holds no JSON.
+    /// False: the property is no reference to any entity.
+    /// Nil: the column is not encrypted.
+    /// Nil: the property is no reference to subclasses.
+    /// Nil: the property is no reference.
     @inlinable public static var isOptional: Bool { false }
     @inlinable public static var target: (any Entity.Type)? { nil }
     @inlinable public static var refersToAny: Bool { false }
@@ -90,6 +103,9 @@ public protocol PropertySlot: Sendable {
 }
 
 extension PropertySlot {
+    /// Does nothing: most slots have no state to take over.
+    /// Does nothing: the slot holds no objects.
+    /// Visits the object of the slot, if it is in memory.
     @inlinable public mutating func takePlace(of old: Self) {}
     @inlinable public mutating func letGo() {}
     public func visitObjects(_ visit: (any ObjectEntity) -> Void) { if let loadedObject { visit(loadedObject) } }
@@ -98,7 +114,14 @@ extension PropertySlot {
 /// The slot of a property that turned out to be a plain value.
 @frozen
 public struct ValueSlot<Property: Sendable>: PropertySlot {
+    /// The value.
     public var value: Property
+    /// Creates a slot of a value.
+    /// Does nothing: a value has no key.
+    /// Does nothing: a value needs no load.
+    /// Nil: a value is no object.
+    /// Returns the slot itself: a value needs no load.
+    /// True: a value needs no load.
     @inlinable public init(_ value: Property) { self.value = value }
     @inlinable public var isSettled: Bool { true }
     @inlinable public var loadedObject: (any ObjectEntity)? { nil }
@@ -111,11 +134,15 @@ public struct ValueSlot<Property: Sendable>: PropertySlot {
 public protocol ValueSlotCodec: SlotCodec where Property: Sendable, Slot == ValueSlot<Property> {}
 
 extension ValueSlotCodec {
+    /// Returns the slot of a value.
     public static func slot(_ value: Property) -> ValueSlot<Property> { ValueSlot(value) }
+    /// Returns the slot of a stored value; nil if it is none.
     public static func slot(stored: StoredValue) -> ValueSlot<Property>? { value(stored).map { ValueSlot($0) } }
+    /// Reads the slot from a row.
     public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> ValueSlot<Property> {
         ValueSlot(try read(row, position))
     }
+    /// Writes the slot to a row.
     public static func writeSlot(
         _ slot: ValueSlot<Property>, _ writer: inout RowWriter, _ position: Int
     ) throws(MakoError) {
@@ -125,6 +152,10 @@ extension ValueSlotCodec {
 
 /// Values that fill a column by themselves.
 public enum StorableCodec<Property: StorableValue>: ValueSlotCodec {
+    /// Returns the value as the column holds it.
+    /// Returns the value for a column; nil if there is none.
+    /// The column type of the property's type.
+    /// Whether the property's type is optional.
     @inlinable public static var columnType: ColumnType { Property.columnType }
     @inlinable public static var isOptional: Bool { Property.isOptionalColumn }
     @inlinable public static func stored(_ value: Property) -> StoredValue { value.stored }
@@ -150,6 +181,7 @@ public enum StorableCodec<Property: StorableValue>: ValueSlotCodec {
         }
     }
 
+    /// Returns the reason why the value could not be read again; nil if it can be stored.
     public static func fault(storing value: Property) -> String? { fault(of: value.stored) }
 
     /// A type's own code may make of a value what it does not take back.
@@ -162,6 +194,9 @@ public enum StorableCodec<Property: StorableValue>: ValueSlotCodec {
 
 /// Raw-representable values are stored as their raw values.
 public enum RawCodec<Property: RawRepresentable & Sendable>: ValueSlotCodec where Property.RawValue: StorableValue {
+    /// Returns the raw value as the column holds it.
+    /// Returns the value with the stored raw value; nil if there is none.
+    /// The column type of the raw value.
     @inlinable public static var columnType: ColumnType { Property.RawValue.columnType }
     @inlinable public static func stored(_ value: Property) -> StoredValue { value.rawValue.stored }
     @inlinable
@@ -169,12 +204,14 @@ public enum RawCodec<Property: RawRepresentable & Sendable>: ValueSlotCodec wher
         Property.RawValue(stored: stored).flatMap { Property(rawValue: $0) }
     }
 
+    /// Reads the property by its raw value from a row.
     @inlinable
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         if let raw = Property.RawValue.read(row.reader, position), let value = Property(rawValue: raw) { return value }
         throw EntityCoding.mismatch(row, position, Property.self)
     }
 
+    /// Writes the raw value to a row.
     @inlinable
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         value.rawValue.write(to: &writer, position)
@@ -183,52 +220,71 @@ public enum RawCodec<Property: RawRepresentable & Sendable>: ValueSlotCodec wher
 
 /// `nil` is NULL.
 public enum OptionalCodec<Base: PropertyCodec>: SlotCodec where Base.Property: Sendable {
+    /// The type of the property: an optional of the base type.
     public typealias Property = Base.Property?
+    /// The slot of the property: the value itself.
     public typealias Slot = ValueSlot<Property>
 
+    /// Returns the value as the base codec stores it; NULL for nil.
+    /// The column type of the base codec.
+    /// True: the column of nil is NULL.
+    /// Whether the column of the base codec holds JSON.
     @inlinable public static var columnType: ColumnType { Base.columnType }
     @inlinable public static var isOptional: Bool { true }
     @inlinable public static var isJSON: Bool { Base.isJSON }
     @inlinable public static func stored(_ value: Property) -> StoredValue { value.map(Base.stored) ?? .null }
 
+    /// Returns nil for NULL, else the value of the base codec.
     public static func value(_ stored: StoredValue) -> Property? {
         if stored.isNull { return .some(.none) }
         return Base.value(stored).map { .some($0) }
     }
 
+    /// Returns the reason why the base codec cannot store the value; nil if it can.
     public static func fault(storing value: Property) -> String? { value.flatMap { Base.fault(storing: $0) } }
 
+    /// Reads nil for NULL, else the value of the base codec.
     @inlinable
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         row.reader.isNull(position) ? nil : try Base.read(row, position)
     }
 
+    /// Writes NULL for nil, else the value by the base codec.
     @inlinable
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         if let value { try Base.write(value, &writer, position) } else { Base.writeNull(&writer, position) }
     }
 
+    /// The columns of the base codec.
     @inlinable public static var parts: [PropertyPart] { Base.parts }
 
+    /// Returns the contents of the columns; NULL in all for nil.
     public static func storedParts(_ value: Property) -> [StoredValue] {
         value.map(Base.storedParts) ?? Array(repeating: .null, count: max(1, parts.count))
     }
 
+    /// Returns nil if all contents are NULL, else the value of the base codec.
     public static func joined(_ parts: [StoredValue]) -> Property? {
         if parts.allSatisfy(\.isNull) { return .some(.none) }
         return Base.joined(parts).map { .some($0) }
     }
 
+    /// Writes NULL to the columns of the base codec.
     @inlinable
     public static func writeNull(_ writer: inout RowWriter, _ position: Int) { Base.writeNull(&writer, position) }
 
+    /// Returns the slot of a stored value; nil if it is none.
+    /// Returns the slot of a value.
+    /// The slot of nil.
     @inlinable public static var emptySlot: Slot { Slot(nil) }
     @inlinable public static func slot(_ value: Property) -> Slot { Slot(value) }
     public static func slot(stored: StoredValue) -> Slot? { value(stored).map { Slot($0) } }
+    /// Reads the slot from a row.
     @inlinable
     public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
         Slot(try read(row, position))
     }
+    /// Writes the slot to a row.
     @inlinable
     public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         try write(slot.value, &writer, position)

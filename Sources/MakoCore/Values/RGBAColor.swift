@@ -9,6 +9,7 @@ public struct RGBAColor: CompositeValue, Hashable, Codable {
     /// 0 is invisible, 1 hides what is behind.
     public var alpha: Double
 
+    /// Creates the colour of its parts.
     public init(red: Double, green: Double, blue: Double, alpha: Double = 1) {
         self.red = red
         self.green = green
@@ -16,16 +17,19 @@ public struct RGBAColor: CompositeValue, Hashable, Codable {
         self.alpha = alpha
     }
 
+    /// The columns `red`, `green`, `blue` and `alpha`.
     public static let valueParts = [
         ValuePart("red", \RGBAColor.red), ValuePart("green", \RGBAColor.green), ValuePart("blue", \RGBAColor.blue),
         ValuePart("alpha", \RGBAColor.alpha),
     ]
 
+    /// Creates the colour of its parts.
     public init(parts: ValueParts<RGBAColor>) throws(MakoError) {
         self.init(
             red: try parts.value(0), green: try parts.value(1), blue: try parts.value(2), alpha: try parts.value(3))
     }
 
+    /// Writes the parts to their fields.
     public func write(to writer: inout RowWriter, _ position: Int) {
         red.write(to: &writer, position)
         green.write(to: &writer, writer.position(ofPart: 1, at: position))

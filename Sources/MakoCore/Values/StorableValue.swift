@@ -32,21 +32,28 @@ public protocol StorableValue: ConditionValue, Sendable {
 }
 
 extension StorableValue {
+    /// False: the column cannot be NULL.
     @inlinable public static var isOptionalColumn: Bool { false }
     @inlinable public static var _$isPlain: Bool { false }
 
+    /// Reads the value from a field of a row by ``init(stored:)``.
     public static func read(_ row: RowReader, _ position: Int) -> Self? { Self(stored: row.value(position)) }
 
+    /// Writes the value to a field of a row by ``stored``.
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, stored) }
 }
 
 extension Optional: StorableValue where Wrapped: StorableValue {
+    /// The column type of the wrapped type.
+    /// True: the column of nil is NULL.
     @inlinable public static var columnType: ColumnType { Wrapped.columnType }
     @inlinable public static var isOptionalColumn: Bool { true }
     @inlinable public static var _$isPlain: Bool { Wrapped._$isPlain }
 
+    /// The wrapped value as the column holds it; NULL for nil.
     public var stored: StoredValue { map(\.stored) ?? .null }
 
+    /// Creates nil for NULL, else the wrapped value; nil if the content is none.
     public init?(stored: StoredValue) {
         if stored.isNull {
             self = Optional<Wrapped>.none
@@ -56,12 +63,14 @@ extension Optional: StorableValue where Wrapped: StorableValue {
         self = value
     }
 
+    /// Reads nil for NULL, else the wrapped value.
     @inlinable
     public static func read(_ row: RowReader, _ position: Int) -> Self? {
         if row.isNull(position) { return .some(.none) }
         return Wrapped.read(row, position).map { .some($0) }
     }
 
+    /// Writes NULL for nil, else the wrapped value.
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) {
         if let value = self { value.write(to: &writer, position) } else { writer.setNull(position) }
@@ -71,17 +80,22 @@ extension Optional: StorableValue where Wrapped: StorableValue {
 /// Raw-representable types may be stored as their raw values: `enum Level: Int, StorableValue { … }`. `@Entity` takes them without the
 /// conformance as well.
 extension StorableValue where Self: RawRepresentable, RawValue: StorableValue {
+    /// The column type of the raw value.
+    /// The raw value as the column holds it.
     @inlinable public static var columnType: ColumnType { RawValue.columnType }
     @inlinable public static var _$isPlain: Bool { RawValue._$isPlain }
     public var stored: StoredValue { rawValue.stored }
+    /// Creates the value with a stored raw value; nil if there is none.
     public init?(stored: StoredValue) {
         guard let raw = RawValue(stored: stored) else { return nil }
         self.init(rawValue: raw)
     }
+    /// Reads the raw value from a field of a row; nil if it is none of a value.
     @inlinable
     public static func read(_ row: RowReader, _ position: Int) -> Self? {
         RawValue.read(row, position).flatMap { Self(rawValue: $0) }
     }
+    /// Writes the raw value to a field of a row.
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) { rawValue.write(to: &writer, position) }
 }

@@ -8,12 +8,14 @@ import MakoRecords
 /// `var answer: StoredValue = .null`: a property whose values may be of any type. Conditions compare it for equality with values of the very
 /// same type; it has no order.
 extension StoredValue: StorableValue {
+    /// The column type: blob.
     public static var columnType: ColumnType { .blob }
     @inlinable public static var _$isPlain: Bool { true }
 
     /// Given as a parameter, the value stands for itself.
     public var conditionValue: StoredValue { self }
 
+    /// The value as a blob: a byte for its type, and its content.
     public var stored: StoredValue {
         switch self {
         case .null: .blob([0])
@@ -29,6 +31,7 @@ extension StoredValue: StorableValue {
         }
     }
 
+    /// Creates the value of a stored blob; nil if the blob is none.
     public init?(stored: StoredValue) {
         guard case .blob(let bytes) = stored, let tag = bytes.first else { return nil }
         let content = bytes.dropFirst()
