@@ -1,13 +1,14 @@
 import MakoRecords
 
-/// A reference of a class to an object of any entity: a table and a key until it is first read, then an object.
+/// The slot of a class's reference to an object of any entity: a table and a key until the first access, then an
+/// object.
 public struct AnyReferenceSlot: PropertySlot {
     private var object: (any ObjectEntity)?
     private(set) var reference: AnyReference?
-    /// Whether `object` is the answer; nil then means that there is none.
+    /// Whether the reference needs no load: its object is known, or there is none.
     public private(set) var isSettled: Bool
 
-    /// A reference that somebody set.
+    /// A reference that was set.
     init(object: (any ObjectEntity)?) {
         self.object = object
         reference = object?.anyReference
@@ -30,7 +31,7 @@ public struct AnyReferenceSlot: PropertySlot {
         loaded(by: owner) { (reference) throws(MakoError) in try LazyLoad.object(reference, for: owner) }
     }
 
-    /// The slot with its object, which is one of a class.
+    /// The slot with its object loaded, which must be of a class or of a subclass.
     func loaded<Target: ObjectEntity>(by owner: some ObjectEntity, under target: Target.Type) -> Self {
         loaded(by: owner) { (reference) throws(MakoError) in
             try LazyLoad.object(reference, under: target, for: owner)
@@ -70,7 +71,7 @@ public struct AnyReferenceSlot: PropertySlot {
     public mutating func letGo() { if object != nil { ReleasedObjects.letGo(of: &object, leaving: nil) } }
 }
 
-/// References of classes to objects of any entity: stored as a text.
+/// The codec of a class's references to objects of any entity, which are stored as text.
 public enum AnyReferenceCodec: SlotCodec {
     /// The type of the property: an optional object of any entity.
     public typealias Property = (any ObjectEntity)?
@@ -92,10 +93,10 @@ public enum AnyReferenceCodec: SlotCodec {
         value.flatMap(map)
     }
 
-    /// A key alone is no object: references come out of rows as slots.
+    /// Returns nil for NULL, else no value: references are read as slots.
     public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
 
-    /// Objects are read and written through slots.
+    /// Throws: classes read references through slots.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         throw .unsupported("a reference to an object of any entity outside a slot")
     }
@@ -132,16 +133,17 @@ extension EntityCoding {
 }
 
 extension ObjectEntity {
-    /// Nil before the first commit.
+    /// The table and key of the object; nil before its first save.
     fileprivate var anyReference: AnyReference? {
         storedKey.map { AnyReference(table: type(of: self).entityModel.table, key: $0) }
     }
 }
 
 extension ObjectEntity {
-    /// Loads what a reference to any object leads to and answers it; throws where plain access would answer nil.
+    /// Loads the object of a reference to any entity and returns it. Throws where property access would return nil
+    /// because of an error.
     ///
-    /// - Throws: `MakoError.unsupported` when the class of the object is not in use; what reading it met.
+    /// - Throws: `MakoError.unsupported` when the class of the object is not in use; the error of the load.
     @discardableResult
     public func load(_ relation: KeyPath<Self, (any ObjectEntity)?>) throws(MakoError) -> (any ObjectEntity)? {
         lockedState { $0.setLoadError(nil) }
@@ -152,7 +154,7 @@ extension ObjectEntity {
 }
 
 extension LazyLoad {
-    /// The object that a reference to any entity leads to; nil when it is not there any more.
+    /// Loads the object of a reference to any entity; nil if its row does not exist.
     ///
     /// - Throws: `MakoError.unsupported` when no type for the table is in use.
     static func object(
@@ -163,7 +165,7 @@ extension LazyLoad {
         }
     }
 
-    /// The same where it is an object of a class or of one of its subclasses.
+    /// Loads the object of a reference to a class or one of its subclasses; nil if its row does not exist.
     static func object<Target: ObjectEntity>(
         _ reference: AnyReference, under target: Target.Type, for owner: some ObjectEntity
     ) throws(MakoError) -> (any ObjectEntity)? {
@@ -197,7 +199,7 @@ extension LazyLoad {
 
 // MARK: - Conditions
 
-/// The reference leads to this object; nil: to nobody.
+/// Returns the condition that a reference to any entity leads to this object, or, for nil, to none.
 public func == <R: Entity>(
     left: KeyPath<Row<R>, Column<(any ObjectEntity)?>>, right: (any ObjectEntity)?
 ) -> Condition<R> {
@@ -205,6 +207,7 @@ public func == <R: Entity>(
     return ConditionBuilder.compare(left.path(), .equal, AnyReferenceCodec.stored(right))
 }
 
+/// Returns the condition that a reference to any entity does not lead to this object, or, for nil, leads to any.
 public func != <R: Entity>(
     left: KeyPath<Row<R>, Column<(any ObjectEntity)?>>, right: (any ObjectEntity)?
 ) -> Condition<R> {
@@ -213,7 +216,7 @@ public func != <R: Entity>(
 }
 
 extension Update {
-    /// Has a reference to any object lead to this one, which is stored already, or to nobody.
+    /// Sets a reference to any entity to a stored object, or to nil.
     public func set(
         _ keyPath: KeyPath<Row<T>, Column<(any ObjectEntity)?>>, to object: (any ObjectEntity)?
     ) -> Update {

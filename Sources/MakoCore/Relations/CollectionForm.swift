@@ -1,20 +1,20 @@
 import MakoRecords
 
-/// How objects, or structs with rows of their own, stand in a property that holds many: one alone, in arrays, sets and dictionaries, and in
-/// those of those. The forms are types without values; ``EntityCoding`` puts them together from a property's type.
+/// The form of objects, or structs with rows of their own, in a collection property: alone, in arrays, sets and
+/// dictionaries, and nested. Forms are types without values; ``EntityCoding`` composes them from a property's type.
 public protocol ElementForm: Sendable {
     associatedtype Value: Sendable
     /// The entity of the objects.
     associatedtype Target: Entity
 
-    /// Whether objects stand under names, which are values of a type of their own.
+    /// Whether the objects have names, which are values of their own type.
     static var hasNames: Bool { get }
     static func forEach(_ value: Value, _ body: (Target) -> Void)
-    /// Changes each in its place, in the order of the tree.
+    /// Updates each object in place, in the order of the tree.
     static func update(_ value: inout Value, _ body: (inout Target) throws(MakoError) -> Void) throws(MakoError)
-    /// The value as a column holds it. An object for which the closure gives nothing is left out.
+    /// Returns the value as a column holds it, without objects for which the closure returns nil.
     static func tree(_ value: Value, _ key: (Target) -> RowKey?) -> KeyTree?
-    /// The value that a tree stands for; nil when the closure has no object for what must be there.
+    /// Returns the value for a tree; nil when the closure has no object for a required place.
     static func value(_ tree: KeyTree, _ object: (RowKey) -> Target?) throws(OtherForm) -> Value?
 }
 
@@ -23,10 +23,10 @@ extension ElementForm {
     public static var hasNames: Bool { false }
 }
 
-/// A form that a property itself can have.
+/// The form of a property, as opposed to that of an element.
 public protocol CollectionForm: ElementForm {
     static var empty: Value { get }
-    /// Whether nil is among the values.
+    /// Whether nil is a value.
     static var isOptional: Bool { get }
 }
 
@@ -35,7 +35,7 @@ extension CollectionForm {
     public static var isOptional: Bool { false }
 }
 
-/// A stored tree has another form than the property: it was written when the property had another type.
+/// Thrown for a stored tree of another form, which was written when the property had another type.
 public struct OtherForm: Error {}
 
 /// A single object.
@@ -97,7 +97,7 @@ public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: H
     public static func forEach(_ value: Set<Element.Value>, _ body: (Element.Target) -> Void) {
         for element in value { Element.forEach(element, body) }
     }
-    /// What is equal afterwards is one member.
+    /// Updates the members; members that become equal are merged.
     public static func update(
         _ value: inout Set<Element.Value>, _ body: (inout Element.Target) throws(MakoError) -> Void
     ) throws(MakoError) {
@@ -105,7 +105,7 @@ public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: H
         try ArrayForm<Element>.update(&elements, body)
         value = Set(elements)
     }
-    /// In the order of the keys, so that equal sets are equal bytes.
+    /// Returns the list of the members in the order of their encoded keys, so that equal sets have equal bytes.
     public static func tree(_ value: Set<Element.Value>, _ key: (Element.Target) -> RowKey?) -> KeyTree? {
         let trees = value.compactMap { Element.tree($0, key) }.map { (tree: $0, bytes: $0.encoded) }
         let sorted = trees.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
@@ -144,7 +144,7 @@ public enum DictionaryForm<Key: StorableValue & Hashable & Sendable, Element: El
             value[name] = element
         }
     }
-    /// In the order of the names, so that equal dictionaries are equal bytes.
+    /// Returns the named trees in the order of their names, so that equal dictionaries have equal bytes.
     public static func tree(_ value: [Key: Element.Value], _ key: (Element.Target) -> RowKey?) -> KeyTree? {
         var entries: [KeyTree.Entry] = []
         for (name, element) in value {

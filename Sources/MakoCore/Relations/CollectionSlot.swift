@@ -1,18 +1,18 @@
 import MakoRecords
 
-/// A property that holds many objects: keys until it is first read, then the objects.
+/// The slot of a collection of objects: their keys until the first access, then the objects.
 public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Target: ObjectEntity {
     private var content: Form.Value
-    /// The keys as the row holds them, while they were not followed.
+    /// The keys as the row holds them, until they are loaded.
     private var stored: [UInt8]?
-    /// The keys that held objects were saved under.
+    /// The keys under which the objects were saved.
     private var keys: [ObjectIdentifier: RowKey] = [:]
-    /// Objects that were removed and are to leave the content with the last of them.
+    /// Deleted objects, which are removed from the content together with the last of them.
     private var leaving: Set<ObjectIdentifier> = []
-    /// Why what is stored could not be read, or could not when this was set in its place.
+    /// The error of the last load, also of the slot that this one replaced.
     private var failure: LoadFailure?
 
-    /// Objects that somebody set. Their locks are taken: none may be held.
+    /// A collection that was set. Locks each object, so the caller must hold no object lock.
     init(_ value: Form.Value) {
         content = value
         var keys: [ObjectIdentifier: RowKey] = [:]
@@ -22,7 +22,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
         self.keys = keys
     }
 
-    /// What a row holds.
+    /// The keys that a row holds.
     init(stored: [UInt8]) {
         content = Form.empty
         self.stored = stored
@@ -38,7 +38,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
     /// Visits the objects in memory, each as often as it occurs.
     public func visitObjects(_ visit: (any ObjectEntity) -> Void) { Form.forEach(content) { visit($0) } }
 
-    /// What the row is to hold; nil for NULL. Objects without a row are left out.
+    /// The content of the column; nil for NULL. Objects without a row are left out.
     var encoded: [UInt8]? {
         if let stored { return stored }
         return Form.tree(content) { object in
@@ -87,7 +87,8 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
     /// Takes over the load error of the slot that this one replaces.
     public mutating func takePlace(of old: Self) { failure = old.failure }
 
-    /// What was set after a failed reading is made of nothing: storing it would lose what is there.
+    /// Throws the load error if the collection was set after a failed load: storing it would overwrite keys that were
+    /// not read.
     func requireRead() throws(MakoError) {
         if isSettled, let failure { throw failure.error }
     }
@@ -113,7 +114,8 @@ private final class LoadFailure: Sendable {
     init(_ error: MakoError) { self.error = error }
 }
 
-/// Arrays, sets and dictionaries of objects: stored as the keys of their rows, in their order and under their names.
+/// The codec of arrays, sets and dictionaries of objects, which are stored as the keys of their rows, in order or by
+/// name.
 public enum CollectionCodec<Form: CollectionForm>: SlotCodec where Form.Target: ObjectEntity {
     /// The type of the property: a collection of objects.
     public typealias Property = Form.Value
@@ -134,7 +136,7 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec where Form.Target: 
 
     /// Returns the collection with the objects that the closure returns; without those for which it returns nil.
     public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
-        // The form is taken apart and put together again with numbers in the place of keys.
+        // Encodes the value with numbers in place of keys, and decodes it with the other objects.
         var objects: [RowKey: Form.Target] = [:]
         let tree = Form.tree(value) { object in
             guard let other = map(object) as? Form.Target else { return nil }
@@ -146,10 +148,10 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec where Form.Target: 
         return (try? Form.value(tree) { objects[$0] }) ?? Form.empty
     }
 
-    /// Keys alone are no objects: collections come out of rows as slots.
+    /// Returns the collection for a value without keys; else nil: collections with keys are read as slots.
     public static func value(_ stored: StoredValue) -> Property? { Form.keylessValue(stored) }
 
-    /// Objects are read and written through slots.
+    /// Throws: classes read collections through slots.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         throw .unsupported("a collection of \(Form.Target.entityModel.name) outside a slot")
     }
@@ -181,7 +183,7 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec where Form.Target: 
 }
 
 extension CollectionForm {
-    /// What a column holds, where that holds no key.
+    /// The collection for a stored value without keys.
     static func keylessValue(_ stored: StoredValue) -> Value? {
         if stored.isNull { return isOptional ? empty : nil }
         guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return nil }
@@ -190,7 +192,7 @@ extension CollectionForm {
         return isEmpty ? (try? value(tree) { _ in nil }) ?? nil : nil
     }
 
-    /// Writes a tree whose names can be read again.
+    /// Writes a tree after checking that its names can be read again.
     static func write(_ bytes: [UInt8], _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         if hasNames, !areNamesReadable(bytes) {
             throw EntityCoding.unstorable(writer, position, "one of its keys could not be read again")
@@ -204,7 +206,7 @@ extension CollectionForm {
         return true
     }
 
-    // A form takes apart only what it would put together.
+    // A form decodes only trees of its own form.
     fileprivate static var isPlainList: Bool {
         do throws(OtherForm) {
             return try value(.list([.key(.rowID(0))]), { _ in nil }) != nil
@@ -212,7 +214,7 @@ extension CollectionForm {
     }
 }
 
-/// A coding of collections that tells plain lists from what has names or lists inside.
+/// A codec of collections that distinguishes plain lists from forms with names or nested lists.
 protocol ObjectListing {
     static var listsObjects: Bool { get }
 }

@@ -2,9 +2,9 @@
     import MakoRecords
     public import OrderedCollections
 
-    /// Ordered sets of objects: their keys in the order of the set, each once.
+    /// An ordered set of objects: their keys in the order of the set, each once.
     ///
-    /// With the package's trait `OrderedCollections`.
+    /// Available with the package trait `OrderedCollections`.
     public enum OrderedSetForm<Element: ElementForm>: CollectionForm where Element.Value: Hashable {
         /// The empty set.
         public static var empty: OrderedSet<Element.Value> { [] }
@@ -21,7 +21,7 @@
             try ArrayForm<Element>.update(&elements, body)
             value = OrderedSet(elements)
         }
-        /// Two objects of one row, which the set cannot tell from others, are one member: the first place counts.
+        /// Returns the list of the members in order. Two objects of one row are one member, at the first position.
         public static func tree(_ value: OrderedSet<Element.Value>, _ key: (Element.Target) -> RowKey?) -> KeyTree? {
             var seen: Set<[UInt8]> = []
             return .list(value.compactMap { Element.tree($0, key) }.filter { seen.insert($0.encoded).inserted })
@@ -34,7 +34,7 @@
         }
     }
 
-    // Conditions ask ordered sets what they ask arrays: `where(\.tags.count > 3)`.
+    // Conditions treat ordered sets as arrays: `where(\.tags.count > 3)`.
     extension OrderedSet: ManyValues {
         public static var _$count: AnyKeyPath? { \Self.count }
         public static var _$isEmpty: AnyKeyPath? { \Self.isEmpty }

@@ -1,6 +1,7 @@
 import MakoRecords
 
-/// A reference of a class to an object of a class or of one of its subclasses: a table and a key until it is first read, then an object.
+/// The slot of a class's reference to an object of a class or a subclass: a table and a key until the first access,
+/// then an object.
 public struct SubclassReferenceSlot<Target: ObjectEntity>: PropertySlot {
     private var slot: AnyReferenceSlot
 
@@ -30,7 +31,7 @@ public struct SubclassReferenceSlot<Target: ObjectEntity>: PropertySlot {
     public mutating func letGo() { slot.letGo() }
 }
 
-/// References marked `@Relationship(.subclasses)`: stored as those to objects of any entity are.
+/// The codec of references marked `@Relationship(.subclasses)`, which are stored as those to any entity.
 public enum SubclassReferenceCodec<Target: ObjectEntity>: SlotCodec {
     /// The type of the property: an optional object of the class or of a subclass.
     public typealias Property = Target?
@@ -54,10 +55,10 @@ public enum SubclassReferenceCodec<Target: ObjectEntity>: SlotCodec {
         value.flatMap { map($0) as? Target }
     }
 
-    /// A key alone is no object: references come out of rows as slots.
+    /// Returns nil for NULL, else no value: references are read as slots.
     public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
 
-    /// Objects are read and written through slots.
+    /// Throws: classes read references through slots.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         throw .unsupported("a reference to \(Target.entityModel.name) outside a slot")
     }
@@ -90,7 +91,7 @@ extension EntityCoding {
         SubclassReferenceCodec<Target>.self
     }
 
-    /// Unavailable: refuses another type at compile time.
+    /// Unavailable: refuses a property that is no reference to an object at compile time.
     @_disfavoredOverload
     @available(
         *, unavailable, message: ".subclasses belongs to a reference to an object of a class: 'var owner: Animal?'"
@@ -99,7 +100,7 @@ extension EntityCoding {
 }
 
 extension SchemaState {
-    /// The class in use whose objects a table has, where these are objects of a class.
+    /// The class in use for the objects of a table, if it is a class or a subclass of it.
     func type<Target: ObjectEntity>(ofTable table: String, under target: Target.Type) -> (any ObjectEntity.Type)? {
         for model in models where model.table == table && !model.isPartial {
             if let type = model.type as? any ObjectEntity.Type, type is Target.Type { return type }

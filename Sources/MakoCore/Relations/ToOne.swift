@@ -6,7 +6,7 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
     private(set) var key: RowKey?
     private(set) var database: UInt32
 
-    /// A handle of nothing, or of an object.
+    /// Creates a handle of an object, or an empty one.
     public init(_ object: Target? = nil) {
         self.object = object
         key = object?.storedKey
@@ -18,10 +18,10 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
         self.database = database
     }
 
-    /// Whether it refers to anything.
+    /// Whether the handle refers to no object.
     public var isEmpty: Bool { object == nil && key == nil }
 
-    /// The object: the one that was set, else the stored one; nil when there is none.
+    /// Returns the object: the one that was set, else the stored one; nil if there is none.
     public func load() throws(MakoError) -> Target? {
         if let object { return object }
         guard let key else { return nil }
@@ -29,7 +29,7 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
         return try database.object(Target.self, key: key)
     }
 
-    /// The object when it was set and not loaded from a row.
+    /// The object that was set; nil for a handle that was read from a row.
     public var loadedObject: (any ObjectEntity)? { object }
 
     /// Sets the key that the object was saved under; releases an object that was deleted.
@@ -39,7 +39,7 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
         if key.isRemoved { self.object = nil }
     }
 
-    /// Lets go of the object that was set: its owner ends.
+    /// Releases the object that was set, because the owner is deinitialized.
     public mutating func letGo() { if object != nil { ReleasedObjects.letGo(of: &object, leaving: nil) } }
 }
 
@@ -51,7 +51,7 @@ extension ToOne: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(key) }
 }
 
-/// Handles are stored as the key of the other row.
+/// The codec of handles, which are stored as the key of the other row.
 public enum ToOneCodec<Target: ObjectEntity>: PropertyCodec {
     /// The type of the property: a handle of an object.
     public typealias Property = ToOne<Target>

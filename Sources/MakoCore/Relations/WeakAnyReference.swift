@@ -1,17 +1,17 @@
 import MakoRecords
 
-/// A reference to an object of any entity that does not keep it alive: what ``WeakReferenceSlot`` is to one of a class.
+/// The slot of a weak reference to an object of any entity; see ``WeakReferenceSlot``.
 public struct WeakAnyReferenceSlot: PropertySlot {
     private weak var object: (any ObjectEntity)?
     /// An object that had no row when it was set, until its owner is saved.
     private var unsaved: (any ObjectEntity)?
-    /// An object that was just loaded, for whoever is about to take it; never in an owner's own slot.
+    /// A loaded object until the caller retains it; nil in the slot of an owner.
     private var fresh: (any ObjectEntity)?
     private(set) var reference: AnyReference?
-    /// Whether the reference was found to lead to nothing.
+    /// Whether the row of the reference does not exist.
     private var isMissing = false
 
-    /// A reference that somebody set.
+    /// A reference that was set.
     init(object: (any ObjectEntity)?) {
         self.object = object
         reference = AnyReferenceSlot(object: object).reference
@@ -27,7 +27,7 @@ public struct WeakAnyReferenceSlot: PropertySlot {
     public var isSettled: Bool { reference == nil || isMissing || value != nil }
     /// The object in memory; nil if there is none.
     public var loadedObject: (any ObjectEntity)? { value }
-    /// The same, with the object kept alive for as long as it is looked at.
+    /// A copy of the slot that retains its object.
     public var held: Self {
         var copy = self
         copy.fresh = value
@@ -39,7 +39,7 @@ public struct WeakAnyReferenceSlot: PropertySlot {
         isSettled ? self : taking(AnyReferenceSlot(reference).loaded(by: owner, property: property))
     }
 
-    /// The slot with its object, which is one of a class.
+    /// The slot with its object loaded, which must be of a class or of a subclass.
     func loaded<Target: ObjectEntity>(by owner: some ObjectEntity, under target: Target.Type) -> Self {
         isSettled ? self : taking(AnyReferenceSlot(reference).loaded(by: owner, under: target))
     }
@@ -72,8 +72,9 @@ public struct WeakAnyReferenceSlot: PropertySlot {
     public mutating func letGo() { if unsaved != nil { ReleasedObjects.letGo(of: &unsaved, leaving: nil) } }
 }
 
-/// References to objects of any entity marked `@Relationship(.weak)`.
+/// The codec of references to any entity marked `@Relationship(.weak)`.
 public enum WeakAnyReferenceCodec: WeakCodec {
+    /// The codec of the same reference without `.weak`.
     public typealias Strong = AnyReferenceCodec
     /// The slot of the weak reference.
     public typealias Slot = WeakAnyReferenceSlot
@@ -96,7 +97,7 @@ public enum WeakAnyReferenceCodec: WeakCodec {
     }
 }
 
-/// A reference to an object of a class or of one of its subclasses that does not keep it alive.
+/// The slot of a weak reference to an object of a class or a subclass; see ``WeakReferenceSlot``.
 public struct WeakSubclassReferenceSlot<Target: ObjectEntity>: PropertySlot {
     private var slot: WeakAnyReferenceSlot
 
@@ -108,7 +109,7 @@ public struct WeakSubclassReferenceSlot<Target: ObjectEntity>: PropertySlot {
     public var isSettled: Bool { slot.isSettled }
     /// The object in memory; nil if there is none.
     public var loadedObject: (any ObjectEntity)? { slot.loadedObject }
-    /// The same, with the object kept alive for as long as it is looked at.
+    /// A copy of the slot that retains its object.
     public var held: Self { Self(slot.held) }
     var reference: AnyReference? { slot.reference }
 
@@ -128,8 +129,9 @@ public struct WeakSubclassReferenceSlot<Target: ObjectEntity>: PropertySlot {
     public mutating func letGo() { slot.letGo() }
 }
 
-/// References marked `@Relationship(.subclasses, .weak)`.
+/// The codec of references marked `@Relationship(.subclasses, .weak)`.
 public enum WeakSubclassReferenceCodec<Target: ObjectEntity>: WeakCodec {
+    /// The codec of the same reference without `.weak`.
     public typealias Strong = SubclassReferenceCodec<Target>
     /// The slot of the weak reference.
     public typealias Slot = WeakSubclassReferenceSlot<Target>
@@ -165,7 +167,7 @@ extension EntityCoding {
         WeakSubclassReferenceCodec<Target>.self
     }
 
-    /// Unavailable: refuses another type at compile time.
+    /// Unavailable: refuses a property that is no reference to an object at compile time.
     @_disfavoredOverload
     @available(
         *, unavailable, message: ".subclasses belongs to a reference to an object of a class: 'var owner: Animal?'"

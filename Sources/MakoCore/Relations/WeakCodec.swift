@@ -1,6 +1,6 @@
 import MakoRecords
 
-/// The codec of a reference that does not keep its object alive: in the file it is what a strong one is, and only its slot differs.
+/// The codec of a weak reference: it is stored as a strong one, and only its slot differs.
 public protocol WeakCodec: SlotCodec {
     /// The codec of the same reference without `.weak`.
     associatedtype Strong: SlotCodec where Strong.Property == Property

@@ -1,20 +1,21 @@
 import MakoRecords
 
-/// A to-one reference of a class that does not keep its object alive: the object while somebody else holds it, else a key.
+/// The slot of a class's to-one reference that does not retain its object: the object while other references retain it,
+/// else a key.
 ///
-/// Whoever reads it once nobody holds the object any more gets it from the file again. An object without a row is held until its owner is
-/// saved: nothing else leads to it.
+/// An access after the object was deinitialized reads it from the file again. An object without a row is retained until
+/// its owner is saved, because nothing else leads to it.
 public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     private weak var object: Target?
     /// An object that had no row when it was set, until its owner is saved.
     private var unsaved: Target?
-    /// An object that was just loaded, for whoever is about to take it; never in an owner's own slot.
+    /// A loaded object until the caller retains it; nil in the slot of an owner.
     private var fresh: Target?
     private var key: RowKey?
-    /// Whether the key was found to lead to nothing.
+    /// Whether the row of the key does not exist.
     private var isMissing = false
 
-    /// A reference that somebody set.
+    /// A reference that was set.
     init(object: Target?) {
         self.object = object
         key = object?.storedKey
@@ -30,13 +31,13 @@ public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     public var isSettled: Bool { key == nil || isMissing || value != nil }
     /// The object in memory; nil if there is none.
     public var loadedObject: (any ObjectEntity)? { value }
-    /// The same, with the object kept alive for as long as it is looked at.
+    /// A copy of the slot that retains its object.
     public var held: Self {
         var copy = self
         copy.fresh = value
         return copy
     }
-    /// What the row is to hold.
+    /// The key that the row gets.
     var storedKey: RowKey? { key }
 
     /// Returns the slot with its object loaded; unchanged if the load failed.
@@ -73,8 +74,9 @@ public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     public mutating func letGo() { if unsaved != nil { ReleasedObjects.letGo(of: &unsaved, leaving: nil) } }
 }
 
-/// References marked `@Relationship(.weak)`.
+/// The codec of references marked `@Relationship(.weak)`.
 public enum WeakReferenceCodec<Target: ObjectEntity>: WeakCodec {
+    /// The codec of the same reference without `.weak`.
     public typealias Strong = ReferenceCodec<Target>
     /// The slot of the weak reference.
     public typealias Slot = WeakReferenceSlot<Target>
@@ -103,7 +105,7 @@ extension EntityCoding {
         WeakReferenceCodec<Target>.self
     }
 
-    /// Unavailable: refuses another type at compile time.
+    /// Unavailable: refuses a property that is no reference to an object at compile time.
     @_disfavoredOverload
     @available(
         *, unavailable,

@@ -94,7 +94,7 @@ extension EntityCoding {
         EncryptedCodec<JSONCodec<T>>.self
     }
 
-    /// Unavailable: refuses a reference to a struct at compile time.
+    /// Unavailable: refuses an encrypted relationship at compile time.
     @available(
         *, unavailable,
         message: "a relationship cannot be encrypted; encrypt properties of the object, or add .serialized"
