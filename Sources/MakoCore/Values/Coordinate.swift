@@ -1,14 +1,15 @@
 import MakoRecords
 
-/// A place on the Earth, in degrees: `@Entity final class Harbour { var place = Coordinate(latitude: 60.4, longitude: 5.3) }` has the columns
+/// A position on the Earth in degrees:
+/// `@Entity final class Harbour { var place = Coordinate(latitude: 60.4, longitude: 5.3) }` has the columns
 /// `place_latitude` and `place_longitude`.
 public struct Coordinate: CompositeValue, Hashable, Codable {
-    /// Degrees to the north of the equator; those to the south are negative.
+    /// Degrees north of the equator; negative to the south.
     public var latitude: Double
-    /// Degrees to the east of Greenwich; those to the west are negative.
+    /// Degrees east of Greenwich; negative to the west.
     public var longitude: Double
 
-    /// Creates the coordinate of its parts.
+    /// Creates a coordinate of degrees.
     public init(latitude: Double, longitude: Double) {
         self.latitude = latitude
         self.longitude = longitude

@@ -1,5 +1,6 @@
-// The codecs of arrays, sets and dictionaries of values that fill a column each. Where the list is `Codable` it is coded as it codes itself;
-// else its elements are coded one by one. The overloads differ in what is known of the elements, so that one of them is always the most special.
+// Codecs of arrays, sets and dictionaries of values that fill a column each. A `Codable` collection is stored by its
+// own coding; else its elements are coded one by one. The overloads differ in the constraints of the elements, so that
+// one of them is always the most specific.
 
 extension EntityCoding {
     /// Returns the codec for a collection of storable elements.

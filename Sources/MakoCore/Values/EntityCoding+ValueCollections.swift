@@ -1,4 +1,4 @@
-// The codecs of collections of structs with rows of their own, as properties of structs.
+// Codecs of collections of structs with rows of their own, for properties of structs.
 
 extension EntityCoding {
     /// Returns the value codec for an array of structs.

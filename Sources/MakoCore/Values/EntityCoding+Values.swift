@@ -1,5 +1,6 @@
-// The codecs of properties that keep their values as they are: those of structs, and those of classes whose type is spelt as no optional
-// type or collection could be. A reference would lose its object there, so the compiler says what to write instead.
+// Codecs of properties without a slot: those of structs, and those of classes whose type is spelt neither as an
+// optional nor as a collection. Such a property cannot hold a reference, so the compiler suggests what to write
+// instead.
 
 extension EntityCoding {
     /// Returns the value codec for a storable type.
@@ -60,7 +61,7 @@ extension EntityCoding {
         ValueReferenceCodec<T>.self
     }
 
-    // In a class an object is told by the spelling of its property's type.
+    // In a class the macro recognizes an object by the spelling of its property's type.
 
     /// Unavailable: refuses a reference to an object at compile time.
     @available(
@@ -122,8 +123,8 @@ extension EntityCoding {
     )
     public static func valueCodec<T: Entity>(_: T.Type) -> RefusedCodec<T>.Type { RefusedCodec<T>.self }
 
-    // What is `Codable` would pass for a value. The compiler prefers any overload to an unavailable one, so these only warn; reading and
-    // writing throw.
+    // A `Codable` entity would match the overload for values. The compiler prefers any overload to an unavailable one,
+    // so these only warn; reading and writing throw.
 
     /// Deprecated: warns about a reference to an object, which no value codec can store.
     @available(
@@ -148,7 +149,7 @@ extension EntityCoding {
     }
 }
 
-/// The codec of what cannot be stored as a value.
+/// The codec of types that cannot be stored as values.
 public enum RefusedCodec<Property: Sendable>: ValueSlotCodec {
     /// The column type, which is never used.
     public static var columnType: ColumnType { .blob }

@@ -1,9 +1,13 @@
 import Foundation
 import MakoRecords
 
-/// What generated code (and conformances written by hand) call to code the properties of entities.
+/// Selects the codecs of properties, for generated code and for conformances written by hand.
+///
+/// `codec` is for the properties of classes, `collectionCodec` for those whose type is spelt as a collection,
+/// `valueCodec` for properties that store their values without a slot, and `serializedCodec` for those marked
+/// `.serialized`.
 public enum EntityCoding {
-    // Overload resolution does what a macro cannot: it sees the type behind a property's spelling.
+    // Overload resolution sees the type behind a property's spelling, which a macro cannot.
 
     /// Returns the codec for a storable type.
     @inlinable
@@ -121,7 +125,7 @@ public enum EntityCoding {
         CollectionCodec<ArrayForm<DictionaryForm<K, ObjectForm<T>>>>.self
     }
 
-    // A collection may turn out to be one of values.
+    // A type that is spelt as a collection may be a value.
 
     /// Returns the collection codec for a storable type.
     @inlinable
@@ -152,7 +156,7 @@ public enum EntityCoding {
         OptionalCodec<JSONCodec<T>>.self
     }
 
-    // What its owner holds itself is JSON, objects too.
+    // A serialized property is stored as JSON, even if it holds objects.
 
     /// Returns the JSON codec for a `Codable` type.
     @inlinable
@@ -163,7 +167,7 @@ public enum EntityCoding {
         OptionalCodec<JSONCodec<T>>.self
     }
 
-    // What cannot be stored is said in words instead of a failed overload.
+    // Unavailable overloads give a clear message in place of a failed overload resolution.
 
     /// Unavailable: refuses a non-optional reference to an object at compile time.
     @available(*, unavailable, message: "a to-one relationship must be optional; write 'T?' (in a struct: 'ToOne<T>')")
@@ -205,20 +209,23 @@ public enum EntityCoding {
     )
     public static func codec<K, T: ObjectEntity>(_: [K: T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
 
-    /// Gives an empty text key a UUID at the first commit.
+    /// Sets an empty text key to a UUID at the first save.
     public static func assignKey(_ key: inout String) {
         if key.isEmpty { key = UUID().uuidString.lowercased() }
     }
+    /// Sets a key that is nil or empty to a UUID at the first save.
     public static func assignKey(_ key: inout String?) {
         if key?.isEmpty ?? true { key = UUID().uuidString.lowercased() }
     }
+    /// Sets a key that is nil to a UUID at the first save.
     public static func assignKey(_ key: inout UUID?) {
         if key == nil { key = UUID() }
     }
-    /// A key whose type is spelt by another name stands in a slot.
+    /// Sets the key in a slot, which a key has whose type is spelt by an alias.
     public static func assignKey(_ key: inout ValueSlot<String?>) { assignKey(&key.value) }
+    /// Sets the key in a slot, which a key has whose type is spelt by an alias.
     public static func assignKey(_ key: inout ValueSlot<UUID?>) { assignKey(&key.value) }
-    /// Other keys are as the user left them.
+    /// Leaves other keys unchanged.
     @_disfavoredOverload
     public static func assignKey<T>(_ key: inout T) {}
 }
@@ -226,45 +233,52 @@ public enum EntityCoding {
 // MARK: - Integer keys
 
 extension EntityCoding {
-    /// 0 stands for "not given yet".
+    /// Returns the row number of a key; 0 for a key that is not assigned yet.
     @inlinable public static func rowID<T: FixedWidthInteger>(_ value: T) -> Int64 { Int64(clamping: value) }
+    /// Returns the row number of an optional key; 0 for nil.
     @inlinable public static func rowID<T: FixedWidthInteger>(_ value: T?) -> Int64 {
         value.map { Int64(clamping: $0) } ?? 0
     }
 
+    /// Returns the key of a row number.
     @inlinable
     public static func integer<T: FixedWidthInteger>(_ rowID: Int64, as type: T.Type) -> T { T(clamping: rowID) }
+    /// Returns the optional key of a row number; nil for 0.
     @inlinable
     public static func integer<T: FixedWidthInteger>(_ rowID: Int64, as type: T?.Type) -> T? {
         rowID == 0 ? nil : T(clamping: rowID)
     }
 
-    /// Takes the row's number out of a dictionary, where it stands as `id`.
+    /// Sets the row number of an object from the value `id` of a dictionary.
     public static func takeRowNumber(_ values: DictionaryValues, _ state: inout ObjectState) throws(MakoError) {
         guard let id = try values.value("id", codec(Int?.self)) else { return }
         state.rowID = rowID(id)
     }
 
+    /// Sets the row number of a struct from the value `id` of a dictionary.
     public static func takeRowNumber(_ values: DictionaryValues, _ state: inout ValueState) throws(MakoError) {
         guard let id = try values.value("id", codec(Int?.self)) else { return }
         state.rowID = rowID(id)
     }
 
-    /// The row's number as an object's property.
+    /// Returns the row number of an object as the type of its key.
     public static func rowNumber<T: FixedWidthInteger>(of object: some ObjectEntity, as type: T.Type) -> T {
         integer(object.lockedState { $0.rowID }, as: T.self)
     }
+    /// Returns the row number of an object as the optional type of its key; nil for 0.
     public static func rowNumber<T: FixedWidthInteger>(of object: some ObjectEntity, as type: T?.Type) -> T? {
         integer(object.lockedState { $0.rowID }, as: T?.self)
     }
+    /// Sets the row number of an object.
     public static func setRowNumber<T: FixedWidthInteger>(_ value: T, of object: some ObjectEntity) {
         setRowID(rowID(value), of: object)
     }
+    /// Sets the row number of an object; 0 for nil.
     public static func setRowNumber<T: FixedWidthInteger>(_ value: T?, of object: some ObjectEntity) {
         setRowID(rowID(value), of: object)
     }
 
-    /// Another key means another row: without one, all properties are to be written.
+    /// Another key means another row, for which the save must write all properties.
     private static func setRowID(_ rowID: Int64, of object: some ObjectEntity) {
         let before = object.lockedState { state in
             let before = state

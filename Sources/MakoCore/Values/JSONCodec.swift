@@ -1,6 +1,6 @@
 import MakoRecords
 
-/// `Codable` values, arrays, sets and dictionaries of values are stored as JSON text.
+/// The codec of `Codable` values, which are stored as JSON text.
 public enum JSONCodec<Property: Codable & Sendable>: ValueSlotCodec {
     /// The column type: text.
     public static var columnType: ColumnType { .text }

@@ -1,9 +1,9 @@
 import Foundation
 import MakoRecords
 
-/// A value that an object may leave in its row until it is asked for, because reading it later cannot fail.
+/// A value that an object may leave in its row until the first access, because reading it cannot fail.
 public protocol LazyValue: StorableValue {
-    /// The field at a position.
+    /// Reads the field at a position.
     static func field(_ row: RowReader, _ position: Int) -> Self
 }
 

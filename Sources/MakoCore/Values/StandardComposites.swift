@@ -1,7 +1,7 @@
 import Foundation
 import MakoRecords
 
-// The types of Foundation that are several numbers. Each writes its parts itself: no list of them is gone through row by row.
+// Composite types of Foundation. Each writes its parts itself, without iterating over a list for each row.
 
 // MARK: - Geometry
 
@@ -80,18 +80,26 @@ extension CGRect: CompositeValue {
     }
 }
 
-/// A rectangle's parts by the names of their columns; `origin.x` and the others are the same.
+/// The parts of a rectangle by the names of their columns, in addition to `origin.x` and the others.
 extension Column where V == CGRect {
+    /// The x coordinate of the origin.
     public var x: Column<CGFloat> { part("x") }
+    /// The y coordinate of the origin.
     public var y: Column<CGFloat> { part("y") }
+    /// The width.
     public var width: Column<CGFloat> { part("width") }
+    /// The height.
     public var height: Column<CGFloat> { part("height") }
 }
 
 extension Column where V == CGRect? {
+    /// The x coordinate of the origin; nil for nil.
     public var x: Column<CGFloat?> { part("x") }
+    /// The y coordinate of the origin; nil for nil.
     public var y: Column<CGFloat?> { part("y") }
+    /// The width; nil for nil.
     public var width: Column<CGFloat?> { part("width") }
+    /// The height; nil for nil.
     public var height: Column<CGFloat?> { part("height") }
 }
 
@@ -119,7 +127,9 @@ extension Range: CompositeValue where Bound: StorableValue {
         [ValuePart("lowerBound", \Range.lowerBound), ValuePart("upperBound", \Range.upperBound)]
     }
 
-    /// - Throws: `MakoError.invalidArgument` where the bounds are the wrong way round.
+    /// Creates the range of its bounds.
+    ///
+    /// - Throws: `MakoError.invalidArgument` if the lower bound is above the upper one.
     public init(parts: ValueParts<Range>) throws(MakoError) {
         let (lower, upper) = try parts.bounds(of: Bound.self)
         self = lower..<upper
@@ -138,7 +148,9 @@ extension ClosedRange: CompositeValue where Bound: StorableValue {
         [ValuePart("lowerBound", \ClosedRange.lowerBound), ValuePart("upperBound", \ClosedRange.upperBound)]
     }
 
-    /// - Throws: `MakoError.invalidArgument` where the bounds are the wrong way round.
+    /// Creates the range of its bounds.
+    ///
+    /// - Throws: `MakoError.invalidArgument` if the lower bound is above the upper one.
     public init(parts: ValueParts<ClosedRange>) throws(MakoError) {
         let (lower, upper) = try parts.bounds(of: Bound.self)
         self = lower...upper
@@ -152,7 +164,7 @@ extension ClosedRange: CompositeValue where Bound: StorableValue {
 }
 
 extension ValueParts {
-    /// The bounds of a range, which would trap where they are none.
+    /// The bounds of a range, checked because a range of unordered bounds would trap.
     fileprivate func bounds<Bound: StorableValue & Comparable>(of type: Bound.Type) throws(MakoError) -> (Bound, Bound)
     {
         let lower = try value(0, as: Bound.self)

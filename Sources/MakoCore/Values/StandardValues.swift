@@ -3,7 +3,7 @@ import MakoRecords
 
 // MARK: - Integers
 
-/// The integers share one implementation each for signed and unsigned.
+/// An integer type that fills a column. All of them share this implementation.
 public protocol StorableInteger: StorableValue, FixedWidthInteger {}
 
 extension StorableInteger {
@@ -67,7 +67,7 @@ extension Bool: StorableValue {
     public var stored: StoredValue { .bool(self) }
     /// Creates the Boolean of a stored Boolean, or of the 0 or 1 of a computed condition; nil for other values.
     public init?(stored: StoredValue) {
-        // A condition among the columns of a question gives 1 or 0.
+        // A condition in the columns of a SELECT is 1 or 0.
         guard case .bool(let value)? = ColumnType.bool.coerced(stored) else { return nil }
         self = value
     }
@@ -168,14 +168,14 @@ extension URL: StorableValue {
     }
 }
 
-/// Exact: stored as its decimal text, so that no digit is lost. Conditions and orders compare decimals by their values; an index serves only to
-/// find equal ones. Keep whole numbers of the smallest unit instead where sums are wanted, or an index for ranges. `Decimal.nan` is no
-/// number and is not stored: saving it is an error.
+/// Stored exactly, as decimal text. Conditions and orders compare decimals by value, but an index finds only equal
+/// ones. For sums, or ranges by index, store integers of the smallest unit instead. `Decimal.nan` cannot be stored:
+/// saving it throws.
 extension Decimal: StorableValue {
     /// The column type: text.
     public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }
-    /// Its text; `Decimal.nan` has none that a column takes.
+    /// The decimal as text; `Decimal.nan` as a double, which the column refuses.
     public var stored: StoredValue { isNaN ? .double(.nan) : .text(description) }
     /// Creates the decimal of a stored text or number; nil if it is none.
     public init?(stored: StoredValue) {
@@ -184,7 +184,7 @@ extension Decimal: StorableValue {
         case .text(let text): self.init(string: text, locale: Locale(identifier: "en_US_POSIX"))
         case .integer(let number): self.init(number)
         case .unsigned(let number): self.init(number)
-        // Foundation traps where it is infinite.
+        // Foundation traps on infinity.
         case .double(let number) where number.isFinite: self.init(number)
         default: return nil
         }

@@ -2,7 +2,7 @@ import MakoRecords
 
 /// A type whose values fill a column.
 ///
-/// The standard types conform. A type of your own needs three members:
+/// The standard types conform. Another type needs three members:
 ///
 /// ```swift
 /// struct Celsius: StorableValue {
@@ -13,7 +13,7 @@ import MakoRecords
 /// }
 /// ```
 ///
-/// A value's own code may read objects, except where the property is a key: that is worked out while its object is locked.
+/// The members may read objects, except for the type of a key, which is computed while its object is locked.
 public protocol StorableValue: ConditionValue, Sendable {
     /// The type of the column that holds these values.
     static var columnType: ColumnType { get }
@@ -21,13 +21,13 @@ public protocol StorableValue: ConditionValue, Sendable {
     static var isOptionalColumn: Bool { get }
     /// The value as the column holds it.
     var stored: StoredValue { get }
-    /// The value a column's content stands for; `nil` when it stands for none.
+    /// Creates the value for the content of a column; `nil` if there is none.
     init?(stored: StoredValue)
-    /// Reads the field at a position; `nil` when it stands for no value of this type.
+    /// Reads the field at a position; `nil` if it is no value of the type.
     static func read(_ row: RowReader, _ position: Int) -> Self?
     /// Writes the field at a position.
     func write(to writer: inout RowWriter, _ position: Int)
-    /// Whether writing a value runs nothing but Mako's own code, so that it may be done while an object is locked.
+    /// Whether writing a value runs only Mako's own code, so that it may run while an object is locked.
     static var _$isPlain: Bool { get }
 }
 
@@ -77,8 +77,8 @@ extension Optional: StorableValue where Wrapped: StorableValue {
     }
 }
 
-/// Raw-representable types may be stored as their raw values: `enum Level: Int, StorableValue { … }`. `@Entity` takes them without the
-/// conformance as well.
+/// Raw-representable types may be stored as their raw values: `enum Level: Int, StorableValue { … }`. `@Entity` accepts
+/// them without the conformance, too.
 extension StorableValue where Self: RawRepresentable, RawValue: StorableValue {
     /// The column type of the raw value.
     /// The raw value as the column holds it.

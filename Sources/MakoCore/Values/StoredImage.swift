@@ -1,18 +1,19 @@
 import Foundation
 import MakoRecords
 
-/// An image as its file has it, PNG or JPEG or whatever: `var portrait: StoredImage?`.
+/// An image in its file format, such as PNG or JPEG: `var portrait: StoredImage?`.
 ///
-/// Where there is UIKit or AppKit it is made of a `UIImage` or an `NSImage`, and makes one again:
+/// With UIKit or AppKit it can be created from a `UIImage` or `NSImage`, and converted to one:
 ///
 /// ```swift
 /// ada.portrait = StoredImage(photo)
 /// view.image = ada.portrait?.uiImage
 /// ```
 public struct StoredImage: StorableValue, Hashable, Codable {
-    /// The bytes, as they stand in the column.
+    /// The bytes, as the column holds them.
     public var data: Data
 
+    /// Creates an image from the bytes of its file.
     public init(data: Data) { self.data = data }
 
     /// The column type: blob.
