@@ -24,7 +24,7 @@ import Observation
 ///   - stamps: declares the dates `createdAt` and `updatedAt`, which each save sets; all objects saved by one
 ///     transaction get the same.
 ///   - partial: whether the type has some properties of another entity, whose table it names. Its objects are read and
-///     observed like others, and never stored or deleted.
+///     observed like others, and never stored or deleted on their own.
 ///   - ignoringSuperclass: whether the table leaves out the properties of the superclass, which objects then have in
 ///     memory only.
 @attached(
