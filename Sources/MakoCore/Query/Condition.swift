@@ -13,8 +13,8 @@ public struct Condition<Root: Entity>: Sendable {
 ///
 /// Indirect, so that a copy of a query, one for each call of a builder method, copies one reference.
 indirect enum ConditionSource: Sendable {
-    /// A condition and its number of levels, which would make long chains quadratic if each `&&` counted it. The
-    /// default is that of a comparison or its negation.
+    /// A condition and its number of levels, which is stored because counting it at each `&&` would make long chains
+    /// quadratic. The default is that of a comparison or its negation.
     case parsed(MakoRecords.Condition, levels: Int = 3)
     /// A parsed condition from the cache, and its values.
     case prepared(PreparedCondition, ParameterValues)

@@ -26,9 +26,9 @@ public struct LightweightResults<T: Entity>: RandomAccessCollection, Sendable {
 ///     if person.id == wanted { print(person.age) }    // the whole object is read now
 /// }
 /// ```
+///
 /// A class's property that cannot be read has its default value, and ``loadError`` has the error; a struct's property
 /// is read with `try`. The object retains the results that it belongs to.
-/// need `try`. It holds the results that it is one of.
 @dynamicMemberLookup
 public struct LightweightObject<T: Entity>: Sendable {
     private let rows: LightweightRows<T>

@@ -126,8 +126,8 @@ extension Query {
     /// - Parameters:
     ///   - terminal: the terminal to plan for.
     ///   - analyzing: whether the query runs once to measure each operator: the index entries and rows that it
-    ///     examined, the rows that passed, its
-    ///     time, and the bytes that it held. Rows are read, but no objects are created.
+    ///     examined, the rows that passed, its time, and the bytes that it held. Rows are read, but no objects are
+    ///     created.
     /// - Throws: `MakoError.query` for an invalid condition.
     /// - Complexity: that of planning; with `analyzing`, that of ``fetch()``.
     public func explain(_ terminal: QueryTerminal<T> = .fetch, analyzing: Bool = false) throws(MakoError) -> String {

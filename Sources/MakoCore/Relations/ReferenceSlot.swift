@@ -21,9 +21,9 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
         isSettled = key == nil
     }
 
-    /// The object in memory; nil if there is none.
     /// The object; nil before it is loaded.
     @inlinable public var value: Target? { object }
+    /// The object in memory; nil if there is none.
     public var loadedObject: (any ObjectEntity)? { object }
     /// The key that the row gets.
     var storedKey: RowKey? { key }

@@ -51,8 +51,8 @@ extension PropertyCodec {
     /// Nil: every value can be stored.
     public static func fault(storing value: Property) -> String? { nil }
     /// None: the property has one column.
-    /// Returns the content of the property's only column.
     @inlinable public static var parts: [PropertyPart] { [] }
+    /// Returns the content of the property's only column.
     public static func storedParts(_ value: Property) -> [StoredValue] { [stored(value)] }
     /// Returns the value for the content of the only column.
     public static func joined(_ parts: [StoredValue]) -> Property? { parts.count == 1 ? value(parts[0]) : nil }
@@ -62,16 +62,16 @@ extension PropertyCodec {
     /// Returns the value itself: it holds no objects.
     public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property { value }
     /// False: the column cannot be NULL.
-    /// False: the column holds no JSON.
-    /// False: the property is no reference to any entity.
-    /// Nil: the column is not encrypted.
-    /// Nil: the property is no reference to subclasses.
-    /// Nil: the property is no reference.
     @inlinable public static var isOptional: Bool { false }
+    /// Nil: the property is no reference.
     @inlinable public static var target: (any Entity.Type)? { nil }
+    /// False: the property is no reference to any entity.
     @inlinable public static var refersToAny: Bool { false }
+    /// Nil: the property is no reference to subclasses.
     @inlinable public static var superclass: (any Entity.Type)? { nil }
+    /// False: the column holds no JSON.
     @inlinable public static var isJSON: Bool { false }
+    /// Nil: the column is not encrypted.
     @inlinable public static var sealedType: ColumnType? { nil }
 }
 
@@ -116,10 +116,10 @@ public protocol PropertySlot: Sendable {
 
 extension PropertySlot {
     /// Does nothing: most slots have no state to take over.
-    /// Does nothing: the slot holds no objects.
-    /// Visits the object of the slot, if it is in memory.
     @inlinable public mutating func takePlace(of old: Self) {}
+    /// Does nothing: the slot holds no objects.
     @inlinable public mutating func letGo() {}
+    /// Visits the object of the slot, if it is in memory.
     public func visitObjects(_ visit: (any ObjectEntity) -> Void) { if let loadedObject { visit(loadedObject) } }
 }
 
@@ -129,16 +129,16 @@ public struct ValueSlot<Property: Sendable>: PropertySlot {
     /// The value.
     public var value: Property
     /// Creates a slot of a value.
-    /// Does nothing: a value has no key.
-    /// Does nothing: a value needs no load.
-    /// Nil: a value is no object.
-    /// Returns the slot itself: a value needs no load.
-    /// True: a value needs no load.
     @inlinable public init(_ value: Property) { self.value = value }
+    /// True: a value needs no load.
     @inlinable public var isSettled: Bool { true }
+    /// Nil: a value is no object.
     @inlinable public var loadedObject: (any ObjectEntity)? { nil }
+    /// Returns the slot itself: a value needs no load.
     @inlinable public func loaded(by owner: some ObjectEntity, property: Int) -> Self { self }
+    /// Does nothing: a value needs no load.
     @inlinable public mutating func settle(_ loaded: Self, replacing before: Self) {}
+    /// Does nothing: a value has no key.
     @inlinable public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {}
 }
 
@@ -164,13 +164,13 @@ extension ValueSlotCodec {
 
 /// The codec of values that fill one column.
 public enum StorableCodec<Property: StorableValue>: ValueSlotCodec {
-    /// Returns the value as the column holds it.
-    /// Returns the value for a column; nil if there is none.
     /// The column type of the property's type.
-    /// Whether the property's type is optional.
     @inlinable public static var columnType: ColumnType { Property.columnType }
+    /// Whether the property's type is optional.
     @inlinable public static var isOptional: Bool { Property.isOptionalColumn }
+    /// Returns the value as the column holds it.
     @inlinable public static func stored(_ value: Property) -> StoredValue { value.stored }
+    /// Returns the value for a column; nil if there is none.
     @inlinable public static func value(_ stored: StoredValue) -> Property? { Property(stored: stored) }
 
     /// Reads the property from a row.
@@ -208,11 +208,11 @@ public enum StorableCodec<Property: StorableValue>: ValueSlotCodec {
 
 /// The codec of raw-representable values, which are stored as their raw values.
 public enum RawCodec<Property: RawRepresentable & Sendable>: ValueSlotCodec where Property.RawValue: StorableValue {
-    /// Returns the raw value as the column holds it.
-    /// Returns the value with the stored raw value; nil if there is none.
     /// The column type of the raw value.
     @inlinable public static var columnType: ColumnType { Property.RawValue.columnType }
+    /// Returns the raw value as the column holds it.
     @inlinable public static func stored(_ value: Property) -> StoredValue { value.rawValue.stored }
+    /// Returns the value with the stored raw value; nil if there is none.
     @inlinable
     public static func value(_ stored: StoredValue) -> Property? {
         Property.RawValue(stored: stored).flatMap { Property(rawValue: $0) }
@@ -239,13 +239,13 @@ public enum OptionalCodec<Base: PropertyCodec>: SlotCodec where Base.Property: S
     /// The slot of the property: the value itself.
     public typealias Slot = ValueSlot<Property>
 
-    /// Returns the value as the base codec stores it; NULL for nil.
     /// The column type of the base codec.
-    /// True: the column of nil is NULL.
-    /// Whether the column of the base codec holds JSON.
     @inlinable public static var columnType: ColumnType { Base.columnType }
+    /// True: the column of nil is NULL.
     @inlinable public static var isOptional: Bool { true }
+    /// Whether the column of the base codec holds JSON.
     @inlinable public static var isJSON: Bool { Base.isJSON }
+    /// Returns the value as the base codec stores it; NULL for nil.
     @inlinable public static func stored(_ value: Property) -> StoredValue { value.map(Base.stored) ?? .null }
 
     /// Returns nil for NULL, else the value of the base codec.
@@ -287,11 +287,11 @@ public enum OptionalCodec<Base: PropertyCodec>: SlotCodec where Base.Property: S
     @inlinable
     public static func writeNull(_ writer: inout RowWriter, _ position: Int) { Base.writeNull(&writer, position) }
 
-    /// Returns the slot of a stored value; nil if it is none.
-    /// Returns the slot of a value.
     /// The slot of nil.
     @inlinable public static var emptySlot: Slot { Slot(nil) }
+    /// Returns the slot of a value.
     @inlinable public static func slot(_ value: Property) -> Slot { Slot(value) }
+    /// Returns the slot of a stored value; nil if it is none.
     public static func slot(stored: StoredValue) -> Slot? { value(stored).map { Slot($0) } }
     /// Reads the slot from a row.
     @inlinable

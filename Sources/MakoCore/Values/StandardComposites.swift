@@ -7,9 +7,9 @@ import MakoRecords
 
 extension CGFloat: StorableValue {
     /// The column type: double.
-    /// The number as a double.
     @inlinable public static var columnType: ColumnType { .double }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The number as a double.
     public var stored: StoredValue { .double(Double(self)) }
     /// Creates the number of a stored number; nil for other values.
     public init?(stored: StoredValue) {

@@ -60,10 +60,10 @@ extension UInt64: StorableInteger {}
 // MARK: - Bool, Float, Double
 
 extension Bool: StorableValue {
-    /// The Boolean as the column holds it.
     /// The column type: Boolean.
     @inlinable public static var columnType: ColumnType { .bool }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The Boolean as the column holds it.
     public var stored: StoredValue { .bool(self) }
     /// Creates the Boolean of a stored Boolean, or of the 0 or 1 of a computed condition; nil for other values.
     public init?(stored: StoredValue) {
@@ -81,9 +81,9 @@ extension Bool: StorableValue {
 
 extension Double: StorableValue {
     /// The column type: double.
-    /// The number as the column holds it.
     @inlinable public static var columnType: ColumnType { .double }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The number as the column holds it.
     public var stored: StoredValue { .double(self) }
     /// Creates the number of a stored number; nil if an integer is not exact as a `Double`.
     public init?(stored: StoredValue) {
@@ -104,9 +104,9 @@ extension Double: StorableValue {
 
 extension Float: StorableValue {
     /// The column type: double.
-    /// The number as a double.
     @inlinable public static var columnType: ColumnType { .double }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The number as a double.
     public var stored: StoredValue { .double(Double(self)) }
     /// Creates the nearest `Float` of a stored number; nil for other values.
     public init?(stored: StoredValue) {
@@ -125,9 +125,9 @@ extension Float: StorableValue {
 
 extension String: StorableValue {
     /// The column type: text.
-    /// The text as the column holds it.
     @inlinable public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The text as the column holds it.
     public var stored: StoredValue { .text(self) }
     /// Creates the text of a stored text; nil for other values.
     public init?(stored: StoredValue) {
@@ -145,8 +145,8 @@ extension String: StorableValue {
 extension Character: StorableValue {
     /// The column type: text.
     public static var columnType: ColumnType { .text }
-    /// The character as a text.
     @inlinable public static var _$isPlain: Bool { true }
+    /// The character as a text.
     public var stored: StoredValue { .text(String(self)) }
     /// Creates the character of a text with one character; nil for other values.
     public init?(stored: StoredValue) {
@@ -158,8 +158,8 @@ extension Character: StorableValue {
 extension URL: StorableValue {
     /// The column type: text.
     public static var columnType: ColumnType { .text }
-    /// The absolute URL as a text.
     @inlinable public static var _$isPlain: Bool { true }
+    /// The absolute URL as a text.
     public var stored: StoredValue { .text(absoluteString) }
     /// Creates the URL of a stored text; nil if it is none.
     public init?(stored: StoredValue) {
@@ -202,9 +202,9 @@ extension Decimal: StorableValue {
 
 extension Date: StorableValue {
     /// The column type: date.
-    /// The seconds since the reference date of Foundation.
     @inlinable public static var columnType: ColumnType { .date }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The seconds since the reference date of Foundation.
     public var stored: StoredValue { .date(timeIntervalSinceReferenceDate) }
     /// Creates the date of a stored date; nil for other values.
     public init?(stored: StoredValue) {
@@ -280,8 +280,8 @@ extension UUID: StorableValue {
 extension Data: StorableValue {
     /// The column type: blob.
     public static var columnType: ColumnType { .blob }
-    /// The bytes as the column holds them.
     @inlinable public static var _$isPlain: Bool { true }
+    /// The bytes as the column holds them.
     public var stored: StoredValue { .blob([UInt8](self)) }
     /// Creates the bytes of a stored blob; nil for other values.
     public init?(stored: StoredValue) {
@@ -297,8 +297,8 @@ extension Data: StorableValue {
 extension Array: StorableValue where Element == UInt8 {
     /// The column type: blob.
     public static var columnType: ColumnType { .blob }
-    /// The bytes as the column holds them.
     @inlinable public static var _$isPlain: Bool { true }
+    /// The bytes as the column holds them.
     public var stored: StoredValue { .blob(self) }
     /// Creates the bytes of a stored blob; nil for other values.
     public init?(stored: StoredValue) {

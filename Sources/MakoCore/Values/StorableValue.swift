@@ -45,8 +45,8 @@ extension StorableValue {
 
 extension Optional: StorableValue where Wrapped: StorableValue {
     /// The column type of the wrapped type.
-    /// True: the column of nil is NULL.
     @inlinable public static var columnType: ColumnType { Wrapped.columnType }
+    /// True: the column of nil is NULL.
     @inlinable public static var isOptionalColumn: Bool { true }
     @inlinable public static var _$isPlain: Bool { Wrapped._$isPlain }
 
@@ -81,9 +81,9 @@ extension Optional: StorableValue where Wrapped: StorableValue {
 /// them without the conformance, too.
 extension StorableValue where Self: RawRepresentable, RawValue: StorableValue {
     /// The column type of the raw value.
-    /// The raw value as the column holds it.
     @inlinable public static var columnType: ColumnType { RawValue.columnType }
     @inlinable public static var _$isPlain: Bool { RawValue._$isPlain }
+    /// The raw value as the column holds it.
     public var stored: StoredValue { rawValue.stored }
     /// Creates the value with a stored raw value; nil if there is none.
     public init?(stored: StoredValue) {
