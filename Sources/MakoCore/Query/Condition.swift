@@ -2,6 +2,17 @@ import MakoRecords
 import MakoStorage
 
 /// A condition on the objects of one entity: `\.age > 35 && \.department.name == "Engines"`.
+///
+/// Operators build conditions from key paths:
+///
+/// - `==`, `!=`, `<`, `<=`, `>` and `>=` compare a property with a value or with another property. For `==` and `!=` nil
+///   equals nil and differs from any value; no order comparison with nil is true.
+/// - `~=` and `!~` match a text property with a LIKE pattern.
+/// - `<<` and `!<<` test whether a value is in a list or a range.
+/// - `&&`, `||` and `!` combine conditions; a Boolean property is a condition by itself.
+///
+/// Conditions on to-many relationships and collections are made by `.any`, `.all`, `.none` and `.contains`, those on
+/// full-text indexes by `.match`.
 public struct Condition<Root: Entity>: Sendable {
     let source: ConditionSource
 

@@ -400,13 +400,14 @@ public func >= <R: Entity, V: Comparable>(
 infix operator !~ : ComparisonPrecedence
 infix operator !<< : BitwiseShiftPrecedence
 
-/// Returns the condition that a text property matches a LIKE pattern: `%` any text, `_` any character; case is ignored.
+/// Returns the condition that a text property matches a LIKE pattern: `%` is any text, `_` any character. The case of
+/// ASCII letters is ignored.
 public func ~= <R: Entity>(left: KeyPath<Row<R>, Column<String>>, right: String) -> Condition<R> {
     ConditionBuilder.make(left.path()) { (expr) throws(MakoError) in
         .like(expr, .literal(.text(right), at: .none), escape: nil)
     }
 }
-/// Returns the condition that an optional text property matches a LIKE pattern; case is ignored.
+/// Returns the condition that an optional text property matches a LIKE pattern; nil matches none.
 public func ~= <R: Entity>(left: KeyPath<Row<R>, Column<String?>>, right: String) -> Condition<R> {
     ConditionBuilder.make(left.path()) { (expr) throws(MakoError) in
         .like(expr, .literal(.text(right), at: .none), escape: nil)
@@ -414,7 +415,7 @@ public func ~= <R: Entity>(left: KeyPath<Row<R>, Column<String?>>, right: String
 }
 /// Returns the condition that a text property does not match a LIKE pattern.
 public func !~ <R: Entity>(left: KeyPath<Row<R>, Column<String>>, right: String) -> Condition<R> { !(left ~= right) }
-/// Returns the condition that an optional text property does not match a LIKE pattern.
+/// Returns the condition that an optional text property does not match a LIKE pattern; never true where it is nil.
 public func !~ <R: Entity>(left: KeyPath<Row<R>, Column<String?>>, right: String) -> Condition<R> { !(left ~= right) }
 
 // MARK: - Lists and ranges
@@ -431,7 +432,7 @@ public func << <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V?>>, 
 public func !<< <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V>>, right: [V]) -> Condition<R> {
     !(left << right)
 }
-/// Returns the condition that an optional property's value is not in a list.
+/// Returns the condition that an optional property's value is not in a list; never true where it is nil.
 public func !<< <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V?>>, right: [V]) -> Condition<R> {
     !(left << right)
 }
@@ -447,7 +448,7 @@ public func << <R: Entity, V: StorableValue & Comparable, B: RangeExpression<V>>
 public func !<< <R: Entity, V: StorableValue & Comparable, B: RangeExpression<V>>(
     left: KeyPath<Row<R>, Column<V>>, right: B
 ) -> Condition<R> { !(left << right) }
-/// Returns the condition that an optional property has a value outside a range.
+/// Returns the condition that an optional property has a value outside a range; never true where it is nil.
 public func !<< <R: Entity, V: StorableValue & Comparable, B: RangeExpression<V>>(
     left: KeyPath<Row<R>, Column<V?>>, right: B
 ) -> Condition<R> { !(left << right) }
@@ -462,7 +463,7 @@ public func && <R: Entity>(left: Condition<R>, right: Condition<R>) -> Condition
 public func || <R: Entity>(left: Condition<R>, right: Condition<R>) -> Condition<R> {
     Condition(source: .joined(left.source, right.source, isAnd: false))
 }
-/// Returns the opposite of a condition.
+/// Returns the opposite of a condition. An order comparison with nil is unknown, and so is its opposite.
 prefix public func ! <R: Entity>(condition: Condition<R>) -> Condition<R> {
     Condition(source: condition.source.negated)
 }

@@ -40,6 +40,8 @@ extension Query {
     }
 
     /// Returns the number of objects.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition.
     public func count() throws(MakoError) -> Int {
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.count(in: view) }
         if let repeated { return repeated }
@@ -49,6 +51,8 @@ extension Query {
     }
 
     /// Returns whether there is an object.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition.
     public func exists() throws(MakoError) -> Bool {
         let repeated = try limit(1).joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
         if let repeated { return !repeated.isEmpty }
@@ -58,6 +62,8 @@ extension Query {
     }
 
     /// Returns the row numbers of the objects, in the query's order. For entities with another key, see ``keys()``.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition.
     public func ids() throws(MakoError) -> [Int] {
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
         if let repeated { return repeated.compactMap { $0.rowID.map { Int($0) } } }
@@ -67,6 +73,8 @@ extension Query {
     }
 
     /// Returns the keys of the objects, in the query's order.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition.
     public func keys() throws(MakoError) -> [RowKey] {
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
         if let repeated { return repeated }
@@ -169,6 +177,11 @@ extension Query {
     }
 
     /// Deletes the objects, with the delete rules of their relationships, and returns their number.
+    ///
+    /// One transaction, or a savepoint of the running one.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition; the error of a delete rule or a hook. A deletion that throws
+    ///   deletes nothing.
     @discardableResult
     public func delete() throws(MakoError) -> Int {
         let database = try target()

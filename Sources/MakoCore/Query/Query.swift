@@ -76,6 +76,12 @@ public struct Query<T: Entity>: Sendable {
     /// query.where("age > ? AND name IN ?", 35, ["Ada", "Bob"])
     /// query.where("age BETWEEN :low AND :high", named: ["low": 20, "high": 36])
     /// ```
+    ///
+    /// - Parameters:
+    ///   - text: the condition, in which interpolated values are bound.
+    ///   - parameters: the values of the `?`, in order; nil as NULL. A list is for `IN`.
+    ///   - named: the values of the `:name`, by name.
+    /// - Throws: the terminal throws `MakoError.query`, with the position in the text, for an invalid condition.
     public func `where`(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> Query {
@@ -97,6 +103,11 @@ public struct Query<T: Entity>: Sendable {
 
     /// Sorts by text such as `"name"`, `"department.name DESC"` or `"name, age DESC"`; a later order applies to objects
     /// equal in the earlier ones.
+    ///
+    /// - Parameters:
+    ///   - text: one or more expressions, each followed by `ASC` or `DESC` if needed.
+    ///   - direction: the direction of all expressions, in place of those in the text.
+    /// - Throws: the terminal throws `MakoError.query` for an invalid order.
     public func orderBy(_ text: String, _ direction: SortDirection? = nil) -> Query {
         var copy = self
         do throws(MakoError) {
@@ -121,6 +132,8 @@ public struct Query<T: Entity>: Sendable {
     }
 
     /// Limits the number of objects.
+    ///
+    /// - Parameter count: the most objects; a negative number counts as 0. A later call replaces an earlier one.
     public func limit(_ count: Int) -> Query {
         var copy = self
         copy.most = Swift.max(0, count)
@@ -128,6 +141,9 @@ public struct Query<T: Entity>: Sendable {
     }
 
     /// Skips objects at the beginning.
+    ///
+    /// - Parameter count: the number of objects to skip; a negative number counts as 0. A later call replaces an
+    ///   earlier one.
     public func offset(_ count: Int) -> Query {
         var copy = self
         copy.more.offset = Swift.max(0, count)

@@ -3,12 +3,14 @@ import MakoRecords
 /// The form of objects, or structs with rows of their own, in a collection property: alone, in arrays, sets and
 /// dictionaries, and nested. Forms are types without values; ``EntityCoding`` composes them from a property's type.
 public protocol ElementForm: Sendable {
+    /// The type of the element or collection.
     associatedtype Value: Sendable
     /// The entity of the objects.
     associatedtype Target: Entity
 
     /// Whether the objects have names, which are values of their own type.
     static var hasNames: Bool { get }
+    /// Visits each object, as often as it occurs.
     static func forEach(_ value: Value, _ body: (Target) -> Void)
     /// Updates each object in place, in the order of the tree.
     static func update(_ value: inout Value, _ body: (inout Target) throws(MakoError) -> Void) throws(MakoError)
@@ -25,6 +27,7 @@ extension ElementForm {
 
 /// The form of a property, as opposed to that of an element.
 public protocol CollectionForm: ElementForm {
+    /// The value without objects; nil for an optional form.
     static var empty: Value { get }
     /// Whether nil is a value.
     static var isOptional: Bool { get }

@@ -22,6 +22,8 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
     public var isEmpty: Bool { object == nil && key == nil }
 
     /// Returns the object: the one that was set, else the stored one; nil if there is none.
+    ///
+    /// - Throws: `MakoError.storage` when the row cannot be read; `.closed`.
     public func load() throws(MakoError) -> Target? {
         if let object { return object }
         guard let key else { return nil }
