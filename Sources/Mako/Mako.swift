@@ -1,7 +1,7 @@
 @_exported import MakoCore
 import Observation
 
-/// Makes a class or a struct an entity: objects of it can be stored, found, changed and watched.
+/// Makes a class or a struct an entity, whose objects can be stored, queried, changed and observed.
 ///
 /// ```swift
 /// @Entity final class Person {
@@ -13,17 +13,20 @@ import Observation
 /// try ada.commit()
 /// ```
 ///
-/// Properties of a class need a default value or an optional type. The macro writes `init()`, an initialiser with all
-/// properties, one that takes a dictionary, `id`, and the code that reads and writes rows.
+/// Properties of a class need a default value or an optional type. The macro generates `init()`, an initializer with
+/// all properties, one with a dictionary, `id`, and the code that reads and writes rows.
 ///
 /// - Parameters:
-///   - table: the table's name, when it is to differ from the type's.
-///   - raisesEvents: whether watchers are told of the type's objects.
-///   - database: the name under which `Database.register(_:as:)` knows the database of its objects; nil: the current one.
-///   - stamps: declares `createdAt` and `updatedAt`, dates that each save fills in: all objects saved by one transaction get the same.
-///   - partial: the type shows some properties of another entity's table, which it names: it is read and watched like others, and never
-///     stored or removed by itself.
-///   - ignoringSuperclass: leaves the properties of the superclass out of the table; objects have them in memory only.
+///   - table: the table's name; the default is the type's name.
+///   - raisesEvents: whether observers are notified of the type's objects.
+///   - database: the name under which `Database.register(_:as:)` registered the database of the type; nil: the current
+///     database.
+///   - stamps: declares the dates `createdAt` and `updatedAt`, which each save sets; all objects saved by one
+///     transaction get the same.
+///   - partial: whether the type has some properties of another entity, whose table it names. Its objects are read and
+///     observed like others, and never stored or deleted on their own.
+///   - ignoringSuperclass: whether the table leaves out the properties of the superclass, which objects then have in
+///     memory only.
 @attached(
     member, conformances: ObjectEntity,
     names: named(init), named(deinit), named(id), named(_$state), named(_$value), named(entityModel), named(encode),
@@ -33,7 +36,7 @@ import Observation
     named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
     prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end))
 @attached(memberAttribute)
-// The implied protocols are listed too: a look-up of one of them must find the extension as well.
+// The implied protocols are listed as well, so that a look-up of one of them finds the extension.
 @attached(
     extension,
     conformances: ObjectEntity, Entity, Identifiable, ConditionValue, CustomStringConvertible, Sendable)
@@ -42,7 +45,7 @@ public macro Entity(
     partial: Bool = false, ignoringSuperclass: Bool = false
 ) = #externalMacro(module: "MakoMacros", type: "EntityMacro")
 
-/// Makes a class an entity whose properties can be followed, as SwiftUI does; see ``ObservableEntity``.
+/// Makes a class an entity whose properties are observable, as by SwiftUI; see ``ObservableEntity``.
 ///
 /// ```swift
 /// @Entity(observable: true) final class Gauge {
@@ -50,8 +53,8 @@ public macro Entity(
 /// }
 /// ```
 ///
-/// The other options are those of `@Entity` without `observable`. Subclasses say `observable: true` as well.
-// A declaration of its own: a macro that may introduce a conformance and does not has the compiler (6.3) fail at subclasses.
+/// The other options are those of `@Entity` without `observable`. Subclasses must have `observable: true` as well.
+// A separate declaration: compiler 6.3 fails at subclasses if a macro may introduce a conformance and does not.
 @attached(
     member, conformances: ObjectEntity, ObservableEntity,
     names: named(init), named(deinit), named(id), named(_$state), named(entityModel), named(encode), named(adoptValues),
@@ -74,7 +77,7 @@ public macro Entity(
 @attached(peer)
 public macro Attribute(_ options: AttributeOption...) = #externalMacro(module: "MakoMacros", type: "MarkerMacro")
 
-/// The other side of a to-many relationship and what happens to it when the object goes; or how a property holds its objects.
+/// The inverse and the delete rule of a to-many relationship, or options of a property that refers to objects.
 ///
 /// ```swift
 /// @Relationship(inverse: \Person.department, deleteRule: .nullify) var people: ToMany<Person>
@@ -93,41 +96,43 @@ public macro Transient() = #externalMacro(module: "MakoMacros", type: "MarkerMac
 
 /// Indexes of an entity, one for each array: `#Index<Person>([\.name], [\.age, \.name])`.
 ///
-/// With a condition they hold only the objects for which it is true, and answer questions from which it follows:
-/// `#Index<Task>([\.due], where: "isDone = FALSE")`.
+/// A condition makes them partial indexes: they have only the objects for which it is true, and serve queries whose
+/// conditions imply it: `#Index<Task>([\.due], where: "isDone = FALSE")`.
 @freestanding(declaration)
 public macro Index<T: Entity>(_ keys: [PartialKeyPath<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
-/// Indexes with an order or without regard to case: `#Index<Person>([.descending(\.age), .ignoringCase(\.name)])`.
+/// Indexes with an order or case-insensitive keys: `#Index<Person>([.descending(\.age), .ignoringCase(\.name)])`.
 @freestanding(declaration)
 public macro Index<T: Entity>(_ keys: [IndexKey<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
-/// Combinations of properties that no two objects share: `#Unique<Person>([\.firstName, \.lastName])`; with a condition, no two of those for
-/// which it is true.
+/// Unique combinations of properties: `#Unique<Person>([\.firstName, \.lastName])`; with a condition, among the objects
+/// for which it is true.
 @freestanding(declaration)
 public macro Unique<T: Entity>(_ keys: [PartialKeyPath<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
-/// Unique combinations with an order or without regard to case.
+/// Unique combinations of properties with an order or case-insensitive keys.
 @freestanding(declaration)
 public macro Unique<T: Entity>(_ keys: [IndexKey<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
-/// Full-text indexes of an entity, one for each array of text properties, which `MATCH` asks: `#FullText<Article>([\.title, \.body])`.
+/// Full-text indexes of an entity, one for each array of text properties, for `MATCH`:
+/// `#FullText<Article>([\.title, \.body])`.
 ///
 /// A single property may be marked `@Attribute(.fullText)` instead.
 @freestanding(declaration)
 public macro FullText<T: Entity>(_ keys: [PartialKeyPath<T>]...) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
-/// Full-text indexes by the stems of words, so that "engines" finds "engine": `#FullText<Article>([\.title, \.body], stemming: .english)`.
+/// Full-text indexes of word stems, so that "engines" finds "engine":
+/// `#FullText<Article>([\.title, \.body], stemming: .english)`.
 @freestanding(declaration)
 public macro FullText<T: Entity>(_ keys: [PartialKeyPath<T>]..., stemming: Stemming) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
-/// Written by `@Entity` on the stored properties of a class; not meant to be written by hand.
+/// Attached by `@Entity` to the stored properties of a class; not for use by hand.
 @attached(accessor)
 @attached(peer, names: prefixed(_))
 public macro _Stored(

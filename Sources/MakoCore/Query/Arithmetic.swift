@@ -1,9 +1,10 @@
 import Foundation
 import MakoRecords
 
-/// A value worked out of an object's own properties, for ``Update/set(_:to:)-(_,Arithmetic<T,V>)``: `\.age + 1`, `\.price * \.amount`.
+/// An expression of an object's own properties, for ``Update/set(_:to:)-(_,Arithmetic<T,V>)``: `\.age + 1`,
+/// `\.price * \.amount`.
 public struct Arithmetic<Root: Entity, V>: Sendable {
-    /// An expression, or why it is none: faults are told by the call that runs the update.
+    /// The expression, or the error that the call that runs the update throws.
     let source: Result<Expr, MakoError>
     private let levels: Int
 
@@ -53,7 +54,7 @@ public struct Arithmetic<Root: Entity, V>: Sendable {
 }
 
 extension [PathStep] {
-    /// The property of the object itself.
+    /// The column of a property of the object itself.
     func ownExpr() throws(MakoError) -> Expr {
         try requireOwn()
         return try expr()
@@ -73,58 +74,71 @@ extension [PathStep] {
 
 // MARK: - Sums
 
+/// Returns the expression for a property plus a number.
 public func + <R: Entity, V: StorableValue & Numeric>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Arithmetic<R, V> {
     Arithmetic(.add, left, right)
 }
+/// Returns the expression for a number plus a property.
 public func + <R: Entity, V: StorableValue & Numeric>(left: V, right: KeyPath<Row<R>, Column<V>>) -> Arithmetic<R, V> {
     Arithmetic(.add, left, right)
 }
+/// Returns the expression for a property plus another.
 public func + <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
 ) -> Arithmetic<R, V> {
     Arithmetic(.add, left, right)
 }
+/// Returns the expression for an expression plus a number.
 public func + <R: Entity, V: StorableValue & Numeric>(left: Arithmetic<R, V>, right: V) -> Arithmetic<R, V> {
     Arithmetic(.add, left, right)
 }
+/// Returns the expression for a number plus an expression.
 public func + <R: Entity, V: StorableValue & Numeric>(left: V, right: Arithmetic<R, V>) -> Arithmetic<R, V> {
     Arithmetic(.add, left, right)
 }
+/// Returns the expression for an expression plus a property.
 public func + <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V>, right: KeyPath<Row<R>, Column<V>>
 ) -> Arithmetic<R, V> {
     Arithmetic(.add, left, right)
 }
+/// Returns the expression for a property plus an expression.
 public func + <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V>>, right: Arithmetic<R, V>
 ) -> Arithmetic<R, V> {
     Arithmetic(.add, left, right)
 }
+/// Returns the expression for an expression plus another.
 public func + <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V>, right: Arithmetic<R, V>
 ) -> Arithmetic<R, V> {
     Arithmetic(.add, left, right)
 }
+/// Returns the expression for an optional property plus a number; nil where the property is nil.
 public func + <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V?>>, right: V
 ) -> Arithmetic<R, V?> {
     Arithmetic(.add, left, .some(right))
 }
+/// Returns the expression for a number plus an optional property; nil where the property is nil.
 public func + <R: Entity, V: StorableValue & Numeric>(
     left: V, right: KeyPath<Row<R>, Column<V?>>
 ) -> Arithmetic<R, V?> {
     Arithmetic(.add, .some(left), right)
 }
+/// Returns the expression for an optional property plus another; nil where either is nil.
 public func + <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V?>>
 ) -> Arithmetic<R, V?> {
     Arithmetic(.add, left, right)
 }
+/// Returns the expression for an optional expression plus a number; nil where the expression is nil.
 public func + <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V?>, right: V
 ) -> Arithmetic<R, V?> {
     Arithmetic(.add, left, .some(right))
 }
+/// Returns the expression for an optional expression plus another; nil where either is nil.
 public func + <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V?>, right: Arithmetic<R, V?>
 ) -> Arithmetic<R, V?> {
@@ -133,58 +147,71 @@ public func + <R: Entity, V: StorableValue & Numeric>(
 
 // MARK: - Differences
 
+/// Returns the expression for a property minus a number.
 public func - <R: Entity, V: StorableValue & Numeric>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Arithmetic<R, V> {
     Arithmetic(.subtract, left, right)
 }
+/// Returns the expression for a number minus a property.
 public func - <R: Entity, V: StorableValue & Numeric>(left: V, right: KeyPath<Row<R>, Column<V>>) -> Arithmetic<R, V> {
     Arithmetic(.subtract, left, right)
 }
+/// Returns the expression for a property minus another.
 public func - <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
 ) -> Arithmetic<R, V> {
     Arithmetic(.subtract, left, right)
 }
+/// Returns the expression for an expression minus a number.
 public func - <R: Entity, V: StorableValue & Numeric>(left: Arithmetic<R, V>, right: V) -> Arithmetic<R, V> {
     Arithmetic(.subtract, left, right)
 }
+/// Returns the expression for a number minus an expression.
 public func - <R: Entity, V: StorableValue & Numeric>(left: V, right: Arithmetic<R, V>) -> Arithmetic<R, V> {
     Arithmetic(.subtract, left, right)
 }
+/// Returns the expression for an expression minus a property.
 public func - <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V>, right: KeyPath<Row<R>, Column<V>>
 ) -> Arithmetic<R, V> {
     Arithmetic(.subtract, left, right)
 }
+/// Returns the expression for a property minus an expression.
 public func - <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V>>, right: Arithmetic<R, V>
 ) -> Arithmetic<R, V> {
     Arithmetic(.subtract, left, right)
 }
+/// Returns the expression for an expression minus another.
 public func - <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V>, right: Arithmetic<R, V>
 ) -> Arithmetic<R, V> {
     Arithmetic(.subtract, left, right)
 }
+/// Returns the expression for an optional property minus a number; nil where the property is nil.
 public func - <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V?>>, right: V
 ) -> Arithmetic<R, V?> {
     Arithmetic(.subtract, left, .some(right))
 }
+/// Returns the expression for a number minus an optional property; nil where the property is nil.
 public func - <R: Entity, V: StorableValue & Numeric>(
     left: V, right: KeyPath<Row<R>, Column<V?>>
 ) -> Arithmetic<R, V?> {
     Arithmetic(.subtract, .some(left), right)
 }
+/// Returns the expression for an optional property minus another; nil where either is nil.
 public func - <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V?>>
 ) -> Arithmetic<R, V?> {
     Arithmetic(.subtract, left, right)
 }
+/// Returns the expression for an optional expression minus a number; nil where the expression is nil.
 public func - <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V?>, right: V
 ) -> Arithmetic<R, V?> {
     Arithmetic(.subtract, left, .some(right))
 }
+/// Returns the expression for an optional expression minus another; nil where either is nil.
 public func - <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V?>, right: Arithmetic<R, V?>
 ) -> Arithmetic<R, V?> {
@@ -193,58 +220,71 @@ public func - <R: Entity, V: StorableValue & Numeric>(
 
 // MARK: - Products
 
+/// Returns the expression for a property times a number.
 public func * <R: Entity, V: StorableValue & Numeric>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Arithmetic<R, V> {
     Arithmetic(.multiply, left, right)
 }
+/// Returns the expression for a number times a property.
 public func * <R: Entity, V: StorableValue & Numeric>(left: V, right: KeyPath<Row<R>, Column<V>>) -> Arithmetic<R, V> {
     Arithmetic(.multiply, left, right)
 }
+/// Returns the expression for a property times another.
 public func * <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
 ) -> Arithmetic<R, V> {
     Arithmetic(.multiply, left, right)
 }
+/// Returns the expression for an expression times a number.
 public func * <R: Entity, V: StorableValue & Numeric>(left: Arithmetic<R, V>, right: V) -> Arithmetic<R, V> {
     Arithmetic(.multiply, left, right)
 }
+/// Returns the expression for a number times an expression.
 public func * <R: Entity, V: StorableValue & Numeric>(left: V, right: Arithmetic<R, V>) -> Arithmetic<R, V> {
     Arithmetic(.multiply, left, right)
 }
+/// Returns the expression for an expression times a property.
 public func * <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V>, right: KeyPath<Row<R>, Column<V>>
 ) -> Arithmetic<R, V> {
     Arithmetic(.multiply, left, right)
 }
+/// Returns the expression for a property times an expression.
 public func * <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V>>, right: Arithmetic<R, V>
 ) -> Arithmetic<R, V> {
     Arithmetic(.multiply, left, right)
 }
+/// Returns the expression for an expression times another.
 public func * <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V>, right: Arithmetic<R, V>
 ) -> Arithmetic<R, V> {
     Arithmetic(.multiply, left, right)
 }
+/// Returns the expression for an optional property times a number; nil where the property is nil.
 public func * <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V?>>, right: V
 ) -> Arithmetic<R, V?> {
     Arithmetic(.multiply, left, .some(right))
 }
+/// Returns the expression for a number times an optional property; nil where the property is nil.
 public func * <R: Entity, V: StorableValue & Numeric>(
     left: V, right: KeyPath<Row<R>, Column<V?>>
 ) -> Arithmetic<R, V?> {
     Arithmetic(.multiply, .some(left), right)
 }
+/// Returns the expression for an optional property times another; nil where either is nil.
 public func * <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V?>>
 ) -> Arithmetic<R, V?> {
     Arithmetic(.multiply, left, right)
 }
+/// Returns the expression for an optional expression times a number; nil where the expression is nil.
 public func * <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V?>, right: V
 ) -> Arithmetic<R, V?> {
     Arithmetic(.multiply, left, .some(right))
 }
+/// Returns the expression for an optional expression times another; nil where either is nil.
 public func * <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V?>, right: Arithmetic<R, V?>
 ) -> Arithmetic<R, V?> {
@@ -253,60 +293,76 @@ public func * <R: Entity, V: StorableValue & Numeric>(
 
 // MARK: - Quotients
 
-// Whole numbers are divided as whole numbers; a division by zero gives nil, which only optional properties take.
+// The quotient of integers is an integer. A division by zero gives nil, which only an optional property accepts.
 
+/// Returns the expression for a property divided by a number; nil where the divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Arithmetic<R, V> {
     Arithmetic(.divide, left, right)
 }
+/// Returns the expression for a number divided by a property; nil where the divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(left: V, right: KeyPath<Row<R>, Column<V>>) -> Arithmetic<R, V> {
     Arithmetic(.divide, left, right)
 }
+/// Returns the expression for a property divided by another; nil where the divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
 ) -> Arithmetic<R, V> {
     Arithmetic(.divide, left, right)
 }
+/// Returns the expression for an expression divided by a number; nil where the divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(left: Arithmetic<R, V>, right: V) -> Arithmetic<R, V> {
     Arithmetic(.divide, left, right)
 }
+/// Returns the expression for a number divided by an expression; nil where the divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(left: V, right: Arithmetic<R, V>) -> Arithmetic<R, V> {
     Arithmetic(.divide, left, right)
 }
+/// Returns the expression for an expression divided by a property; nil where the divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V>, right: KeyPath<Row<R>, Column<V>>
 ) -> Arithmetic<R, V> {
     Arithmetic(.divide, left, right)
 }
+/// Returns the expression for a property divided by an expression; nil where the divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V>>, right: Arithmetic<R, V>
 ) -> Arithmetic<R, V> {
     Arithmetic(.divide, left, right)
 }
+/// Returns the expression for an expression divided by another; nil where the divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V>, right: Arithmetic<R, V>
 ) -> Arithmetic<R, V> {
     Arithmetic(.divide, left, right)
 }
+/// Returns the expression for an optional property divided by a number; nil where the property is nil or the divisor is
+/// 0.
 public func / <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V?>>, right: V
 ) -> Arithmetic<R, V?> {
     Arithmetic(.divide, left, .some(right))
 }
+/// Returns the expression for a number divided by an optional property; nil where the property is nil or the divisor is
+/// 0.
 public func / <R: Entity, V: StorableValue & Numeric>(
     left: V, right: KeyPath<Row<R>, Column<V?>>
 ) -> Arithmetic<R, V?> {
     Arithmetic(.divide, .some(left), right)
 }
+/// Returns the expression for an optional property divided by another; nil where either is nil or the divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(
     left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V?>>
 ) -> Arithmetic<R, V?> {
     Arithmetic(.divide, left, right)
 }
+/// Returns the expression for an optional expression divided by a number; nil where the expression is nil or the
+/// divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V?>, right: V
 ) -> Arithmetic<R, V?> {
     Arithmetic(.divide, left, .some(right))
 }
+/// Returns the expression for an optional expression divided by another; nil where either is nil or the divisor is 0.
 public func / <R: Entity, V: StorableValue & Numeric>(
     left: Arithmetic<R, V?>, right: Arithmetic<R, V?>
 ) -> Arithmetic<R, V?> {
@@ -315,41 +371,47 @@ public func / <R: Entity, V: StorableValue & Numeric>(
 
 // MARK: - Texts and dates
 
+/// Returns the expression for a text property followed by a text.
 public func + <R: Entity>(
     left: KeyPath<Row<R>, Column<String>>, right: String
 ) -> Arithmetic<R, String> {
     Arithmetic(.concatenate, left, right)
 }
+/// Returns the expression for a text followed by a text property.
 public func + <R: Entity>(
     left: String, right: KeyPath<Row<R>, Column<String>>
 ) -> Arithmetic<R, String> {
     Arithmetic(.concatenate, left, right)
 }
+/// Returns the expression for a text property followed by another.
 public func + <R: Entity>(
     left: KeyPath<Row<R>, Column<String>>, right: KeyPath<Row<R>, Column<String>>
 ) -> Arithmetic<R, String> {
     Arithmetic(.concatenate, left, right)
 }
+/// Returns the expression for a text expression followed by a text.
 public func + <R: Entity>(
     left: Arithmetic<R, String>, right: String
 ) -> Arithmetic<R, String> {
     Arithmetic(.concatenate, left, right)
 }
+/// Returns the expression for a text expression followed by a text property.
 public func + <R: Entity>(
     left: Arithmetic<R, String>, right: KeyPath<Row<R>, Column<String>>
 ) -> Arithmetic<R, String> {
     Arithmetic(.concatenate, left, right)
 }
+/// Returns the expression for a text expression followed by another.
 public func + <R: Entity>(
     left: Arithmetic<R, String>, right: Arithmetic<R, String>
 ) -> Arithmetic<R, String> {
     Arithmetic(.concatenate, left, right)
 }
-/// Seconds later.
+/// Returns the expression for a date property plus a number of seconds.
 public func + <R: Entity>(left: KeyPath<Row<R>, Column<Date>>, right: Double) -> Arithmetic<R, Date> {
     Arithmetic(.add, Arithmetic<R, Date>(left.path()), Arithmetic<R, Double>(right.stored))
 }
-/// Seconds earlier.
+/// Returns the expression for a date property minus a number of seconds.
 public func - <R: Entity>(left: KeyPath<Row<R>, Column<Date>>, right: Double) -> Arithmetic<R, Date> {
     Arithmetic(.subtract, Arithmetic<R, Date>(left.path()), Arithmetic<R, Double>(right.stored))
 }

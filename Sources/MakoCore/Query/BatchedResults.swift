@@ -1,16 +1,16 @@
 import MakoRecords
 import MakoStorage
 
-/// The results of a query, of which only a window is in memory: all are counted, and asking for an object reads the batch that it is in
-/// where the window does not have it.
+/// The results of a query of which only a window is in memory: the keys of all objects are known, and an access outside
+/// the window reads the batch that has the object.
 ///
 /// ```swift
 /// let people = try Person.query().orderBy(\.name).batch(100)
 /// for row in visibleRows { show(try people.object(at: row)) }
 /// ```
 ///
-/// All batches show the moment of the query; the space of what is deleted meanwhile stays taken until the results go. The keys of all objects are kept:
-/// 16 bytes each.
+/// All batches show the snapshot of the query. The pages that later commits free are not reused until the results are
+/// released. The keys of all objects stay in memory: 16 bytes each.
 public final class BatchedResults<T: Entity>: Sendable {
     private struct Window {
         var start = 0
@@ -40,18 +40,20 @@ public final class BatchedResults<T: Entity>: Sendable {
         self.schema = schema
     }
 
-    /// How many objects there are in all.
+    /// The number of all objects.
     public var count: Int { keys.count }
 
-    /// One of the objects. The same instance, as long as it is in the window.
+    /// Returns one of the objects: the same instance as long as it is in the window.
     ///
-    /// - Throws: `MakoError.storage` when it cannot be read, or the snapshot became too old; `.closed` after the database is.
+    /// - Parameter place: the position of the object, from 0.
+    /// - Throws: `MakoError.query` for a position outside the results; `.storage` when the row cannot be read, or the
+    ///   snapshot is too old; `.closed` after the database was closed.
     public func object(at place: Int) throws(MakoError) -> T {
         guard keys.indices.contains(place) else {
             throw .query(message: "there is no object at \(place); the results have \(keys.count)")
         }
         if let known = window.with({ $0.object(at: place) }) { return known }
-        // Read outside the lock: hooks may ask for other objects.
+        // Read outside the lock, because hooks may read other objects.
         let read = Window(start: place - place % size, objects: try self.read(place - place % size))
         let object = window.with { window in
             if let known = window.object(at: place) { return known }
@@ -82,19 +84,24 @@ public final class BatchedResults<T: Entity>: Sendable {
 }
 
 extension BatchedResults: Sequence, Collection, BidirectionalCollection, RandomAccessCollection where T: ObjectEntity {
+    /// An object of the results.
     public typealias Element = T
+    /// The position of an object, from 0.
     public typealias Index = Int
+    /// The position of the first object: 0.
     public var startIndex: Int { 0 }
+    /// The position behind the last object.
     public var endIndex: Int { keys.count }
 
-    /// One of the objects; where it cannot be read, one that is not stored and cannot be, with the reason in its `loadError`.
+    /// The object at a position. Where it cannot be read, a detached object that cannot be stored, with the error in
+    /// its `loadError`.
     public subscript(place: Int) -> T {
         do throws(MakoError) { return try object(at: place) } catch { return T.unread(error) }
     }
 }
 
 extension ObjectEntity {
-    /// What stands for an object that could not be read: it is not stored, cannot be, and has the reason.
+    /// A detached object in place of one that could not be read: it cannot be stored, and its `loadError` is the error.
     static func unread(_ error: MakoError) -> Self {
         let empty = Self()
         ObjectLock(empty).locked {
@@ -106,11 +113,12 @@ extension ObjectEntity {
 }
 
 extension Query {
-    /// Counts all objects and reads them when they are asked for, so many at a time; see ``BatchedResults``.
+    /// Returns the objects as a collection that reads them in batches when they are accessed; see ``BatchedResults``.
     ///
-    /// - Parameter size: how many objects are in memory at a time; at least one.
-    /// - Throws: `MakoError.query` for a condition that does not hold together; `.unsupported` inside a transaction, whose state nobody sees
-    ///   behind its end.
+    /// - Parameter size: the number of objects in a batch; at least one.
+    /// - Throws: `MakoError.query` for an invalid condition; `.unsupported` inside a transaction, whose state no
+    ///   snapshot shows after its end.
+    /// - Complexity: that of reading the keys of all objects.
     public func batch(_ size: Int) throws(MakoError) -> BatchedResults<T> {
         let database = try target()
         if ThreadScope.current(of: database)?.transaction != nil {

@@ -2,6 +2,17 @@ import MakoRecords
 import MakoStorage
 
 /// A condition on the objects of one entity: `\.age > 35 && \.department.name == "Engines"`.
+///
+/// Operators build conditions from key paths:
+///
+/// - `==`, `!=`, `<`, `<=`, `>` and `>=` compare a property with a value or with another property. For `==` and `!=` nil
+///   equals nil and differs from any value; no order comparison with nil is true.
+/// - `~=` and `!~` match a text property with a LIKE pattern.
+/// - `<<` and `!<<` test whether a value is in a list or a range.
+/// - `&&`, `||` and `!` combine conditions; a Boolean property is a condition by itself.
+///
+/// Conditions on to-many relationships and collections are made by `.any`, `.all`, `.none` and `.contains`, those on
+/// full-text indexes by `.match`.
 public struct Condition<Root: Entity>: Sendable {
     let source: ConditionSource
 
@@ -9,14 +20,14 @@ public struct Condition<Root: Entity>: Sendable {
     init(source: ConditionSource) { self.source = source }
 }
 
-/// A condition, or why it is none: faults are told by the call that runs the query.
+/// A condition, or the error that the call that runs the query throws.
 ///
-/// Indirect, so that queries, which are copied at each step of their making, copy one reference.
+/// Indirect, so that a copy of a query, one for each call of a builder method, copies one reference.
 indirect enum ConditionSource: Sendable {
-    /// A condition and how many levels it has: counting them at each `&&` would make long chains quadratic. What is not said to have more
-    /// is a comparison, or the opposite of one.
+    /// A condition and its number of levels, which is stored because counting it at each `&&` would make long chains
+    /// quadratic. The default is that of a comparison or its negation.
     case parsed(MakoRecords.Condition, levels: Int = 3)
-    /// One that was read before, and its values.
+    /// A parsed condition from the cache, and its values.
     case prepared(PreparedCondition, ParameterValues)
     case failed(MakoError)
 
@@ -37,13 +48,13 @@ indirect enum ConditionSource: Sendable {
         }
     }
 
-    /// A condition that was put together of others; refused where it is nested too deeply to be bound, because what ends a tree cannot make
-    /// sure of room on the stack.
+    /// A condition composed of others. Conditions nested deeper than the limit are refused, because the release of a
+    /// deep tree recurses and cannot check the stack.
     static func made(_ condition: MakoRecords.Condition, levels: Int) -> ConditionSource {
         levels > MakoRecords.Condition.depthLimit ? .failed(.tooDeep) : .parsed(condition, levels: levels)
     }
 
-    /// Both conditions, or one of them at least. A chain makes one level, as in texts.
+    /// The conjunction or disjunction of two conditions. A chain of one operator counts as one level, as in texts.
     static func joined(_ left: ConditionSource, _ right: ConditionSource, isAnd: Bool) -> ConditionSource {
         do throws(MakoError) {
             let (first, second) = (try left.condition(), try right.condition())
@@ -62,50 +73,60 @@ indirect enum ConditionSource: Sendable {
         }
     }
 
-    /// The opposite.
+    /// The negated condition.
     var negated: ConditionSource {
         do throws(MakoError) { return .made(.not(try condition()), levels: levels + 1) } catch { return .failed(error) }
     }
 }
 
-/// What can stand for a value in a condition: storable values, entities, which stand for their key, and behind IN lists of these.
+/// A value that a condition compares with: a storable value, an entity, which is compared by its key, or, behind IN, a
+/// list of these.
 public protocol ConditionValue {
+    /// The value as a column holds it.
     var conditionValue: StoredValue { get }
-    /// The values of a list; nil of what is one value.
+    /// The values of a list; nil for a single value.
     var conditionList: [StoredValue]? { get }
 }
 
 extension ConditionValue {
+    /// Nil: a value is single unless its type says otherwise.
     public var conditionList: [StoredValue]? { nil }
 }
 
 extension ConditionValue where Self: StorableValue {
+    /// The value as a column holds it.
     public var conditionValue: StoredValue { stored }
 }
 
 extension Optional: ConditionValue where Wrapped: ConditionValue {
+    /// The wrapped value as a column holds it; NULL for nil.
     public var conditionValue: StoredValue { map(\.conditionValue) ?? .null }
+    /// The values of the wrapped list; nil for nil and for a single value.
     public var conditionList: [StoredValue]? { self?.conditionList }
 }
 
 extension Array: ConditionValue where Element: ConditionValue {
-    /// Bytes are one value. Of a list, which is none, NULL. An empty array of anything can be cast to one of bytes.
+    /// The bytes of a `[UInt8]`, which is a single value; NULL for a list. The cast is tested by type first, because an
+    /// empty array of any element type can be cast to `[UInt8]`.
     public var conditionValue: StoredValue { Element.self == UInt8.self ? (self as? [UInt8])?.stored ?? .null : .null }
+    /// The values of the elements; nil for `[UInt8]`, which is a single value.
     public var conditionList: [StoredValue]? { Element.self == UInt8.self ? nil : map(\.conditionValue) }
 }
 
 extension Set: ConditionValue where Element: ConditionValue {
+    /// NULL: a set is a list, not a single value.
     public var conditionValue: StoredValue { .null }
+    /// The values of the elements, in no order.
     public var conditionList: [StoredValue]? { map(\.conditionValue) }
 }
 
 extension ObjectEntity {
-    /// The object's key; NULL when it was never saved or is removed.
+    /// The object's key; NULL for an object that was never saved or is deleted.
     public var conditionValue: StoredValue { ReferenceKeys.value(of: storedKey, type(of: self).entityModel) }
 }
 
 extension Entity {
-    /// The value's key; NULL when it was never saved.
+    /// The value's key; NULL for a value that was never saved.
     public var conditionValue: StoredValue { ReferenceKeys.value(of: storedValueKey, Self.entityModel) }
 }
 
@@ -128,7 +149,8 @@ extension PreparedCondition {
 }
 
 extension MakoRecords.Condition {
-    /// The condition with its parameters replaced by values, so that conditions can be joined without renumbering.
+    /// The condition with its parameters replaced by values, so that conditions can be joined without renumbering the
+    /// parameters.
     func filled(_ values: ParameterValues) throws(MakoError) -> MakoRecords.Condition {
         switch self {
         case .comparison(let op, let left, let right):
@@ -196,7 +218,7 @@ extension Subquery {
     func filled(_ values: ParameterValues) -> Subquery { filled(values.positions, named: values.names) }
 }
 
-/// The values of a where text: those given beside it and those interpolated into it.
+/// The values of a where text: the arguments and the interpolated values.
 struct ParameterValues: Sendable {
     var positions: [StoredValue]
     var names: [String: StoredValue]

@@ -2,12 +2,12 @@ import Foundation
 import MakoRecords
 import Synchronization
 
-/// The columns of a result by their names: exactly so, or in another case where only one is meant.
+/// The positions of result columns by name: by the exact name, else by the case-insensitive one if it is unambiguous.
 final class ColumnPlaces: Sendable {
     let names: [String]
-    /// Names are mostly read in their order: the column behind the last one.
+    /// The column behind the last one that was found: callers mostly read columns in their order.
     private let next = Atomic<Int>(0)
-    /// Whether no column before it has its name.
+    /// For each column, whether it is the first of its name.
     private let isFirst: [Bool]
     private let exact: [String: Int]
     private let folded: [String: Int]
@@ -17,7 +17,7 @@ final class ColumnPlaces: Sendable {
         let exact = Dictionary(names.enumerated().map { ($1, $0) }) { first, _ in first }
         self.exact = exact
         isFirst = names.enumerated().map { exact[$1] == $0 }
-        // -1: several are called so.
+        // -1: several columns have the name.
         folded = Dictionary(names.enumerated().map { ($1.lowercased(), $0) }) { _, _ in -1 }
     }
 
@@ -33,7 +33,7 @@ final class ColumnPlaces: Sendable {
     }
 }
 
-/// One row of a result, as what a `Decodable` type reads.
+/// One row of a result as a decoder for a `Decodable` type.
 struct DecodedRow: Decoder {
     let places: ColumnPlaces
     let values: [StoredValue]
@@ -50,7 +50,7 @@ struct DecodedRow: Decoder {
         throw MakoError.columnMissing(column: nil, expected: "a list", columns: places.names)
     }
 
-    /// A type that is one value by itself takes the only column.
+    /// A type that decodes a single value reads the only column.
     func singleValueContainer() throws -> any SingleValueDecodingContainer {
         guard values.count == 1 else {
             throw MakoError.columnMissing(column: nil, expected: "a single value", columns: places.names)
@@ -65,7 +65,7 @@ struct DecodedRow: Decoder {
         return DecodedValue(value: values[place], column: places.names[place], number: number)
     }
 
-    /// Runs a type's own decoding and gives its faults in this room's words.
+    /// Runs a type's own decoding and translates its errors to `MakoError`.
     static func decoding<R>(
         _ type: Any.Type, _ expected: String, _ row: Int, _ found: String, _ body: () throws -> R
     ) throws(MakoError) -> R {
@@ -83,7 +83,7 @@ struct DecodedRow: Decoder {
     }
 }
 
-/// The columns of one row for the properties of a type.
+/// The columns of one row as the properties of a type.
 private struct RowContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let row: DecodedRow
 
@@ -123,7 +123,7 @@ private struct RowContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try row.value(key.stringValue, RawResults.name(of: type)).decoded(type)
     }
 
-    // Without these a property whose column is missing would be nil: a name that is written wrongly would never be seen.
+    // Without these overloads a property whose column is missing would be nil, which would hide a misspelled name.
     func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try plainIfPresent(key) }
     func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? { try plainIfPresent(key) }
     func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? { try plainIfPresent(key) }
@@ -158,9 +158,9 @@ private struct RowContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) throws -> any Decoder { row }
 }
 
-/// The value of one column, as what a `Decodable` type reads.
+/// The value of one column as a decoder for a `Decodable` type.
 struct DecodedValue: SingleValueDecodingContainer, Decoder {
-    /// A type that does not fit into a column by itself: it stands there as JSON.
+    /// Thrown by a type that does not fit into a column; its column holds JSON.
     private struct NeedsText: Error {}
 
     let value: StoredValue
@@ -194,7 +194,7 @@ struct DecodedValue: SingleValueDecodingContainer, Decoder {
                 }
             }
         } catch is DecodingError {
-            // Such as a case that an enumeration has not.
+            // For example, an unknown case of an enumeration.
             throw mismatch("\(type)")
         } catch {
             throw MakoError(any: error)

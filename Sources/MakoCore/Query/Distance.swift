@@ -1,20 +1,20 @@
 import MakoRecords
 
-// Swift has no key paths through methods, so what is measured is a subscript: `\.place[distanceTo: home] < 500`.
+// Swift has no key paths to methods, so the distance is a subscript: `\.place[distanceTo: home] < 500`.
 
 extension Column where V == Coordinate {
-    /// How many metres the place is from another, over a ball of the Earth's mean radius.
+    /// The distance of the coordinate from another one in metres, on a sphere of the Earth's mean radius.
     ///
     /// ```swift
     /// let near = try Harbour.query().where(\.place[distanceTo: home] < 5_000).orderBy(\.place[distanceTo: home]).limit(10).fetch()
     /// ```
     ///
-    /// `@Attribute(.spatial)` on the property has an index find the rows.
+    /// With `@Attribute(.spatial)` on the property, the planner finds the rows by an index.
     public subscript(distanceTo place: Coordinate) -> Column<Double> { Column<Double>(path: path.distance(to: place)) }
 }
 
 extension Column where V == Coordinate? {
-    /// How many metres the place is from another; nil for nil.
+    /// The distance of an optional coordinate from another one in metres; nil for nil.
     public subscript(distanceTo place: Coordinate) -> Column<Double?> {
         Column<Double?>(path: path.distance(to: place))
     }

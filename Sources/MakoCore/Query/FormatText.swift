@@ -1,12 +1,12 @@
 import MakoRecords
 
-/// A condition with format specifiers, as older libraries write them: each takes the next parameter, and binds it.
+/// A condition with format specifiers, as in `NSPredicate`: each binds the next parameter.
 ///
-///     "age = %@ AND name IN %@"        %@ anything; a list behind IN, with parentheses or without
-///     "age > %d AND weight < %f"       whole numbers, numbers, texts: see FormatSpecifier
+///     "age = %@ AND name IN %@"        %@ any value; a list behind IN, with or without parentheses
+///     "age > %d AND weight < %f"       integers, numbers, texts: see FormatSpecifier
 ///     "age \% 2 = 0"                   a percent sign
 ///
-/// Inside text literals percent signs stand for themselves.
+/// Inside text literals percent signs are literal.
 struct FormatText {
     private let format: String
     private let parameters: [Any?]
@@ -19,7 +19,7 @@ struct FormatText {
         self.parameters = parameters
     }
 
-    /// The condition with everything bound.
+    /// The condition with all parameters bound.
     mutating func condition() -> ConditionSource {
         do throws(MakoError) {
             try translate()
@@ -76,7 +76,7 @@ struct FormatText {
         .query(message: "\(format)\n  takes \(kind.rawValue) as its parameter \(taken), not a \(found)")
     }
 
-    /// The values of a list; nil of what is none.
+    /// The values of a list; nil for a single value.
     private func list(_ parameter: Any) throws(MakoError) -> [StoredValue]? {
         if let value = parameter as? any ConditionValue {
             return value.conditionList
@@ -107,9 +107,9 @@ struct FormatText {
 }
 
 extension Query {
-    /// Objects that fulfil a condition with format specifiers: `%@` takes the next parameter, whatever it is; `%d %i %u %l %q` and their long
-    /// forms `%ld %li %lu %lld %lli %llu %ul %ull %qi %zd` a whole number; `%f %g %lf` a number; `%s %c` a text. `\%` is a percent
-    /// sign. Every parameter is bound, never pasted.
+    /// Adds a condition with format specifiers: `%@` binds the next parameter of any type; `%d %i %u %l %q` and their
+    /// long forms `%ld %li %lu %lld %lli %llu %ul %ull %qi %zd` an integer; `%f %g %lf` a number; `%s %c` a text. `\%`
+    /// is a percent sign. Parameters are bound, never inserted into the text.
     ///
     /// ```swift
     /// let people = try Person.query()
@@ -117,7 +117,7 @@ extension Query {
     ///     .fetch()
     /// ```
     ///
-    /// - Throws: the terminal throws `MakoError.query` when parameters are too many, too few or of another kind.
+    /// - Throws: the terminal throws `MakoError.query` for too many or too few parameters, and for one of another type.
     public func `where`(_ format: String, withParameters parameters: [Any?]) -> Query {
         var text = FormatText(format, parameters)
         return adding(text.condition())

@@ -2,7 +2,8 @@ import MakoRecords
 import MakoStorage
 
 extension Condition {
-    /// Objects whose text has the words that are sought; the property needs a full-text index.
+    /// Returns the condition that a text property has the words of a full-text expression; the property needs a
+    /// full-text index.
     ///
     /// ```swift
     /// let articles = try Article.query().where(.match(\.body, "steam AND eng*")).fetch()
@@ -10,16 +11,18 @@ extension Condition {
     public static func match(_ keyPath: KeyPath<Row<Root>, Column<String>>, _ text: String) -> Condition {
         matching(keyPath.path(), text)
     }
+    /// Returns the condition that an optional text property has the words of a full-text expression; nil has none.
     public static func match(_ keyPath: KeyPath<Row<Root>, Column<String?>>, _ text: String) -> Condition {
         matching(keyPath.path(), text)
     }
 
-    /// Objects that have the words in any property of the entity's full-text index; it must have only one.
+    /// Returns the condition that any property of the entity's only full-text index has the words of a full-text
+    /// expression.
     public static func match(_ text: String) -> Condition {
         Condition(.match(.column([Root.entityModel.givenTable]), .literal(.text(text))))
     }
 
-    /// Matches objects whose text has the words of a pattern; the property needs a full-text index.
+    /// Returns the condition that a text property has the words of a pattern; the property needs a full-text index.
     ///
     /// ```swift
     /// let articles = try Article.query().where(.match(\.body, MatchPattern(allTokens: searchField.text))).fetch()
@@ -27,11 +30,11 @@ extension Condition {
     public static func match(_ keyPath: KeyPath<Row<Root>, Column<String>>, _ pattern: MatchPattern) -> Condition {
         matching(keyPath.path(), pattern.text)
     }
-    /// Matches objects whose text has the words of a pattern; nil has none.
+    /// Returns the condition that an optional text property has the words of a pattern; nil has none.
     public static func match(_ keyPath: KeyPath<Row<Root>, Column<String?>>, _ pattern: MatchPattern) -> Condition {
         matching(keyPath.path(), pattern.text)
     }
-    /// Matches objects that have the words of a pattern in any property of the entity's only full-text index.
+    /// Returns the condition that any property of the entity's only full-text index has the words of a pattern.
     public static func match(_ pattern: MatchPattern) -> Condition { match(pattern.text) }
 
     private static func matching(_ path: [PathStep], _ text: String) -> Condition {
@@ -44,32 +47,38 @@ extension MatchPattern: ConditionValue {
     public var conditionValue: StoredValue { .text(text) }
 }
 
-/// The order of how well objects fit what was sought.
+/// The order by full-text rank.
 public struct RankOrder: Sendable, Hashable {
-    /// The best first, by BM25.
+    /// By BM25, the best match first.
     public static let rank = RankOrder()
 }
 
 extension Query {
-    /// Sorts by how well objects fit the first `MATCH` of the conditions, the best first.
+    /// Sorts by the rank of the first `MATCH` of the conditions, the best match first.
     ///
     /// ```swift
     /// let best = try Article.query().where("body MATCH ?", words).orderBy(.rank).limit(20).fetch()
     /// ```
     public func orderBy(_ rank: RankOrder) -> Query { orderBy("rank") }
 
-    /// The objects, each with a text of its own in which what was sought is marked; nil where the property is nil.
+    /// Returns the objects, each with the text of a property in which the matched words are marked; nil where the
+    /// property is nil.
     ///
     /// ```swift
     /// let found = try Article.query().where("body MATCH 'steam'").orderBy(.rank).excerpts(\.body, .init(before: "[", behind: "]", words: 12))
     /// for (article, text) in found { print(article.title, text ?? "") }
     /// ```
     ///
-    /// - Parameter style: the marks, and how many words are shown; without a style the whole text is, in HTML's `<b>`.
-    /// - Throws: `MakoError.query` when no condition seeks words of the property.
+    /// - Parameters:
+    ///   - keyPath: the text property.
+    ///   - style: the marks and the number of words. Without a number of words the result has the whole text. The
+    ///     default marks are HTML's `<b>`.
+    /// - Throws: `MakoError.query` when no condition matches words of the property.
     public func excerpts(
         _ keyPath: KeyPath<Row<T>, Column<String>>, _ style: ExcerptStyle = ExcerptStyle()
     ) throws(MakoError) -> [(object: T, text: String?)] { try excerpts(try keyPath.path().expr(), style) }
+    /// Returns the objects, each with the text of an optional property in which the matched words are marked; nil where
+    /// the property is nil.
     public func excerpts(
         _ keyPath: KeyPath<Row<T>, Column<String?>>, _ style: ExcerptStyle = ExcerptStyle()
     ) throws(MakoError) -> [(object: T, text: String?)] { try excerpts(try keyPath.path().expr(), style) }
@@ -94,7 +103,7 @@ extension Query {
 }
 
 extension Database {
-    /// Empties the full-text indexes of an entity and fills them from its objects. There is no need of it but where `verify` says so.
+    /// Rebuilds the full-text indexes of an entity from its objects. Needed only where `verify` reports them.
     public func rebuildFullText<T: Entity>(of type: T.Type) throws(MakoError) {
         try allOrNothing { (transaction) throws(MakoError) in
             let table = try transaction.binding(T.entityModel).table

@@ -1,9 +1,10 @@
 import MakoRecords
 
-/// Objects by the value of a property, groups in the order of their first objects; what `groupBy` of a query answers.
+/// Objects grouped by the value of a property, in the order of the first object of each group: the result of
+/// `Query.groupBy`.
 ///
-/// Groups are those of SQL: texts are one value where their UTF-8 bytes are the same, all NaN are one value. A `Dictionary` cannot hold
-/// them, because `String` compares by canonical equivalence, and NaN equals nothing.
+/// Values are equal as in SQL: texts where their UTF-8 bytes are equal, and NaN equals NaN. A `Dictionary` cannot have
+/// these keys, because `String` compares by canonical equivalence, and NaN does not equal itself.
 ///
 /// ```swift
 /// let byCountry = try cities.groupBy(\.country)
@@ -11,15 +12,17 @@ import MakoRecords
 /// for (country, cities) in byCountry { print(country, cities.map(\.name)) }
 /// ```
 public struct GroupedObjects<Key: Hashable, Object>: Collection {
+    /// A value and the objects that have it.
     public typealias Element = (key: Key, value: [Object])
 
-    /// The place of a group.
+    /// The position of a group.
     public struct Index: Comparable, Hashable, Sendable {
         fileprivate let place: Int
+        /// Returns whether a position is before another.
         public static func < (left: Index, right: Index) -> Bool { left.place < right.place }
     }
 
-    /// What tells values apart: as the database compares them, where one column can hold them.
+    /// The identity of a value: as the database compares it where a column can hold it, else as Swift compares it.
     fileprivate enum Identity: Hashable {
         case stored(StoredValue)
         case other(Key)
@@ -45,20 +48,24 @@ public struct GroupedObjects<Key: Hashable, Object>: Collection {
         }
     }
 
-    /// The objects with a value; nil where there are none.
+    /// The objects with a value; nil if there are none.
     public subscript(key: Key) -> [Object]? { places[Identity(key)].map { groups[$0].value } }
 
-    /// The objects with a value, or what stands for none.
+    /// The objects with a value, or the default if there are none.
     public subscript(key: Key, default other: @autoclosure () -> [Object]) -> [Object] { self[key] ?? other() }
 
-    /// The values, each once.
+    /// The distinct values, in the order of the groups.
     public var keys: [Key] { groups.map(\.key) }
-    /// The objects of each value.
+    /// The objects of each group, in the order of the groups.
     public var values: [[Object]] { groups.map(\.value) }
 
+    /// The position of the first group.
     public var startIndex: Index { Index(place: 0) }
+    /// The position behind the last group.
     public var endIndex: Index { Index(place: groups.count) }
+    /// Returns the position behind another.
     public func index(after index: Index) -> Index { Index(place: index.place + 1) }
+    /// The group at a position.
     public subscript(position: Index) -> Element { groups[position.place] }
 }
 

@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// What is told of each group of objects: how many there are, or a sum, mean, smallest or largest value.
+/// A result column of a grouped query: the number of objects in the group, or an aggregate of a property.
 public struct GroupColumn<T: Entity>: Sendable {
     let source: Result<Expr, MakoError>
     private(set) var name: String
@@ -18,30 +18,34 @@ public struct GroupColumn<T: Entity>: Sendable {
         }
     }
 
-    /// How many objects there are.
+    /// The number of objects in the group.
     public static var count: GroupColumn { GroupColumn(.count, nil) }
-    /// How many of them have a value.
+    /// Returns the column for the number of objects whose property is not nil.
     public static func count<V>(_ property: KeyPath<Row<T>, Column<V>>) -> GroupColumn {
         GroupColumn(.count, property.path())
     }
-    /// How many different values they have.
+    /// Returns the column for the number of distinct values of a property.
     public static func countDistinct<V>(_ property: KeyPath<Row<T>, Column<V>>) -> GroupColumn {
         GroupColumn(.count, property.path(), isDistinct: true)
     }
+    /// Returns the column for the sum of a property.
     public static func sum<V>(_ property: KeyPath<Row<T>, Column<V>>) -> GroupColumn {
         GroupColumn(.sum, property.path())
     }
+    /// Returns the column for the mean of a property.
     public static func avg<V>(_ property: KeyPath<Row<T>, Column<V>>) -> GroupColumn {
         GroupColumn(.average, property.path())
     }
+    /// Returns the column for the smallest value of a property.
     public static func min<V>(_ property: KeyPath<Row<T>, Column<V>>) -> GroupColumn {
         GroupColumn(.minimum, property.path())
     }
+    /// Returns the column for the largest value of a property.
     public static func max<V>(_ property: KeyPath<Row<T>, Column<V>>) -> GroupColumn {
         GroupColumn(.maximum, property.path())
     }
 
-    /// The same under a name of its own.
+    /// Returns the column under another name.
     public func named(_ name: String) -> GroupColumn {
         var copy = self
         copy.name = name
@@ -49,7 +53,7 @@ public struct GroupColumn<T: Entity>: Sendable {
     }
 }
 
-/// What must hold of a group: `.count > 3`, `.sum(\.amount) <= 100`.
+/// A condition on groups: `.count > 3`, `.sum(\.amount) <= 100`.
 public struct GroupCondition<T: Entity>: Sendable {
     let source: ConditionSource
 
@@ -63,38 +67,47 @@ public struct GroupCondition<T: Entity>: Sendable {
 
     private init(_ source: ConditionSource) { self.source = source }
 
+    /// Returns the condition that both conditions are true.
     public static func && (left: GroupCondition, right: GroupCondition) -> GroupCondition {
         GroupCondition(.joined(left.source, right.source, isAnd: true))
     }
+    /// Returns the condition that at least one of two conditions is true.
     public static func || (left: GroupCondition, right: GroupCondition) -> GroupCondition {
         GroupCondition(.joined(left.source, right.source, isAnd: false))
     }
+    /// Returns the opposite of a condition.
     public static prefix func ! (condition: GroupCondition) -> GroupCondition {
         GroupCondition(condition.source.negated)
     }
 }
 
+/// Returns the condition that a column of the group equals a value.
 public func == <T: Entity, V: StorableValue>(left: GroupColumn<T>, right: V) -> GroupCondition<T> {
     GroupCondition(left, .equal, right.stored)
 }
+/// Returns the condition that a column of the group differs from a value.
 public func != <T: Entity, V: StorableValue>(left: GroupColumn<T>, right: V) -> GroupCondition<T> {
     GroupCondition(left, .notEqual, right.stored)
 }
+/// Returns the condition that a column of the group is less than a value.
 public func < <T: Entity, V: StorableValue>(left: GroupColumn<T>, right: V) -> GroupCondition<T> {
     GroupCondition(left, .less, right.stored)
 }
+/// Returns the condition that a column of the group is at most a value.
 public func <= <T: Entity, V: StorableValue>(left: GroupColumn<T>, right: V) -> GroupCondition<T> {
     GroupCondition(left, .lessOrEqual, right.stored)
 }
+/// Returns the condition that a column of the group is greater than a value.
 public func > <T: Entity, V: StorableValue>(left: GroupColumn<T>, right: V) -> GroupCondition<T> {
     GroupCondition(left, .greater, right.stored)
 }
+/// Returns the condition that a column of the group is at least a value.
 public func >= <T: Entity, V: StorableValue>(left: GroupColumn<T>, right: V) -> GroupCondition<T> {
     GroupCondition(left, .greaterOrEqual, right.stored)
 }
 
-/// A question about groups of objects; see ``Query/group(by:)-(String...)``. A value: each method answers a changed copy, nothing is read before
-/// ``fetch()``.
+/// A query with one result row for each group of objects; see ``Query/group(by:)-(String...)``. A value: each method
+/// returns a changed copy, and only ``fetch()`` reads rows.
 public struct GroupedQuery<T: Entity>: Sendable {
     private var query: Query<T>
     private let keys: Result<[Expr], MakoError>
@@ -111,14 +124,14 @@ public struct GroupedQuery<T: Entity>: Sendable {
         keyNames = names
     }
 
-    /// What is told of each group behind its values: `.select(.count, .sum(\.amount).named("total"))`.
+    /// Adds result columns behind the grouping values: `.select(.count, .sum(\.amount).named("total"))`.
     public func select(_ columns: GroupColumn<T>...) -> GroupedQuery {
         var copy = self
         copy.columns += columns.map { ($0.source, $0.name) }
         return copy
     }
 
-    /// The same as text: `.select("count(*) AS n", "sum(price * amount) / count(*)")`.
+    /// Adds result columns given as text: `.select("count(*) AS n", "sum(price * amount) / count(*)")`.
     public func select(_ texts: String...) -> GroupedQuery {
         var copy = self
         for text in texts {
@@ -132,14 +145,15 @@ public struct GroupedQuery<T: Entity>: Sendable {
         return copy
     }
 
-    /// Groups of which a condition holds: `.having(.count > 3)`. Several must all hold.
+    /// Adds a condition on the groups: `.having(.count > 3)`. Several conditions must all be true.
     public func having(_ condition: GroupCondition<T>) -> GroupedQuery {
         var copy = self
         copy.conditions.append(condition.source)
         return copy
     }
 
-    /// The same as text, which may name what was selected: `.having("n > 3 AND sum(price) < \(limit)")`.
+    /// Adds a condition on the groups given as text, which may use the names of result columns:
+    /// `.having("n > 3 AND sum(price) < \(limit)")`.
     public func having(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> GroupedQuery {
@@ -148,7 +162,8 @@ public struct GroupedQuery<T: Entity>: Sendable {
         return copy
     }
 
-    /// Sorts the groups by their values and what was selected: `"n DESC, grade"`. Without it they stand in the order of their values.
+    /// Sorts the groups by grouping values and result columns: `"n DESC, grade"`. The default order is that of the
+    /// grouping values.
     public func orderBy(_ text: String) -> GroupedQuery {
         var copy = self
         do throws(MakoError) {
@@ -160,7 +175,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
         return copy
     }
 
-    /// At most so many groups.
+    /// Limits the number of groups.
     public func limit(_ count: Int) -> GroupedQuery {
         var copy = self
         copy.limit = Swift.max(0, count)
@@ -168,7 +183,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
         return copy
     }
 
-    /// Leaves out so many groups at the beginning.
+    /// Skips groups at the beginning.
     public func offset(_ count: Int) -> GroupedQuery {
         var copy = self
         copy.offset = Swift.max(0, count)
@@ -176,9 +191,9 @@ public struct GroupedQuery<T: Entity>: Sendable {
         return copy
     }
 
-    /// A row for each group: the values that it was made by, and then what was selected.
+    /// Returns a row for each group: the grouping values, followed by the selected columns.
     ///
-    /// - Throws: `MakoError.query` for what does not hold together, before any row is read.
+    /// - Throws: `MakoError.query` for an invalid query, before any row is read.
     public func fetch() throws(MakoError) -> RawResults {
         let found = try asked { (statement, catalogue, view) throws(RecordError) in
             try statement.run(catalogue, view: view, cancellation: CurrentCancellation.current)
@@ -186,7 +201,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
         return RawResults(columns: found.columns, rows: found.rows)
     }
 
-    /// The same on a thread of the database.
+    /// Returns a row for each group, read on a thread of the database; the async form of ``fetch()``.
     public func fetch() async throws(MakoError) -> RawResults {
         let database = try query.target()
         var copy = self
@@ -195,9 +210,10 @@ public struct GroupedQuery<T: Entity>: Sendable {
         return try await database.onOwnThread(writes: false) { () throws(MakoError) in try bound.fetch() }
     }
 
-    /// How the groups are found.
+    /// Returns the plan of the query as text, one operator on a line.
     ///
-    /// - Parameter analyzing: whether the query is run once, to measure what each operator did, as by ``Query/explain(_:analyzing:)``.
+    /// - Parameter analyzing: whether the query runs once to measure each operator, as by
+    ///   ``Query/explain(_:analyzing:)``.
     public func explain(analyzing: Bool = false) throws(MakoError) -> String {
         try asked { (statement, catalogue, view) throws(RecordError) in
             if analyzing { return try statement.analysis(catalogue, view: view).description }
@@ -205,7 +221,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
         }
     }
 
-    /// The operators that find the groups, as a value; analyzing, with what each did.
+    /// Returns the plan of the query as a tree of operators, with the measurements of each if `analyzing` is true.
     public func plan(analyzing: Bool = false) throws(MakoError) -> PlanNode {
         try asked { (statement, catalogue, view) throws(RecordError) in
             if analyzing { return try statement.analysis(catalogue, view: view).plan }
@@ -235,7 +251,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
 }
 
 extension Query {
-    /// Puts the objects together to groups that have the same values of some properties, and tells of each group.
+    /// Groups the objects by the values of properties; the result has a row for each group.
     ///
     /// ```swift
     /// let grades = try Person.query().where(\.age > 30)
@@ -247,7 +263,7 @@ extension Query {
     /// for row in grades.rows { print(row[0], row[1]) }
     /// ```
     ///
-    /// An order, a limit and an offset of the query itself do not matter here.
+    /// The order, limit and offset of this query have no effect.
     public func group<each V>(by properties: repeat KeyPath<Row<T>, Column<each V>>) -> GroupedQuery<T> {
         var exprs: [Expr] = []
         var names: [String] = []
@@ -263,7 +279,7 @@ extension Query {
         }
     }
 
-    /// The same by expressions such as `"department.name"` or `"age / 10"`.
+    /// Groups the objects by expressions such as `"department.name"` or `"age / 10"`.
     public func group(by expressions: String...) -> GroupedQuery<T> {
         do throws(MakoError) {
             var exprs: [Expr] = []

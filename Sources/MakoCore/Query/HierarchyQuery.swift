@@ -1,6 +1,6 @@
 import MakoRecords
 
-/// A question about the objects of a class and of its subclasses. A value, as ``Query`` is.
+/// A query for the objects of a class and of its subclasses. A value, as ``Query`` is.
 ///
 /// ```swift
 /// let vessels = try Vessel.query().includingSubclasses()
@@ -16,14 +16,14 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
 
     // MARK: - Building
 
-    /// Objects that fulfil a condition given as text; see ``Query/where(_:_:named:)``.
+    /// Adds a condition given as text; see ``Query/where(_:_:named:)``.
     public func `where`(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> HierarchyQuery {
         HierarchyQuery(query.adding(text.condition(parameters.parameterValues, named: named.parameterValues)))
     }
 
-    /// Objects that fulfil a condition whose text is known only at run time.
+    /// Adds a condition whose text is known only at run time.
     public func `where`(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> HierarchyQuery {
@@ -31,10 +31,10 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         return HierarchyQuery(query.adding(condition))
     }
 
-    /// Objects that fulfil a condition on properties of the superclass.
+    /// Adds a condition on properties of the superclass.
     public func `where`(_ condition: Condition<T>) -> HierarchyQuery { HierarchyQuery(query.where(condition)) }
 
-    /// Objects whose boolean property is true.
+    /// Adds the condition that a Boolean property is true.
     public func `where`(_ flag: KeyPath<Row<T>, Column<Bool>>) -> HierarchyQuery { HierarchyQuery(query.where(flag)) }
 
     /// Sorts by text such as `"name DESC"`.
@@ -42,32 +42,34 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         HierarchyQuery(query.orderBy(text, direction))
     }
 
-    /// Sorts by a property, its own or a related object's.
+    /// Sorts by a property of the object or of a related object.
     public func orderBy<V>(
         _ keyPath: KeyPath<Row<T>, Column<V>>, _ direction: SortDirection = .ascending
     ) -> HierarchyQuery { HierarchyQuery(query.orderBy(keyPath, direction)) }
 
-    /// At most so many objects.
+    /// Limits the number of objects.
     public func limit(_ count: Int) -> HierarchyQuery { HierarchyQuery(query.limit(count)) }
 
-    /// Leaves out so many objects at the beginning.
+    /// Skips objects at the beginning.
     public func offset(_ count: Int) -> HierarchyQuery { HierarchyQuery(query.offset(count)) }
 
-    /// Loads what a reference leads to together with the objects.
+    /// Loads the object that a reference leads to together with the objects.
     public func prefetch<Target: ObjectEntity>(_ relation: KeyPath<Row<T>, Related<Target>>) -> HierarchyQuery {
         HierarchyQuery(query.prefetch(relation))
     }
 
-    /// Loads the objects of a to-many relation together with those that hold them; see ``Query/prefetch(_:)-(KeyPath<Row<T>,Column<V>>)``.
+    /// Loads the objects of a to-many relationship together with its owners; see
+    /// ``Query/prefetch(_:)-(KeyPath<Row<T>,Column<V>>)``.
     public func prefetch<V>(_ relation: KeyPath<Row<T>, Column<V>>) -> HierarchyQuery {
         HierarchyQuery(query.prefetch(relation))
     }
 
-    // MARK: - Asking
+    // MARK: - Running
 
-    /// The objects, each of its own class. Without an order those of the superclass come first, then those of each subclass.
+    /// Returns the objects, each an instance of its own class. Without an order, those of the superclass come first,
+    /// then those of each subclass.
     ///
-    /// - Throws: `MakoError.query` for a condition that does not hold together; `MakoError.unsupported` for a query with joins.
+    /// - Throws: `MakoError.query` for an invalid condition; `MakoError.unsupported` for a query with joins.
     public func fetch() throws(MakoError) -> Results<T> {
         let shared = query.sharing(FetchContext(isShared: true))
         return Results(try HierarchyQuery(shared).fetchedAll())
@@ -79,12 +81,12 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         }
     }
 
-    /// The first object, or nil.
+    /// Returns the first object; nil if there is none.
     public func first() throws(MakoError) -> T? { try HierarchyQuery(query.limit(1)).fetch().first }
 
-    /// The only object, or nil.
+    /// Returns the only object; nil if there is none.
     ///
-    /// - Throws: `MakoError.query` when there are several.
+    /// - Throws: `MakoError.query` when there are several objects.
     public func one() throws(MakoError) -> T? {
         let found = try HierarchyQuery(query.limit(2)).fetch()
         if found.count > 1 {
@@ -94,7 +96,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         return found.first
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     public func count() throws(MakoError) -> Int {
         let whole = query.from(nil, limit: nil)
         let count = try reading { (models) throws(MakoError) in
@@ -105,7 +107,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         return min(max(0, count - (query.offset ?? 0)), query.limit ?? .max)
     }
 
-    /// Whether there is any.
+    /// Returns whether there is an object.
     public func exists() throws(MakoError) -> Bool {
         if query.limit == 0 { return false }
         if query.offset ?? 0 > 0 { return try count() > 0 }
@@ -115,7 +117,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         }
     }
 
-    /// Removes the objects, by the relationships' delete rules, and answers how many there were.
+    /// Deletes the objects, with the delete rules of their relationships, and returns their number.
     @discardableResult
     public func delete() throws(MakoError) -> Int {
         let database = try query.target()
@@ -136,14 +138,15 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         }
     }
 
-    /// How the query is run: the operators of each of the classes, and how their rows are put together.
+    /// Returns the plan of the query as text: the operators of each class, and how their rows are merged.
     ///
-    /// - Parameter analyzing: whether it is run once, to measure what each operator did, as by ``Query/explain(_:analyzing:)``.
+    /// - Parameter analyzing: whether the query runs once to measure each operator, as by
+    ///   ``Query/explain(_:analyzing:)``.
     public func explain(analyzing: Bool = false) throws(MakoError) -> String {
         try plan(analyzing: analyzing).description
     }
 
-    /// The operators that find the objects, as a value; analyzing, with what each did.
+    /// Returns the plan of the query as a tree of operators, with the measurements of each if `analyzing` is true.
     public func plan(analyzing: Bool = false) throws(MakoError) -> PlanNode {
         try reading { (models) throws(MakoError) in
             let offset = query.offset ?? 0
@@ -158,11 +161,11 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
 
     // MARK: - Class by class
 
-    /// Runs a closure with the models of the classes, with one snapshot for all.
+    /// Runs a closure with the models of the classes on one snapshot.
     private func reading<R>(_ body: ([EntityModel]) throws(MakoError) -> R) throws(MakoError) -> R {
         if query.hasJoins { throw .unsupported("joinTo in a query that includes subclasses") }
         let database = try query.target()
-        // A first use must not migrate in the middle of the read.
+        // The first use of a type may migrate its table, which must not happen during the read.
         let models = try database.viewing(T.entityModel) { (_, _, schema) throws(MakoError) in
             schema.hierarchy(of: T.entityModel)
         }
@@ -188,7 +191,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         var places = [Int](repeating: 0, count: models.count)
         return rows.compactMap { row in
             defer { places[row.plan] += 1 }
-            // Fewer are there only in a damaged file.
+            // A row is missing only in a damaged file.
             return places[row.plan] < objects[row.plan].count ? objects[row.plan][places[row.plan]] : nil
         }
     }
@@ -233,36 +236,43 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
 }
 
 extension Query where T: ObjectEntity {
-    /// The same question about the objects of the class and of its subclasses, which come back as what they are.
+    /// Returns the query for the objects of the class and of its subclasses, each an instance of its own class.
     ///
-    /// Subclasses are those that the database was opened with or that were used since. One that ignores its superclass's properties is
-    /// left out.
+    /// The subclasses are those that the database was opened with, or that were used since. Classes that ignore the
+    /// properties of their superclass are left out.
     public func includingSubclasses() -> HierarchyQuery<T> { HierarchyQuery(self) }
 }
 
 // MARK: - Async forms
 
 extension HierarchyQuery {
+    /// Returns the objects; the async form of `fetch`.
     public func fetch() async throws(MakoError) -> Results<T> {
         try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).fetch() }
     }
+    /// Returns the first object; the async form of `first`.
     public func first() async throws(MakoError) -> T? {
         try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).first() }
     }
+    /// Returns the only object; the async form of `one`.
     public func one() async throws(MakoError) -> T? {
         try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).one() }
     }
+    /// Returns the number of objects; the async form of `count`.
     public func count() async throws(MakoError) -> Int {
         try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).count() }
     }
+    /// Returns whether there is an object; the async form of `exists`.
     public func exists() async throws(MakoError) -> Bool {
         try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).exists() }
     }
+    /// Returns the plan of the query as text; the async form of `explain`.
     public func explain(analyzing: Bool = false) async throws(MakoError) -> String {
         try await query.away { (query) throws(MakoError) in
             try HierarchyQuery(query).explain(analyzing: analyzing)
         }
     }
+    /// Deletes the objects and returns their number; the async form of `delete`.
     @discardableResult
     public func delete() async throws(MakoError) -> Int {
         try await query.away(writes: true) { (query) throws(MakoError) in try HierarchyQuery(query).delete() }

@@ -1,6 +1,6 @@
 extension AnyKeyPath {
-    /// The key path for messages. Swift writes what it has no name for by its address or its offset in memory, which differ from run to run:
-    /// `\Level.<computed 0x000055d0 (Int)>` is `\Level.<computed Int>`.
+    /// The key path for messages. Swift prints an unnamed component by its address or offset, which differ from run to
+    /// run: `\Level.<computed 0x000055d0 (Int)>` becomes `\Level.<computed Int>`.
     var text: String {
         var result = ""
         for part in "\(self)".split(separator: " ", omittingEmptySubsequences: false) {

@@ -1,28 +1,28 @@
 import MakoRecords
 import MakoStorage
 
-/// Comparisons of stored properties with values, by the key paths that programs write.
+/// A cache of comparisons between stored properties and values, by key path.
 ///
-/// A key path that stands in a program is one object, made at its first use: what was compared by it before is found by its identity,
-/// without looking up its property.
+/// A literal key path is one object, created at its first use, so the cache finds a comparison by the identity of its
+/// key path, without a lookup of the property.
 final class KnownComparisons: @unchecked Sendable {
-    // Unchecked: the lock guards what is known, and key paths are immutable.
+    // Unchecked: the lock guards the entries, and key paths are immutable.
 
     static let shared = KnownComparisons()
 
     private struct Known {
         let model: EntityModel
-        /// Held, so that no other gets its identity.
+        /// Retained, so that no other key path gets its identity.
         let keyPath: AnyKeyPath
         let operation: ComparisonOperator
         let condition: PreparedCondition
     }
 
     private let lock = Lock()
-    /// At places that eight bits of their key paths give; a later one takes the place of another.
+    /// Entries by eight bits of the hash of their key path; a new entry replaces another at its position.
     @exclusivity(unchecked) private var known: [Known?] = Array(repeating: nil, count: 256)
 
-    /// - Returns: nil: the property is stored in none or several columns.
+    /// - Returns: nil for a property that is stored in no column or in several.
     func of(_ model: EntityModel, _ keyPath: AnyKeyPath, _ operation: ComparisonOperator) -> PreparedCondition? {
         let mixed = UInt64(UInt(bitPattern: ObjectIdentifier(keyPath))) &>> 4 &* 0x9e37_79b9_7f4a_7c15
         let place = Int(mixed &>> 56)
@@ -46,7 +46,7 @@ final class KnownComparisons: @unchecked Sendable {
         return found.condition
     }
 
-    /// The comparison of an entity's own column, which has this name.
+    /// The comparison of a column of the entity itself with a parameter.
     static func comparison(of column: Expr, _ name: String, _ operation: ComparisonOperator) -> PreparedCondition {
         KnownTexts.comparisons.of(name + " " + operation.rawValue, values: 1) {
             PreparedCondition(.comparison(operation, column, .parameter(.position(0))))

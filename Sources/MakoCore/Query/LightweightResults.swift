@@ -1,21 +1,24 @@
 import MakoRecords
 import MakoStorage
 
-/// The results of a query of which only the keys and some properties were read; see ``Query/fetchLightweight(prefetching:retaining:)``.
+/// The results of a query that read only the keys and some properties; see
+/// ``Query/fetchLightweight(prefetching:retaining:)``.
 public struct LightweightResults<T: Entity>: RandomAccessCollection, Sendable {
     private let rows: LightweightRows<T>
 
     init(_ rows: LightweightRows<T>) { self.rows = rows }
 
+    /// The position of the first object: 0.
     public var startIndex: Int { 0 }
+    /// The position behind the last object.
     public var endIndex: Int { rows.keys.count }
 
-    /// One of the objects. Beside the results there is one that can never be read.
+    /// The object at a position. A position outside the results gives an object that cannot be read.
     public subscript(position: Int) -> LightweightObject<T> { LightweightObject(rows, position) }
 }
 
-/// An object of which only the key and some properties were read. All other properties are read with the whole object, when one of them is
-/// asked for.
+/// An object of which the query read only the key and some properties. Access to another property reads the whole
+/// object.
 ///
 /// ```swift
 /// for person in try db.query(Person.self).fetchLightweight(prefetching: \.name) {
@@ -24,8 +27,8 @@ public struct LightweightResults<T: Entity>: RandomAccessCollection, Sendable {
 /// }
 /// ```
 ///
-/// A class's properties are read as an object's are: where reading fails they have their default values, and ``loadError`` says why. A struct's
-/// need `try`. It holds the results that it is one of.
+/// A class's property that cannot be read has its default value, and ``loadError`` has the error; a struct's property
+/// is read with `try`. The object retains the results that it belongs to.
 @dynamicMemberLookup
 public struct LightweightObject<T: Entity>: Sendable {
     private let rows: LightweightRows<T>
@@ -36,32 +39,36 @@ public struct LightweightObject<T: Entity>: Sendable {
         self.place = place
     }
 
-    /// The key under which its row was found.
+    /// The key of the row that the query found.
     public var key: RowKey { rows.keys.indices.contains(place) ? rows.keys[place] : .noRow }
 
-    /// The whole object, as it is stored now: the one that was read before and kept, else read anew.
+    /// Returns the whole object: the retained one if there is one, else the state that is stored now.
     ///
-    /// - Throws: `MakoError.notFound` when its row is gone, `.closed`, `.storage`.
+    /// - Throws: `MakoError.notFound` when the row was deleted; `.closed`; `.storage`.
     public func object() throws(MakoError) -> T { try rows.object(place) }
 
-    /// A property: out of what was read with the results, else out of the whole object.
+    /// Returns a property: one that was read with the results, else that of the whole object.
     ///
     /// - Throws: as ``object()``.
     public func value<V>(_ keyPath: KeyPath<T, V>) throws(MakoError) -> V { try rows.value(keyPath, place) }
 
+    /// A property: one that was read with the results, else that of the whole object. Throws as ``object()``.
     public subscript<V>(dynamicMember keyPath: KeyPath<T, V>) -> V {
         get throws(MakoError) { try rows.value(keyPath, place) }
     }
 
-    /// Removes the row, as ``Database/delete(_:)`` does with an object. False: it is gone already, or a hook refused.
+    /// Deletes the row, as ``Database/delete(_:)`` deletes an object, and returns false where it was deleted before, or
+    /// a hook refused.
     @discardableResult
     public func remove() throws(MakoError) -> Bool { try rows.remove(place) }
 
-    /// Why the object could not be read when it was last asked for; nil when it could, or was not asked for.
+    /// The error of the last attempt to read the whole object; nil if it succeeded, or there was none.
     public var loadError: MakoError? { rows.loadError(place) }
 }
 
 extension LightweightObject where T: ObjectEntity {
+    /// A property: one that was read with the results, else that of the whole object; the default value where that
+    /// cannot be read.
     public subscript<V>(dynamicMember keyPath: KeyPath<T, V>) -> V {
         do throws(MakoError) { return try rows.value(keyPath, place) } catch {
             return T.unread(error)[keyPath: keyPath]
@@ -70,15 +77,16 @@ extension LightweightObject where T: ObjectEntity {
 }
 
 extension LightweightObject: Identifiable where T: ObjectEntity {
+    /// The object's `id`, read from the key where it is the row number.
     public var id: T.ID { rows.id(place) ?? self[dynamicMember: \.id] }
 }
 
 extension LightweightObject: CustomStringConvertible {
-    /// The entity, the key and what was read with the results.
+    /// The entity, the key and the properties that were read with the results.
     public var description: String { rows.description(place) }
 }
 
-/// What lightweight objects of one fetch share.
+/// The state that the lightweight objects of one fetch share.
 final class LightweightRows<T: Entity>: Sendable {
     private struct Kept {
         var objects: [Int: T] = [:]
@@ -87,9 +95,9 @@ final class LightweightRows<T: Entity>: Sendable {
 
     let keys: [RowKey]
     private let properties: [PropertyModel]
-    /// Where the values of each property begin in a row of them, and where the row ends.
+    /// The offset of each property's values in a row of values, and the length of the row.
     private let starts: [Int]
-    /// For each key the values of the properties, one row behind the other.
+    /// The values of the properties, row after row in the order of the keys.
     private let values: [StoredValue]
     private let isRetaining: Bool
     private let query: Query<T>
@@ -123,7 +131,7 @@ final class LightweightRows<T: Entity>: Sendable {
             guard keys.indices.contains(place) else {
                 throw .query(message: "there is no object at \(place); the results have \(keys.count)")
             }
-            // Read outside the lock: reading may lead to hooks, and they here.
+            // Read outside the lock, because a hook of the object may use these results.
             guard let read = try read(keys[place]) else {
                 throw .notFound(entity: T.entityModel.name, key: keys[place].text(in: try? T.entityModel.schema()))
             }
@@ -161,7 +169,7 @@ final class LightweightRows<T: Entity>: Sendable {
         }
     }
 
-    /// A property that was read with the results, or is in the key.
+    /// A property that was read with the results, or is part of the key.
     private func known<V>(_ keyPath: KeyPath<T, V>, _ place: Int) -> V? {
         let model = T.entityModel
         guard keys.indices.contains(place), let name = model.keyPaths[keyPath] else { return nil }
@@ -174,12 +182,12 @@ final class LightweightRows<T: Entity>: Sendable {
         guard case .columns(let names) = schema.key, let part = names.firstIndex(of: name),
             let property = model.columns.first(where: { $0.column == name })
         else { return nil }
-        // A key that its table cannot read is read with its row, which says so.
+        // The read of the row reports a key that does not fit its table.
         guard let parts = try? keys[place].values(in: schema) else { return nil }
         return (property.coding as? PropertyCoding<V>)?.value(parts[part])
     }
 
-    /// What was read of a property.
+    /// The values that were read for a property.
     private func row(_ place: Int, of position: Int) -> ArraySlice<StoredValue> {
         let start = place * (starts.last ?? 0)
         return values[start + starts[position]..<start + starts[position + 1]]
@@ -191,7 +199,7 @@ final class LightweightRows<T: Entity>: Sendable {
         return made(type)
     }
 
-    /// The row's number as the type's `id`; a key path to that of a generic type is not the one that the model has.
+    /// The row number as the type's `id`. The key path to the `id` of a generic type differs from that in the model.
     func id(_ place: Int) -> T.ID? {
         guard keys.indices.contains(place), case .rowID(let id) = keys[place] else { return nil }
         return number(id)
@@ -218,7 +226,8 @@ final class LightweightRows<T: Entity>: Sendable {
 }
 
 extension Query {
-    /// The keys of the objects and some of their properties, in the query's order; everything else is read object by object when it is asked for.
+    /// Returns the keys of the objects and some of their properties, in the query's order. Access to another property
+    /// reads that object.
     ///
     /// ```swift
     /// let people = try db.query(Person.self).orderBy(\.name).fetchLightweight(prefetching: \.name, \.age)
@@ -226,14 +235,15 @@ extension Query {
     /// let ada = try people[0].object()         // the whole object, read now
     /// ```
     ///
-    /// Each object takes 16 bytes for its key and 24 for each property that was read, and what texts longer than 15 bytes take. Whole objects are
-    /// read in the state of their moment, inside a transaction in that of the transaction; nothing holds the state of the query. Once a
-    /// whole object is kept, all properties come out of it. A property that is wanted of most objects is read faster with the results.
+    /// An object takes 16 bytes for its key and 24 for each property that was read, plus the bytes of texts longer than
+    /// 15. A whole object is read in the state of the access, inside a transaction in that of the transaction; no
+    /// snapshot is held. Once a whole object is retained, all properties are its own. To read a property of most
+    /// objects, prefetch it.
     ///
     /// - Parameters:
-    ///   - keyPaths: stored properties that are no relationships. The key needs no mention.
-    ///   - retaining: whether a whole object that was read is kept for the next access; else it is read anew.
-    /// - Throws: `MakoError.query` for a condition that does not hold together, or a property that cannot be read so.
+    ///   - keyPaths: stored properties that are no relationships. The key is always read.
+    ///   - retaining: whether a whole object that was read serves later accesses; else each access reads it again.
+    /// - Throws: `MakoError.query` for an invalid condition, or a property that cannot be prefetched.
     public func fetchLightweight(
         prefetching keyPaths: PartialKeyPath<T>..., retaining: Bool = true
     ) throws(MakoError) -> LightweightResults<T> {
@@ -280,7 +290,7 @@ extension Query {
         }
     }
 
-    /// The columns of properties that are to be read alone.
+    /// The columns of the properties to prefetch.
     static func columns(_ keyPaths: [PartialKeyPath<T>]) throws(MakoError) -> [PropertyModel] {
         let model = T.entityModel
         var found: [PropertyModel] = []
@@ -289,7 +299,7 @@ extension Query {
                 throw .query(
                     message: "\(keyPath.text) is not a stored property of \(model.name); stored ones can be prefetched")
             }
-            // The row's number has no column: it is in the key. Of a value with several columns all are read.
+            // The row number has no column, because it is the key. A composite property is read with all its columns.
             let whole = model.composite(named: name) ?? model.place(ofColumn: name).map { model.columns[$0.position] }
             guard let property = whole else { continue }
             if case .column(_, _, _, .some) = property.kind {

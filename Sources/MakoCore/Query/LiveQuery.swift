@@ -2,25 +2,27 @@ import Dispatch
 import MakoRecords
 import MakoStorage
 
-/// One iteration of a live query: what commits did gathers in its mailbox, and whoever asks for the next difference works it off.
+/// One iteration of a live query: commits put their changes into its mailbox, and the consumer of the next difference
+/// processes them.
 ///
-/// What is shown must be the state of one commit. A snapshot may show commits of which the mailbox does not know yet; so the snapshot comes
-/// first, then it is made sure that everything before it has been told, and then as much of the mailbox is taken as the snapshot shows.
+/// A difference must show the state of one commit. A snapshot may show commits that the mailbox has not received yet.
+/// So the query takes the snapshot first, waits until the hub has delivered all earlier commits, and then takes from
+/// the mailbox those that the snapshot shows.
 final class LiveQuery<T: Entity>: Sendable {
     private struct State {
         var rows: LiveRows?
         var objects: [T] = []
         var schema = -1
-        /// Taken, and waiting for what it shows to be told.
+        /// A snapshot whose commits the hub has not delivered yet.
         var view: (snapshot: Snapshot, schema: SchemaState)?
-        /// How many milliseconds to wait before looking again for a commit that is not shown yet.
+        /// The delay in milliseconds before the next check for a commit that no snapshot shows yet.
         var patience = 1
     }
 
     private enum Step: Sendable {
         case changed(QueryDifference<T>)
         case same
-        /// Commits before this ticket have not been told yet.
+        /// The hub has not delivered the commits before this ticket yet.
         case waits(Int)
     }
 
@@ -28,7 +30,7 @@ final class LiveQuery<T: Entity>: Sendable {
     private let database: Database
     private let mailbox = LiveMailbox()
     private let follower: Int
-    // Used by one caller after the other; the lock is for those who copy an iterator.
+    // One consumer uses it at a time; the lock protects against copies of an iterator.
     private let state = Protected(State())
 
     init(_ query: Query<T>, _ database: Database) throws(MakoError) {
@@ -67,9 +69,9 @@ final class LiveQuery<T: Entity>: Sendable {
     private func step() throws(MakoError) -> Step {
         try state.with { (state) throws(MakoError) -> Step in
             if state.view == nil {
-                // Only the first look may make the table.
+                // Only the first snapshot may create the table.
                 if state.rows == nil { try query.prepareJoins(database) }
-                // A type that does not fit what another process has made of its table says so itself.
+                // The binding reports a type that does not fit the table as another process has changed it.
                 let isBound = state.rows == nil || database.options.readOnly
                 let moment = try isBound ? database.moment(T.entityModel) : database.moment()
                 state.view = (moment.view, moment.schema)
@@ -78,7 +80,7 @@ final class LiveQuery<T: Entity>: Sendable {
             guard let (view, schema) = state.view else { return .same }
             state.view = nil
             let mail = mailbox.take(upTo: view.commitNumber)
-            // A commit that waits for nothing is told before it is shown.
+            // A commit that is not synced arrives before a snapshot shows it.
             state.patience = mail.isBehind ? min(state.patience * 2, 1000) : 1
             if mail.isBehind {
                 let mailbox = mailbox
@@ -139,7 +141,7 @@ final class LiveQuery<T: Entity>: Sendable {
         return try records { () throws(RecordError) in try LiveRows(selection, schema.catalogue, in: view) }
     }
 
-    /// The objects of the rows: those of before where nothing changed, the others read together.
+    /// The objects of the rows: the earlier instances where nothing changed, the others read together.
     private func objects(
         _ rows: LiveRows, _ difference: RowsDifference?, _ before: [T]?, _ binding: Binding, _ schema: SchemaState,
         _ view: Snapshot
@@ -166,27 +168,27 @@ final class LiveQuery<T: Entity>: Sendable {
     }
 }
 
-/// What commits did that a live query has not worked off yet.
+/// The commits that a live query has not processed yet.
 final class LiveMailbox: Sendable {
-    /// So many changed rows are kept; then the query is run again instead.
+    /// The most changed rows that the mailbox holds; beyond it the query runs again instead.
     private static let limit = 1 << 16
 
     struct Mail {
         var commits: [CommitChanges] = []
-        /// Whether nothing was left out.
+        /// Whether no commit was dropped.
         var isComplete = true
-        /// Whether there is more, which the snapshot does not show.
+        /// Whether there are more commits, which the snapshot does not show.
         var isBehind = false
     }
 
     private struct State {
         var mail = Mail()
         var count = 0
-        /// The last of the commits that were left out.
+        /// The last commit that was dropped.
         var lastLeftOut: CommitChanges?
-        /// The tables that count; nil: all.
+        /// The tables of the query; nil: all.
         var tables: Set<String>?
-        /// The first results are asked for without a commit.
+        /// True at first: the first results need no commit.
         var isDue = true
         var isFinished = false
         var reader: CheckedContinuation<Bool, Never>?
@@ -216,7 +218,7 @@ final class LiveMailbox: Sendable {
         reader?.resume(returning: true)
     }
 
-    /// There is something to be done though nobody wrote.
+    /// Wakes the reader though there is no new commit.
     func wake() {
         let reader = state.with { LiveMailbox.due(&$0) }
         reader?.resume(returning: true)
@@ -240,12 +242,12 @@ final class LiveMailbox: Sendable {
 
     var isFinished: Bool { state.with { $0.isFinished } }
 
-    /// The tables that count; nil: all.
+    /// The tables of the query; nil: all.
     var tables: Set<String>? { state.with { $0.tables } }
 
     func watch(_ tables: Set<String>?) { state.with { $0.tables = tables } }
 
-    /// Waits until there is something to be done; false: the database was closed, or the task cancelled.
+    /// Waits for work; false: the database was closed, or the task cancelled.
     func hasMail() async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -269,13 +271,13 @@ final class LiveMailbox: Sendable {
         }
     }
 
-    /// What a snapshot of a number shows.
+    /// Takes the commits that the snapshot with this number shows.
     func take(upTo number: UInt64) -> Mail {
         state.with { state in
             if let last = state.lastLeftOut {
-                // What was left out stays unknown until a snapshot shows all of it.
+                // The changes stay incomplete until a snapshot shows the last dropped commit.
                 if last.isShown(by: number) {
-                    // Behind it others may have come in whole, which the snapshot does not show yet.
+                    // Later commits may be complete in the mailbox, but not shown by the snapshot yet.
                     let kept = state.mail.commits.filter { !$0.isShown(by: number) }
                     (state.mail, state.lastLeftOut) = (Mail(commits: kept), nil)
                     state.count = kept.reduce(0) { $0 + $1.changes.count }

@@ -2,16 +2,16 @@ import MakoRecords
 
 /// A full-text pattern made of any text, such as what a user has typed into a search field.
 ///
-/// `MATCH` has a syntax of its own, and a text such as `"open` or `AND` is an error there. A pattern takes the words of a text as the index cuts
-/// it and nothing else: quotes, operators and parentheses have no meaning.
+/// `MATCH` has a syntax of its own, and a text such as `"open` or `AND` is an error there. A pattern takes the words of
+/// a text as the index cuts it and nothing else: quotes, operators and parentheses have no meaning.
 ///
 /// ```swift
 /// let found = try Article.query().where(.match(\.body, MatchPattern(allTokens: typed))).orderBy(.rank).fetch()
 /// let same = try Article.query().where("body MATCH \(MatchPattern(allTokens: typed))").fetch()
 /// ```
 ///
-/// A pattern without a word matches no object. The first 1,000 words of a text count. Words of scripts without spaces, such as Chinese, match
-/// as a phrase where the text has them side by side.
+/// A pattern without a word matches no object. The first 1,000 words of a text count. Words of scripts without spaces,
+/// such as Chinese, match as a phrase where the text has them side by side.
 public struct MatchPattern: Sendable, Hashable {
     /// The pattern in the syntax of `MATCH`.
     public let text: String
@@ -37,7 +37,8 @@ public struct MatchPattern: Sendable, Hashable {
         self.init(pieces.isEmpty ? [] : [pieces.joined(separator: " ")], joinedBy: " ")
     }
 
-    /// Creates a pattern for search as the user types: it matches texts with every word of `text`, where the last one may go on.
+    /// Creates a pattern for search as the user types: it matches texts with every word of `text`, where the last one
+    /// may go on.
     public init(prefix text: String) {
         let words = MatchPattern(allTokens: text)
         self.text = words.isEmpty ? words.text : words.text + "*"

@@ -1,16 +1,16 @@
 import MakoRecords
 import MakoStorage
 
-/// Texts of queries that were read before, and what they say. A text means the same in every database: names are resolved later.
+/// A cache of parsed query texts, for all databases: names are resolved later.
 final class ParsedTexts<Parsed: Sendable>: @unchecked Sendable {
-    // Unchecked: the lock guards what is known.
+    // Unchecked: the lock guards the entries.
 
     private struct Key: Hashable {
         let text: TextKey
-        /// How many values were given for it: too many are refused.
+        /// The number of arguments, because parsing refuses too many.
         let values: Int
 
-        /// A number below 64 that a program's texts seldom share: to hash one takes longer than to compare it.
+        /// A slot from 0 to 63 of few bytes of the text: comparing a text is cheaper than hashing it.
         var place: Int {
             let bytes = text.text.utf8
             guard let first = bytes.first, let last = bytes.last else { return 0 }
@@ -19,16 +19,16 @@ final class ParsedTexts<Parsed: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Programs ask the same few questions; texts that differ each time must not fill the memory.
+    /// Limits of the cache: texts that are never repeated must not fill the memory.
     private static var limit: Int { 256 }
     private static var longest: Int { 2000 }
 
     private let lock = Lock()
     @exclusivity(unchecked) private var known: [Key: Parsed] = [:]
-    /// Those that were asked for last, at their places; a later one takes the place of another.
+    /// The entries used last, by their slots; a new one replaces another in its slot.
     @exclusivity(unchecked) private var recent: [(key: Key, parsed: Parsed)?] = Array(repeating: nil, count: 64)
 
-    /// What the text says, read now where it is new.
+    /// The parsed text, from the cache or parsed now.
     func of<E: Error>(_ text: String, values: Int, _ parse: () throws(E) -> Parsed) throws(E) -> Parsed {
         let key = Key(text: TextKey(text), values: values)
         if let parsed = find(key) { return parsed }
@@ -53,17 +53,17 @@ final class ParsedTexts<Parsed: Sendable>: @unchecked Sendable {
     }
 }
 
-/// The texts of all databases.
+/// The caches of parsed texts.
 enum KnownTexts {
     static let conditions = ParsedTexts<PreparedCondition>()
-    /// Of a column, by its name, with a value.
+    /// Comparisons of a column with a value, by the name of the column.
     static let comparisons = ParsedTexts<PreparedCondition>()
     private static let statements = ParsedTexts<KeptStatement>()
-    /// Where parameters stand in those that were asked with names or lists.
+    /// The places of parameters in texts with names or lists.
     static let conditionPlaces = ParsedTexts<ParameterPlaces>()
     static let statementPlaces = ParsedTexts<ParameterPlaces>()
 
-    /// The statement of a text.
+    /// The parsed statement of a text.
     static func statement(_ text: String) throws(RecordError) -> KeptStatement {
         try statements.of(text, values: 0) { () throws(RecordError) in try KeptStatement(text) }
     }

@@ -1,19 +1,20 @@
 import MakoRecords
 import MakoStorage
 
-// An INSERT of one row of plain values: what a loop runs. It is stored or refused by itself, writes no other row, and calls no hook: nothing of what a call
-// needs that may have to be taken back.
+// Fast path for an INSERT of one row of plain values. The row is stored or refused as a whole, and the statement writes
+// no other row and calls no hook, so it needs no savepoint.
 
 extension Transaction {
-    /// Stores the row of such an INSERT with the values of its parameters. Nil: it is another statement, or something waits that it must not overtake.
+    /// Stores the row of such an INSERT with the values of its parameters. Nil: another kind of statement, or pending
+    /// work must come first.
     ///
-    /// - Throws: what ``Database/rawQuery(_:_:named:)`` throws.
+    /// - Throws: as ``Database/rawQuery(_:_:named:)``.
     func insertPlain(_ kept: KeptStatement, _ values: [StoredValue]) throws(MakoError) -> RawResults? {
         guard kept.isInsert, batch == nil, !isEncoding, !changes.hasUniqueClashes, releases.isEmpty else { return nil }
         try throwIfDoomed()
         guard let insert = try prepared(kept), insert.plainParameters == values.count else { return nil }
         let isDeferred = changes.defersUnique
-        // It has no savepoint to go back to: it is refused before it is there.
+        // A unique clash must fail at once, because there is no savepoint to roll back to.
         changes.defersUnique = false
         defer { changes.defersUnique = isDeferred }
         return try store(insert, values)
@@ -26,7 +27,7 @@ extension Transaction {
     func store(_ insert: PreparedInsert, _ values: [StoredValue]) throws(MakoError) -> RawResults {
         let table = insert.target
         let check = schema.check(ofTable: table.schema.name)
-        // The type's own code runs while the row is checked.
+        // Code of the type runs while the row is checked.
         if check != nil { isEncoding = true }
         defer { if check != nil { isEncoding = false } }
         let key = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
@@ -40,7 +41,7 @@ extension Transaction {
 }
 
 extension ConditionValue {
-    /// Adds itself to the values of a row. False: it is a list of values.
+    /// Appends the value to the values of a row. False: it is a list of values.
     @inline(__always)
     func append(to values: inout [StoredValue]) -> Bool {
         let value = conditionValue

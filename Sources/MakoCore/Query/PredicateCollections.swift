@@ -1,9 +1,10 @@
 import Foundation
 import MakoRecords
 
-// Properties that hold many: `tags.contains("x")`, `addresses.contains { $0.city == "Kiel" }`, `tags.allSatisfy { … }`, `tags.count > 2`.
+// Collections in a `#Predicate`: `tags.contains("x")`, `addresses.contains { $0.city == "Kiel" }`,
+// `tags.allSatisfy { … }`, `tags.count > 2`.
 extension PredicateScope {
-    /// The steps to a property that holds many.
+    /// The steps to a property with a collection.
     fileprivate mutating func many(_ part: any PredicateExpression, _ word: String) throws(MakoError) -> [PathStep] {
         guard case .path(let steps, _) = try term(part), !steps.isEmpty else {
             throw .predicate("\(word) asks properties that hold many, and captured lists")
@@ -11,7 +12,7 @@ extension PredicateScope {
         return steps
     }
 
-    /// What is asked of each value of a captured list; `nil`: none is captured.
+    /// The test for each value of a captured list; `nil` if no list is captured.
     fileprivate mutating func eachCaptured(
         _ part: any PredicateExpression, _ variable: PredicateExpressions.VariableID, _ test: any PredicateExpression
     ) throws(MakoError) -> [PredicateTest]? {
@@ -24,7 +25,7 @@ extension PredicateScope {
         return tests
     }
 
-    /// What is asked of each of many.
+    /// The condition for each element of a collection.
     fileprivate mutating func each(
         _ steps: [PathStep], _ variable: PredicateExpressions.VariableID, _ test: any PredicateExpression
     ) throws(MakoError) -> MakoRecords.Condition {
@@ -32,7 +33,7 @@ extension PredicateScope {
         let condition = try self.test(test).isTrue
         var names: [String] = []
         for step in steps { names.append(try step.name.get()) }
-        // Its first name tells what a condition on many is about.
+        // The first column of a condition on a collection names the collection.
         guard let first = condition.paths.first, first.drop(while: \.isEmpty).starts(with: names) else {
             throw .predicate("a condition on each of many must begin with what is asked of them")
         }
@@ -41,7 +42,7 @@ extension PredicateScope {
 }
 
 extension PredicateTest {
-    /// Whether a value is one of those that a property holds.
+    /// Whether a value is in the collection of a property.
     static func holds(_ steps: [PathStep], _ element: PredicateTerm) throws(MakoError) -> PredicateTest {
         if element.isOptional { throw .predicate("contains(…) of a value that may be nil") }
         if case .constant(let value) = element, value.isNaN { return .constant(false) }
@@ -53,7 +54,7 @@ extension PredicateTest {
         return PredicateTest(isTrue: isTrue, isFalse: .not(isTrue))
     }
 
-    /// Whether a property holds none.
+    /// Whether the collection of a property is empty.
     static func isEmpty(_ steps: [PathStep]) throws(MakoError) -> PredicateTest {
         let count = try (steps + [.count]).expr()
         let zero = Expr.literal(.integer(0), at: .none)

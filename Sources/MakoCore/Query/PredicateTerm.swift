@@ -1,15 +1,15 @@
 import MakoRecords
 
-/// What a part of a `#Predicate` stands for in a condition.
+/// The translation of a part of a `#Predicate`.
 enum PredicateTerm {
-    /// The object itself (no steps), or a property of it or of one that it leads to.
+    /// The object itself (no steps), or a property of it or of a related object.
     case path([PathStep], isOptional: Bool)
-    /// Something calculated.
+    /// A computed value.
     case value(Expr, isOptional: Bool)
     case constant(StoredValue)
     /// A captured value with several columns.
     case parts([StoredValue])
-    /// Something captured that is looked into: an array, a set, a range.
+    /// A captured collection: an array, a set.
     case list([StoredValue])
     case range(PredicateRange)
     case test(PredicateTest)
@@ -35,13 +35,13 @@ enum PredicateTerm {
         }
     }
 
-    /// Whether there is no value.
+    /// The condition that the term is nil.
     func isNil() throws(MakoError) -> MakoRecords.Condition {
         if case .path(let steps, _) = self, steps.last?.composite != nil { return .isNull(try steps.exprs()[0]) }
         return .isNull(try expr())
     }
 
-    /// The term as a condition: one by itself, or a property that is true or false.
+    /// The term as a condition: a condition itself, or a Boolean property.
     func test() throws(MakoError) -> PredicateTest {
         switch self {
         case .test(let test): return test
@@ -75,16 +75,16 @@ struct PredicateRange {
     }
 }
 
-/// A truth value of Swift, which knows of no unknown: when it holds, when it does not, and, for a `Bool?`, when there is none.
+/// A Boolean of Swift, which has no unknown: the conditions for true, for false, and, for a `Bool?`, for nil.
 ///
-/// Conditions follow SQL, where a comparison with NULL neither holds nor fails. As each test is kept in both forms, a negation takes the
-/// other one, and what Swift says of nil is right at any depth.
+/// Conditions follow SQL, where a comparison with NULL is neither true nor false. A test has both conditions, so a
+/// negation swaps them, and Swift's semantics of nil hold at any depth.
 struct PredicateTest {
     var isTrue: MakoRecords.Condition
     var isFalse: MakoRecords.Condition
-    /// `nil` for what is never nil.
+    /// `nil` for a test that is never nil.
     var isNil: MakoRecords.Condition?
-    /// Whether neither form holds where a value that the test looks at is missing.
+    /// Whether neither condition is true where a value that the test reads is nil.
     var needsValues = false
 
     static func constant(_ flag: Bool) -> PredicateTest {
@@ -125,7 +125,7 @@ struct PredicateTest {
             isNil: other.isNil.map { .joined([isNil, $0], true) })
     }
 
-    /// The test of a value that may be missing; nil where it is.
+    /// The test of an optional value; nil where the value is nil.
     func asked(of value: PredicateTerm) throws(MakoError) -> PredicateTest {
         let isMissing = try value.isNil()
         var asked = self
@@ -141,9 +141,10 @@ struct PredicateTest {
 // MARK: - Comparisons
 
 extension PredicateTest {
-    /// The engine has NaN below all numbers and equal to itself; to Swift no comparison with it is true.
+    /// Compares two terms. The engine sorts NaN below all numbers and equal to itself; in Swift every comparison with
+    /// NaN is false.
     ///
-    /// - Parameter least: what NaN alone is below, where the values compared may be NaN.
+    /// - Parameter least: the smallest value above NaN, if the compared values may be NaN.
     static func compared(
         _ operation: ComparisonOperator, _ inverse: ComparisonOperator, _ left: PredicateTerm, _ right: PredicateTerm,
         _ least: StoredValue?
@@ -159,7 +160,7 @@ extension PredicateTest {
                 isTrue: .constant(false), isFalse: .joined(values.map { .not(.isNull($0)) }, true),
                 needsValues: !values.isEmpty)
         }
-        // The side that the engine may find to be the smaller, or equal, for being NaN.
+        // The side that makes the comparison of the engine true where it is NaN.
         let side: Expr
         switch operation {
         case .less, .lessOrEqual: side = first
@@ -175,7 +176,7 @@ extension PredicateTest {
         return test
     }
 
-    /// As Swift compares: nil equals nil, and is unlike any value.
+    /// Compares as Swift does: nil equals nil and differs from any value.
     static func equal(
         _ left: PredicateTerm, _ right: PredicateTerm, least: StoredValue? = nil
     ) throws(MakoError) -> PredicateTest {
@@ -232,11 +233,11 @@ extension PredicateTest {
         return PredicateTest(isTrue: .joined(same, true), isFalse: .joined(other, false))
     }
 
-    /// Whether a value is one of a list.
+    /// The test that a value is in a list.
     static func isAmong(_ element: PredicateTerm, _ values: [StoredValue]) throws(MakoError) -> PredicateTest {
         let expr = try element.expr()
         let hasNil = values.contains(where: \.isNull)
-        // Nothing is equal to NaN.
+        // No value equals NaN.
         let items = values.filter { !$0.isNull && !$0.isNaN }
         let isIn = MakoRecords.Condition.isAmong(expr, items)
         var test =
@@ -255,7 +256,7 @@ extension PredicateTest {
 }
 
 extension StoredValue {
-    /// Whether it is a number, or a date, that is not one.
+    /// Whether the value is a number or a date that is NaN.
     var isNaN: Bool {
         switch self {
         case .double(let number), .date(let number): number.isNaN
@@ -267,7 +268,7 @@ extension StoredValue {
 extension PredicateTerm {
     fileprivate var isNaN: Bool { if case .constant(let value) = self { value.isNaN } else { false } }
 
-    /// Whether the term is nil, a condition included.
+    /// The condition that the term is nil, also for a term that is a condition.
     fileprivate func missing() throws(MakoError) -> MakoRecords.Condition {
         if case .test(let test) = self { return test.isNil ?? .constant(false) }
         return try isNil()
@@ -279,7 +280,7 @@ extension MakoRecords.Condition {
         if case .constant(let flag) = self { .constant(!flag) } else { .not(self) }
     }
 
-    /// All or any of some conditions, without the constants that decide nothing.
+    /// The conjunction or disjunction of conditions, without constants that do not matter.
     fileprivate static func joined(_ parts: [Self], _ all: Bool) -> Self {
         var left: [Self] = []
         for part in parts {
@@ -297,7 +298,7 @@ extension MakoRecords.Condition {
 }
 
 extension MakoError {
-    /// A `#Predicate` that no condition can say.
+    /// The error for a `#Predicate` that has no equivalent condition.
     static func predicate(_ reason: String) -> MakoError {
         .query(message: "#Predicate cannot be answered by the database: \(reason)")
     }

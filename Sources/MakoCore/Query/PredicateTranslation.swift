@@ -3,17 +3,19 @@ import MakoRecords
 import MakoStorage
 
 extension Query {
-    /// Objects that fulfil a `#Predicate`, which becomes the same condition, and the same plan, as one by key paths or as text.
+    /// Adds a `#Predicate`, which is translated to the same condition, and so the same plan, as one by key paths or as
+    /// text.
     ///
     /// ```swift
     /// let adults = try db.query(Person.self).where(#Predicate { $0.age >= 18 && $0.name?.starts(with: "A") == true }).fetch()
     /// ```
     ///
-    /// It means what Swift means: nil equals nil and is unlike any value, texts are compared with their case. Texts are searched by Unicode
-    /// scalars, not by characters, and `!` on nil makes no test true.
-    /// Translated are comparisons, `&& || !`, `? :`, `??`, optional chains and `if let`, `contains` and `starts(with:)`, ranges, arithmetic,
-    /// relationships to one, `contains`, `allSatisfy`, `count` and `isEmpty` of collections and texts, and captured values. Anything else is
-    /// refused by the call that runs the query, before a row is read: ``MakoError/query(message:)`` says what.
+    /// It has the semantics of Swift: nil equals nil and differs from any value, texts are compared case-sensitively.
+    /// Texts are searched by Unicode scalars, not by characters, and a test with `!` on nil is not true. The
+    /// translation covers comparisons, `&& || !`, `? :`, `??`, optional chains and `if let`, `contains` and
+    /// `starts(with:)`, ranges, arithmetic, to-one relationships, `contains`, `allSatisfy`, `count` and `isEmpty` of
+    /// collections and texts, and captured values. The call that runs the query refuses anything else with
+    /// ``MakoError/query(message:)`` before it reads a row.
     public func `where`(_ predicate: Predicate<T>) -> Query {
         do throws(MakoError) {
             var scope = PredicateScope()
@@ -28,7 +30,7 @@ extension Query {
 
 /// The variables of a predicate while it is translated.
 struct PredicateScope {
-    /// As deep as conditions may be.
+    /// The limit of the depth, as for conditions.
     private static let depthLimit = 100
 
     var variables: [PredicateExpressions.VariableID: PredicateTerm] = [:]
@@ -52,13 +54,13 @@ struct PredicateScope {
 
     mutating func expr(_ part: any PredicateExpression) throws(MakoError) -> Expr { try term(part).expr() }
 
-    /// What Foundation calls the part, without its types.
+    /// Foundation's name of the part, without its generic types.
     private static func name(of part: any PredicateExpression) -> String {
         let name = "\(type(of: part))"
         return String(name.prefix { $0 != "<" })
     }
 
-    /// The properties that the part asks, as a user finds them again.
+    /// The properties that the part reads, for messages.
     private static func properties(in part: any PredicateExpression) -> String {
         var names: [String] = []
         func gather(_ value: Any, _ depth: Int) {
@@ -93,7 +95,7 @@ extension PredicateExpressions.KeyPath: NamedPredicate {
     }
 }
 
-/// A part of a predicate that has a meaning in conditions.
+/// A part of a predicate that can be translated to a condition.
 protocol TranslatablePredicate {
     func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm
 }
@@ -113,7 +115,7 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
         let root = try scope.term(root)
         if Root.Output.self == String.self {
             switch kind {
-            // As many texts are empty by their scalars as by their characters.
+            // A text is empty by scalars exactly where it is empty by characters.
             case .collectionIsEmpty: return .test(try .equal(root, .constant(.text(""))))
             case .collectionCount: return .value(.function("characters", [try root.expr()]), isOptional: false)
             default: throw .predicate("\(keyPath.text) is no stored property")
@@ -155,7 +157,7 @@ extension PredicateTerm {
         throw .predicate("a captured \(type(of: value)) is no value that a property can have")
     }
 
-    /// What a column would hold; `nil` for what no column holds.
+    /// The value as a column holds it; `nil` for a type that no column holds.
     fileprivate static func stored(_ value: Any) -> StoredValue? {
         if let value = value as? any OptionalValue {
             guard let wrapped = value.wrapped else { return .null }
@@ -171,7 +173,7 @@ extension PredicateTerm {
     }
 }
 
-/// A part of a predicate that is known before a row is read: a captured value, and what a key path gives of one.
+/// A part of a predicate that is known before a row is read: a captured value, or a key path applied to one.
 protocol CapturedPredicate {
     var captured: Any? { get }
 }
@@ -206,7 +208,7 @@ extension Optional: OptionalValue {
 }
 
 extension PredicateExpression {
-    /// The least number that values of its type can have, above which NaN is not; nil: all values of the type have an order.
+    /// The smallest value of the type except NaN; nil: the type has no NaN.
     fileprivate static var least: StoredValue? { StoredValue.least(of: Output.self) }
 }
 
@@ -407,7 +409,7 @@ extension PredicateExpressions.ClosedRange: TranslatablePredicate {
 }
 
 extension PredicateTest {
-    /// Whether a text contains another, or begins with it.
+    /// Whether a text contains or begins with another.
     fileprivate static func text(
         _ text: PredicateTerm, contains part: PredicateTerm, atStart: Bool = false
     ) throws(MakoError) -> PredicateTest {

@@ -1,6 +1,6 @@
 import MakoRecords
 
-/// A statement of the small SQL that is run again and again, each time with other values.
+/// A SQL statement that runs several times with different values.
 ///
 /// ```swift
 /// let insert = try db.prepare("INSERT INTO Person (name, age) VALUES (?, ?)")
@@ -9,11 +9,13 @@ import MakoRecords
 /// for row in try older.run(named: ["least": 30]).rows { print(row[0]) }
 /// ```
 ///
-/// The text is read once. Tables and columns are looked up at the first run, and again only when the schema has changed. A question keeps its plan while
-/// its tables are of about the same size: any without parameters, and those of one table that compare its columns with them. Values are those of ``Database/rawQuery(_:_:named:)``, which keeps the
-/// texts that it was given last prepared as well; a list behind IN has the text read anew. Any thread may run it, inside a transaction or alone.
+/// The text is parsed once. Tables and columns are resolved at the first run, and again after a change of the schema. A
+/// SELECT keeps its plan while the sizes of its tables are about the same, if it has no parameters, or reads one table
+/// and compares its columns with parameters. Values bind as by ``Database/rawQuery(_:_:named:)``, which caches recent
+/// texts in the same way; a list behind IN requires parsing the text again. Any thread may run the statement, inside a
+/// transaction or without one.
 public struct PreparedStatement: Sendable {
-    /// The statement as it was given.
+    /// The text of the statement.
     public let text: String
     let database: Database
     private let kept: KeptStatement
@@ -24,20 +26,20 @@ public struct PreparedStatement: Sendable {
         kept = try records { () throws(RecordError) in try KnownTexts.statement(text) }
     }
 
-    /// How many values its `?` take.
+    /// The number of values that its `?` bind.
     public var parameterCount: Int { kept.parameterCount }
 
-    /// Whether it changes nothing.
+    /// Whether the statement writes nothing.
     public var isReadOnly: Bool { kept.isReadOnly }
 
     /// Runs the statement with these values, inside the running transaction or one of its own.
     ///
-    /// - Throws: what ``Database/rawQuery(_:_:named:)`` throws; `MakoError.query` for a value that is missing or left over.
+    /// - Throws: as ``Database/rawQuery(_:_:named:)``; `MakoError.query` for missing values or too many.
     @discardableResult
     public func run<each V: ConditionValue>(_ parameters: repeat each V) throws(MakoError) -> RawResults {
         var values: [StoredValue] = []
         if kept.isInsert, let writer = ThreadScope.current(of: database)?.transaction {
-            // Moved out and back: a value's own code may run a statement, too.
+            // Moved out and back, because a value's own code may run a statement.
             swap(&values, &writer.plainValues)
             defer {
                 values.removeAll(keepingCapacity: true)
@@ -52,7 +54,7 @@ public struct PreparedStatement: Sendable {
         return try database.run(try asked(boxed, [:]))
     }
 
-    /// The same for values that are named, NULL by `nil`, or of types that are known at run time alone.
+    /// Runs the statement with named values, with nil for NULL, or with values whose types are known only at run time.
     @_disfavoredOverload @discardableResult
     public func run(
         _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
@@ -60,7 +62,7 @@ public struct PreparedStatement: Sendable {
         try database.run(try asked(parameters, named))
     }
 
-    /// The async form of `run`.
+    /// Runs the statement on a thread of the database; the async form of `run`.
     @discardableResult
     public func run(
         _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
@@ -69,15 +71,16 @@ public struct PreparedStatement: Sendable {
         return try await database.onOwnThread(writes: !isReadOnly) { () throws(MakoError) in try database.run(asked) }
     }
 
-    /// Runs a statement that writes once for each row of values, as one: all of them or, where one is refused, none.
+    /// Runs a statement that writes, once for each row of values, in one transaction: if a row is refused, none is
+    /// written.
     ///
     /// ```swift
     /// let insert = try db.prepare("INSERT INTO Person (name, age) VALUES (?, ?)")
     /// try insert.run(rows: people.map { [$0.name, $0.age] })
     /// ```
     ///
-    /// - Returns: the changed rows of all runs, and what `RETURNING` gives of them.
-    /// - Throws: `MakoError.invalidArgument` for a question; what ``run(_:named:)`` throws.
+    /// - Returns: the number of changed rows of all runs, and the rows of `RETURNING`.
+    /// - Throws: `MakoError.invalidArgument` for a statement that only reads; as ``run(_:named:)``.
     @discardableResult
     public func run(rows: some Sequence<[(any ConditionValue)?]>) throws(MakoError) -> RawResults {
         if isReadOnly { throw .invalidArgument("a question stores no rows; run it once for each row of values") }
@@ -101,13 +104,14 @@ public struct PreparedStatement: Sendable {
 }
 
 extension Database {
-    /// Reads a statement of the small SQL that is to be run again and again.
+    /// Prepares a SQL statement that runs several times.
     ///
     /// ```swift
     /// let rename = try db.prepare("UPDATE Person SET name = ? WHERE id = ?")
     /// try db.transaction { _ in for (id, name) in names { try rename.run(name, id) } }
     /// ```
     ///
-    /// - Throws: `MakoError.query`, pointing into the text. Whether its tables and columns are there is found out when it is run.
+    /// - Throws: `MakoError.query` with the position in the text. Missing tables and columns are reported when the
+    ///   statement runs.
     public func prepare(_ text: String) throws(MakoError) -> PreparedStatement { try PreparedStatement(text, self) }
 }

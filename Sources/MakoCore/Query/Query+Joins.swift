@@ -1,20 +1,20 @@
 import MakoRecords
 import MakoStorage
 
-/// Which objects a join leaves.
+/// Which objects of the query a join keeps.
 public enum JoinKind: Sendable, Hashable {
-    /// All: where no object is joined, its properties are NULL.
+    /// All: where there is no joined object, its properties are NULL.
     case left
-    /// Those with which an object is joined.
+    /// Those that have a joined object.
     case inner
 }
 
 /// One `joinTo` of a query.
 struct QueryJoin: Sendable {
     let model: EntityModel
-    /// What its properties are called by: `Department` in `"Department.name"`.
+    /// The name for its properties: `Department` in `"Department.name"`.
     let name: String
-    /// The property that holds the key, or why there is none.
+    /// The property that holds the key, or the error in its place.
     let left: Result<Expr, MakoError>
     let target: Result<Expr, MakoError>
     let kind: JoinKind
@@ -26,8 +26,9 @@ struct QueryJoin: Sendable {
 }
 
 extension Query {
-    /// Joins the objects of another entity that have a property's value, as their key or as another property: their properties may be named in
-    /// conditions and orders, behind the entity's name, and come with each object as ``ObjectEntity/joinedResults``.
+    /// Joins the objects of another entity by a property's value, which is their key or another property of theirs.
+    /// Conditions and orders may name their properties, with the entity's name before them, and each object has them in
+    /// ``ObjectEntity/joinedResults``.
     ///
     /// ```swift
     /// let people = try Person.query()
@@ -40,12 +41,14 @@ extension Query {
     /// ```
     ///
     /// - Parameters:
-    ///   - left: the property that holds the key: the query's own, or one of an entity joined before, as in `"Department.location"`.
-    ///   - target: the property of the entity that is joined: its key, or any other. By another one an object is joined with as many as have
-    ///     the value, and comes as often, each time as an object of its own; such a query is for `fetch`, `first`, `one`, `count`, `exists`,
-    ///     `ids`, `keys`, `delete`, aggregates and groups.
-    ///   - kind: whether objects stay with which nothing is joined.
-    ///   - name: what its properties are called by, where the entity is joined twice; else the entity's name.
+    ///   - left: the property that holds the key: one of the query's own, or of an entity joined before, as in
+    ///     `"Department.location"`.
+    ///   - target: the property of the joined entity: its key, or any other. By another property several objects may be
+    ///     joined with one; the result then has the object once for each of them, as separate instances. Such a query
+    ///     is for `fetch`, `first`, `one`, `count`, `exists`, `ids`, `keys`, `delete`, aggregates and groups.
+    ///   - kind: whether the result has objects without a joined object.
+    ///   - name: the name for the properties of the joined entity, where it is joined twice; the default is the
+    ///     entity's name.
     public func joinTo<J: Entity>(
         _ type: J.Type, left: String, target: String = "id", _ kind: JoinKind = .left, as name: String? = nil
     ) -> Query {
@@ -60,7 +63,7 @@ extension Query {
                 kind: kind))
     }
 
-    /// The same for a property that is a reference.
+    /// Joins the objects that a reference refers to.
     ///
     /// ```swift
     /// Person.query().joinTo(\.department, .inner).orderBy("Department.name")
@@ -75,7 +78,7 @@ extension Query {
                 target: .success(.column(key)), kind: kind))
     }
 
-    /// The same for any two properties of one type.
+    /// Joins the objects of another entity by two properties of the same type.
     public func joinTo<J: Entity, V, W>(
         _ type: J.Type, left: KeyPath<Row<T>, Column<V>>, target: KeyPath<Row<J>, Column<W>>,
         _ kind: JoinKind = .left, as name: String? = nil
@@ -92,7 +95,7 @@ extension Query {
         return copy
     }
 
-    /// The joins as the records know them, with their tables there.
+    /// The joins as the records layer takes them, with the names of their tables.
     func selectionJoins() throws(MakoError) -> [SelectionJoin] {
         var references: [SelectionJoin] = []
         for join in joins { references.append(try join.reference()) }
@@ -101,7 +104,7 @@ extension Query {
 
     @usableFromInline var hasJoins: Bool { !joins.isEmpty }
 
-    /// Runs a closure with the query as one by which an object may come several times. Nil: no object does.
+    /// Runs a closure with the query as a join that may repeat objects. Nil: no object can occur several times.
     func joined<R>(_ body: (JoinedSelection, Snapshot) throws(RecordError) -> R?) throws(MakoError) -> R? {
         if joins.isEmpty { return nil }
         let database = try target()
@@ -115,7 +118,7 @@ extension Query {
         }
     }
 
-    /// The objects, each as often as it is joined. Nil: no object comes several times.
+    /// The objects, each once for each object joined with it. Nil: no object can occur several times.
     @usableFromInline
     func joinedObjects() throws(MakoError) -> [T]? {
         let database = try target()
@@ -146,13 +149,13 @@ extension Query {
         }
     }
 
-    /// Sees to it that the tables of all joins are there.
+    /// Binds the types of all joins, which creates their tables.
     func prepareJoins(_ database: Database) throws(MakoError) {
         guard hasJoins else { return }
         for join in joins { try database.viewing(join.model) { (_, _, _) throws(MakoError) in } }
     }
 
-    /// Notes the properties of joined objects with each of some objects.
+    /// Adds the properties of the joined objects to each object.
     func noteJoins(
         _ objects: [T], _ view: Snapshot, _ schema: SchemaState
     ) throws(MakoError) {
@@ -180,8 +183,9 @@ extension [PathStep] {
 }
 
 extension ObjectEntity {
-    /// The properties of the objects that the query joined which the object came with, as in `joinedResults["Department.name"]`: NULL where
-    /// none was joined. Of objects that came otherwise there are none.
+    /// The properties of the joined objects that the query read with the object, as in
+    /// `joinedResults["Department.name"]`: NULL where none was joined. Empty for an object that was not read by a query
+    /// with joins.
     public var joinedResults: [String: StoredValue] { lockedState { $0.extra?.joined } ?? [:] }
 
     fileprivate func setJoined(_ values: [String: StoredValue]) { lockedState { $0.setJoined(values) } }

@@ -2,7 +2,8 @@ import Dispatch
 import Synchronization
 
 extension Query {
-    /// The query's results, and how they differ after each commit that changes them.
+    /// Returns the query's results and, after each commit that changes them, the difference, as an asynchronous
+    /// sequence.
     ///
     /// ```swift
     /// for try await difference in Person.query().where(\.age > 30).orderBy(\.name).observe() {
@@ -10,17 +11,18 @@ extension Query {
     /// }
     /// ```
     ///
-    /// The first element has what there is. Each later one shows the state of one commit, whole; who is slow gets the
-    /// differences of several commits as one. Commits that cannot matter cost little: what a commit changed is tested, and the query is run
-    /// again only where rows behind its paths changed, where a limit has to be filled, or where that is cheaper. Objects whose rows did not
-    /// change stay the same instances.
+    /// The first element has the results as they are. Each later one shows the complete state of one commit; a slow
+    /// consumer gets the differences of several commits as one. A commit that cannot change the results costs little:
+    /// its changed rows are tested, and the query runs again only where rows behind its paths changed, where a limit
+    /// has to be filled, or where that is cheaper. Objects whose rows did not change stay the same instances.
     ///
-    /// Objects that are equal in the query's order stand in the order of their keys, descending where the last order is. The sequence ends
-    /// when its task is cancelled or the database is closed. Commits of other processes are told when the database, opened for reading only, is
-    /// refreshed: `Database.refresh()`. What happens to prefetched objects is not told.
-    /// Of more than 65,536 changed rows at a time it is not kept which they were: every object that stays is then read anew and told as updated.
+    /// Objects that are equal in the query's order are in the order of their keys, descending where the last order is.
+    /// The sequence ends when its task is cancelled or the database is closed. Commits of other processes are observed
+    /// when the database, opened read-only, is refreshed: `Database.refresh()`. Changes of prefetched objects are not
+    /// observed. More than 65,536 changed rows between two differences are not recorded one by one: every object that
+    /// stays is then read again and counts as updated.
     ///
-    /// - Throws: the iterator throws what ``fetch()-(())`` would, and ends.
+    /// - Throws: the iterator throws what ``fetch()-(())`` would throw, and ends.
     public func observe() -> LiveResults<T> {
         do throws(MakoError) {
             return LiveResults(on(try target()), nil)
@@ -29,7 +31,7 @@ extension Query {
         }
     }
 
-    /// Calls a handler with the query's results, and then after each commit that changes them; see ``observe()``.
+    /// Calls a handler with the query's results, and again after each commit that changes them; see ``observe()``.
     ///
     /// ```swift
     /// let token = Person.query().observe(on: .main) { outcome in
@@ -38,9 +40,9 @@ extension Query {
     /// ```
     ///
     /// - Parameters:
-    ///   - queue: where the handler is called, once at a time and in order.
-    ///   - handler: given the error when the query cannot be run, after which it is not called any more.
-    /// - Returns: what keeps the handler going; it stops when this is released.
+    ///   - queue: the queue that runs the handler, one call at a time and in order.
+    ///   - handler: called with each difference, or with the error when the query fails, which is the last call.
+    /// - Returns: a token; the observation ends when it is released.
     public func observe(
         on queue: DispatchQueue, _ handler: @escaping @Sendable (Result<QueryDifference<T>, MakoError>) -> Void
     ) -> LiveToken {
@@ -66,9 +68,9 @@ extension Query {
     }
 }
 
-/// Keeps the handler of a live query going: it stops when the token goes, or is cancelled.
+/// Keeps the handler of a live query active: it ends when the token is released or cancelled.
 public final class LiveToken: Sendable {
-    /// Whether the handler is not to be called any more.
+    /// Whether the handler must not be called any more.
     final class End: Sendable {
         private let flag = Atomic<Bool>(false)
         var isReached: Bool { flag.load(ordering: .acquiring) }
@@ -85,16 +87,18 @@ public final class LiveToken: Sendable {
 
     deinit { cancel() }
 
-    /// Stops the handler. A call that has begun goes on.
+    /// Ends the observation. A running call of the handler completes.
     public func cancel() {
         end.reach()
         task.cancel()
     }
 }
 
-/// The results of a query over time; see ``Query/observe()``. Each iteration begins anew.
+/// The results of a query over time; see ``Query/observe()``. Each iteration starts a new observation.
 public struct LiveResults<T: Entity>: AsyncSequence, Sendable {
+    /// The difference that a commit, or several, made to the results.
     public typealias Element = QueryDifference<T>
+    /// The error type of the iterator.
     public typealias Failure = MakoError
 
     private let query: Query<T>
@@ -105,8 +109,10 @@ public struct LiveResults<T: Entity>: AsyncSequence, Sendable {
         self.fault = fault
     }
 
+    /// Returns an iterator that starts a new observation at its first element.
     public func makeAsyncIterator() -> Iterator { Iterator(query, fault) }
 
+    /// Waits for the differences of one observation.
     public struct Iterator: AsyncIteratorProtocol {
         private let query: Query<T>
         private var fault: MakoError?

@@ -2,22 +2,22 @@ import MakoRecords
 import MakoStorage
 
 extension Query {
-    /// The objects. Everything is read before it returns.
+    /// Returns the objects, all of which are read before it returns.
     ///
-    /// - Throws: `MakoError.query` for a condition that does not hold together, before any row is read.
+    /// - Throws: `MakoError.query` for an invalid condition, before any row is read.
     @inlinable
     public func fetch() throws(MakoError) -> Results<T> {
         if hasJoins, let objects = try joinedObjects() { return Results(objects) }
         return Results(try plannedRows().makeObjects(of: T.self))
     }
 
-    /// The first object, or nil.
+    /// Returns the first object; nil if there is none.
     @inlinable
     public func first() throws(MakoError) -> T? { try limit(1).fetch().first }
 
-    /// The only object, or nil.
+    /// Returns the only object; nil if there is none.
     ///
-    /// - Throws: `MakoError.query` when there are several.
+    /// - Throws: `MakoError.query` when there are several objects.
     public func one() throws(MakoError) -> T? {
         let found = try limit(2).fetch()
         if found.count > 1 {
@@ -26,20 +26,22 @@ extension Query {
         return found.first
     }
 
-    /// Makes sure that the query can be run and reads nothing: names are looked up, types compared, and the way to the objects is chosen.
+    /// Checks that the query can run, without reading rows: resolves names, checks types and plans the query.
     ///
     /// ```swift
     /// try Person.query().where(text: typed, age).prepare()
     /// ```
     ///
-    /// - Throws: `MakoError.query` for a condition that does not hold together.
+    /// - Throws: `MakoError.query` for an invalid condition.
     public func prepare() throws(MakoError) {
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.planExplanation(in: view) }
         if repeated != nil { return }
         try planned { (_, _, _, _) throws(MakoError) in }
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition.
     public func count() throws(MakoError) -> Int {
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.count(in: view) }
         if let repeated { return repeated }
@@ -48,7 +50,9 @@ extension Query {
         }
     }
 
-    /// Whether there is any.
+    /// Returns whether there is an object.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition.
     public func exists() throws(MakoError) -> Bool {
         let repeated = try limit(1).joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
         if let repeated { return !repeated.isEmpty }
@@ -60,7 +64,9 @@ extension Query {
     /// Whether there is none; stops at the first row that is found.
     public func isEmpty() throws(MakoError) -> Bool { try !exists() }
 
-    /// The row numbers, in the query's order. Entities with another key have ``keys()``.
+    /// Returns the row numbers of the objects, in the query's order. For entities with another key, see ``keys()``.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition.
     public func ids() throws(MakoError) -> [Int] {
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
         if let repeated { return repeated.compactMap { $0.rowID.map { Int($0) } } }
@@ -69,7 +75,9 @@ extension Query {
         }
     }
 
-    /// The keys, in the query's order.
+    /// Returns the keys of the objects, in the query's order.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition.
     public func keys() throws(MakoError) -> [RowKey] {
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
         if let repeated { return repeated }
@@ -78,7 +86,7 @@ extension Query {
         }
     }
 
-    /// The different values of a property, ascending.
+    /// Returns the distinct values of a property, ascending.
     ///
     /// ```swift
     /// let names = try Person.query().where(\.age > 30).distinct(\.name)
@@ -104,20 +112,20 @@ extension Query {
         return direction == .ascending ? values : values.reversed()
     }
 
-    /// The different values of an expression such as `"age / 10"`, ascending. Which type they have is said where they go to:
+    /// Returns the distinct values of an expression such as `"age / 10"`, ascending. The context determines their type:
     ///
     /// ```swift
     /// let decades: [Int] = try Person.query().distinct("age / 10")
     /// ```
     ///
-    /// - Throws: `MakoError.typeMismatch` when a value is none of the type's.
+    /// - Throws: `MakoError.typeMismatch` when a value does not fit the type.
     public func distinct<V: StorableValue>(
         _ expression: String, _ direction: SortDirection = .ascending
     ) throws(MakoError) -> [V] {
         try distinct(try parsed(expression), direction)
     }
 
-    /// How the query is run: its operators, one on a line, each above those that feed it.
+    /// Returns the plan of the query as text: one operator on a line, above those that are its input.
     ///
     /// ```swift
     /// print(try Person.query().where(\.age > 30).orderBy("name").explain(analyzing: true))
@@ -127,17 +135,19 @@ extension Query {
     /// ```
     ///
     /// - Parameters:
-    ///   - terminal: what the query is run for.
-    ///   - analyzing: whether the query is run once, to measure what each operator did: how many entries of indexes and how many rows it
-    ///     examined, how many of them passed, how long that took, and how many bytes it held. Rows are read, and no objects are made.
-    /// - Throws: `MakoError.query` for a condition that does not hold together.
-    /// - Complexity: that of planning; analyzing, that of ``fetch()``.
+    ///   - terminal: the terminal to plan for.
+    ///   - analyzing: whether the query runs once to measure each operator: the index entries and rows that it
+    ///     examined, the rows that passed, its time, and the bytes that it held. Rows are read, but no objects are
+    ///     created.
+    /// - Throws: `MakoError.query` for an invalid condition.
+    /// - Complexity: that of planning; with `analyzing`, that of ``fetch()``.
     public func explain(_ terminal: QueryTerminal<T> = .fetch, analyzing: Bool = false) throws(MakoError) -> String {
         let explanation = try explanation(terminal, analyzing: analyzing)
         return explanation.analysis?.description ?? explanation.plan.description
     }
 
-    /// How the query is run, with what else was thought of, what it was expected to cost, and the index that would help.
+    /// Returns the plan of the query with the alternatives that the planner considered, their estimated costs, and the
+    /// indexes that are missing.
     ///
     /// ```swift
     /// let explanation = try Person.query().where(\.age > 30).explanation()
@@ -145,10 +155,10 @@ extension Query {
     /// ```
     ///
     /// - Parameters:
-    ///   - terminal: what the query is run for.
-    ///   - analyzing: whether the query is run once, to measure what each operator did: ``PlanExplanation/analysis``.
-    /// - Throws: `MakoError.query` for a condition that does not hold together; `.cancelled`.
-    /// - Complexity: that of planning; analyzing, that of ``fetch()``.
+    ///   - terminal: the terminal to plan for.
+    ///   - analyzing: whether the query runs once to measure each operator: ``PlanExplanation/analysis``.
+    /// - Throws: `MakoError.query` for an invalid condition; `.cancelled`.
+    /// - Complexity: that of planning; with `analyzing`, that of ``fetch()``.
     public func explanation(
         _ terminal: QueryTerminal<T> = .fetch, analyzing: Bool = false
     ) throws(MakoError) -> PlanExplanation {
@@ -169,7 +179,12 @@ extension Query {
         }
     }
 
-    /// Removes the objects, by the relationships' delete rules, and answers how many there were.
+    /// Deletes the objects, with the delete rules of their relationships, and returns their number.
+    ///
+    /// One transaction, or a savepoint of the running one.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition; the error of a delete rule or a hook. A deletion that throws
+    ///   deletes nothing.
     @discardableResult
     public func delete() throws(MakoError) -> Int {
         let database = try target()
@@ -185,19 +200,19 @@ extension Query {
         }
     }
 
-    /// The objects by the value of a property.
+    /// Returns the objects grouped by the value of a property.
     public func groupBy<V: Hashable>(_ keyPath: KeyPath<T, V>) throws(MakoError) -> GroupedObjects<V, T> {
         GroupedObjects(try fetch()) { $0[keyPath: keyPath] }
     }
 
-    /// How many objects have each value of a property, ordered by value.
+    /// Returns the number of objects for each value of a property, ordered by value.
     public func groupCount<V>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> [(
         value: StoredValue, count: Int
     )] {
         try groupCount(try keyPath.path().expr())
     }
 
-    /// How many objects have each value of an expression such as `"department.name"`, ordered by value.
+    /// Returns the number of objects for each value of an expression such as `"department.name"`, ordered by value.
     public func groupCount(_ expression: String) throws(MakoError) -> [(value: StoredValue, count: Int)] {
         try groupCount(try records { () throws(RecordError) in try Expr.parse(expression) })
     }
@@ -224,12 +239,13 @@ extension Query {
 
     private func number(_ value: StoredValue) -> Double? { Double(stored: value) }
 
-    /// The sum of a property; 0 of nothing.
+    /// Returns the sum of a property; 0 without values.
     ///
     /// - Throws: `MakoError.typeMismatch` when the sum does not fit the property's type.
     public func sum<V: StorableValue & Numeric>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> V {
         try sum(try keyPath.path().expr())
     }
+    /// Returns the sum of the values of an optional property; 0 without values.
     public func sum<V: StorableValue & Numeric>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V {
         try sum(try keyPath.path().expr())
     }
@@ -238,20 +254,20 @@ extension Query {
         return value.isNull ? .zero : try fitting(value, "sum")
     }
 
-    /// A value that was worked out as one of a type.
+    /// A computed value in the result type.
     private func fitting<V: StorableValue>(_ value: StoredValue, _ name: String) throws(MakoError) -> V {
         if let fitting = V(stored: value) { return fitting }
         throw .typeMismatch(
             entity: T.entityModel.name, property: name, expected: "\(V.self)", found: value.description)
     }
 
-    /// The sum of an expression such as `"price * amount"`; 0 of nothing. That of whole numbers is worked out exactly; ask for an `Int`
-    /// where it is to stay so.
+    /// Returns the sum of an expression such as `"price * amount"`; 0 without values. The sum of integers is computed
+    /// exactly and then converted; let the result be an `Int` to keep it exact.
     public func sum(_ expression: String) throws(MakoError) -> Double {
         number(try aggregate(.sum, try parsed(expression))) ?? 0
     }
 
-    /// The same, exact where it is whole:
+    /// Returns the sum of an expression in the type of the context, exact for integers; 0 without values.
     ///
     /// ```swift
     /// let cents: Int = try Item.query().sum("price * amount")
@@ -263,35 +279,37 @@ extension Query {
         try sum(try parsed(expression))
     }
 
-    /// The sum of a property as a `Double`, which any sum fits; 0 of nothing.
+    /// Returns the sum of a property as a `Double`, which no sum overflows; 0 without values.
     public func total<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> Double {
         try total(try keyPath.path().expr())
     }
-    /// The sum of an expression as a `Double`; 0 of nothing.
+    /// Returns the sum of an expression as a `Double`; 0 without values.
     public func total(_ expression: String) throws(MakoError) -> Double { try total(try parsed(expression)) }
     func total(_ expr: Expr) throws(MakoError) -> Double { number(try aggregate(.total, expr)) ?? 0 }
 
-    /// The mean of a property; nil of nothing.
+    /// Returns the mean of a property; nil without values.
     public func avg<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> Double? {
         try average(try keyPath.path().expr())
     }
-    /// The mean of an expression; nil of nothing.
+    /// Returns the mean of an expression; nil without values.
     public func avg(_ expression: String) throws(MakoError) -> Double? {
         try average(try parsed(expression))
     }
     func average(_ expr: Expr) throws(MakoError) -> Double? { number(try aggregate(.average, expr)) }
 
-    /// The smallest value of a property; nil of nothing.
+    /// Returns the smallest value of a property; nil without values.
     public func min<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> V? {
         try extreme(.minimum, try keyPath.path().expr())
     }
+    /// Returns the smallest value of an optional property; nil without values.
     public func min<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V? {
         try extreme(.minimum, try keyPath.path().expr())
     }
-    /// The largest value of a property; nil of nothing.
+    /// Returns the largest value of a property; nil without values.
     public func max<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> V? {
         try extreme(.maximum, try keyPath.path().expr())
     }
+    /// Returns the largest value of an optional property; nil without values.
     public func max<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V? {
         try extreme(.maximum, try keyPath.path().expr())
     }
@@ -300,17 +318,18 @@ extension Query {
         return value.isNull ? nil : try fitting(value, function.rawValue)
     }
 
-    /// The smallest value of an expression such as `"price * amount"`; nil of nothing. Which type it has is said where it goes to:
+    /// Returns the smallest value of an expression such as `"price * amount"`; nil without values. The context
+    /// determines its type:
     ///
     /// ```swift
     /// let least: Int? = try Item.query().min("price * amount")
     /// ```
     ///
-    /// - Throws: `MakoError.typeMismatch` when the value is none of the type's.
+    /// - Throws: `MakoError.typeMismatch` when the value does not fit the type.
     public func min<V: StorableValue>(_ expression: String) throws(MakoError) -> V? {
         try extreme(.minimum, try parsed(expression))
     }
-    /// The largest value of an expression; nil of nothing.
+    /// Returns the largest value of an expression; nil without values.
     public func max<V: StorableValue>(_ expression: String) throws(MakoError) -> V? {
         try extreme(.maximum, try parsed(expression))
     }

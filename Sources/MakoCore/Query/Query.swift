@@ -1,10 +1,11 @@
 import MakoRecords
 import MakoStorage
 
-/// The order of results.
+/// The direction of an order.
 public enum SortDirection: Sendable, Hashable { case ascending, descending }
 
-/// A question about the objects of one entity. A value: each method answers a changed copy, nothing is read before a terminal.
+/// A query for the objects of one entity. A value: each builder method returns a changed copy, and only a terminal
+/// reads rows.
 ///
 /// ```swift
 /// let people = try Person.query()
@@ -14,17 +15,17 @@ public enum SortDirection: Sendable, Hashable { case ascending, descending }
 ///     .fetch()
 /// ```
 public struct Query<T: Entity>: Sendable {
-    // Four words, which are handed on in registers: a query is copied at each step of its making.
+    // Four words, which are passed in registers, because each builder method copies the query.
     private(set) var database: Database?
     /// The first condition; most queries have no other.
     private var condition: ConditionSource?
-    /// -1: as many as there are.
+    /// The limit; -1: none.
     private var most = -1
     private var rest: QueryRest?
 
     init(database: Database?) { self.database = database }
 
-    /// The same question about the objects of a subclass, which have the same properties.
+    /// The same query for the objects of a subclass, which have the same properties.
     init<Superclass: Entity>(inherited query: Query<Superclass>) {
         database = query.database
         condition = query.condition
@@ -44,7 +45,7 @@ public struct Query<T: Entity>: Sendable {
     var limit: Int? { most < 0 ? nil : most }
     var offset: Int? { rest?.parts.offset }
     var orders: [Order] { rest?.parts.orders ?? [] }
-    /// What the objects are to be members of.
+    /// The domain that the objects join.
     var domain: ObjectDomain? {
         get { rest?.parts.domain }
         set { more.domain = newValue }
@@ -59,7 +60,7 @@ public struct Query<T: Entity>: Sendable {
         set { more.joins = newValue }
     }
 
-    /// The same as a part of a fetch.
+    /// The query as one of several that are parts of a fetch.
     func sharing(_ context: FetchContext) -> Query {
         var copy = self
         copy.more.context = context
@@ -68,33 +69,45 @@ public struct Query<T: Entity>: Sendable {
 
     // MARK: - Building
 
-    /// Objects that fulfil a condition given as text; values for its `?` follow it, and then those for its `:name`. Several conditions must
-    /// all hold.
+    /// Adds a condition given as text, with the values of its `?` and then those of its `:name`. Several conditions
+    /// must all be true.
     ///
     /// ```swift
     /// query.where("age > ? AND name IN ?", 35, ["Ada", "Bob"])
     /// query.where("age BETWEEN :low AND :high", named: ["low": 20, "high": 36])
     /// ```
+    ///
+    /// - Parameters:
+    ///   - text: the condition, in which interpolated values are bound.
+    ///   - parameters: the values of the `?`, in order; nil as NULL. A list is for `IN`.
+    ///   - named: the values of the `:name`, by name.
+    /// - Throws: the terminal throws `MakoError.query`, with the position in the text, for an invalid condition.
     public func `where`(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> Query {
         adding(text.condition(of: parameters, named))
     }
 
-    /// Objects that fulfil a condition whose text is known only at run time.
+    /// Adds a condition whose text is known only at run time.
     public func `where`(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> Query {
         adding(WhereText(text: text).condition(of: parameters, named))
     }
 
-    /// Objects that fulfil a typed condition: `where(\.age > 35 && \.department.name == "Engines")`.
+    /// Adds a typed condition: `where(\.age > 35 && \.department.name == "Engines")`.
     public func `where`(_ condition: Condition<T>) -> Query { adding(condition.source) }
 
-    /// Objects whose boolean property is true.
+    /// Adds the condition that a Boolean property is true.
     public func `where`(_ flag: KeyPath<Row<T>, Column<Bool>>) -> Query { adding((flag == true).source) }
 
-    /// Sorts by text such as `"name"`, `"department.name DESC"` or `"name, age DESC"`; later orders count among equals.
+    /// Sorts by text such as `"name"`, `"department.name DESC"` or `"name, age DESC"`; a later order applies to objects
+    /// equal in the earlier ones.
+    ///
+    /// - Parameters:
+    ///   - text: one or more expressions, each followed by `ASC` or `DESC` if needed.
+    ///   - direction: the direction of all expressions, in place of those in the text.
+    /// - Throws: the terminal throws `MakoError.query` for an invalid order.
     public func orderBy(_ text: String, _ direction: SortDirection? = nil) -> Query {
         var copy = self
         do throws(MakoError) {
@@ -107,7 +120,7 @@ public struct Query<T: Entity>: Sendable {
         return copy
     }
 
-    /// Sorts by a property, its own or a related object's.
+    /// Sorts by a property of the object or of a related object.
     public func orderBy<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, _ direction: SortDirection = .ascending) -> Query {
         var copy = self
         do throws(MakoError) {
@@ -153,7 +166,7 @@ public struct Query<T: Entity>: Sendable {
         return copy
     }
 
-    /// The same objects, from others on and another number of them.
+    /// The query with another offset and limit.
     func from(_ offset: Int?, limit: Int?) -> Query {
         var copy = self
         if offset != self.offset { copy.more.offset = offset }
@@ -179,7 +192,7 @@ public struct Query<T: Entity>: Sendable {
         return copy
     }
 
-    // MARK: - For the terminals
+    // MARK: - For terminals
 
     /// Whether rows are looked up before the query is planned.
     var hasReferences: Bool { rest.map { !$0.parts.references.isEmpty } ?? false }
@@ -202,7 +215,7 @@ public struct Query<T: Entity>: Sendable {
         return try Database.current(for: T.entityModel)
     }
 
-    /// Plans the query and runs a closure with the plan on the current view.
+    /// Plans the query and calls a closure with the plan on the current snapshot.
     func planned<R>(
         _ body: (Plan, Binding, Snapshot, Database) throws(MakoError) -> R
     ) throws(MakoError) -> R {
@@ -218,10 +231,10 @@ public struct Query<T: Entity>: Sendable {
         }
     }
 
-    /// What is asked, before rows are looked up; nil where it is not needed to find a plan that was kept.
+    /// The selection before rows are looked up; nil where the plan cache needs none.
     private func bareSelection() throws(MakoError) -> Selection? { isPrepared ? nil : try selection([]) }
 
-    /// Whether a prepared condition is all that is asked.
+    /// Whether the query is only a prepared condition.
     private var isPrepared: Bool {
         guard case .prepared = condition else { return false }
         return rest?.isAsked != true
@@ -237,7 +250,7 @@ public struct Query<T: Entity>: Sendable {
         _ bare: Selection?, _ binding: Binding, _ schema: SchemaState, _ view: Snapshot
     ) throws(MakoError) -> Plan {
         if var bare {
-            // What a type's table is called is known with its first use.
+            // The name of a type's table is known with its first use.
             (bare.table, bare.alias) = (binding.model.table, rest?.parts.alias ?? binding.model.alias)
             return try plan(try looked(bare, binding, schema, view), schema, view)
         }
@@ -259,7 +272,7 @@ public struct Query<T: Entity>: Sendable {
         return plan
     }
 
-    /// Plans the query for objects to be made of its rows.
+    /// Plans the query for objects to be created from its rows.
     @usableFromInline
     func plannedRows() throws(MakoError) -> PlannedRows { try plannedRows(fetching: nil) }
 
@@ -268,7 +281,7 @@ public struct Query<T: Entity>: Sendable {
         try plannedRows(fetching: keys).makeObjects(of: T.self)
     }
 
-    /// - Parameter keys: nil: those that the plan finds.
+    /// - Parameter keys: nil: the keys that the plan finds.
     private func plannedRows(fetching keys: [RowKey]?) throws(MakoError) -> PlannedRows {
         let bare = try bareSelection()
         let database = try target()
@@ -282,7 +295,7 @@ public struct Query<T: Entity>: Sendable {
         }
     }
 
-    /// What is asked of the records, as it stands on a view.
+    /// The selection for the records layer on a snapshot.
     func selection(_ binding: Binding, _ schema: SchemaState, _ view: Snapshot) throws(MakoError) -> Selection {
         try looked(try selection([]), binding, schema, view)
     }
@@ -298,11 +311,11 @@ public struct Query<T: Entity>: Sendable {
 }
 
 extension Entity {
-    /// A query for the objects of this entity in the current database.
+    /// Returns a query for the objects of this entity in the current database.
     public static func query() -> Query<Self> { Query(database: nil) }
 }
 
 extension Database {
-    /// A query for the objects of an entity in this database.
+    /// Returns a query for the objects of an entity in this database.
     public func query<T: Entity>(_ type: T.Type) -> Query<T> { Query(database: self) }
 }

@@ -1,9 +1,9 @@
 import MakoRecords
 import MakoStorage
 
-/// The objects of a query, one after the other, of which only a few are in memory; see ``Query/cursor()``.
+/// Iterates over the objects of a query with a few of them in memory; see ``Query/cursor()``.
 ///
-/// Whoever wants no more leaves it. It is one thread's.
+/// The caller may stop at any time. A cursor is for one thread.
 public final class QueryCursor<T: Entity> {
     private enum Source {
         case snapshot(ObjectPortions<T>)
@@ -28,10 +28,10 @@ public final class QueryCursor<T: Entity> {
         }
     }
 
-    /// The next object; nil when there are no more.
+    /// Returns the next object; nil at the end.
     ///
-    /// - Throws: `MakoError.storage` when it cannot be read, or the snapshot became too old; `.closed`; `.transactionEnded` for a cursor that
-    ///   was made inside a transaction.
+    /// - Throws: `MakoError.storage` when the row cannot be read, or the snapshot is too old; `.closed`;
+    ///   `.transactionEnded` for a cursor of a transaction that has ended.
     public func next() throws(MakoError) -> T? {
         switch source {
         case .nothing: return nil
@@ -69,9 +69,9 @@ public final class QueryCursor<T: Entity> {
     }
 }
 
-/// The objects of a query on one snapshot, some at a time.
+/// Reads the objects of a query in batches on one snapshot.
 struct ObjectPortions<T: Entity>: Sendable {
-    /// How many objects are read together.
+    /// The number of objects in a batch.
     private static var size: Int { 256 }
 
     private let query: Query<T>
@@ -95,7 +95,7 @@ struct ObjectPortions<T: Entity>: Sendable {
         rows = Portions(of: plan)
     }
 
-    /// The next objects; none: there are no more.
+    /// The next objects; empty at the end.
     mutating func next() throws(MakoError) -> [T] {
         try database.requireOpen()
         let context = binding.fetchContext(view, schema)
@@ -116,12 +116,12 @@ struct ObjectPortions<T: Entity>: Sendable {
         return objects
     }
 
-    /// Gives the moment up that the objects are of. Only where it is no running transaction's.
+    /// Releases the snapshot. Must not be called for that of a running transaction.
     func close() { view.close() }
 }
 
 extension Query {
-    /// The objects one after the other, with a few of them in memory at a time.
+    /// Returns a cursor over the objects, with a few of them in memory at a time.
     ///
     /// ```swift
     /// let people = try db.query(Person.self).where(\.age > 30).cursor()
@@ -130,17 +130,19 @@ extension Query {
     /// }
     /// ```
     ///
-    /// All show the moment of the query, and what is written meanwhile does not matter: it may be written between two of them. The space of what
-    /// is deleted meanwhile stays taken until the cursor goes. Where the order needs sorting the keys are kept, 16 bytes each. Within a fetch
-    /// there is one object for each row that references lead to; here within some 256 objects.
+    /// All objects show the snapshot of the query, so later writes have no effect on them, and the caller may write
+    /// between two objects. Pages that are freed meanwhile are not reused until the cursor is released. Where the order
+    /// needs a sort, the keys stay in memory, 16 bytes each. References to one row lead to one object within a fetch,
+    /// here within about 256 objects.
     ///
-    /// Inside a transaction, which nobody can take a snapshot of, the keys are kept as well: the objects are those of the query's moment, each
-    /// as it is when its turn comes, and those that are gone by then are left out.
+    /// Inside a transaction, of which there is no snapshot, the cursor holds the keys as well: it returns the objects
+    /// that the query found, each in the state of its read, and skips those deleted before.
     ///
-    /// - Throws: `MakoError.query` for a condition that does not hold together.
+    /// - Throws: `MakoError.query` for an invalid condition.
     public func cursor() throws(MakoError) -> QueryCursor<T> { try QueryCursor(self) }
 
-    /// Calls a closure with the objects one after the other, as ``cursor()`` gives them. It may write, and stops by throwing.
+    /// Calls a closure with each object, as ``cursor()`` returns them. The closure may write, and stops the iteration
+    /// by throwing.
     ///
     /// ```swift
     /// try db.query(Person.self).forEach { person in try export(person) }
@@ -152,22 +154,26 @@ extension Query {
         while let object = try cursor.next() { try body(object) }
     }
 
-    /// The objects one after the other, read on a thread of the database's own, with a few of them in memory at a time.
+    /// Returns the objects as an asynchronous sequence that a thread of the database reads, with a few of them in
+    /// memory at a time.
     ///
     /// ```swift
     /// for try await person in db.query(Person.self).where(\.age > 30).stream() { try await send(person) }
     /// ```
     ///
-    /// They show the moment at which the iteration begins, as those of a ``cursor()`` do. The loop may be left at any time. When its task is
-    /// cancelled it throws `MakoError.cancelled`, so that a part of the objects is not taken for all.
+    /// They show the snapshot of the start of the iteration, as those of a ``cursor()`` do. The loop may end at any
+    /// time. When its task is cancelled it throws `MakoError.cancelled`, so that a part of the objects is not mistaken
+    /// for all.
     public func stream() -> ObjectStream<T> {
         do throws(MakoError) { return ObjectStream(on(try target()), nil) } catch { return ObjectStream(self, error) }
     }
 }
 
-/// The objects of a query as an asynchronous sequence; see ``Query/stream()``. Each iteration asks the query anew.
+/// The objects of a query as an asynchronous sequence; see ``Query/stream()``. Each iteration runs the query again.
 public struct ObjectStream<T: Entity>: AsyncSequence, Sendable {
+    /// An object of the query.
     public typealias Element = T
+    /// The error type of the iterator.
     public typealias Failure = MakoError
 
     private let query: Query<T>
@@ -178,8 +184,10 @@ public struct ObjectStream<T: Entity>: AsyncSequence, Sendable {
         self.fault = fault
     }
 
+    /// Returns an iterator that runs the query at its first element.
     public func makeAsyncIterator() -> Iterator { Iterator(query, fault) }
 
+    /// Reads the objects of one run of the query in batches.
     public struct Iterator: AsyncIteratorProtocol {
         private let query: Query<T>
         private let fault: MakoError?
@@ -228,7 +236,7 @@ public struct ObjectStream<T: Entity>: AsyncSequence, Sendable {
 
         private mutating func end() {
             hasEnded = true
-            // The thread that read last may hold them a little longer.
+            // The thread that read last may retain them a little longer.
             portions?.close()
             (portions, objects) = (nil, [])
         }

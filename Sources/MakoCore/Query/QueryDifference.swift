@@ -1,26 +1,27 @@
-/// How the results of a live query differ from those before: what a list on a screen needs to follow.
+/// The difference between two consecutive results of a live query, for a list on a screen.
 ///
-/// Deletions, and where moves begin, are places in the results before; everything else is a place in ``results``. Who takes out what is
-/// deleted or moves, and then puts in what is new or moved in ascending order of places, has the results.
+/// Deletions, and the origins of moves, are positions in the earlier results; all others are positions in ``results``.
+/// Removing the deleted and moved objects from the earlier results, and then inserting the new and moved ones by
+/// ascending position, gives the results.
 public struct QueryDifference<T: Entity>: Sendable {
-    /// An object that stands elsewhere among those that stayed.
+    /// An object whose position among the remaining objects changed.
     public struct Move: Sendable, Hashable {
-        /// The place before.
+        /// The position in the earlier results.
         public let from: Int
-        /// The place in the results now.
+        /// The position in the new results.
         public let to: Int
     }
 
-    /// The objects now. Those whose rows are as they were are the same instances as before.
+    /// The new results. Objects whose rows did not change are the same instances as before.
     public let results: Results<T>
-    /// Whether these are the first results, every one of them an insertion.
+    /// Whether these are the first results, all of which are insertions.
     public let isInitial: Bool
-    /// Places, before, of the objects that are gone; ascending.
+    /// The earlier positions of deleted objects; ascending.
     public let deletions: [Int]
-    /// Places of new objects; ascending.
+    /// The positions of new objects; ascending.
     public let insertions: [Int]
-    /// As few as possible, by their new places.
+    /// The moves, as few as possible, by ascending new position.
     public let moves: [Move]
-    /// Places of objects that were there before and have other values, moved ones among them; ascending.
+    /// The positions of objects that were there before and have other values, including moved ones; ascending.
     public let updates: [Int]
 }

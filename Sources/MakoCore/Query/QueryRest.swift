@@ -1,28 +1,28 @@
 import MakoRecords
 
-/// What few queries ask besides one condition and a number of objects. A class, so that the others copy one empty reference.
+/// The parts of a query that few queries have. A class, so that the other queries copy one nil reference.
 final class QueryRest: Sendable {
     struct Parts: Sendable {
-        /// The conditions behind the first.
+        /// The conditions after the first.
         var conditions: [ConditionSource] = []
         var offset: Int?
         var references: [ReferenceCondition] = []
         var orders: [Order] = []
         /// Why the query cannot be run: an order that cannot be read, or a negative number of rows.
         var fault: MakoError?
-        /// What conditions call the table, where that is not its own name.
+        /// The name of the table in conditions, if it is not its own.
         var alias: String?
         var domain: ObjectDomain?
         var prefetches: [[PathStep]] = []
         var joins: [QueryJoin] = []
-        /// The context of several queries that are one fetch.
+        /// The context of several queries that are parts of one fetch.
         var context: FetchContext?
     }
 
     let parts: Parts
-    /// Whether it has a say in which rows come, and in which order.
+    /// Whether the parts affect which rows are found, or their order.
     let isAsked: Bool
-    /// Whether something is done with the objects when all are made.
+    /// Whether the parts apply to the created objects.
     let isFollowed: Bool
 
     init(_ parts: Parts) {

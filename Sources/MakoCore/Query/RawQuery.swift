@@ -1,18 +1,19 @@
 import MakoRecords
 import MakoStorage
 
-/// What a statement in the small SQL answered: rows of values, all read, or what it did.
+/// The result of a SQL statement: all rows of values, or the number of changed rows.
 ///
-/// The values are the columns' own; `rows(as:)` gives them as Swift's types.
+/// The values are as the columns hold them; `rows(as:)` converts them to Swift types.
 public struct RawResults: Sendable, Hashable {
     /// The names of the columns, in the order of the values.
     public let columns: [String]
+    /// The rows, each with a value for each column.
     public private(set) var rows: [[StoredValue]]
-    /// How many rows an `INSERT` stored, an `UPDATE` found or a `DELETE` removed.
+    /// The number of rows that an `INSERT` stored, an `UPDATE` found or a `DELETE` deleted.
     public private(set) var changedRows = 0
     private var inserted = InsertedKey.none
 
-    /// The key of the row that an `INSERT` stored last: a value for each column of the key.
+    /// The key of the last row that an `INSERT` stored: a value for each column of the key.
     public var lastKey: [StoredValue] {
         switch inserted {
         case .none: []
@@ -21,7 +22,7 @@ public struct RawResults: Sendable, Hashable {
         }
     }
 
-    /// An id takes no memory of its own, of which a loop of inserts would take some for each row.
+    /// A row number is stored inline, so that a loop of inserts allocates no array for each row.
     private enum InsertedKey: Sendable, Hashable {
         case none
         case rowID(Int64)
@@ -38,9 +39,9 @@ public struct RawResults: Sendable, Hashable {
         changedRows = outcome.changed
     }
 
-    /// What storing one row gives.
+    /// The result of storing one row.
     ///
-    /// - Throws: `MakoError.storage` for a key that is damaged.
+    /// - Throws: `MakoError.storage` for a damaged key.
     init(inserted key: RowKey, into table: TableHandle) throws(MakoError) {
         self.init(columns: [], rows: [])
         changedRows = 1
@@ -55,17 +56,19 @@ public struct RawResults: Sendable, Hashable {
         }
     }
 
-    /// Adds what a further run of the statement has done.
+    /// Adds the result of another run of the statement.
     mutating func append(_ other: RawResults) {
         rows += other.rows
         changedRows += other.changedRows
         if other.inserted != .none { inserted = other.inserted }
     }
 
+    /// The number of rows.
     public var rowCount: Int { rows.count }
+    /// The number of columns.
     public var columnCount: Int { columns.count }
 
-    /// A value by its row, counted from 0, and its column's name; nil where there is none.
+    /// Returns the value in a row, counted from 0, and a column given by name; nil if there is none.
     public func value(_ column: String, row: Int) -> StoredValue? {
         guard rows.indices.contains(row), let place = columns.firstIndex(of: column) else { return nil }
         return rows[row][place]
@@ -73,7 +76,7 @@ public struct RawResults: Sendable, Hashable {
 }
 
 extension Database {
-    /// Runs a statement of the small SQL. Interpolated values are bound, and so are those behind the text, for its `?` and its `:name`.
+    /// Runs a SQL statement. Interpolated values are bound, and so are the arguments, for `?` and `:name`.
     ///
     /// ```swift
     /// let found = try db.rawQuery("SELECT grade, count(*) FROM Person WHERE age > \(30) GROUP BY grade")
@@ -81,13 +84,15 @@ extension Database {
     /// let raised = try db.rawQuery("UPDATE Person SET salary = salary * 1.1 WHERE grade = ?", 3).changedRows
     /// ```
     ///
-    /// Statements that write join the running transaction, or are one of their own; one that fails leaves nothing of itself. Tables and
-    /// columns go by their names in the file. What `INSERT` and `UPDATE` write is checked against the table and, where a type in use is stored in
-    /// it, against its properties: each value can be read again. No hooks are called for it, as by ``Update``; `DELETE` from the table of a type that is in use goes by its delete rules and hooks, as
-    /// ``Query/delete()`` does.
+    /// A statement that writes joins the running transaction, or runs in one of its own; one that fails changes
+    /// nothing. Tables and columns have their names in the file. The values of `INSERT` and `UPDATE` are checked
+    /// against the table and, where a type in use is stored in it, against its properties, so that each value can be
+    /// read again. They call no hooks, as ``Update`` does not; `DELETE` from the table of a type in use applies its
+    /// delete rules and hooks, as ``Query/delete()`` does.
     ///
-    /// - Throws: `MakoError.query`, pointing into the text, before anything is done; `.duplicate`, `.missingValue`, `.typeMismatch`,
-    ///   `.unstorableValue` for rows that cannot be stored; `.readOnly`; `.tableInUse` for a table or index that a type in use declares.
+    /// - Throws: `MakoError.query`, with the position in the text, before anything is written; `.duplicate`,
+    ///   `.missingValue`, `.typeMismatch`, `.unstorableValue` for rows that cannot be stored; `.readOnly`;
+    ///   `.tableInUse` for a table or index that a type in use declares.
     @discardableResult
     public func rawQuery(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
@@ -95,7 +100,7 @@ extension Database {
         try run(try AskedStatement(text, parameters, named))
     }
 
-    /// The same for a text that is known only at run time.
+    /// Runs a SQL statement whose text is known only at run time.
     @discardableResult
     public func rawQuery(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
@@ -122,7 +127,7 @@ extension Database {
         }
         switch kept.statement {
         case .insert, .update:
-            // They take themselves back when they fail.
+            // They roll themselves back when they fail.
             return try writing { (transaction) throws(MakoError) in
                 try transaction.run(kept, values, named)
             }
@@ -134,7 +139,7 @@ extension Database {
     }
 }
 
-/// A statement of the small SQL with the values of its parameters.
+/// A SQL statement with the values of its parameters.
 struct AskedStatement: Sendable {
     let kept: KeptStatement
     let values: [StoredValue]

@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-// Statements of the small SQL that write, inside a transaction (decision 30).
+// SQL statements that write, inside a transaction (decision 30).
 
 extension Transaction {
     func run(
@@ -28,7 +28,7 @@ extension Transaction {
         let before = schema
         var done = changes.empty
         let check = try schema.check(of: statement)
-        // The types' own code runs while rows are checked.
+        // Code of the types runs while rows are checked.
         if check != nil { isEncoding = true }
         defer { if check != nil { isEncoding = false } }
         let outcome = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
@@ -49,7 +49,7 @@ extension Transaction {
         return results
     }
 
-    /// Removes the rows of a type's table, by its delete rules.
+    /// Deletes rows of a bound type's table, with its delete rules.
     private func remove(
         _ statement: DeleteStatement, _ binding: Binding, _ values: [StoredValue], _ named: [String: StoredValue]
     ) throws(MakoError) -> RawResults {
@@ -64,10 +64,10 @@ extension Transaction {
         return RawResults(outcome)
     }
 
-    /// A table that a type in use is stored in stays.
+    /// Refuses to drop a table of a type in use.
     private func checkUnused(_ statement: DropTableStatement) throws(MakoError) {
         let found: TableHandle
-        // That it is missing is for the statement itself to say.
+        // The statement itself reports a missing table.
         do throws(RecordError) { found = try statement.table.find(in: schema.catalogue) } catch { return }
         if let model = schema.models.first(where: { $0.table == found.schema.name }) {
             throw .tableInUse(
@@ -76,7 +76,7 @@ extension Transaction {
         }
     }
 
-    /// An index that a type in use declares stays.
+    /// Refuses to drop an index that a type in use declares.
     private func checkUnused(_ statement: DropIndexStatement) throws(MakoError) {
         let owner = try records { () throws(RecordError) in try statement.owner(schema.catalogue) }
         guard let table = owner?.schema.name else { return }
@@ -89,7 +89,7 @@ extension Transaction {
         }
     }
 
-    /// Objects that this transaction saved before know nothing of the changes, so they are not what watchers are given.
+    /// Objects that this transaction saved before do not show the change, so observers must not get them.
     private func noteChanged(_ done: ChangeSet) {
         if !hasTouched && silences.isEmpty { return }
         for change in done.changes { noteChanged(change.table, change.key) }
@@ -102,7 +102,7 @@ extension Transaction {
         if !silences.isEmpty { silences.append((row, false)) }
     }
 
-    /// Ties the types to their tables anew, as a statement has left them.
+    /// Binds the types again to the tables that a statement created, changed or dropped.
     private func adoptTables(of statement: Statement, _ before: SchemaState) throws(MakoError) {
         func stored(_ name: TableName) throws(MakoError) -> String {
             try records { () throws(RecordError) in try name.find(in: before.catalogue).schema.name }

@@ -12,21 +12,22 @@ public struct ResultRow: Sendable, Hashable {
     let places: ColumnPlaces
     /// The values, in the order of the columns.
     public let values: [StoredValue]
-    /// Counted from 0: errors name it.
+    /// The row number from 0, for errors.
     let number: Int
 
     /// The names of the columns, in the order of the values.
     public var columns: [String] { places.names }
 
-    /// The value of a column by its place, counted from 0; nil where there is none.
+    /// The value of the column at a position, from 0; nil if there is none.
     public subscript(place: Int) -> StoredValue? { values.indices.contains(place) ? values[place] : nil }
 
-    /// The value of a column by its name, if need be without regard to case; nil where there is none.
+    /// The value of the column with a name: the exact one, else the case-insensitive one; nil if there is none.
     public subscript(column: String) -> StoredValue? { places.place(column).map { values[$0] } }
 
-    /// The value of a column as a Swift type.
+    /// Returns the value of a column as a Swift type.
     ///
-    /// - Throws: `MakoError.columnMissing`; `.columnMismatch` for a value that is none of its type, and for NULL where that is no optional.
+    /// - Throws: `MakoError.columnMissing`; `.columnMismatch` for a value that does not fit the type, and for NULL
+    ///   unless the type is optional.
     public func value<V: StorableValue>(_ column: String, as type: V.Type = V.self) throws(MakoError) -> V {
         guard let place = places.place(column) else {
             throw .columnMissing(column: column, expected: RawResults.name(of: type), columns: columns)
@@ -34,7 +35,7 @@ public struct ResultRow: Sendable, Hashable {
         return try value(at: place, as: type)
     }
 
-    /// The value of a column by its place, counted from 0, as a Swift type.
+    /// Returns the value of the column at a position, from 0, as a Swift type.
     ///
     /// - Throws: as ``value(_:as:)-(String,_)``.
     public func value<V: StorableValue>(at place: Int, as type: V.Type = V.self) throws(MakoError) -> V {
@@ -45,9 +46,9 @@ public struct ResultRow: Sendable, Hashable {
         throw RawResults.mismatch(columns[place], number, RawResults.name(of: type), values[place])
     }
 
-    /// The values as a tuple, one for each column.
+    /// Returns the values as a tuple, one for each column.
     ///
-    /// - Throws: `MakoError.columnMissing` where there are more or fewer columns than values; `.columnMismatch` as for a single value.
+    /// - Throws: `MakoError.columnMissing` when the number of columns differs; `.columnMismatch` as for a single value.
     public func values<each V: StorableValue>(as type: (repeat each V).Type) throws(MakoError) -> (repeat each V) {
         var width = 0
         for _ in repeat (each V).self { width += 1 }
@@ -60,7 +61,7 @@ public struct ResultRow: Sendable, Hashable {
         return (repeat try next((each V).self))
     }
 
-    /// The row as a value of a `Decodable` type, each of whose properties takes the column of its name; see
+    /// Returns the row as a value of a `Decodable` type, each of whose properties reads the column of its name; see
     /// ``RawResults/rows(as:)-(V.Type)``.
     ///
     /// - Throws: `MakoError.columnMissing` for a property without a column; `.columnMismatch` as for a single value.
@@ -70,6 +71,7 @@ public struct ResultRow: Sendable, Hashable {
         }
     }
 
+    /// Returns whether two rows have equal values and equal column names.
     public static func == (first: ResultRow, second: ResultRow) -> Bool {
         first.values == second.values && first.columns == second.columns
     }

@@ -1,4 +1,4 @@
-/// The objects a query found, in its order. A value; nothing is read later but relationships.
+/// The objects that a query found, in its order. A value: only relationships are read later.
 @frozen
 public struct Results<T: Entity>: RandomAccessCollection, Sendable {
     @usableFromInline let objects: [T]
@@ -6,8 +6,11 @@ public struct Results<T: Entity>: RandomAccessCollection, Sendable {
     @inlinable
     init(_ objects: [T]) { self.objects = objects }
 
+    /// The position of the first object: 0.
     @inlinable public var startIndex: Int { 0 }
+    /// The position behind the last object.
     @inlinable public var endIndex: Int { objects.count }
+    /// The object at a position.
     @inlinable public subscript(position: Int) -> T { objects[position] }
     @inlinable public func makeIterator() -> IndexingIterator<[T]> { objects.makeIterator() }
     /// The same objects as an array.
@@ -19,7 +22,7 @@ extension Results: CustomStringConvertible {
 }
 
 extension Results where T: ObjectEntity {
-    /// Removes all of them in one transaction and answers how many were stored.
+    /// Deletes all objects in one transaction and returns how many were stored.
     @discardableResult
     public func removeAll() throws(MakoError) -> Int {
         guard let first else { return 0 }

@@ -1,91 +1,100 @@
 import MakoRecords
 
-/// Stands for one object in a typed condition: `\.age` in `where(\.age > 35)` is a property of `Row<Person>`.
+/// The object in a typed condition: `\.age` in `where(\.age > 35)` is a property of `Row<Person>`.
 @dynamicMemberLookup
 public struct Row<Root: Entity>: Sendable {
     init() {}
 
+    /// A property of the object.
     public subscript<V>(dynamicMember keyPath: KeyPath<Root, V>) -> Column<V> {
         Column(path: [.init(Root.self, keyPath)])
     }
 
+    /// The relationship of an optional object property.
     public subscript<T: ObjectEntity>(dynamicMember keyPath: KeyPath<Root, T?>) -> Related<T> {
         Related(path: [.init(following: keyPath)])
     }
 
+    /// The relationship of a `ToOne` property.
     public subscript<T: ObjectEntity>(dynamicMember keyPath: KeyPath<Root, ToOne<T>>) -> Related<T> {
         Related(path: [.init(Root.self, keyPath)])
     }
 
+    /// The relationship of an optional struct property.
     public subscript<T: Entity>(dynamicMember keyPath: KeyPath<Root, T?>) -> Related<T>
     where T._$Kind == EntityKind.Value {
         Related(path: [.init(Root.self, keyPath)])
     }
 }
 
-/// A to-one relationship in a typed condition: compared with an object or nil, or followed further.
+/// A to-one relationship in a typed condition: it compares with an object or nil, and has the properties of its target.
 @dynamicMemberLookup
 public struct Related<Target: Entity>: Sendable {
     let path: [PathStep]
 
+    /// A property of the related object.
     public subscript<V>(dynamicMember keyPath: KeyPath<Target, V>) -> Column<V> {
         Column(path: path + [.init(Target.self, keyPath)])
     }
 
+    /// The relationship of an optional object property of the related object.
     public subscript<T: ObjectEntity>(dynamicMember keyPath: KeyPath<Target, T?>) -> Related<T> {
         Related<T>(path: path + [.init(following: keyPath)])
     }
 
+    /// The relationship of an optional struct property of the related object.
     public subscript<T: Entity>(dynamicMember keyPath: KeyPath<Target, T?>) -> Related<T>
     where T._$Kind == EntityKind.Value {
         Related<T>(path: path + [.init(Target.self, keyPath)])
     }
 
+    /// The relationship of a `ToOne` property of the related object.
     public subscript<T: ObjectEntity>(dynamicMember keyPath: KeyPath<Target, ToOne<T>>) -> Related<T> {
         Related<T>(path: path + [.init(Target.self, keyPath)])
     }
 }
 
-/// A property in a typed condition. Where its values have several columns, `\.frame.origin.x` is one of them.
+/// A property in a typed condition. Of a composite property, `\.frame.origin.x` is a part.
 @dynamicMemberLookup
 public struct Column<V>: Sendable {
     let path: [PathStep]
 
-    /// A part of the property's value.
+    /// A part of a composite property.
     public subscript<M>(dynamicMember keyPath: KeyPath<V, M>) -> Column<M> where V: CompositeValue {
         Column<M>(path: path.member(keyPath))
     }
 
-    // The part of nil is nil.
+    /// A part of an optional composite property; nil where the property is nil.
     public subscript<W: CompositeValue, M>(dynamicMember keyPath: KeyPath<W, M>) -> Column<M?> where V == W? {
         Column<M?>(path: path.member(keyPath))
     }
+    /// An optional part of an optional composite property; nil where the property is nil.
     public subscript<W: CompositeValue, M>(dynamicMember keyPath: KeyPath<W, M?>) -> Column<M?> where V == W? {
         Column<M?>(path: path.member(keyPath))
     }
 
-    /// A part by its name.
+    /// The part with a name.
     func part<M>(_ name: String) -> Column<M> { Column<M>(path: path.part(name)) }
 }
 
-/// One step of a path: the column's name, or why there is none.
+/// One step of a path: the name of the column, or the error in its place.
 struct PathStep: Sendable {
     let name: Result<String, MakoError>
-    /// The property, where the step leads to one with several columns.
+    /// The property, for a step to a composite property.
     let composite: CompositeStep?
-    /// The place to which the distance is asked for, from that of a property.
+    /// The property and the coordinate between which a distance is computed.
     private(set) var distance: (from: CompositeStep, to: Coordinate)?
-    /// Where the step leads to another object.
+    /// The reference, for a step to another object.
     private(set) var reference: Reference?
-    /// Where the property stands that the step leads to.
+    /// The property that the step leads to.
     private(set) var source: Source?
 
     struct Source: Sendable {
-        /// The model of the objects.
+        /// The model of the class whose objects are queried.
         var owner: EntityModel
-        /// The model of the class that the path was written for.
+        /// The model of the class for which the key path was written.
         let root: EntityModel
-        // Key paths are immutable, but do not say so.
+        // Key paths are immutable, but not `Sendable`.
         nonisolated(unsafe) let keyPath: AnyKeyPath
 
         var property: PropertyModel? { root.properties.first { $0.keyPath == keyPath } }
@@ -94,20 +103,20 @@ struct PathStep: Sendable {
     /// A step from objects to those that a property of theirs refers to.
     struct Reference: Sendable {
         let owner: EntityModel
-        // Key paths are immutable, but do not say so.
+        // Key paths are immutable, but not `Sendable`.
         nonisolated(unsafe) let keyPath: AnyKeyPath
         let target: any ObjectEntity.Type
-        /// The property's values, read as users read it.
+        /// Reads the property of several objects, as user code reads it.
         let values: @Sendable ([any ObjectEntity]) -> [any ObjectEntity]
 
-        /// The property of the class that the path was written for.
+        /// The property in the model of the class for which the key path was written.
         var property: PropertyModel? { root.columns.first { $0.keyPath == keyPath } }
         let root: EntityModel
     }
 
     init<T: Entity, Target: ObjectEntity>(following keyPath: KeyPath<T, Target?>) {
         self.init(T.self, keyPath)
-        // Key paths are immutable, but do not say so.
+        // Key paths are immutable, but not `Sendable`.
         nonisolated(unsafe) let path = keyPath
         reference = Reference(
             owner: T.entityModel, keyPath: keyPath, target: Target.self,
@@ -137,7 +146,8 @@ struct PathStep: Sendable {
         }
     }
 
-    /// Why a key path leads to no column. It does not say where it begins, so the parts of all values that have some are named.
+    /// The error for a key path without a column. A key path does not reveal its first component, so the message lists
+    /// all composite properties.
     private static func fault(_ model: EntityModel, _ keyPath: AnyKeyPath) -> MakoError {
         let parts = model.properties.filter { !$0.parts.isEmpty }.map { property in
             "\(property.name) has \(property.fields.map(\.column).joined(separator: ", "))"
@@ -153,20 +163,20 @@ struct PathStep: Sendable {
         self.composite = composite
     }
 
-    /// The distance of a property's place to another.
+    /// A step to the distance between a property's coordinate and another one.
     init(distanceFrom composite: CompositeStep, to place: Coordinate) {
         name = .failure(composite.fault)
         self.composite = nil
         distance = (composite, place)
     }
 
-    /// A step that leads nowhere.
+    /// A step that leads to no column.
     init(_ fault: MakoError) {
         name = .failure(fault)
         composite = nil
     }
 
-    /// How many there are of what the path before leads to.
+    /// The number of elements of the collection before it.
     static let count = PathStep(column: "@count")
 
     fileprivate init(column: String) {
@@ -175,14 +185,14 @@ struct PathStep: Sendable {
     }
 }
 
-/// A property with several columns, or a member of its value that is none of its parts, though one of its own members may be.
+/// A composite property, or a member of its value that is no part, though a member of that may be one.
 struct CompositeStep: Sendable {
     let entity: String
     let property: PropertyModel
-    // Key paths are immutable, but do not say so.
+    // Key paths are immutable, but not `Sendable`.
     nonisolated(unsafe) let member: AnyKeyPath?
 
-    /// Why it cannot stand where one column must.
+    /// The error for a use where one column is required.
     var fault: MakoError {
         let columns = property.fields.map(\.column).joined(separator: ", ")
         if let member {
@@ -208,7 +218,7 @@ struct CompositeStep: Sendable {
 }
 
 extension [PathStep] {
-    /// The way to a property of an entity's own, or to how many it holds.
+    /// The path of a property of the entity itself, or of the element count of one of its collections.
     static func leading<R: Entity>(along keyPath: PartialKeyPath<R>) -> [PathStep] {
         guard R.entityModel.keyPaths[keyPath] == nil,
             let many = R.entityModel.property(countedBy: keyPath)?.keyPath as? PartialKeyPath<R>
@@ -232,7 +242,7 @@ extension [PathStep] {
         return .ownPath(names)
     }
 
-    /// The property's columns, in their order: one unless its values have several.
+    /// The columns of the property, in order: several for a composite property.
     func exprs() throws(MakoError) -> [Expr] {
         guard let composite = last?.composite, composite.member == nil else { return [try expr()] }
         var names: [String] = []
@@ -240,7 +250,7 @@ extension [PathStep] {
         return composite.property.fields.map { .ownPath(names + [$0.column]) }
     }
 
-    /// The path to a member of the property's value.
+    /// The path of a member of the property's value.
     func member(_ keyPath: AnyKeyPath) -> [PathStep] {
         dropLast() + [last?.composite?.step(to: keyPath) ?? PathStep(withoutParts)]
     }
@@ -249,7 +259,7 @@ extension [PathStep] {
         dropLast() + [last?.composite?.step(toPart: name) ?? PathStep(withoutParts)]
     }
 
-    /// What is wrong with asking for parts here: it is no stored property, or one that is stored otherwise.
+    /// The error for a property without parts: it is not stored, or stored in one column.
     var withoutParts: MakoError {
         switch last?.name {
         case .failure(let error)?: error
@@ -260,7 +270,7 @@ extension [PathStep] {
 }
 
 extension KeyPath {
-    /// The path a key path of a row stands for.
+    /// The path of a key path that begins at a row.
     func path<R: Entity, V>() -> [PathStep] where Root == Row<R>, Value == Column<V> { Row<R>()[keyPath: self].path }
     func path<R: Entity, T: Entity>() -> [PathStep] where Root == Row<R>, Value == Related<T> {
         Row<R>()[keyPath: self].path

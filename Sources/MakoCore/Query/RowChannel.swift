@@ -1,31 +1,31 @@
 import MakoRecords
 import MakoStorage
 
-/// Between the thread that finds the rows of a query and their consumer: holds a few batches of rows, and has the one wait for the other.
+/// A bounded queue of row batches between the thread that finds rows and their consumer. Each side waits for the other.
 final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
-    // Unchecked: the lock guards all that changes.
+    // Unchecked: the lock guards all mutable state.
 
     typealias Batch = [Item]
 
-    /// So many batches wait to be taken.
+    /// The capacity, in batches.
     private let mostBatches = 2
 
-    /// Ends the work of the thread.
+    /// Cancels the producer.
     let cancellation = Cancellation()
     private let lock = Lock()
     private let isRoomy = ConditionVariable()
     private let isFilled = ConditionVariable()
     // Guarded by `lock`.
     private var batches: [Batch] = []
-    /// Nil as long as there may be more rows.
+    /// The result of the producer; nil while it runs.
     private var end: Result<Void, Failure>?
-    /// No more rows are wanted.
+    /// Whether the consumer has left.
     private var isLeft = false
     private var waiter: CheckedContinuation<Result<Batch?, Failure>, Never>?
 
-    // MARK: The thread that finds rows
+    // MARK: Producer
 
-    /// Hands a batch over, as soon as there is room. False: no more are wanted.
+    /// Appends a batch, waiting for free capacity. False: the consumer has left.
     func put(_ batch: Batch) -> Bool {
         lock.lock()
         while !isLeft, batches.count >= mostBatches { isRoomy.wait(lock) }
@@ -40,7 +40,7 @@ final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
         return true
     }
 
-    /// There are no more rows; the first call counts.
+    /// Ends the queue; only the first call has an effect.
     func finish(_ result: Result<Void, Failure>) {
         lock.withLock {
             if end == nil { end = result }
@@ -48,9 +48,9 @@ final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
         }
     }
 
-    // MARK: Who takes them
+    // MARK: Consumer
 
-    /// The next batch, which is waited for; nil: there are no more.
+    /// Waits for the next batch; nil at the end.
     func next() throws(Failure) -> Batch? {
         lock.lock()
         while batches.isEmpty, end == nil { isFilled.wait(lock) }
@@ -58,9 +58,9 @@ final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
         return try taken()?.get() ?? nil
     }
 
-    /// The same, without a thread that waits.
+    /// The async form of `next`, which blocks no thread.
     ///
-    /// - Parameter cancelled: what it throws when the task is cancelled.
+    /// - Parameter cancelled: the error to throw when the task is cancelled.
     func nextOfTask(cancelled: Failure) async throws(Failure) -> Batch? {
         let result: Result<Batch?, Failure> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -79,7 +79,7 @@ final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
         return try result.get()
     }
 
-    /// No more rows are wanted.
+    /// Cancels the producer and drops all batches, because the consumer needs no more.
     func leave() {
         cancellation.cancel()
         lock.withLock {
@@ -89,7 +89,7 @@ final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
         }
     }
 
-    /// Ends it for both sides: rows that wait are dropped.
+    /// Ends the queue for both sides with an error; waiting batches are dropped.
     func stop(_ error: Failure) {
         leave()
         finish(.failure(error))
@@ -116,9 +116,9 @@ final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
     }
 }
 
-/// The channels of a database whose threads are at work: closing it ends them.
+/// The channels of a database with running threads, which closing the database ends.
 final class RowChannels<Item: Sendable, Failure: Error>: @unchecked Sendable {
-    // Unchecked: guarded by the lock.
+    // Unchecked: the lock guards all mutable state.
 
     private let lock = Lock()
     private var channels: [ObjectIdentifier: RowChannel<Item, Failure>] = [:]

@@ -1,15 +1,15 @@
 import MakoRecords
 import MakoStorage
 
-// The part of reading that knows the entity's type is inlined into the user's module, where the type is known; it calls what is here,
-// which knows rows only.
+// The part of reading that depends on the entity's type is inlined into the user's module, where the type is known. It
+// calls the code here, which depends on rows only.
 
-/// What the rows of one fetch have in common; makes rows ready to become objects. It keeps what it puts into the row that it made last.
+/// Wraps the rows of one fetch for the initializers of objects. Owns the storage of the last row that it returned.
 @frozen @usableFromInline
 struct RowMaker {
     @usableFromInline let database: UInt32
     @usableFromInline let context: FetchContext?
-    /// The properties that stay in the row.
+    /// The properties that stay in the row arena until they are read.
     @usableFromInline let lazyProperties: UInt64
     @usableFromInline var keeper: RowKeeper
     @usableFromInline var extra: ObjectExtra?
@@ -47,14 +47,14 @@ struct RowMaker {
     }
 }
 
-/// A query that does something with its objects when all are made. An object, as few do: others are spared the room.
+/// A query that processes its objects after all are created. A class, so that other queries need only one pointer.
 final class FollowedQuery<T: Entity>: Sendable {
     let query: Query<T>
 
     init(_ query: Query<T>) { self.query = query }
 }
 
-/// A planned query on the view it is to be run on.
+/// A planned query and the snapshot on which it runs.
 @usableFromInline
 final class PlannedRows: Sendable {
     @usableFromInline let plan: Plan
@@ -63,15 +63,15 @@ final class PlannedRows: Sendable {
     @usableFromInline let view: Snapshot
     @usableFromInline let context: FetchContext?
     @usableFromInline let database: UInt32
-    /// How many rows there are, where that is known.
+    /// The number of rows in a scan of the whole table; else 0.
     @usableFromInline let count: Int
-    /// Keeps the database open meanwhile.
+    /// Keeps the database open while the rows are used.
     private let owner: Database
     private let schema: SchemaState
-    /// Where something is done with the objects when all are made: the query that says what.
+    /// The query that processes the objects after all are created; nil for most queries.
     private let query: (any AnyObject & Sendable)?
     @usableFromInline let isFollowed: Bool
-    /// Whether the rows are those that an index names.
+    /// Whether the rows come from an index scan.
     @usableFromInline let isIndexed: Bool
     private let model: EntityModel
     private let start: QueryStart?
@@ -104,12 +104,12 @@ final class PlannedRows: Sendable {
         noteEnd()
         context?.note(results: objects)
         if isFollowed { try follow(objects) }
-        // After the walk: a hook may change what was walked over.
+        // After the scan, because a hook may change the scanned table.
         if T._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
         return objects
     }
 
-    /// Not inlined: what is done with all objects is seldom asked for.
+    /// Not inlined, because few queries need it.
     @usableFromInline
     func follow<T: Entity>(_ objects: [T]) throws(MakoError) {
         try (query as? FollowedQuery<T>)?.query.follow(objects, owner, view, schema, context)
@@ -123,14 +123,14 @@ final class PlannedRows: Sendable {
     @usableFromInline
     func noteEnd() { owner.noteQuery(plan, model, since: start) }
 
-    /// Those that an index names.
+    /// The objects of an index scan.
     @inlinable
     func readNamed<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
         var maker = RowMaker(database: database, context: context, layout: layout, lazyProperties: T._$lazyProperties)
         var objects: [T] = []
         do {
             try plan.forEachGroup(in: view) { group in
-                // Made where they will stay, which most often are all.
+                // Created in their final place, because most often the group has all objects.
                 let found = try [T](unsafeUninitializedCapacity: group.count) { places, made in
                     try plan.withRows(group, layout, in: view) { id, reader in
                         places.initializeElement(at: made, to: try T(row: maker.row(id, reader)))
@@ -152,9 +152,9 @@ final class PlannedRows: Sendable {
         var maker = RowMaker(database: database, context: context, layout: layout, lazyProperties: T._$lazyProperties)
         do {
             if let walk, walk.isWhole {
-                // Made where they will stay: nothing asks for each object whether there is room and nobody else holds the array.
+                // Created in their final place, without a check of capacity and unique ownership for each object.
                 var isLonger = false
-                // At least one: the empty array is one object for all threads, and would be written to.
+                // At least one: all threads share the empty array, and the initializer would write to it.
                 let objects = try [T](unsafeUninitializedCapacity: max(1, count)) { places, made in
                     try walk.forEachRow(layout, in: view) { id, reader in
                         if made & 1023 == 1023 { try endIfCancelled() }
@@ -167,7 +167,7 @@ final class PlannedRows: Sendable {
                         return true
                     }
                 }
-                // A table that has not as many rows as it says is damaged; the rows that are there are answered.
+                // The table of a damaged file may have fewer rows than it counts; the rows found are returned.
                 if !isLonger { return objects }
             }
             var objects: [T] = []
@@ -180,7 +180,7 @@ final class PlannedRows: Sendable {
             } else {
                 try plan.forEachRow(layout: layout, in: view) { key, reader in
                     let object = try T(row: maker.row(key, reader))
-                    // Where there is a second one, there are often some more.
+                    // After a second object there are often a few more.
                     if objects.count == 1 { objects.reserveCapacity(16) }
                     objects.append(object)
                     return true
@@ -193,7 +193,7 @@ final class PlannedRows: Sendable {
     }
 }
 
-/// The rows of a table that are to be found by their numbers, on the view they are to be read on.
+/// The rows of a table to find by their numbers, and the snapshot on which to read them.
 @usableFromInline
 final class NumberedRows: Sendable {
     @usableFromInline let table: TableHandle
@@ -201,7 +201,7 @@ final class NumberedRows: Sendable {
     @usableFromInline let view: Snapshot
     @usableFromInline let context: FetchContext?
     @usableFromInline let database: UInt32
-    /// Keeps the database open meanwhile.
+    /// Keeps the database open while the rows are used.
     private let owner: Database
 
     init(_ binding: Binding, _ view: Snapshot, _ schema: SchemaState, _ database: Database) {
@@ -231,13 +231,13 @@ final class NumberedRows: Sendable {
             throw MakoError(any: error)
         }
         context?.note(results: objects)
-        // After the reading: a hook may change what is read.
+        // After the scan, because a hook may change the scanned table.
         if type._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
         return objects
     }
 }
 
-/// A row that was found by its key and copied. Small, so that it is answered in registers.
+/// The copy of a row that was found by its key. Small, so that it is returned in registers.
 @frozen @usableFromInline
 struct FoundRow {
     @usableFromInline let rows: RowChunk
@@ -249,10 +249,10 @@ struct FoundRow {
 
     /// Copies a row.
     ///
-    /// - Parameter extra: of the object, and of the keeper's chunks.
+    /// - Parameter extra: the extra state of the object and of the row arena's chunks.
     init?(_ key: RowKey, _ reader: RowReader, _ keeper: inout RowKeeper, _ database: UInt32, _ extra: ObjectExtra?) {
         offset = keeper.keep(reader)
-        // There is one as soon as a row was kept.
+        // There is a chunk as soon as the arena has a row.
         guard let chunk = keeper.lentChunk.chunk else { return nil }
         rows = chunk
         self.database = database
@@ -261,7 +261,7 @@ struct FoundRow {
         isPlain = reader.isPlain
     }
 
-    /// Makes the object or value, and tells it.
+    /// Creates the object or value and calls its `didLoad` hook.
     @inlinable @inline(__always)
     func object<T: Entity>(_ type: T.Type) throws(MakoError) -> T {
         let object = try untoldObject(type)
@@ -273,7 +273,7 @@ struct FoundRow {
     func untoldObject<T: Entity>(_ type: T.Type, isRefresh: Bool = false) throws(MakoError) -> T {
         try rows.withRow(at: offset, isPlain: isPlain) { (reader) throws(MakoError) in
             let lazyProperties = type._$lazyProperties
-            // By the type that was given: an object's own class may be a subclass of the static one.
+            // By the given type: the class of an object may be a subclass of the static type.
             return try type.init(
                 row: EntityRow(
                     reader, rowID: rowID, database: database, extra: extra,

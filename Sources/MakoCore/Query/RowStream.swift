@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// The rows of a `SELECT`, one after the other, of which only some are in memory; see ``Database/rows(_:_:named:)``.
+/// The rows of a `SELECT`, of which only some are in memory; see ``Database/rows(_:_:named:)``.
 ///
 /// ```swift
 /// let rows = try db.rows("SELECT name, age FROM Person ORDER BY age")
@@ -10,22 +10,24 @@ import MakoStorage
 /// for try await row in try db.rows("SELECT name FROM Person") { try await send(row) }
 /// ```
 ///
-/// Its rows come once. All are those of the moment at which it was made, whatever is written meanwhile; the space of what is deleted meanwhile stays
-/// taken until it has come to its end, is closed or let go of. A thread of its own finds the rows, from the first call on, and is a few hundred
-/// rows ahead. One thread or task uses it at a time.
+/// It can be iterated once. All rows are of the snapshot of its creation, whatever is written later; pages that are
+/// freed meanwhile are not reused until the stream has ended, is closed or released. The first call starts a thread
+/// that finds the rows, a few hundred ahead of the consumer. One thread or task may use it at a time.
 public final class RowStream: AsyncSequence {
+    /// A row of the result.
     public typealias Element = ResultRow
+    /// The error type of the iterator.
     public typealias Failure = MakoError
 
-    /// So many rows are handed over together.
+    /// The most rows of a batch.
     static let batchRows = 256
-    /// Or so many bytes of texts and blobs.
+    /// The most bytes of texts and blobs of a batch, beyond which no row is added.
     static let batchBytes = 64 << 10
 
     private let places: ColumnPlaces
     private let database: Database
     private let channel = RowChannel<[StoredValue], MakoError>()
-    /// What there is to do, until the thread does it.
+    /// The input of the thread; nil after its start.
     private var work: Work?
     private var batch: RowChannel<[StoredValue], MakoError>.Batch = []
     private var place = 0
@@ -36,7 +38,7 @@ public final class RowStream: AsyncSequence {
     private struct Work: Sendable {
         let rows: PlannedQuestion
         let view: Snapshot
-        /// Whether the moment is that of a read around, whose end is not for the stream.
+        /// Whether the snapshot belongs to an enclosing read, which ends it.
         let isLent: Bool
     }
 
@@ -60,10 +62,10 @@ public final class RowStream: AsyncSequence {
     /// The names of the columns.
     public var columns: [String] { places.names }
 
-    /// The next row; nil when there are no more. The calling thread waits for it.
+    /// Returns the next row, for which it waits; nil at the end.
     ///
-    /// - Throws: `MakoError.storage` when a row cannot be read, or the disk has no room for what a sort or groups cannot hold in memory;
-    ///   `.closed`; `.cancelled`. From then on each call does.
+    /// - Throws: `MakoError.storage` when a row cannot be read, or the disk is full for the temporary file of a sort or
+    ///   a group; `.closed`; `.cancelled`. All later calls throw the same error.
     public func next() throws(MakoError) -> ResultRow? {
         if let row = taken() { return row }
         guard try begin() else { return nil }
@@ -73,22 +75,24 @@ public final class RowStream: AsyncSequence {
         } catch { throw failed(error) }
     }
 
-    /// Calls a closure with each of the rows that are left. It may write, and stops by throwing.
+    /// Calls a closure with each remaining row. The closure may write, and stops the iteration by throwing.
     ///
     /// - Throws: what the closure throws, and as ``next()``.
     public func forEach(_ body: (ResultRow) throws -> Void) throws {
         while let row = try next() { try body(row) }
     }
 
-    /// Ends it before its end: there are no more rows, and what it holds is free soon. Letting go of it does the same.
+    /// Ends the stream: there are no more rows, and its resources are released soon. Releasing the stream has the same
+    /// effect.
     public func close() {
         (batch, place, isAtEnd, work) = ([], 0, true, nil)
         channel.leave()
     }
 
+    /// Returns an iterator that continues at the current position of the stream.
     public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
 
-    /// Goes on where the stream is.
+    /// Reads the rows of the stream from its current position.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let stream: RowStream
 
@@ -127,7 +131,7 @@ public final class RowStream: AsyncSequence {
         return error
     }
 
-    /// Has the thread run. False: there are no more rows.
+    /// Starts the thread at the first call. False: there are no more rows.
     private func begin() throws(MakoError) -> Bool {
         if let fault { throw fault }
         if isAtEnd { return false }
@@ -153,7 +157,7 @@ public final class RowStream: AsyncSequence {
             database.channels.remove(channel)
             throw .storage(.io(error))
         }
-        // It may have been closed before the channel was there to be ended.
+        // The database may have been closed before the channel was registered.
         try database.requireOpen()
     }
 
@@ -187,7 +191,7 @@ extension AskedStatement {
 }
 
 extension Database {
-    /// The rows of a `SELECT`, one after the other, with a few of them in memory at a time.
+    /// Returns the rows of a `SELECT`, with a few of them in memory at a time.
     ///
     /// ```swift
     /// let rows = try db.rows("SELECT name, age FROM Person WHERE age > \(30) ORDER BY age")
@@ -196,37 +200,40 @@ extension Database {
     /// }
     /// ```
     ///
-    /// It is an asynchronous sequence as well: `for try await row in try db.rows("…")`. Scans, limits and the orders of indexes take memory for a few hundred rows;
-    /// what sorts, groups and joins cannot hold in ``DatabaseOptions/queryMemory`` waits in a temporary file.
+    /// The stream is an asynchronous sequence as well: `for try await row in try db.rows("…")`. Scans, limits and index
+    /// orders need memory for a few hundred rows; sorts, groups and joins that exceed ``DatabaseOptions/queryMemory``
+    /// use a temporary file.
     ///
-    /// Inside `read` the rows are those of its snapshot. For a few rows ``rawQuery(_:_:named:)`` is faster, which needs no thread.
+    /// Inside `read` the rows are those of its snapshot. For a few rows ``rawQuery(_:_:named:)`` is faster, because it
+    /// needs no thread.
     ///
-    /// - Throws: `MakoError.query`, pointing into the text; `.closed`; `.invalidArgument` for a statement that writes, and inside a transaction,
-    ///   whose changes no other thread may read: ``forEachRow(_:_:named:_:)`` does there.
+    /// - Throws: `MakoError.query`, with the position in the text; `.closed`; `.invalidArgument` for a statement that
+    ///   writes, and inside a transaction, whose changes no other thread may read: use ``forEachRow(_:_:named:_:)``
+    ///   there.
     public func rows(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RowStream {
         try RowStream(try AskedStatement(text, parameters, named), self)
     }
 
-    /// The same for a text that is known only at run time.
+    /// Returns the rows of a `SELECT` whose text is known only at run time.
     public func rows(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RowStream {
         try RowStream(try AskedStatement(WhereText(text: text), parameters, named), self)
     }
 
-    /// Calls a closure with the rows of a `SELECT` one after the other, on this thread, with a few of them in memory at a time.
+    /// Calls a closure with each row of a `SELECT` on this thread, with a few rows in memory at a time.
     ///
     /// ```swift
     /// try db.forEachRow("SELECT name FROM Person ORDER BY name") { row in print(row[0] ?? .null) }
     /// ```
     ///
-    /// Inside a transaction the rows are those that it sees, and the closure must not change anything. Elsewhere they are those of one moment,
-    /// and it may write. It stops by throwing.
+    /// Inside a transaction the rows include its changes, and the closure must not write. Elsewhere they are of one
+    /// snapshot, and it may write. The closure stops the iteration by throwing.
     ///
-    /// - Throws: what the closure throws, and as ``rows(_:_:named:)`` and ``RowStream/next()``; `MakoError.invalidArgument` in a closure that
-    ///   changes what the transaction around reads.
+    /// - Throws: what the closure throws, and as ``rows(_:_:named:)`` and ``RowStream/next()``;
+    ///   `MakoError.invalidArgument` in a closure that writes inside a transaction.
     public func forEachRow(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         _ body: (ResultRow) throws -> Void
@@ -272,7 +279,7 @@ extension Database {
 }
 
 extension PreparedStatement {
-    /// The rows of a `SELECT` for these values, one after the other; see ``Database/rows(_:_:named:)``.
+    /// Returns the rows of a `SELECT` with these values; see ``Database/rows(_:_:named:)``.
     public func rows(
         _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RowStream {

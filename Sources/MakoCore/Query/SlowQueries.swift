@@ -1,18 +1,18 @@
 import MakoRecords
 
-/// When a query began. An object, as seldom anybody wants to know: the standard library tells the size of a moment only at run time, and
-/// whatever holds one pays for that.
+/// The start of a query. A class, because few databases measure queries, and the size of `ContinuousClock.Instant` is
+/// known only at run time, which would slow down every type that stores one.
 final class QueryStart: Sendable {
     let moment = ContinuousClock.now
 }
 
 extension Database {
-    /// When a query begins; nil when nobody wants to know.
+    /// The start of a query; nil when the options do not report slow queries.
     var queryStart: QueryStart? {
         options.slowQueryThreshold == nil || options.onSlowQuery == nil ? nil : QueryStart()
     }
 
-    /// Tells of a query if it was slow.
+    /// Reports a query that exceeded the threshold.
     func noteQuery(_ plan: Plan, _ model: EntityModel, since start: QueryStart?) {
         guard let start, let threshold = options.slowQueryThreshold, let tell = options.onSlowQuery else { return }
         let duration = start.moment.duration(to: .now)

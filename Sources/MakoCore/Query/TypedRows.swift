@@ -1,17 +1,18 @@
 import MakoRecords
 
-// Rows of a SELECT as Swift's own types: tuples by the places of their columns, values of one column, structs by the columns' names.
+// Rows of a SELECT as Swift types: tuples by column position, values of a single column, `Decodable` types by column
+// name.
 
 extension RawResults {
-    /// The rows as tuples, a value for each column.
+    /// Returns the rows as tuples, with a value for each column.
     ///
     /// ```swift
     /// let found = try db.rawQuery("SELECT name, age FROM Person")
     /// for (name, age) in try found.rows(as: (String, Int?).self) { print(name, age ?? 0) }
     /// ```
     ///
-    /// - Throws: `MakoError.columnMissing` where there are more or fewer columns than values; `.columnMismatch` for a value that is none of
-    ///   its type, and for NULL where the type is no optional.
+    /// - Throws: `MakoError.columnMissing` when the number of columns differs; `.columnMismatch` for a value that does
+    ///   not fit its type, and for NULL unless the type is optional.
     /// - Complexity: linear in the number of values.
     public func rows<each V: StorableValue>(
         as type: (repeat each V).Type
@@ -32,13 +33,13 @@ extension RawResults {
         return result
     }
 
-    /// The values of the only column.
+    /// Returns the values of the only column.
     ///
     /// ```swift
     /// let names = try db.rawQuery("SELECT DISTINCT name FROM Person").rows(as: String.self)
     /// ```
     ///
-    /// - Throws: `MakoError.columnMissing` where there are more columns than one; `.columnMismatch` as for tuples.
+    /// - Throws: `MakoError.columnMissing` when there are several columns; `.columnMismatch` as for tuples.
     /// - Complexity: linear in the number of rows.
     public func rows<V: StorableValue>(as type: V.Type) throws(MakoError) -> [V] {
         if columns.count != 1 {
@@ -50,7 +51,7 @@ extension RawResults {
         return result
     }
 
-    /// The rows as values of a `Decodable` type: each of its properties takes the column of its name.
+    /// Returns the rows as values of a `Decodable` type, each of whose properties reads the column of its name.
     ///
     /// ```swift
     /// struct Head: Decodable {
@@ -62,11 +63,12 @@ extension RawResults {
     /// ).rows(as: Head.self)
     /// ```
     ///
-    /// Columns that no property asks for are left alone. An optional property takes NULL, and needs its column all the same. A property that
-    /// fills no column by itself, such as an array or a struct, is decoded from the JSON text that Mako stores it as.
+    /// Columns without a property are ignored. An optional property accepts NULL, but its column must be in the result.
+    /// A property whose type needs more than a column, such as an array or a struct, is decoded from JSON text, the
+    /// form in which Mako stores it.
     ///
-    /// - Throws: `MakoError.columnMissing` for a property without a column; `.columnMismatch` for a value that is none of its property's
-    ///   type, and for NULL where that is no optional.
+    /// - Throws: `MakoError.columnMissing` for a property without a column; `.columnMismatch` for a value that does not
+    ///   fit its property, and for NULL unless the property is optional.
     /// - Complexity: linear in the number of values.
     @_disfavoredOverload
     public func rows<V: Decodable>(as type: V.Type) throws(MakoError) -> [V] {
@@ -94,7 +96,7 @@ extension RawResults {
             found: found.isNull ? "NULL" : "\(found.typeName) \(found)")
     }
 
-    /// A type as it is written.
+    /// The name of a type in messages.
     static func name<V>(of type: V.Type) -> String {
         let name = "\(type)"
         guard name.hasPrefix("Optional<"), name.hasSuffix(">") else { return name }
@@ -103,17 +105,17 @@ extension RawResults {
 }
 
 extension Database {
-    /// Runs a `SELECT` and gives its rows as tuples, a value for each column.
+    /// Runs a `SELECT` and returns its rows as tuples, with a value for each column.
     ///
     /// ```swift
     /// let people = try db.rawQuery("SELECT name, age FROM Person WHERE age > \(30)", as: (String, Int?).self)
     /// for (name, age) in people { print(name, age ?? 0) }
     /// ```
     ///
-    /// - Throws: what `rawQuery` throws; `MakoError.columnMissing` where there are more or fewer columns than values; `.columnMismatch` for a
-    ///   value that is none of its type, and for NULL where the type is no optional; `.invalidArgument` for a statement that is no question,
-    ///   before it is run.
-    /// - Complexity: that of the question, and linear in its rows.
+    /// - Throws: as `rawQuery`; `MakoError.columnMissing` when the number of columns differs; `.columnMismatch` for a
+    ///   value that does not fit its type, and for NULL unless the type is optional; `.invalidArgument` for a statement
+    ///   without rows, before it runs.
+    /// - Complexity: that of the query, and linear in its rows.
     public func rawQuery<each V: StorableValue>(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         as type: (repeat each V).Type
@@ -121,14 +123,14 @@ extension Database {
         try run(try AskedStatement(question: text, parameters, named)).rows(as: type)
     }
 
-    /// Runs a `SELECT` of one column and gives its values.
+    /// Runs a `SELECT` of one column and returns its values.
     ///
     /// ```swift
     /// let names = try db.rawQuery("SELECT name FROM Person WHERE age > \(30)", as: String.self)
     /// ```
     ///
     /// - Throws: as for tuples.
-    /// - Complexity: that of the question, and linear in its rows.
+    /// - Complexity: that of the query, and linear in its rows.
     public func rawQuery<V: StorableValue>(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         as type: V.Type
@@ -136,7 +138,8 @@ extension Database {
         try run(try AskedStatement(question: text, parameters, named)).rows(as: type)
     }
 
-    /// Runs a `SELECT` and gives its rows as values of a `Decodable` type: each of its properties takes the column of its name.
+    /// Runs a `SELECT` and returns its rows as values of a `Decodable` type, each of whose properties reads the column
+    /// of its name.
     ///
     /// ```swift
     /// struct Head: Decodable {
@@ -147,13 +150,14 @@ extension Database {
     ///     "SELECT department.name AS name, count(*) AS people FROM Person GROUP BY department.name", as: Head.self)
     /// ```
     ///
-    /// Columns that no property asks for are left alone. An optional property takes NULL, and needs its column all the same. A property that
-    /// fills no column by itself, such as an array or a struct, is decoded from the JSON text that Mako stores it as.
+    /// Columns without a property are ignored. An optional property accepts NULL, but its column must be in the result.
+    /// A property whose type needs more than a column, such as an array or a struct, is decoded from JSON text, the
+    /// form in which Mako stores it.
     ///
-    /// - Throws: what `rawQuery` throws; `MakoError.columnMissing` for a property without a column; `.columnMismatch` for a value that is none
-    ///   of its property's type, and for NULL where that is no optional; `.invalidArgument` for a statement that is no question, before it is
-    ///   run.
-    /// - Complexity: that of the question, and linear in its rows.
+    /// - Throws: as `rawQuery`; `MakoError.columnMissing` for a property without a column; `.columnMismatch` for a
+    ///   value that does not fit its property, and for NULL unless the property is optional; `.invalidArgument` for a
+    ///   statement without rows, before it runs.
+    /// - Complexity: that of the query, and linear in its rows.
     @_disfavoredOverload
     public func rawQuery<V: Decodable>(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
@@ -162,7 +166,7 @@ extension Database {
         try run(try AskedStatement(question: text, parameters, named)).rows(as: type)
     }
 
-    /// The async form of `rawQuery` for tuples.
+    /// Runs a `SELECT` and returns its rows as tuples; the async form of `rawQuery`.
     public func rawQuery<each V: StorableValue>(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         as type: (repeat each V).Type
@@ -170,7 +174,7 @@ extension Database {
         try await answer(try AskedStatement(question: text, parameters, named)).rows(as: type)
     }
 
-    /// The async form of `rawQuery` for the values of one column.
+    /// Runs a `SELECT` of one column and returns its values; the async form of `rawQuery`.
     public func rawQuery<V: StorableValue>(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         as type: V.Type
@@ -178,7 +182,7 @@ extension Database {
         try await answer(try AskedStatement(question: text, parameters, named)).rows(as: type)
     }
 
-    /// The async form of `rawQuery` for rows that are decoded.
+    /// Runs a `SELECT` and returns its rows as values of a `Decodable` type; the async form of `rawQuery`.
     @_disfavoredOverload
     public func rawQuery<V: Decodable>(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
@@ -193,7 +197,7 @@ extension Database {
 }
 
 extension AskedStatement {
-    /// One that has rows.
+    /// Creates a statement that must return rows.
     fileprivate init(
         question text: WhereText, _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
     ) throws(MakoError) {

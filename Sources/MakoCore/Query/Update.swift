@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// New values for properties of the objects that a query finds, written without an object being made.
+/// An update of the objects of a query, written without creating objects.
 ///
 /// ```swift
 /// let count = try db.update(Person.self)
@@ -11,8 +11,8 @@ import MakoStorage
 ///     .run()
 /// ```
 ///
-/// A value; nothing is written before ``run()``. All values are worked out of what a row holds before: `set(\.a, to: \.b).set(\.b, to: \.a)`
-/// exchanges the two. Where one property is set twice, the later value counts.
+/// A value: only ``run()`` writes. The new values are computed from the row before the update:
+/// `set(\.a, to: \.b).set(\.b, to: \.a)` swaps the two. Where a property is set twice, the later value applies.
 public struct Update<T: Entity>: Sendable {
     private var query: Query<T>
     private var assignments: [Assignment] = []
@@ -21,7 +21,7 @@ public struct Update<T: Entity>: Sendable {
 
     // MARK: - Values
 
-    /// Sets a property to a value; an optional one also to nil.
+    /// Sets a property to a value; an optional one may be set to nil.
     @_disfavoredOverload
     public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, to value: V) -> Update {
         adding(keyPath.path()) { (property) throws(MakoError) in
@@ -40,29 +40,31 @@ public struct Update<T: Entity>: Sendable {
         }
     }
 
-    /// Sets a property to a value that is worked out of the object's own: `set(\.age, to: \.age + 1)`.
+    /// Sets a property to an expression of the object's own properties: `set(\.age, to: \.age + 1)`.
     public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, to value: Arithmetic<T, V>) -> Update {
         adding(keyPath.path()) { (_) throws(MakoError) in [try value.source.get()] }
     }
+    /// Sets an optional property to an expression of the object's own properties.
     public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V?>>, to value: Arithmetic<T, V>) -> Update {
         adding(keyPath.path()) { (_) throws(MakoError) in [try value.source.get()] }
     }
 
-    /// Sets a property to the value of another one: `set(\.formerName, to: \.name)`.
+    /// Sets a property to the value of another property: `set(\.formerName, to: \.name)`.
     public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, to other: KeyPath<Row<T>, Column<V>>) -> Update {
         adding(keyPath.path()) { (_) throws(MakoError) in try other.path().ownExprs() }
     }
+    /// Sets an optional property to the value of a required property.
     public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V?>>, to other: KeyPath<Row<T>, Column<V>>) -> Update {
         adding(keyPath.path()) { (_) throws(MakoError) in try other.path().ownExprs() }
     }
 
-    /// Has a relationship lead to an object, which is stored already, or to nobody.
+    /// Sets a relationship to a stored object, or to nil.
     public func set<Target: ObjectEntity>(_ keyPath: KeyPath<Row<T>, Related<Target>>, to object: Target?) -> Update {
-        // Which row an object has is asked when the update runs.
+        // The row of the object is looked up when the update runs.
         adding(keyPath.path(), object) { (_) throws(MakoError) in [.literal(.null, at: .none)] }
     }
 
-    /// Has a struct's relationship lead to another struct, which is stored already, or to none.
+    /// Sets a relationship to a stored struct, or to nil.
     public func set<Target: Entity>(_ keyPath: KeyPath<Row<T>, Related<Target>>, to value: Target?) -> Update
     where Target._$Kind == EntityKind.Value {
         adding(keyPath.path()) { (_) throws(MakoError) in
@@ -75,33 +77,39 @@ public struct Update<T: Entity>: Sendable {
 
     // MARK: - Which objects
 
-    /// Only objects that fulfil a condition; see ``Query/where(_:_:named:)``. Several conditions must all hold.
+    /// Adds a condition on the objects to update; see ``Query/where(_:_:named:)``. Several conditions must all be true.
     public func `where`(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> Update {
         with(query.adding(text.condition(parameters.parameterValues, named: named.parameterValues)))
     }
+    /// Adds a condition whose text is known only at run time.
     public func `where`(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> Update {
         let condition = WhereText(text: text).condition(parameters.parameterValues, named: named.parameterValues)
         return with(query.adding(condition))
     }
+    /// Adds a typed condition on the objects to update.
     public func `where`(_ condition: Condition<T>) -> Update { with(query.where(condition)) }
+    /// Adds the condition that a Boolean property is true.
     public func `where`(_ flag: KeyPath<Row<T>, Column<Bool>>) -> Update { with(query.where(flag)) }
 
     // MARK: - Running
 
-    /// Changes the rows and answers how many fulfil the condition. One transaction, or a savepoint of the running one: all or nothing.
+    /// Updates the rows in one transaction, or in a savepoint of the running one, and returns the number of objects
+    /// that the query found.
     ///
-    /// Watchers and live queries are told, row by row, which properties changed. No hooks are called, since there are no objects to call them of, and
-    /// objects in memory stay as they are: ``Database/refresh(_:)`` brings them up to date. Keys and `.writeOnce` properties cannot
-    /// be set; `.keepWhenNil` properties keep what they have where nil is set. A part of a value with several columns is set by itself, as in
-    /// `set(\.frame.x, to: \.frame.x + 10)`, where the value is not nil. Unique properties are checked when all rows are changed: they may be moved
-    /// along, as with `set(\.place, to: \.place + 1)`.
+    /// Observers and live queries are notified of the changed properties of each row. No hooks are called, because
+    /// there are no objects, and objects in memory keep their values until ``Database/refresh(_:)``. Keys and
+    /// `.writeOnce` properties cannot be set; `.keepWhenNil` properties keep their value where nil is set. A part of a
+    /// composite property can be set alone, as in `set(\.frame.x, to: \.frame.x + 10)`, where the value is not nil.
+    /// Unique properties are checked after all rows have changed, so they may be shifted, as with
+    /// `set(\.place, to: \.place + 1)`.
     ///
-    /// - Throws: `MakoError.duplicate` when a unique property would be had twice, `.typeMismatch` when a worked-out value does not fit its property,
-    ///   `.missingValue` when it is nil and may not be, `.query` for what cannot be set. Nothing has changed then.
+    /// - Throws: `MakoError.duplicate` when two rows would have the same value of a unique property, `.typeMismatch`
+    ///   when a computed value does not fit its property, `.missingValue` when it is nil for a required property,
+    ///   `.query` for a property that cannot be set. An update that throws changes nothing.
     @discardableResult
     public func run() throws(MakoError) -> Int {
         let database = try query.target()
@@ -115,7 +123,7 @@ public struct Update<T: Entity>: Sendable {
         }
     }
 
-    /// The async form of `run`.
+    /// Updates the rows on a thread of the database and returns the number of objects; the async form of `run`.
     @discardableResult
     public func run() async throws(MakoError) -> Int {
         let database = try query.target()
@@ -125,7 +133,7 @@ public struct Update<T: Entity>: Sendable {
 
     // MARK: -
 
-    /// A part as its column holds it. By the type that is asked for: nil is a value of an optional one.
+    /// A part as its column holds it. Converted by its static type, because nil is a value of an optional type.
     private static func storedPart<V>(_ value: V) -> StoredValue? {
         func stored<S: StorableValue>(_ type: S.Type) -> StoredValue? { (value as? S)?.stored }
         guard let type = V.self as? any StorableValue.Type else { return nil }
@@ -134,9 +142,9 @@ public struct Update<T: Entity>: Sendable {
 
     private struct Assignment: Sendable {
         let path: [PathStep]
-        /// The object that the value stands for.
+        /// The object whose key the column gets.
         let object: (any ObjectEntity)?
-        /// What the columns of the path are set to, or why they cannot be: faults are told by the call that runs the update.
+        /// The new values of the columns of the path, or the error that the call that runs the update throws.
         let values: Result<[Expr], MakoError>
     }
 
@@ -160,7 +168,7 @@ public struct Update<T: Entity>: Sendable {
         return copy
     }
 
-    /// The property that is to be set, if it can be, and the first of its columns that are.
+    /// The property to set, and the first of its columns to set. Throws for a property that cannot be set.
     private static func place(_ path: [PathStep]) throws(MakoError) -> CompositeColumns.Place {
         let model = T.entityModel
         guard case .column(let names, _)? = try path.ownExprs().first, let name = names.first else {
@@ -180,7 +188,7 @@ public struct Update<T: Entity>: Sendable {
         return place
     }
 
-    /// What is to be set, by the positions of the columns.
+    /// The properties to set, each with the values of all its columns.
     private func fields(_ transaction: Transaction) throws(MakoError) -> [UpdatedField] {
         let model = T.entityModel
         var fields: [UpdatedField] = []
@@ -192,7 +200,7 @@ public struct Update<T: Entity>: Sendable {
                 let property = model.columns[position]
                 values = [.literal(try Self.reference(to: object, property, transaction.database), at: .none)]
             }
-            // The other parts of a value of which one is set are what they were.
+            // The columns of the other parts keep their values.
             let known = fields.firstIndex { $0.position == position }
             var field = known.map { fields.remove(at: $0) } ?? UpdatedField(position, model.columns[position])
             for (number, value) in values.enumerated() where field.values.indices.contains(part + number) {
@@ -209,7 +217,7 @@ public struct Update<T: Entity>: Sendable {
         return fields
     }
 
-    /// The key of an object's row, which must be there: an object may have a key and never have been stored under it.
+    /// The key of an object, which must have a row: an object may have a key without being stored.
     private static func reference(
         to object: any ObjectEntity, _ property: PropertyModel, _ database: Database
     ) throws(MakoError) -> StoredValue {
@@ -226,7 +234,7 @@ public struct Update<T: Entity>: Sendable {
 }
 
 extension EntityModel {
-    /// The property that says when a row was last stored.
+    /// The property with the time of the last write of a row.
     fileprivate var updateStamp: (position: Int, property: PropertyModel)? {
         guard hasStamps, let position = columns.firstIndex(where: { $0.name == "updatedAt" }) else { return nil }
         return (position, columns[position])
@@ -234,7 +242,7 @@ extension EntityModel {
 }
 
 extension PropertyModel {
-    /// Whether it does not refer to objects.
+    /// Whether the property is no reference.
     fileprivate var isValue: Bool { !isReference }
 }
 
@@ -245,24 +253,24 @@ struct UpdatedField {
     /// One for each of the property's columns.
     var values: [Expr]
 
-    /// The property as it is.
+    /// Creates a field that keeps the property's values.
     init(_ position: Int, _ property: PropertyModel) {
         self.position = position
         self.property = property
         values = property.fields.map { .column([$0.column]) }
     }
 
-    /// Whether its values have to be worked out of a row.
+    /// Whether its values depend on the row.
     var isComputed: Bool {
         values.contains { if case .literal = $0 { false } else { true } }
     }
 }
 
 extension Transaction {
-    /// How many rows are worked out before they are written.
+    /// The number of rows whose values are computed before they are written.
     private static var portion: Int { 1024 }
 
-    /// Sets columns of the rows of a plan and answers how many rows there were.
+    /// Sets columns of the rows of a plan and returns the number of rows.
     func update(
         _ plan: Plan, _ fields: [UpdatedField], _ binding: Binding, _ view: Snapshot
     ) throws(MakoError) -> Int {
@@ -335,7 +343,7 @@ extension Transaction {
         }
     }
 
-    /// A worked-out value as the property holds it.
+    /// A computed value as the property stores it.
     private func fitted(
         _ value: StoredValue, _ property: PropertyModel, _ model: EntityModel
     ) throws(MakoError) -> StoredValue {
@@ -350,12 +358,12 @@ extension Transaction {
         return fitting
     }
 
-    /// Worked-out values as the columns of one property hold them.
+    /// Computed values as the columns of one property store them.
     private func fitted(
         _ values: ArraySlice<StoredValue>, _ property: PropertyModel, _ model: EntityModel
     ) throws(MakoError) -> [StoredValue] {
         let stored = zip(values, property.parts).compactMap { $1.columnType.coerced($0) }
-        // Parts that make no value together would be a row that nobody can read.
+        // Parts that form no value would make the row unreadable.
         if stored.count == values.count, let fitting = property.coding?.normalised(stored) { return fitting }
         if values.allSatisfy(\.isNull) { throw .missingValue(entity: model.name, property: property.name) }
         throw .typeMismatch(
@@ -363,8 +371,8 @@ extension Transaction {
             found: property.text(of: Array(values)))
     }
 
-    /// Objects that this transaction saved before know nothing of the change, so they are not what watchers are given; and who asked for silence
-    /// did so for the saving.
+    /// Objects that this transaction saved before do not show the change, so observers must not get them. Suppressed
+    /// events apply to the saves only.
     private func noteUpdated(_ key: RowKey, _ binding: Binding) {
         if !hasTouched && silences.isEmpty { return }
         let row = EventHub.Identity(table: binding.model.table, key: key)
@@ -374,16 +382,16 @@ extension Transaction {
 }
 
 extension Query {
-    /// An update of the objects that this query finds: `query.update().set(\.isOld, to: true).run()`.
+    /// Returns an update of the objects that this query finds: `query.update().set(\.isOld, to: true).run()`.
     public func update() -> Update<T> { Update(self) }
 }
 
 extension Database {
-    /// An update of objects without reading them; see ``Update``.
+    /// Returns an update of the objects of an entity, which does not read them; see ``Update``.
     public func update<T: Entity>(_ type: T.Type) -> Update<T> { Update(query(type)) }
 }
 
 extension Transaction {
-    /// An update inside this transaction.
+    /// Returns an update that runs inside this transaction.
     public func update<T: Entity>(_ type: T.Type) -> Update<T> { Update(query(type)) }
 }

@@ -1,72 +1,95 @@
 import MakoRecords
 
-/// A condition as text. Interpolated values are bound, never pasted: `"age >= \(35) AND name = \(name)"`.
+/// A condition as text. Interpolated values are bound, never inserted into the text:
+/// `"age >= \(35) AND name = \(name)"`.
 ///
-/// A sequence becomes a list, behind IN: `"age IN \([35, 36])"`, or with parentheses, `"age IN (\(ages), 40)"`. Nothing is in an empty one.
+/// An interpolated sequence is a list behind IN: `"age IN \([35, 36])"`, or, in parentheses, part of one:
+/// `"age IN (\(ages), 40)"`. No value is in an empty list.
 public struct WhereText: ExpressibleByStringInterpolation, Sendable {
     let text: String
     let interpolated: [String: ParameterValue]
 
+    /// Creates a condition from a literal without interpolations.
     public init(stringLiteral value: String) {
         text = value
         interpolated = [:]
     }
 
+    /// Creates a condition from a literal, whose interpolated values become named parameters.
     public init(stringInterpolation: StringInterpolation) {
         text = stringInterpolation.text
         interpolated = stringInterpolation.values
     }
 
-    /// Text that is known only at run time. Nothing in it is bound.
+    /// Creates a condition from text that is known only at run time. It has no bound values.
     public init(text: String) {
         self.text = text
         interpolated = [:]
     }
 
+    /// Collects the text and the bound values of a literal.
     public struct StringInterpolation: StringInterpolationProtocol {
         var text = ""
         var values: [String: ParameterValue] = [:]
 
+        /// Creates an empty text with capacity for the literal.
         public init(literalCapacity: Int, interpolationCount: Int) { text.reserveCapacity(literalCapacity) }
 
+        /// Appends a piece of the literal to the text.
         public mutating func appendLiteral(_ literal: String) { text += literal }
 
+        /// Binds a value.
         public mutating func appendInterpolation<V: StorableValue>(_ value: V) { append(value.stored) }
+        /// Binds an optional value; nil as NULL.
         public mutating func appendInterpolation<V: StorableValue>(_ value: V?) { append(value?.stored ?? .null) }
+        /// Binds the key of an object; NULL for nil, and for an object that is not stored.
         public mutating func appendInterpolation<E: ObjectEntity>(_ object: E?) {
             append(object?.conditionValue ?? .null)
         }
+        /// Binds the key of an entity's value; NULL for a value that is not stored.
         public mutating func appendInterpolation<E: Entity>(_ value: E) { append(value.conditionValue) }
+        /// Binds the key of an optional struct; nil as NULL.
         public mutating func appendInterpolation<E: Entity>(_ value: E?) where E._$Kind == EntityKind.Value {
             append(value?.conditionValue ?? .null)
         }
+        /// Binds the raw value of a value.
         public mutating func appendInterpolation<V: RawRepresentable>(_ value: V) where V.RawValue: StorableValue {
             append(value.rawValue.stored)
         }
+        /// Binds a storable value with a raw value as it is stored.
         public mutating func appendInterpolation<V: StorableValue & RawRepresentable>(_ value: V)
         where V.RawValue: StorableValue { append(value.stored) }
+        /// Binds the raw value of an optional value; nil as NULL.
         public mutating func appendInterpolation<V: RawRepresentable>(_ value: V?) where V.RawValue: StorableValue {
             append(value?.rawValue.stored ?? .null)
         }
+        /// Binds an optional storable value with a raw value as it is stored; nil as NULL.
         public mutating func appendInterpolation<V: StorableValue & RawRepresentable>(_ value: V?)
         where V.RawValue: StorableValue { append(value?.stored ?? .null) }
+        /// Binds bytes as one blob.
         public mutating func appendInterpolation(_ bytes: [UInt8]) { append(.blob(bytes)) }
+        /// Binds the text of a full-text pattern.
         public mutating func appendInterpolation(_ pattern: MatchPattern) { append(pattern.conditionValue) }
 
+        /// Binds an array as a list of values.
         public mutating func appendInterpolation<V: StorableValue>(_ values: [V]) { append(list: values.map(\.stored)) }
+        /// Binds a sequence as a list of values.
         @_disfavoredOverload
         public mutating func appendInterpolation<S: Sequence>(_ values: S) where S.Element: StorableValue {
             append(list: values.map(\.stored))
         }
+        /// Binds the keys of entities as a list.
         @_disfavoredOverload
         public mutating func appendInterpolation<S: Sequence>(_ objects: S) where S.Element: Entity {
             append(list: objects.map(\.conditionValue))
         }
+        /// Binds the raw values of a sequence as a list.
         @_disfavoredOverload
         public mutating func appendInterpolation<S: Sequence>(_ values: S)
         where S.Element: RawRepresentable, S.Element.RawValue: StorableValue {
             append(list: values.map(\.rawValue.stored))
         }
+        /// Binds the storable values of a sequence as a list, as they are stored.
         @_disfavoredOverload
         public mutating func appendInterpolation<S: Sequence>(_ values: S)
         where S.Element: StorableValue & RawRepresentable, S.Element.RawValue: StorableValue {
@@ -83,7 +106,7 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
         }
     }
 
-    /// Parsed, with what is given for its parameters.
+    /// The parsed condition with its arguments.
     func condition(
         of parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
     ) -> ConditionSource {
@@ -106,7 +129,7 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
         }
     }
 
-    /// Parsed, with the values of its parameters.
+    /// The parsed condition with the values of its parameters.
     func condition(_ parameters: [ParameterValue], named: [String: ParameterValue] = [:]) -> ConditionSource {
         do throws(MakoError) {
             return WhereText.condition(try filled(parameters, named, isStatement: false))
@@ -115,7 +138,7 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
         }
     }
 
-    /// The text with a parameter for each value of each list.
+    /// The text with one parameter for each value of a list.
     func filled(
         _ parameters: [ParameterValue], _ named: [String: ParameterValue], isStatement: Bool
     ) throws(MakoError) -> FilledText {
@@ -135,10 +158,10 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
 }
 
 extension Array where Element == (any ConditionValue)? {
-    /// What is given for the parameters of a text.
+    /// The values of the arguments.
     var parameterValues: [ParameterValue] { map { $0.parameterValue } }
 
-    /// The values, where none is a list.
+    /// The values; nil if one is a list.
     var plainValues: [StoredValue]? {
         var values: [StoredValue] = []
         values.reserveCapacity(count)
@@ -166,7 +189,7 @@ extension Optional where Wrapped == any ConditionValue {
 }
 
 extension Array where Element == ParameterValue {
-    /// The values, where none is a list.
+    /// The values; nil if one is a list.
     fileprivate var ones: [StoredValue]? {
         var values: [StoredValue] = []
         for case .one(let value) in self { values.append(value) }

@@ -1,68 +1,85 @@
 import MakoRecords
 
-/// How objects, or structs with rows of their own, stand in a property that holds many: one alone, in arrays, sets and dictionaries, and in
-/// those of those. The forms are types without values; ``EntityCoding`` puts them together from a property's type.
+/// The form of objects, or structs with rows of their own, in a collection property: alone, in arrays, sets and
+/// dictionaries, and nested. Forms are types without values; ``EntityCoding`` composes them from a property's type.
 public protocol ElementForm: Sendable {
+    /// The type of the element or collection.
     associatedtype Value: Sendable
     /// The entity of the objects.
     associatedtype Target: Entity
 
-    /// Whether objects stand under names, which are values of a type of their own.
+    /// Whether the objects have names, which are values of their own type.
     static var hasNames: Bool { get }
+    /// Visits each object, as often as it occurs.
     static func forEach(_ value: Value, _ body: (Target) -> Void)
-    /// Changes each in its place, in the order of the tree.
+    /// Updates each object in place, in the order of the tree.
     static func update(_ value: inout Value, _ body: (inout Target) throws(MakoError) -> Void) throws(MakoError)
-    /// The value as a column holds it. An object for which the closure gives nothing is left out.
+    /// Returns the value as a column holds it, without objects for which the closure returns nil.
     static func tree(_ value: Value, _ key: (Target) -> RowKey?) -> KeyTree?
-    /// The value that a tree stands for; nil when the closure has no object for what must be there.
+    /// Returns the value for a tree; nil when the closure has no object for a required place.
     static func value(_ tree: KeyTree, _ object: (RowKey) -> Target?) throws(OtherForm) -> Value?
 }
 
 extension ElementForm {
+    /// False: a form has no names unless its type says otherwise.
     public static var hasNames: Bool { false }
 }
 
-/// A form that a property itself can have.
+/// The form of a property, as opposed to that of an element.
 public protocol CollectionForm: ElementForm {
+    /// The value without objects; nil for an optional form.
     static var empty: Value { get }
-    /// Whether nil is among the values.
+    /// Whether nil is a value.
     static var isOptional: Bool { get }
 }
 
 extension CollectionForm {
+    /// False: nil is no value unless the type says otherwise.
     public static var isOptional: Bool { false }
 }
 
-/// A stored tree has another form than the property: it was written when the property had another type.
+/// Thrown for a stored tree of another form, which was written when the property had another type.
 public struct OtherForm: Error {}
 
+/// A single object.
 public enum ObjectForm<Target: Entity>: ElementForm {
+    /// Visits the object.
     public static func forEach(_ value: Target, _ body: (Target) -> Void) { body(value) }
+    /// Updates the object in place.
     public static func update(
         _ value: inout Target, _ body: (inout Target) throws(MakoError) -> Void
     ) throws(MakoError) { try body(&value) }
+    /// Returns the key of the object; nil if the closure returns none.
     public static func tree(_ value: Target, _ key: (Target) -> RowKey?) -> KeyTree? { key(value).map { .key($0) } }
+    /// Returns the object for a key; throws for a list.
     public static func value(_ tree: KeyTree, _ object: (RowKey) -> Target?) throws(OtherForm) -> Target? {
         guard case .key(let key) = tree else { throw OtherForm() }
         return object(key)
     }
 }
 
+/// An array: a list of its elements.
 public enum ArrayForm<Element: ElementForm>: CollectionForm {
+    /// The empty array.
     public static var empty: [Element.Value] { [] }
+    /// Whether the elements have names.
     public static var hasNames: Bool { Element.hasNames }
 
+    /// Visits the objects of the elements, in order.
     public static func forEach(_ value: [Element.Value], _ body: (Element.Target) -> Void) {
         for element in value { Element.forEach(element, body) }
     }
+    /// Updates the elements in place, in order.
     public static func update(
         _ value: inout [Element.Value], _ body: (inout Element.Target) throws(MakoError) -> Void
     ) throws(MakoError) {
         for place in value.indices { try Element.update(&value[place], body) }
     }
+    /// Returns the list of the elements, in order.
     public static func tree(_ value: [Element.Value], _ key: (Element.Target) -> RowKey?) -> KeyTree? {
         .list(value.compactMap { Element.tree($0, key) })
     }
+    /// Returns the array for a list, without the elements that have no object.
     public static func value(
         _ tree: KeyTree, _ object: (RowKey) -> Element.Target?
     ) throws(OtherForm) -> [Element.Value]? {
@@ -74,13 +91,16 @@ public enum ArrayForm<Element: ElementForm>: CollectionForm {
     }
 }
 
+/// A set: a list of its members, sorted by their encoded keys.
 public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: Hashable {
+    /// The empty set.
     public static var empty: Set<Element.Value> { [] }
 
+    /// Visits the objects of the members, in no order.
     public static func forEach(_ value: Set<Element.Value>, _ body: (Element.Target) -> Void) {
         for element in value { Element.forEach(element, body) }
     }
-    /// What is equal afterwards is one member.
+    /// Updates the members; members that become equal are merged.
     public static func update(
         _ value: inout Set<Element.Value>, _ body: (inout Element.Target) throws(MakoError) -> Void
     ) throws(MakoError) {
@@ -88,7 +108,7 @@ public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: H
         try ArrayForm<Element>.update(&elements, body)
         value = Set(elements)
     }
-    /// In the order of the keys, so that equal sets are equal bytes.
+    /// Returns the list of the members in the order of their encoded keys, so that equal sets have equal bytes.
     public static func tree(_ value: Set<Element.Value>, _ key: (Element.Target) -> RowKey?) -> KeyTree? {
         let trees = value.compactMap { Element.tree($0, key) }.map { (tree: $0, bytes: $0.encoded) }
         let sorted = trees.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
@@ -98,6 +118,7 @@ public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: H
         }
         return .list(members.map { sorted[$0].tree })
     }
+    /// Returns the set for a list, without the members that have no object.
     public static func value(
         _ tree: KeyTree, _ object: (RowKey) -> Element.Target?
     ) throws(OtherForm) -> Set<Element.Value>? {
@@ -105,13 +126,18 @@ public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: H
     }
 }
 
+/// A dictionary: the trees of its values by name.
 public enum DictionaryForm<Key: StorableValue & Hashable & Sendable, Element: ElementForm>: CollectionForm {
+    /// The empty dictionary.
     public static var empty: [Key: Element.Value] { [:] }
+    /// True: the keys of the dictionary are the names.
     public static var hasNames: Bool { true }
 
+    /// Visits the objects of the values, in no order.
     public static func forEach(_ value: [Key: Element.Value], _ body: (Element.Target) -> Void) {
         for element in value.values { Element.forEach(element, body) }
     }
+    /// Updates the values in the order of their names.
     public static func update(
         _ value: inout [Key: Element.Value], _ body: (inout Element.Target) throws(MakoError) -> Void
     ) throws(MakoError) {
@@ -121,7 +147,7 @@ public enum DictionaryForm<Key: StorableValue & Hashable & Sendable, Element: El
             value[name] = element
         }
     }
-    /// In the order of the names, so that equal dictionaries are equal bytes.
+    /// Returns the named trees in the order of their names, so that equal dictionaries have equal bytes.
     public static func tree(_ value: [Key: Element.Value], _ key: (Element.Target) -> RowKey?) -> KeyTree? {
         var entries: [KeyTree.Entry] = []
         for (name, element) in value {
@@ -129,6 +155,7 @@ public enum DictionaryForm<Key: StorableValue & Hashable & Sendable, Element: El
         }
         return .named(entries.sorted { ($0.name.compare($1.name) ?? 0) < 0 })
     }
+    /// Returns the dictionary for named trees, without the values that have no object.
     public static func value(
         _ tree: KeyTree, _ object: (RowKey) -> Element.Target?
     ) throws(OtherForm) -> [Key: Element.Value]? {
@@ -142,14 +169,20 @@ public enum DictionaryForm<Key: StorableValue & Hashable & Sendable, Element: El
     }
 }
 
+/// An optional collection; nil has no tree.
 public enum OptionalForm<Some: CollectionForm>: CollectionForm {
+    /// Nil.
     public static var empty: Some.Value? { nil }
+    /// Whether the wrapped form has names.
     public static var hasNames: Bool { Some.hasNames }
+    /// True: nil is a value.
     public static var isOptional: Bool { true }
 
+    /// Visits the objects of the wrapped value.
     public static func forEach(_ value: Some.Value?, _ body: (Some.Target) -> Void) {
         if let value { Some.forEach(value, body) }
     }
+    /// Updates the wrapped value in place.
     public static func update(
         _ value: inout Some.Value?, _ body: (inout Some.Target) throws(MakoError) -> Void
     ) throws(MakoError) {
@@ -157,9 +190,11 @@ public enum OptionalForm<Some: CollectionForm>: CollectionForm {
         try Some.update(&some, body)
         value = some
     }
+    /// Returns the tree of the wrapped value; nil for nil.
     public static func tree(_ value: Some.Value?, _ key: (Some.Target) -> RowKey?) -> KeyTree? {
         value.flatMap { Some.tree($0, key) }
     }
+    /// Returns the wrapped value for a tree.
     public static func value(_ tree: KeyTree, _ object: (RowKey) -> Some.Target?) throws(OtherForm) -> Some.Value?? {
         try Some.value(tree, object).map { .some($0) }
     }

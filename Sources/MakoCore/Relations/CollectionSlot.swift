@@ -1,18 +1,18 @@
 import MakoRecords
 
-/// A property that holds many objects: keys until it is first read, then the objects.
+/// The slot of a collection of objects: their keys until the first access, then the objects.
 public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Target: ObjectEntity {
     private var content: Form.Value
-    /// The keys as the row holds them, while they were not followed.
+    /// The keys as the row holds them, until they are loaded.
     private var stored: [UInt8]?
-    /// The keys that held objects were saved under.
+    /// The keys under which the objects were saved.
     private var keys: [ObjectIdentifier: RowKey] = [:]
-    /// Objects that were removed and are to leave the content with the last of them.
+    /// Deleted objects, which are removed from the content together with the last of them.
     private var leaving: Set<ObjectIdentifier> = []
-    /// Why what is stored could not be read, or could not when this was set in its place.
+    /// The error of the last load, also of the slot that this one replaced.
     private var failure: LoadFailure?
 
-    /// Objects that somebody set. Their locks are taken: none may be held.
+    /// A collection that was set. Locks each object, so the caller must hold no object lock.
     init(_ value: Form.Value) {
         content = value
         var keys: [ObjectIdentifier: RowKey] = [:]
@@ -22,19 +22,23 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
         self.keys = keys
     }
 
-    /// What a row holds.
+    /// The keys that a row holds.
     init(stored: [UInt8]) {
         content = Form.empty
         self.stored = stored
     }
 
+    /// The collection; empty before it is loaded.
     public var value: Form.Value { content }
+    /// Whether the collection is in memory.
     public var isSettled: Bool { stored == nil }
+    /// Nil: a collection has no single object.
     public var loadedObject: (any ObjectEntity)? { nil }
 
+    /// Visits the objects in memory, each as often as it occurs.
     public func visitObjects(_ visit: (any ObjectEntity) -> Void) { Form.forEach(content) { visit($0) } }
 
-    /// What the row is to hold; nil for NULL. Objects without a row are left out.
+    /// The content of the column; nil for NULL. Objects without a row are left out.
     var encoded: [UInt8]? {
         if let stored { return stored }
         return Form.tree(content) { object in
@@ -43,6 +47,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
         }?.encoded
     }
 
+    /// Returns the slot with its objects loaded; with the error if the load failed.
     public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
         guard let stored else { return self }
         do throws(MakoError) {
@@ -73,18 +78,22 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
             found: "keys in another form")
     }
 
+    /// Takes over the loaded slot, unless the collection was set since `before` was read.
     public mutating func settle(_ loaded: Self, replacing before: Self) {
         guard let stored, stored == before.stored else { return }
         if loaded.isSettled { self = loaded } else { failure = loaded.failure }
     }
 
+    /// Takes over the load error of the slot that this one replaces.
     public mutating func takePlace(of old: Self) { failure = old.failure }
 
-    /// What was set after a failed reading is made of nothing: storing it would lose what is there.
+    /// Throws the load error if the collection was set after a failed load: storing it would overwrite keys that were
+    /// not read.
     func requireRead() throws(MakoError) {
         if isSettled, let failure { throw failure.error }
     }
 
+    /// Sets the key that an object was saved under; removes an object that was deleted.
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard key.isRemoved else { return keys[ObjectIdentifier(object)] = key }
         keys[ObjectIdentifier(object)] = nil
@@ -94,6 +103,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
         leaving = []
     }
 
+    /// Releases the objects, because the owner is deinitialized.
     public mutating func letGo() {
         if stored == nil { ReleasedObjects.letGo(of: &content, leaving: Form.empty) }
     }
@@ -104,21 +114,29 @@ private final class LoadFailure: Sendable {
     init(_ error: MakoError) { self.error = error }
 }
 
-/// Arrays, sets and dictionaries of objects: stored as the keys of their rows, in their order and under their names.
+/// The codec of arrays, sets and dictionaries of objects, which are stored as the keys of their rows, in order or by
+/// name.
 public enum CollectionCodec<Form: CollectionForm>: SlotCodec where Form.Target: ObjectEntity {
+    /// The type of the property: a collection of objects.
     public typealias Property = Form.Value
+    /// The slot of the collection.
     public typealias Slot = CollectionSlot<Form>
 
+    /// The column type: keys of other rows.
     public static var columnType: ColumnType { .keys }
+    /// Whether the column may be NULL.
     public static var isOptional: Bool { Form.isOptional }
+    /// The class of the objects.
     public static var target: (any Entity.Type)? { Form.Target.self }
 
+    /// Returns the keys of the objects as the column holds them; NULL for nil.
     public static func stored(_ value: Property) -> StoredValue {
         Form.tree(value) { $0.storedKey }.map { .blob($0.encoded) } ?? .null
     }
 
+    /// Returns the collection with the objects that the closure returns; without those for which it returns nil.
     public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
-        // The form is taken apart and put together again with numbers in the place of keys.
+        // Encodes the value with numbers in place of keys, and decodes it with the other objects.
         var objects: [RowKey: Form.Target] = [:]
         let tree = Form.tree(value) { object in
             guard let other = map(object) as? Form.Target else { return nil }
@@ -130,27 +148,33 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec where Form.Target: 
         return (try? Form.value(tree) { objects[$0] }) ?? Form.empty
     }
 
-    /// Keys alone are no objects: collections come out of rows as slots.
+    /// Returns the collection for a value without keys; else nil: collections with keys are read as slots.
     public static func value(_ stored: StoredValue) -> Property? { Form.keylessValue(stored) }
 
-    /// Objects are read and written through slots.
+    /// Throws: classes read collections through slots.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         throw .unsupported("a collection of \(Form.Target.entityModel.name) outside a slot")
     }
+    /// Throws: classes write collections through slots.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         throw .unsupported("a collection of \(Form.Target.entityModel.name) outside a slot")
     }
 
+    /// The slot of an empty collection; of nil where the collection is optional.
     public static var emptySlot: Slot { Slot(Form.empty) }
+    /// Returns the slot of a collection.
     public static func slot(_ value: Property) -> Slot { Slot(value) }
+    /// Returns the slot of stored keys; nil if the value holds none.
     public static func slot(stored: StoredValue) -> Slot? {
         if stored.isNull { return isOptional ? emptySlot : nil }
         guard case .blob(let bytes) = stored, KeyTree(bytes) != nil else { return nil }
         return Slot(stored: bytes)
     }
+    /// Reads the slot, with the keys of the objects, from a row.
     public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
         row.reader.isNull(position) ? emptySlot : Slot(stored: row.reader.blob(position))
     }
+    /// Writes the keys of the objects to a row.
     public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         try slot.requireRead()
         guard let bytes = slot.encoded else { return writer.setNull(position) }
@@ -159,7 +183,7 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec where Form.Target: 
 }
 
 extension CollectionForm {
-    /// What a column holds, where that holds no key.
+    /// The collection for a stored value without keys.
     static func keylessValue(_ stored: StoredValue) -> Value? {
         if stored.isNull { return isOptional ? empty : nil }
         guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return nil }
@@ -168,7 +192,7 @@ extension CollectionForm {
         return isEmpty ? (try? value(tree) { _ in nil }) ?? nil : nil
     }
 
-    /// Writes a tree whose names can be read again.
+    /// Writes a tree after checking that its names can be read again.
     static func write(_ bytes: [UInt8], _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         if hasNames, !areNamesReadable(bytes) {
             throw EntityCoding.unstorable(writer, position, "one of its keys could not be read again")
@@ -182,7 +206,7 @@ extension CollectionForm {
         return true
     }
 
-    // A form takes apart only what it would put together.
+    // A form decodes only trees of its own form.
     fileprivate static var isPlainList: Bool {
         do throws(OtherForm) {
             return try value(.list([.key(.rowID(0))]), { _ in nil }) != nil
@@ -190,7 +214,7 @@ extension CollectionForm {
     }
 }
 
-/// A coding of collections that tells plain lists from what has names or lists inside.
+/// A codec of collections that distinguishes plain lists from forms with names or nested lists.
 protocol ObjectListing {
     static var listsObjects: Bool { get }
 }

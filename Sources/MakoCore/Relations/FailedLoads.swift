@@ -1,29 +1,33 @@
 import MakoRecords
 
-/// A relationship that could not be read when somebody asked for it.
+/// A failed load of a relationship.
 public struct FailedLoad: Sendable {
-    /// The object whose relationship it is; it keeps the error as its `loadError`.
+    /// The owner of the relationship; its `loadError` is the same error.
     public let object: any ObjectEntity
+    /// The error of the load.
     public let error: MakoError
 }
 
-/// The failed loads of a database, as they happen: `for await failure in db.errors { … }`.
+/// The failed loads of a database as they occur: `for await failure in db.errors { … }`.
 ///
-/// Nothing is lost between making the sequence and iterating it; of more than ``bufferLimit`` that nobody took the newest stay. It ends when
-/// the database is closed.
+/// The sequence buffers failures from its creation on, at most ``bufferLimit``, of which it drops the oldest. It ends
+/// when the database is closed.
 public struct FailedLoads: AsyncSequence, Sendable {
+    /// A failed load.
     public typealias Element = FailedLoad
+    /// The sequence never throws.
     public typealias Failure = Never
 
-    /// How many wait for a slow reader.
+    /// The most failures that wait for a slow consumer.
     public static var bufferLimit: Int { 256 }
 
     let stream: AsyncStream<FailedLoad>
 
+    /// Returns an iterator over the failures that have not been consumed.
     public func makeAsyncIterator() -> AsyncStream<FailedLoad>.Iterator { stream.makeAsyncIterator() }
 }
 
-/// Who is told of failed loads.
+/// Distributes failed loads to the sequences of a database.
 final class FailureHub: Sendable {
     private struct State {
         var listeners: [Int: AsyncStream<FailedLoad>.Continuation] = [:]
@@ -69,7 +73,7 @@ final class FailureHub: Sendable {
 }
 
 extension Database {
-    /// The loads of relationships that failed, where reading a property could only answer nil.
+    /// The failed loads of relationships, for which property access returns only nil.
     ///
     /// ```swift
     /// Task { for await failure in db.errors { log(failure.error) } }

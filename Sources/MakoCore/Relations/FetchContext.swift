@@ -2,10 +2,10 @@ import MakoRecords
 import MakoStorage
 import Synchronization
 
-/// The objects of one fetch and of what was loaded lazily from them: within it there is one object per row.
+/// The objects of one fetch and of the lazy loads from them: within it there is one object for each row.
 @usableFromInline
 final class FetchContext: Sendable {
-    /// Those of one type. Numbers apart from other keys: to find one takes a fraction of the time.
+    /// The objects of one type. Row numbers have their own map, whose look-up takes a fraction of the time.
     private struct Objects {
         let model: Int
         private var numbered = NumberedObjects()
@@ -31,18 +31,19 @@ final class FetchContext: Sendable {
             keyed.forgetAll()
         }
     }
-    /// Few: the types that references lead to from one.
+    /// A list, because references from a type lead to few other types.
     private let types = Protected<[Objects]>([])
-    /// When the rows are read, where reading them means reading others; only with structs, which keep nothing of it.
+    /// The snapshot on which rows are read, where reading a row reads others; only with structs, which retain nothing
+    /// of it.
     let moment: Moment?
 
     struct Moment {
         let view: Snapshot
         let schema: SchemaState
-        /// How many structs of types in a circle hold the row, one within the other.
+        /// The nesting depth of structs of circular types.
         private var depth = 0
 
-        /// A longer chain, or a circle of rows, is no value.
+        /// The limit for longer chains and for cycles of rows, which are no values.
         static let depthLimit = 100
 
         init(view: Snapshot, schema: SchemaState) {
@@ -50,7 +51,7 @@ final class FetchContext: Sendable {
             self.schema = schema
         }
 
-        /// The moment for what such a struct holds; nil at the limit.
+        /// The snapshot for the content of such a struct; nil at the limit.
         var deeper: Moment? {
             guard depth + 1 < Self.depthLimit else { return nil }
             var next = self
@@ -59,7 +60,7 @@ final class FetchContext: Sendable {
         }
     }
 
-    /// Whether several queries share it.
+    /// Whether several queries share the context.
     @usableFromInline let isShared: Bool
 
     init(_ moment: Moment? = nil, isShared: Bool = false) {
@@ -67,10 +68,10 @@ final class FetchContext: Sendable {
         self.isShared = isShared
     }
 
-    /// What the fetch itself found, until a reference is followed.
+    /// The results of the fetch, until a reference is loaded.
     private let results = AtomicLazyReference<FetchedResults>()
 
-    /// The type of the owner that was asked last of those whose references lead to none of their own.
+    /// The last owner type whose references cannot lead back to it.
     private let harmless = Atomic<UInt>(0)
 
     deinit { types.with { for objects in $0 { objects.forgetAll() } } }
@@ -85,7 +86,7 @@ final class FetchContext: Sendable {
         return object as? Target
     }
 
-    /// Notes an object; answers the one that was noted before, if there is one.
+    /// Adds an object; returns the one that was there before, if any.
     func note<Target: ObjectEntity>(_ object: Target, _ model: EntityModel, _ key: RowKey) -> Target {
         settleResults()
         return noteSettled(object, model, key)
@@ -112,7 +113,7 @@ final class FetchContext: Sendable {
         results.load()?.settle { object, model, key in _ = noteSettled(object, model, key) }
     }
 
-    /// A type as one of objects, if references from its rows may lead to a row of its table again.
+    /// The type as an object type, if references from its rows may lead back to a row of its table.
     @usableFromInline
     func circular(_ type: any Entity.Type) -> (any ObjectEntity.Type)? {
         guard isShared || type.entityModel.refersBack else { return nil }
@@ -124,7 +125,7 @@ final class FetchContext: Sendable {
         (results.load() ?? results.storeIfNil(FetchedResults())).add(type, objects)
     }
 
-    /// Notes an object whose references are about to be followed, if they may lead to it again.
+    /// Adds an object whose references are about to be loaded, if they may lead back to it.
     func note(owner: some ObjectEntity) {
         let type = Swift.type(of: owner)
         let asked = UInt(bitPattern: ObjectIdentifier(type))
@@ -139,7 +140,7 @@ final class FetchContext: Sendable {
     }
 }
 
-/// Loads what a reference leads to.
+/// Loads the objects of references.
 enum LazyLoad {
     static func object<Target: ObjectEntity>(
         _ type: Target.Type, key: RowKey, for owner: some ObjectEntity
@@ -153,7 +154,7 @@ enum LazyLoad {
         return context.note(loaded, Target.entityModel, key)
     }
 
-    /// The objects with these keys; a missing one has none in the result.
+    /// The objects with these keys; keys without a row are not in the result.
     static func objects<Target: ObjectEntity>(
         _ type: Target.Type, keys: [RowKey], for owner: some ObjectEntity
     ) throws(MakoError) -> [RowKey: Target] {
@@ -167,7 +168,7 @@ enum LazyLoad {
             if let known = context.object(type, key) { objects[key] = known } else { missing.append(key) }
         }
         if missing.isEmpty { return objects }
-        // In their own order neighbours are read from the page that is at hand.
+        // Sorted by key, so that neighbouring rows are read from the same page.
         missing.sort(by: RowKey.precedes)
         let database = try Database.resolve(number: number, for: model)
         database.metricsCounters.lazyLoads.with { $0 += 1 }
@@ -184,10 +185,10 @@ enum LazyLoad {
 }
 
 extension ObjectEntity {
-    /// Why the last lazy load of a relationship failed; nil when none did.
+    /// The error of the last lazy load of a relationship; nil if it succeeded.
     public var loadError: MakoError? { lockedState { $0.extra?.loadError } }
 
-    /// Loads a relationship and answers it; throws where plain access would answer nil.
+    /// Loads a relationship and returns its object. Throws where property access would return nil because of an error.
     ///
     /// ```swift
     /// let department = try person.load(\.department)
@@ -200,7 +201,8 @@ extension ObjectEntity {
         return value
     }
 
-    /// Loads a collection of objects and answers it; throws where plain access would answer an empty one.
+    /// Loads a collection of objects and returns it. Throws where property access would return an empty one because of
+    /// an error.
     ///
     /// ```swift
     /// let songs = try playlist.load(\.songs)

@@ -1,8 +1,8 @@
 import MakoRecords
 import Synchronization
 
-/// The results of a fetch whose references may lead to each other, none of which it keeps. They are noted in the fetch's context when a
-/// reference is followed first: most fetches never do.
+/// The results of a fetch whose references may lead to each other, without retaining them. The fetch's context takes
+/// them up when a reference is loaded first, which most fetches never do.
 final class FetchedResults: Sendable {
     private struct Batch {
         let type: any ObjectEntity.Type
@@ -23,10 +23,10 @@ final class FetchedResults: Sendable {
         }
     }
 
-    /// Calls a closure with each object that has not ended and the key of its row, once for all calls. Others wait meanwhile.
+    /// Calls a closure with each live object and the key of its row, once over all calls. Concurrent callers wait.
     func settle(_ note: (any ObjectEntity, EntityModel, RowKey) -> Void) {
         if isEmpty.load(ordering: .acquiring) { return }
-        // Released outside the lock: the last reference to an object runs its class's own code.
+        // Released outside the lock, because the last release of an object runs its class's own code.
         var alive: [AnyObject] = []
         batches.with { batches in
             for batch in batches { settle(batch.type, batch.objects, &alive, note) }
@@ -45,7 +45,7 @@ final class FetchedResults: Sendable {
         for known in objects {
             if let object = known.object {
                 alive.append(object)
-                // One whose key was changed does not stand for the row any more.
+                // An object whose key was changed no longer represents the row.
                 if let object = object as? T,
                     let key = object.lockedState({ $0.flags.contains(.exists) ? $0.key : nil })
                 {
@@ -58,10 +58,10 @@ final class FetchedResults: Sendable {
 }
 
 extension FetchContext {
-    /// Notes the results of the fetch, if their references may lead to one of them.
+    /// Adds the results of the fetch, if their references may lead to one of them.
     @inlinable
     func note<T: Entity>(results: [T]) {
-        // One alone is noted when its references are followed.
+        // A single object is added when its references are loaded.
         guard results.count > 1 || isShared && !results.isEmpty, let type = circular(T.self) else { return }
         add(type, results.map { Unmanaged.passUnretained($0 as AnyObject) })
     }

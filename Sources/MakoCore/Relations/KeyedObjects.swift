@@ -1,9 +1,9 @@
 import MakoRecords
 
-/// Objects by keys that are no numbers, none of which it keeps.
+/// A map from keys that are no row numbers to objects, without retaining the objects.
 struct KeyedObjects {
     private var objects: [RowKey: KnownObject] = [:]
-    /// With so many it is looked whether some have ended.
+    /// The count at which entries of deinitialized objects are removed.
     private var limit = 16
 
     var count: Int { objects.count }
@@ -15,12 +15,12 @@ struct KeyedObjects {
         objects.updateValue(KnownObject(object), forKey: key)?.forget()
     }
 
-    /// At the end: lets go of the objects' memory.
+    /// Releases the memory of all objects, at the end of the map.
     func forgetAll() {
         for object in objects.values { object.forget() }
     }
 
-    /// Forgets the objects that have ended.
+    /// Removes the entries of deinitialized objects.
     private mutating func makeRoom() {
         objects = objects.filter { entry in
             guard entry.value.hasEnded else { return true }

@@ -4,17 +4,17 @@ import CPlatform
     import ObjectiveC
 #endif
 
-/// A reference that keeps no object: the object, as long as somebody else keeps it.
+/// A reference that does not retain its object: it gives the object as long as other references retain it.
 ///
-/// It is what Swift calls `weak`, except that it keeps the memory of the object, which may have ended, and has to be told to let go of that. A weak
-/// reference moves an object's counts to a table beside it for good, and whoever counts a reference from then on takes several times
-/// as long; an unowned one is counted in the object itself, but stops the program where the object has ended. This one is counted so, and
-/// asks the runtime for the object in a way that may be answered with no.
+/// It works like `weak`, except that it keeps the memory of a deinitialized object allocated until ``forget()``. A
+/// `weak` reference moves an object's counts to a side table for good, after which each retain takes several times as
+/// long. An `unowned` reference is counted in the object itself, but accessing a deinitialized object through it is a
+/// fatal error. This one is counted like `unowned`, and obtains the object by a runtime call that may fail.
 enum KnownObject {
     case counted(Unmanaged<AnyObject>)
     case weak(WeakObject)
 
-    /// Whoever makes one calls ``forget()`` at its end, once.
+    /// The owner must call ``forget()`` exactly once when it drops the reference.
     init(_ object: AnyObject) {
         guard Self.swiftCounts(type(of: object)) else {
             self = .weak(WeakObject(object))
@@ -25,7 +25,7 @@ enum KnownObject {
         self = .counted(reference)
     }
 
-    /// The object, unless its end has begun.
+    /// The object; nil once its deinitialization has begun.
     var object: AnyObject? {
         switch self {
         case .counted(let reference):
@@ -34,12 +34,13 @@ enum KnownObject {
         }
     }
 
-    /// Whether the object's end is known to have begun. Does not ask for the object: whoever does may be the last to let go of it.
+    /// Whether the object's deinitialization is known to have begun. Does not retain the object, because the caller
+    /// could then be the last to release it.
     var hasEnded: Bool {
         if case .counted(let reference) = self { mako_has_ended(reference.toOpaque()) } else { false }
     }
 
-    /// Lets go of the object's memory.
+    /// Releases the object's memory.
     func forget() {
         guard case .counted(let reference) = self else { return }
         mako_release_memory(reference.toOpaque())
@@ -54,14 +55,14 @@ enum KnownObject {
             return root
         }
 
-        /// False for the classes of Objective-C and their subclasses, whose objects are counted in another way.
+        /// False for the classes of Objective-C and their subclasses, whose objects have other reference counts.
         private static func swiftCounts(_ type: AnyClass) -> Bool { root(of: type) == swiftRoot }
     #else
         private static func swiftCounts(_: AnyClass) -> Bool { true }
     #endif
 }
 
-/// A weak reference that is copied without being followed.
+/// A weak reference in a class, so that it is copied without access to its object.
 final class WeakObject {
     private(set) weak var object: AnyObject?
 

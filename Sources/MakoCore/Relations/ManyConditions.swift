@@ -1,10 +1,11 @@
 import MakoRecords
 
-/// A property that leads to many objects or holds many values: `\.people.count` tells how many.
+/// A property with several objects or values: `\.people.count` is their number.
 public protocol ManyValues {
-    /// The key path of how many there are; nil for what has none. Written for each type, since key paths of a protocol's members are others.
+    /// The key path of the number of elements; nil for a type without one. Each type has its own, because key paths of
+    /// protocol members differ.
     static var _$count: AnyKeyPath? { get }
-    /// The key path of whether there are none.
+    /// The key path of whether there is no element; nil for a type without one.
     static var _$isEmpty: AnyKeyPath? { get }
 }
 
@@ -25,22 +26,22 @@ extension Dictionary: ManyValues {
 }
 
 extension Column where V: ManyValues {
-    /// How many there are: `where(\.people.count > 3)`, `orderBy(\.people.count)`.
+    /// The number of elements: `where(\.people.count > 3)`, `orderBy(\.people.count)`.
     public var count: Column<Int> { Column<Int>(path: path + [.count]) }
 }
 
 extension Column where V: OptionalMany {
-    /// How many there are; 0 for nil.
+    /// The number of elements; 0 for nil.
     public var count: Column<Int> { Column<Int>(path: path + [.count]) }
 }
 
-/// A property that may be nil, and else holds many values.
+/// An optional property with several values.
 public protocol OptionalMany {}
 
 extension Optional: OptionalMany where Wrapped: ManyValues {}
 
 extension Condition {
-    /// At least one of the objects fulfils a condition.
+    /// Returns the condition that at least one of the objects fulfils a condition.
     ///
     /// ```swift
     /// let departments = try Department.query().where(.any(\.people, \.age > 60)).fetch()
@@ -49,32 +50,32 @@ extension Condition {
         _ many: KeyPath<Row<Root>, Column<ToMany<T>>>, _ condition: Condition<T>
     ) -> Condition { of(.any, many.path(), condition) }
 
-    /// All of the objects fulfil a condition; also where there are none.
+    /// Returns the condition that all of the objects fulfil a condition; true for no objects.
     public static func all<T: ObjectEntity>(
         _ many: KeyPath<Row<Root>, Column<ToMany<T>>>, _ condition: Condition<T>
     ) -> Condition { of(.all, many.path(), condition) }
 
-    /// None of the objects fulfils a condition.
+    /// Returns the condition that none of the objects fulfils a condition.
     public static func none<T: ObjectEntity>(
         _ many: KeyPath<Row<Root>, Column<ToMany<T>>>, _ condition: Condition<T>
     ) -> Condition { of(.none, many.path(), condition) }
 
-    /// At least one of the objects in a collection fulfils a condition.
+    /// Returns the condition that at least one of the objects in a collection fulfils a condition.
     public static func any<C: Collection>(
         _ many: KeyPath<Row<Root>, Column<C>>, _ condition: Condition<C.Element>
     ) -> Condition where C.Element: Entity { of(.any, many.path(), condition) }
 
-    /// All of the objects in a collection fulfil a condition; also where there are none.
+    /// Returns the condition that all objects in a collection fulfil a condition; true for an empty collection.
     public static func all<C: Collection>(
         _ many: KeyPath<Row<Root>, Column<C>>, _ condition: Condition<C.Element>
     ) -> Condition where C.Element: Entity { of(.all, many.path(), condition) }
 
-    /// None of the objects in a collection fulfils a condition.
+    /// Returns the condition that no object in a collection fulfils a condition.
     public static func none<C: Collection>(
         _ many: KeyPath<Row<Root>, Column<C>>, _ condition: Condition<C.Element>
     ) -> Condition where C.Element: Entity { of(.none, many.path(), condition) }
 
-    /// A value is among those of a collection: `.contains(\.tags, "steam")`.
+    /// Returns the condition that a collection contains a value: `.contains(\.tags, "steam")`.
     public static func contains<C: Collection>(
         _ many: KeyPath<Row<Root>, Column<C>>, _ value: C.Element
     ) -> Condition where C.Element: StorableValue {
@@ -97,7 +98,7 @@ extension Condition {
 }
 
 extension EntityModel {
-    /// The property whose count a key path of the entity's own leads to: `\.songs.count`.
+    /// The property whose element count the key path leads to: `\.songs.count`.
     func property(countedBy keyPath: AnyKeyPath) -> PropertyModel? {
         properties.first { property in
             property.coding?.countPath.flatMap { property.keyPath.appending(path: $0) } == keyPath
@@ -111,7 +112,7 @@ extension EntityModel {
         }?.name
     }
 
-    /// What types know of their tables beyond the columns, by the tables' names.
+    /// The properties of types that columns do not have, by table name.
     static func relations(of models: [EntityModel]) -> [String: TableRelations] {
         var relations: [String: TableRelations] = [:]
         for model in models {
@@ -124,7 +125,8 @@ extension EntityModel {
                 }
                 guard case .many(let target, _) = property.kind, let inverse = property.inverse else { continue }
                 let other = target.entityModel
-                // A subclass inherits the property; nothing refers to its rows by this column, which holds keys of another table.
+                // A subclass inherits the property, but the column holds keys of the superclass's table, so nothing
+                // refers to its rows.
                 guard let column = other.keyPaths[inverse], other.target(ofColumn: column)?.hasTable(of: model) == true
                 else { continue }
                 mine.inverses[property.name] = TableRelations.Inverse(table: other.table, column: column)

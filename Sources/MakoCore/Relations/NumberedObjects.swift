@@ -1,20 +1,20 @@
-/// Objects by the numbers of their rows, none of which it keeps.
+/// A hash map from row numbers to objects, without retaining the objects.
 struct NumberedObjects {
-    /// The number of no row here: a free place.
+    /// Marks a free slot: no row has this number here.
     static let nobody = Int64.min
-    /// Not the same in every process, so that nobody can make up numbers that fall on one place.
+    /// The hash seed, random in each process, so that row numbers cannot be chosen to collide.
     private static let spread = UInt64.random(in: .min ... .max) | 1
 
     private let spread = Self.spread
-    // Of equal length, a power of two, and not half full, so that a search ends soon at a free place.
+    // Arrays of equal length, a power of two and at most half full, so that a probe soon reaches a free slot.
     private var ids: [Int64] = []
     private var objects: [KnownObject?] = []
     private var count = 0
 
-    /// How many objects there is room for, twice.
+    /// The number of slots: twice the capacity.
     var places: Int { ids.count }
 
-    // Mutating, so that it is asked in place: a copy counts references.
+    // Mutating, so that it runs in place: a copy would count references.
     mutating func object(_ id: Int64) -> AnyObject? {
         if count == 0 { return nil }
         let place = place(of: id)
@@ -32,22 +32,23 @@ struct NumberedObjects {
         objects[place] = KnownObject(object)
     }
 
-    /// At the end: lets go of the objects' memory.
+    /// Releases the memory of all objects, at the end of the map.
     func forgetAll() {
         for object in objects { object?.forget() }
     }
 
-    /// Where a number stands, or the free place where it would.
+    /// The slot of a number, or the free slot for it.
     private func place(of id: Int64) -> Int {
         let mask = ids.count - 1
-        // Of a product the upper bits depend on all of the number. Of one alone numbers in a row would crowd for some spreads.
+        // The upper bits of a product depend on all bits of the number. A single multiplication would cluster
+        // consecutive numbers for some seeds.
         let mixed = UInt64(bitPattern: id) &* spread
         var place = Int(truncatingIfNeeded: ((mixed ^ mixed >> 32) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
         while ids[place] != id && ids[place] != Self.nobody { place = (place + 1) & mask }
         return place
     }
 
-    /// Forgets the objects that have ended, and takes twice as many places if those of the others are more than a quarter.
+    /// Removes the entries of deinitialized objects, and doubles the slots if the others fill more than a quarter.
     private mutating func makeRoom() {
         var known: [(Int64, KnownObject)] = []
         for (id, object) in zip(ids, objects) {

@@ -2,8 +2,8 @@ import MakoRecords
 import MakoStorage
 
 extension Query where T: ObjectEntity {
-    /// Loads what a reference leads to together with the objects: one read of all that are referred to, instead of one for each
-    /// that is asked for later. Of a path each step is loaded so.
+    /// Loads the object that a reference leads to together with the objects: one read for all of them, instead of one
+    /// for each access later. Each step of a path is loaded in this way.
     ///
     /// ```swift
     /// let people = try Person.query().prefetch(\.department.location).fetch()
@@ -13,8 +13,8 @@ extension Query where T: ObjectEntity {
         prefetching(relation.path())
     }
 
-    /// Loads the objects of a to-many relation together with those that hold them: an array, set or dictionary of objects, or the
-    /// objects that refer to them by a ``ToMany``.
+    /// Loads the objects of a to-many relationship together with its owners: an array, set or dictionary of objects, or
+    /// the objects that refer to the owner by a ``ToMany``.
     ///
     /// ```swift
     /// for department in try Department.query().prefetch(\.people).fetch() {
@@ -22,8 +22,8 @@ extension Query where T: ObjectEntity {
     /// }
     /// ```
     ///
-    /// A `ToMany` shows the newest state: its next `fetch()` answers what was loaded as long as nothing was committed since, outside
-    /// of transactions that write; else it reads.
+    /// A `ToMany` shows the latest state: its next `fetch()` returns the prefetched objects if no commit followed, and
+    /// outside of transactions that write; else it reads.
     ///
     /// - Throws: the terminal throws `MakoError.query` for a property that holds no objects.
     public func prefetch<V>(_ relation: KeyPath<Row<T>, Column<V>>) -> Query { prefetching(relation.path()) }
@@ -36,7 +36,7 @@ extension Query where T: ObjectEntity {
 }
 
 extension Query {
-    /// Does with objects what the query wants done with its results.
+    /// Adds the joined properties to objects of the query, and then as ``followOthers(_:_:_:_:_:)``.
     func follow(
         _ objects: [T], _ database: Database, _ view: Snapshot, _ schema: SchemaState, _ context: FetchContext?
     ) throws(MakoError) {
@@ -44,7 +44,7 @@ extension Query {
         try followOthers(objects, database, view, schema, context)
     }
 
-    /// The same but for what is joined with them.
+    /// Adds objects of the query to its domain and loads its prefetches.
     func followOthers(
         _ objects: [T], _ database: Database, _ view: Snapshot, _ schema: SchemaState, _ context: FetchContext?
     ) throws(MakoError) {
@@ -56,7 +56,7 @@ extension Query {
     }
 }
 
-/// Loads what many objects refer to, together and on their own snapshot.
+/// Loads the related objects of many objects together, on the snapshot of the objects.
 struct Prefetch {
     let database: Database
     let view: Snapshot
@@ -66,7 +66,7 @@ struct Prefetch {
         _ path: [PathStep], from objects: [any ObjectEntity], _ context: FetchContext?
     ) throws(MakoError) {
         guard let context else { return }
-        // In the running transaction only where the objects are of it.
+        // In the running transaction only if the objects are read in it.
         let running = ThreadScope.current(of: database)?.transaction
         let scope = ThreadScope(
             database: database, transaction: running?.view === view ? running : nil, view: view, schema: schema,
@@ -74,7 +74,7 @@ struct Prefetch {
         try ThreadScope.with(scope) { () throws(MakoError) in
             var owners = objects
             for step in path {
-                // What they hold may lead to one of them again.
+                // References of the loaded objects may lead back to one of them.
                 for owner in owners { context.note(owner: owner) }
                 owners = try follow(step, owners, context)
             }
@@ -111,13 +111,13 @@ struct Prefetch {
             reference.property?.refersToAny == true
             ? try others(reference, column, owners, context)
             : try objects(reference.target, try keys(reference, column, owners), context)
-        // Held until their owners hold them: the context does not.
+        // Retained until their owners retain them, because the context does not.
         let values = withExtendedLifetime(loaded) { reference.values(owners) }
         var seen: Set<ObjectIdentifier> = []
         return values.filter { seen.insert(ObjectIdentifier($0)).inserted }
     }
 
-    /// What the rows of objects refer to, each key once.
+    /// The keys in the column of the owners' rows, each once.
     private func keys(
         _ reference: PathStep.Reference, _ column: String, _ owners: [any ObjectEntity]
     ) throws(MakoError) -> [RowKey] {
@@ -131,7 +131,7 @@ struct Prefetch {
         return keys
     }
 
-    /// What references lead to that take objects of subclasses.
+    /// Loads the objects of references that also accept subclasses.
     private func others(
         _ reference: PathStep.Reference, _ column: String, _ owners: [any ObjectEntity], _ context: FetchContext
     ) throws(MakoError) -> [any ObjectEntity] {
@@ -142,7 +142,7 @@ struct Prefetch {
         }
         var loaded: [any ObjectEntity] = []
         for (table, keys) in keys.sorted(by: { $0.key < $1.key }) {
-            // Of what class they are shows when somebody asks, and so does that it is not in use.
+            // A type that is not in use is skipped here; the access to the reference reports it.
             guard let type = schema.type(ofTable: table, under: reference.target) else { continue }
             loaded += try objects(type, Array(keys), context)
         }
@@ -151,7 +151,7 @@ struct Prefetch {
 
     // MARK: - To many
 
-    /// The objects of collections, whose keys stand in the rows of their owners.
+    /// Loads the objects of collections, whose keys are in the rows of their owners.
     private func follow(
         collection keyPath: AnyKeyPath, of type: any ObjectEntity.Type, _ owner: EntityModel, _ column: String,
         _ owners: [any ObjectEntity], _ context: FetchContext
@@ -162,12 +162,12 @@ struct Prefetch {
             KeyTree(reader.blob(0))?.forEachKey { if seen.insert($1).inserted { keys.append($1) } }
         }
         let loaded = try objects(type, keys, context)
-        // Whoever reads the property has the objects from the context, and holds them from then on.
+        // Reading the property takes the objects from the context, and the owner retains them from then on.
         withExtendedLifetime(loaded) { for owner in owners { _ = (owner as Any)[keyPath: keyPath] } }
         return loaded
     }
 
-    /// The objects that refer to others, noted in these.
+    /// Loads the objects that refer to the owners, and adds them to their owners.
     private func follow(
         many property: PropertyModel, _ type: any ObjectEntity.Type, _ owner: EntityModel,
         _ owners: [any ObjectEntity], _ context: FetchContext
@@ -192,7 +192,7 @@ struct Prefetch {
             guard let led = ReferenceKeys.read(reader, 0, of: owner), let object = byKey[key] else { return }
             members[led, default: []].append(object)
         }
-        // Inside a transaction the next look may have to show what is written meanwhile.
+        // Inside a transaction a later access must show writes that follow.
         if ThreadScope.current(of: database)?.transaction != nil { return loaded }
         for owner in owners {
             owner.lockedState { state in
@@ -214,7 +214,7 @@ struct Prefetch {
         try forEachRow(owners.compactMap { owner in owner.lockedState { $0.key } }, table, column, body)
     }
 
-    /// Lends the rows with some keys, with one column.
+    /// Calls a closure with the row of each key, with one column.
     private func forEachRow(
         _ keys: [RowKey], _ table: TableHandle, _ column: String, _ body: (RowKey, RowReader) -> Void
     ) throws(MakoError) {
@@ -246,7 +246,7 @@ struct Prefetch {
         for key in keys {
             if let object = context.object(type, key) { byKey[key] = object } else { missing.append(key) }
         }
-        // In their own order neighbours are read from the page that is at hand.
+        // Sorted by key, so that neighbouring rows are read from the same page.
         missing.sort(by: RowKey.precedes)
         for (key, object) in try database.objects(type, keys: missing, context: context) {
             byKey[key] = context.note(object, model, key)
@@ -255,9 +255,9 @@ struct Prefetch {
     }
 }
 
-/// What a query has loaded of a ``ToMany``, until somebody asks for it.
+/// The prefetched objects of a ``ToMany``, until its next access.
 struct PrefetchedMany: Sendable {
-    /// The number of the commit that the objects are of.
+    /// The number of the commit that the objects show.
     let commit: UInt64
     let objects: [any ObjectEntity]
 }

@@ -1,14 +1,14 @@
 import MakoRecords
 
-/// A to-one reference of a class: a key until it is first read, then an object.
+/// The slot of a class's to-one reference: a key until the first access, then an object.
 @frozen
 public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
     @usableFromInline var object: Target?
     @usableFromInline var key: RowKey?
-    /// Whether `object` is the answer; nil then means that there is none.
+    /// Whether the reference needs no load: its object is known, or there is none.
     public internal(set) var isSettled: Bool
 
-    /// A reference that somebody set.
+    /// A reference that was set.
     init(object: Target?) {
         self.object = object
         key = object?.storedKey
@@ -21,11 +21,14 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
         isSettled = key == nil
     }
 
+    /// The object; nil before it is loaded.
     @inlinable public var value: Target? { object }
+    /// The object in memory; nil if there is none.
     public var loadedObject: (any ObjectEntity)? { object }
-    /// What the row is to hold.
+    /// The key that the row gets.
     var storedKey: RowKey? { key }
 
+    /// Returns the slot with its object loaded; unchanged if the load failed.
     public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
         guard let key, !isSettled else { return self }
         do throws(MakoError) {
@@ -39,18 +42,21 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
         }
     }
 
+    /// Takes over the loaded slot, unless the reference was set since `before` was read.
     public mutating func settle(_ loaded: consuming Self, replacing before: Self) {
         guard loaded.isSettled, !isSettled, key == before.key else { return }
         object = loaded.object
         isSettled = true
     }
 
+    /// Sets the key that the object was saved under; releases an object that was deleted.
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard self.object === object else { return }
         self.key = key.isRow ? key : nil
         if key.isRemoved { self.object = nil }
     }
 
+    /// Releases the object, because the owner is deinitialized.
     @inlinable
     public mutating func letGo() { if object != nil { letGoOfObject() } }
 
@@ -61,52 +67,65 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
 }
 
 extension RowKey {
-    /// What a reference to a removed object is resolved to: rows are numbered from 1.
+    /// The key of a reference to a deleted object. No row has it, because row numbers begin at 1.
     static let noRow = RowKey.rowID(0)
-    /// What it is resolved to once that is committed: the reference lets go of the object. The last one of a property has a collection put together
-    /// anew.
+    /// Resolves a reference to a deleted object after the commit: the slot releases the object. ``lastRemoved`` marks
+    /// the last object of a property, after which a collection is rebuilt.
     static let removed = RowKey.bytes([])
     static let lastRemoved = RowKey.bytes([0xFF])
 
     var isRemoved: Bool { if case .bytes(let bytes) = self { bytes.isEmpty || bytes == [0xFF] } else { false } }
-    /// Whether it is the key of a row, and no mark.
+    /// Whether the key is that of a row, not a marker.
     var isRow: Bool { self != .noRow && !isRemoved }
 }
 
-/// References of classes: stored as the key of the other row.
+/// The codec of a class's references, which are stored as the key of the other row.
 public enum ReferenceCodec<Target: ObjectEntity>: SlotCodec {
+    /// The type of the property: an optional object.
     public typealias Property = Target?
+    /// The slot of the reference.
     public typealias Slot = ReferenceSlot<Target>
 
+    /// The column type: the key of another row.
     public static var columnType: ColumnType { .reference }
+    /// True: the column of a reference may be NULL.
     public static var isOptional: Bool { true }
+    /// The class of the referenced objects.
     public static var target: (any Entity.Type)? { Target.self }
 
+    /// Returns the object's key; NULL for nil and for an object that is not stored.
     public static func stored(_ value: Target?) -> StoredValue { value?.conditionValue ?? .null }
 
+    /// Returns the object that the closure returns for the referenced one.
     public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
         value.flatMap { map($0) as? Target }
     }
 
-    /// A key alone is no object: references come out of rows as slots.
+    /// Returns nil for NULL, else no value: references are read as slots.
     public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
 
-    /// Objects are read and written through slots.
+    /// Throws: classes read references through slots.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Target? {
         throw .unsupported("a reference to \(Target.entityModel.name) outside a slot")
     }
+    /// Throws: classes write references through slots.
     public static func write(_ value: Target?, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         throw .unsupported("a reference to \(Target.entityModel.name) outside a slot")
     }
 
+    /// The slot of a reference to no object.
     public static var emptySlot: Slot { Slot(key: nil) }
+    /// Returns the slot of a reference to an object.
     public static func slot(_ value: Target?) -> Slot { Slot(object: value) }
+    /// Returns the slot of a stored reference; nil if the value is no reference.
     public static func slot(stored: StoredValue) -> Slot? {
         ReferenceKeys.key(stored, of: Target.entityModel).map { Slot(key: $0) }
     }
+    /// Reads the slot, with the key of the object, from a row.
     public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
         Slot(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel))
     }
+    /// Writes the key of the slot to a row; NULL if there is none.
     public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         ReferenceKeys.write(slot.storedKey, of: Target.entityModel, &writer, position)
     }
@@ -119,7 +138,7 @@ enum ReferenceKeys {
         return model.hasColumnKey ? RowKey(values: [row.value(position)]) : .rowID(row.integer(position))
     }
 
-    /// The key that a column's content stands for; nil when it stands for none.
+    /// The key of a column's content; nil if it is none.
     static func key(_ stored: StoredValue, of model: EntityModel) -> RowKey? {
         if stored.isNull { return nil }
         if model.hasColumnKey { return RowKey(values: [stored]) }
@@ -135,7 +154,7 @@ enum ReferenceKeys {
         }
     }
 
-    /// The key as a value of the column that refers.
+    /// The key as a value of the referring column.
     static func value(of key: RowKey?, _ model: EntityModel) -> StoredValue {
         switch key {
         case nil: return .null
@@ -150,7 +169,7 @@ enum ReferenceKeys {
 }
 
 extension ObjectEntity {
-    /// The key under which the object is stored or will be; nil before its first commit.
+    /// The key under which the object is or will be stored; nil before its first save.
     var storedKey: RowKey? {
         lockedState { $0.flags.contains(.sterile) ? nil : $0.key }
     }

@@ -1,19 +1,20 @@
 import MakoRecords
 import MakoStorage
 
-/// Stands for "no object" in ``Query/referencing(_:)-(Nobody)`` and ``Query/referenced(by:)-(Nobody)``.
+/// No object, as the argument of ``Query/referencing(_:)-(Nobody)`` and ``Query/referenced(by:)-(Nobody)``.
 public struct Nobody: Sendable {
+    /// The only value: no object.
     public static let nobody = Nobody()
 }
 
 extension Query {
-    /// Objects that refer to this one, by any of their properties.
+    /// Adds the condition that a property refers to this object.
     ///
     /// ```swift
     /// let staff = try Person.query().referencing(engines).fetch()
     /// ```
     ///
-    /// - Throws: the terminal throws `MakoError.query` when no property could refer to it.
+    /// - Throws: the terminal throws `MakoError.query` when no property can refer to the object.
     public func referencing(_ object: some ObjectEntity) -> Query {
         referencing(object.storedKey, type(of: object).entityModel)
     }
@@ -24,22 +25,22 @@ extension Query {
             return adding(
                 .failed(.query(message: "no property of \(T.entityModel.name) refers to objects of \(target.name)")))
         }
-        // Nothing refers to an object without a row; NULL would find those that refer to nobody.
+        // No row refers to an object without a row; a comparison with NULL would find rows without a reference.
         guard let key else { return adding(.parsed(.constant(false))) }
         return adding(.refers(columns: columns, to: key, of: target))
     }
 
-    /// Structs that hold this one, alone or in a collection.
+    /// Adds the condition that a property refers to this struct, alone or in a collection.
     public func referencing<Value: Entity>(_ value: Value) -> Query where Value._$Kind == EntityKind.Value {
         referencing(value.storedValueKey, Value.entityModel)
     }
 
-    /// Objects that refer to nobody: `referencing(.nobody)`.
+    /// Adds the condition that no property refers to an object: `referencing(.nobody)`.
     public func referencing(_ nobody: Nobody) -> Query {
         return T.entityModel.columns.contains(where: \.isReference) ? adding(.unreferring) : self
     }
 
-    /// Objects that this one refers to, as its row is stored.
+    /// Adds the condition that the stored row of an object refers to the objects of the query.
     ///
     /// ```swift
     /// let old = try Address.query().referenced(by: ada).where(\.year < 2000).fetch()
@@ -49,17 +50,18 @@ extension Query {
         return adding(.referred(by: key, of: type(of: object).entityModel))
     }
 
-    /// Objects that no other refers to, of whatever entity: `referenced(by: .nobody)`. Each object costs a look-up in the index of each
-    /// property that could refer to it.
+    /// Adds the condition that no object of any entity refers to the objects of the query: `referenced(by: .nobody)`.
+    ///
+    /// - Complexity: for each object an index look-up for each property that could refer to it.
     public func referenced(by nobody: Nobody) -> Query { adding(.unreferred) }
 }
 
 extension ObjectEntity {
-    /// The objects and values of one entity that refer to this object.
+    /// Returns the objects and values of one entity that refer to this object.
     public func referencing<T: Entity>(_ type: T.Type) throws(MakoError) -> [T] {
         if storedKey == nil { return [] }
         let database = try Database.resolve(number: lockedState { $0.database }, for: Swift.type(of: self).entityModel)
-        // A first use must not migrate in the middle of the read.
+        // The first use of a type may migrate its table, which must not happen during the read.
         let table = type.entityModel.table
         try database.viewing(type.entityModel) { (_, _, _) throws(MakoError) in }
         return try translated { () throws -> [T] in
@@ -75,7 +77,7 @@ extension ObjectEntity {
         }
     }
 
-    /// How many rows, of any entity, refer to this object. Each counts once, however often it does.
+    /// Returns the number of rows of any entity that refer to this object; a row with several references counts once.
     public func referencedCount() throws(MakoError) -> Int {
         if storedKey == nil { return 0 }
         let database = try Database.resolve(number: lockedState { $0.database }, for: Swift.type(of: self).entityModel)
@@ -100,7 +102,7 @@ extension ObjectEntity {
     }
 }
 
-/// The columns that refer to other rows.
+/// The columns with references.
 private enum ReferenceColumns {
     static func names(of model: EntityModel, to wanted: EntityModel) -> [String] {
         model.columns.compactMap { property in
@@ -113,15 +115,15 @@ private enum ReferenceColumns {
     }
 }
 
-/// A condition about references: which rows fulfil it is looked up on the view before the query is planned.
+/// A condition on references, which is evaluated to keys on the snapshot before the query is planned.
 enum ReferenceCondition: Sendable {
     /// One of the row's columns refers to a row of another entity.
     case refers(columns: [String], to: RowKey, of: EntityModel)
-    /// A row of another entity refers to it by one of its columns.
+    /// A row of another entity refers to the row by one of its columns.
     case referred(by: RowKey, of: EntityModel)
-    /// It refers to no row.
+    /// The row refers to no row.
     case unreferring
-    /// No other row refers to it.
+    /// No other row refers to the row.
     case unreferred
 
     func condition(
@@ -170,7 +172,7 @@ enum ReferenceCondition: Sendable {
         }
     }
 
-    /// References are NULL, and collections hold nothing, however deep: that shows in the rows alone.
+    /// The condition that references are NULL and collections empty at any depth. Only the rows show the latter.
     private static func unreferring(
         _ binding: Binding, _ schema: SchemaState, _ view: Snapshot
     ) throws(MakoError) -> MakoRecords.Condition {
@@ -199,7 +201,7 @@ enum ReferenceCondition: Sendable {
         return try among(keys, binding.table.schema)
     }
 
-    /// The keys of one entity that a stored row of another holds.
+    /// The keys of rows of one entity to which a stored row of another refers.
     private static func keys(
         in row: RowKey, _ binding: Binding, to target: EntityModel, _ view: Snapshot
     ) throws(MakoError) -> Set<RowKey> {
@@ -226,7 +228,7 @@ enum ReferenceCondition: Sendable {
         }
     }
 
-    /// The condition that a row's key is among some.
+    /// The condition that a row's key is in a list.
     private static func among(_ keys: [RowKey], _ schema: EntitySchema) throws(MakoError) -> MakoRecords.Condition {
         let names: [String] =
             switch schema.key {

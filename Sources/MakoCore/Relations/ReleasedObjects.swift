@@ -1,9 +1,9 @@
 import CPlatform
 
-/// Lets go of what objects hold at their end without a recursion as deep as a chain of objects is long: past some levels what they hold
-/// waits in a list of the thread.
+/// Releases the objects that a deinitialized object holds, without recursion along a chain of objects: beyond some
+/// levels they wait in a list of the thread.
 final class ReleasedObjects {
-    /// How many ends may be nested: a chain as short as most ends without a list.
+    /// The limit of nested releases: most chains are shorter and need no list.
     private static var levels: Int32 { 32 }
 
     private var waiting: [any Sendable] = []
@@ -20,7 +20,8 @@ final class ReleasedObjects {
         }
     }
 
-    // None of these is inlined: the optimizer would let the old value end at the end of the caller, past what the level and the list say.
+    // Not inlined: the optimizer would move the release of the old value to the end of the caller, beyond the level and
+    // the list.
 
     @inline(never)
     private static func replace<Value: Sendable>(_ value: inout Value, _ rest: Value) { value = rest }
@@ -50,19 +51,22 @@ final class ReleasedObjects {
     private static func end(_ value: consuming any Sendable) {}
 }
 
-/// The slot of a class that has a `deinit` of its own, to which a macro cannot add: the slot lets go of its objects itself when its owner ends.
+/// The slot field of a class with a `deinit` of its own, which a macro cannot extend: the field releases its objects
+/// when its owner is deinitialized.
 public struct SlotField<Slot: PropertySlot>: ~Copyable, Sendable {
     private var held: HeldSlot<Slot>
 
+    /// Creates a field with a slot.
     public init(_ slot: Slot) { held = HeldSlot(slot: slot) }
 
+    /// The slot.
     public var slot: Slot {
         get { held.slot }
         _modify { yield &held.slot }
     }
 
     deinit {
-        // Taken out, so that nothing else holds the objects.
+        // Moved out, so that no other reference holds the objects.
         var slot = held.take()
         slot.letGo()
     }

@@ -1,19 +1,19 @@
 import MakoRecords
 
-/// The objects that another one refers to while it is being saved, and the keys that its row is to hold.
+/// The objects that an object refers to while it is being saved, and the keys that its row gets.
 struct ResolvedReferences {
-    /// ``RowKey/noRow`` for an object that has no row and is not to get one now.
+    /// ``RowKey/noRow`` for an object without a row that is not saved now.
     private var held: [(property: Int, object: any ObjectEntity, key: RowKey)] = []
-    /// How many of them have their keys.
+    /// The number of objects with a key.
     private var count = 0
-    /// Whether the next of them is being saved, or was.
+    /// Whether saving of the next object has begun.
     var isBegun = false
     /// The properties with an object that has no row.
     var leftOut: UInt64 = 0
 
     init() {}
 
-    /// Those that an object has in memory.
+    /// The objects that an object refers to in memory.
     init<T: ObjectEntity>(of object: T) {
         ObjectLock(object).locked { object.visitReferences { held.append(($0, $1, .noRow)) } }
     }
@@ -23,14 +23,14 @@ struct ResolvedReferences {
         count < held.count ? (held[count].property, held[count].object) : nil
     }
 
-    /// Notes the key of the next object.
+    /// Sets the key of the next object.
     mutating func resolve(_ key: RowKey) {
         held[count].key = key
         count += 1
         isBegun = false
     }
 
-    /// Notes the keys in the object, which is locked. False: it refers to other objects by now.
+    /// Sets the keys in the object, which must be locked. False: its references have changed.
     func resolve<T: ObjectEntity>(_ object: T) -> Bool {
         var (place, isSame) = (0, true)
         object.visitReferences { property, child in

@@ -1,42 +1,53 @@
 import MakoRecords
 import MakoStorage
 
-/// Tells structs and classes apart where overloads must: see ``Entity/_$Kind``.
+/// Distinguishes structs from classes in overloads; see ``Entity/_$Kind``.
 public enum EntityKind {
+    /// The kind of structs.
     public enum Value {}
+    /// The kind of classes.
     public enum Object {}
 }
 
-/// A codec whose values are saved before what holds them.
+/// A codec whose values are saved before the struct that holds them.
 protocol HeldValueCodec: PropertyCodec {
-    /// Saves the struct that a property holds, and notes its key there.
+    /// Saves the struct that a property holds, and sets its key in the property.
     static func save(_ value: inout Property, in transaction: Transaction) throws(MakoError)
 }
 
-/// References of structs to structs: stored as the key of the other row, which is read with the row that refers to it.
+/// The codec of references from structs to structs, which are stored as the key of the other row. That row is read
+/// together with the referring one.
 public enum ValueReferenceCodec<Target: Entity>: HeldValueCodec where Target._$Kind == EntityKind.Value {
+    /// The type of the property: an optional struct.
     public typealias Property = Target?
 
+    /// The column type: the key of another row.
     public static var columnType: ColumnType { .reference }
+    /// True: the column of a reference may be NULL.
     public static var isOptional: Bool { true }
+    /// The entity of the referenced structs.
     public static var target: (any Entity.Type)? { Target.self }
 
+    /// Returns the struct's key; NULL for nil and for a struct that is not stored.
     public static func stored(_ value: Target?) -> StoredValue { value?.conditionValue ?? .null }
 
-    /// A key alone is no value.
+    /// Returns nil for NULL, else no value: the key alone is not the struct.
     public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
 
+    /// Returns the struct for a stored key, read from the current database; nil if the value is no key.
     public static func loaded(_ stored: StoredValue) throws(MakoError) -> Property? {
         if let value = value(stored) { return value }
         guard let key = ReferenceKeys.key(stored, of: Target.entityModel) else { return nil }
         return try Database.current(for: Target.entityModel).object(Target.self, key: key)
     }
 
+    /// Reads the key from a row and the struct from its own row.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Target? {
         guard let key = ReferenceKeys.read(row.reader, position, of: Target.entityModel) else { return nil }
         return try row.value(Target.self, key)
     }
 
+    /// Writes the struct's key to a row.
     public static func write(_ value: Target?, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         ReferenceKeys.write(value?.storedValueKey, of: Target.entityModel, &writer, position)
     }
@@ -49,10 +60,10 @@ public enum ValueReferenceCodec<Target: Entity>: HeldValueCodec where Target._$K
 }
 
 extension EntityRow {
-    /// The struct that a field of the row refers to, as it was at the row's moment; nil: there is none any more.
+    /// The struct that a field refers to, on the snapshot of the row; nil if its row does not exist.
     fileprivate func value<T: Entity>(_ type: T.Type, _ key: RowKey) throws(MakoError) -> T? {
         guard let context = extra?.context, let moment = context.moment else {
-            // Whoever reads one row by its number has its moment at hand.
+            // A single row that was read by its number has no context.
             return try Database.resolve(number: database, for: T.entityModel).object(type, key: key)
         }
         guard let binding = moment.schema.binding(T.entityModel) else {
@@ -67,17 +78,17 @@ extension EntityRow {
     }
 }
 
-/// A struct that waits for what it holds to be saved.
+/// A struct whose held structs are being saved.
 struct ValueHolder {
     let model: EntityModel
-    /// Nil where its row has no key yet.
+    /// Nil for a row without a key.
     let key: RowKey?
     /// The property whose content is being saved.
     var property = ""
 }
 
 extension Transaction {
-    /// Saves the structs that a struct holds, before it is written: their keys are part of its row.
+    /// Saves the structs that a struct holds before the struct itself, because its row contains their keys.
     func saveHeldValues<T: Entity>(of value: inout T, _ model: EntityModel) throws(MakoError) {
         let isCircular = model.refersBack
         if isCircular { holders.append(try holder(value, model)) }
@@ -98,7 +109,7 @@ extension Transaction {
         }
     }
 
-    /// - Throws: where the struct is held by itself, through others or at once: a value of its row would have no end.
+    /// - Throws: if the struct holds itself, directly or through others: the value of its row would be infinite.
     private func holder(_ value: some Entity, _ model: EntityModel) throws(MakoError) -> ValueHolder {
         let isKeyed = !model.hasColumnKey || !value.keyValues().contains { $0.isNull || $0 == .text("") }
         let key = isKeyed ? value.storedValueKey : nil
@@ -116,22 +127,28 @@ extension Transaction {
 
 // MARK: - Collections
 
-/// Arrays, sets and dictionaries of structs with rows of their own, in structs: stored as the keys of these rows, as collections of objects
-/// are, and read with the row that holds them.
+/// The codec of collections of structs with rows of their own, in structs. They are stored as the keys of these rows,
+/// as collections of objects are, and read together with the row that holds them.
 public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where Form.Target._$Kind == EntityKind.Value {
+    /// The type of the property: a collection of structs.
     public typealias Property = Form.Value
 
+    /// The column type: keys of other rows.
     public static var columnType: ColumnType { .keys }
+    /// Whether the column may be NULL.
     public static var isOptional: Bool { Form.isOptional }
+    /// The entity of the structs.
     public static var target: (any Entity.Type)? { Form.Target.self }
 
+    /// Returns the keys of the structs as the column holds them; NULL for nil.
     public static func stored(_ value: Property) -> StoredValue {
         encoded(value).map { .blob($0) } ?? .null
     }
 
-    /// Keys alone are no values.
+    /// Returns the collection for a value without keys; else nil: the keys alone are not the structs.
     public static func value(_ stored: StoredValue) -> Property? { Form.keylessValue(stored) }
 
+    /// Returns the collection for stored keys, read from the current database; nil if the keys do not fit its type.
     public static func loaded(_ stored: StoredValue) throws(MakoError) -> Property? {
         if let value = value(stored) { return value }
         guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return nil }
@@ -140,6 +157,7 @@ public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where For
         do throws(OtherForm) { return try Form.value(tree) { held[$0] } } catch { return nil }
     }
 
+    /// Reads the keys from a row and the structs from their own rows.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         if row.reader.isNull(position) { return Form.empty }
         guard let tree = KeyTree(row.reader.blob(position)) else {
@@ -152,6 +170,7 @@ public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where For
         } catch { throw EntityCoding.unreadable(row, position, "its keys have another form than \(Property.self)") }
     }
 
+    /// Writes the keys of the structs to a row.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         guard let bytes = encoded(value) else { return writer.setNull(position) }
         try Form.write(bytes, &writer, position)
@@ -161,7 +180,7 @@ public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where For
         try Form.update(&value) { (held) throws(MakoError) in try transaction.saveValue(&held) }
     }
 
-    /// What a column holds; nil for NULL. Structs without a row are left out.
+    /// The content of the column; nil for NULL. Structs without a row are left out.
     private static func encoded(_ value: Property) -> [UInt8]? {
         Form.tree(value) { $0.storedValueKey }?.encoded
     }
@@ -178,7 +197,7 @@ extension KeyTree {
 }
 
 extension Database {
-    /// The structs with these keys; a key without a row has none in the result.
+    /// The structs with these keys; keys without a row are not in the result.
     fileprivate func values<T: Entity>(_ type: T.Type, _ keys: [RowKey]) throws(MakoError) -> [RowKey: T] {
         let found = try objects(type, keys: keys, context: nil, isTold: false)
         return Dictionary(found.map { ($0.key, $0.object) }, uniquingKeysWith: { first, _ in first })
@@ -186,7 +205,7 @@ extension Database {
 }
 
 extension EntityRow {
-    /// The structs that a field of the row holds the keys of, as they were at the row's moment.
+    /// The structs whose keys a field of the row holds, on the snapshot of the row.
     fileprivate func values<T: Entity>(
         _ type: T.Type, _ keys: [RowKey], _ position: Int
     ) throws(MakoError) -> [RowKey: T] {

@@ -2,7 +2,7 @@
     public import UIKit
 
     extension RGBAColor {
-        /// Nil: the colour has no parts in a space of red, green and blue.
+        /// Creates a colour from a `UIColor`; nil if it has no red, green and blue components.
         public init?(_ color: UIColor) {
             var red: CGFloat = 0
             var green: CGFloat = 0
@@ -12,6 +12,7 @@
             self.init(red: Double(red), green: Double(green), blue: Double(blue), alpha: Double(alpha))
         }
 
+        /// The colour as a `UIColor`.
         public var uiColor: UIColor {
             UIColor(red: CGFloat(red), green: CGFloat(green), blue: CGFloat(blue), alpha: CGFloat(alpha))
         }
@@ -20,7 +21,7 @@
     public import AppKit
 
     extension RGBAColor {
-        /// Nil: the colour has no parts in a space of red, green and blue, as a pattern has none.
+        /// Creates a colour from an `NSColor`; nil if it has no red, green and blue components, as a pattern.
         public init?(_ color: NSColor) {
             guard let color = color.usingColorSpace(.extendedSRGB) else { return nil }
             self.init(
@@ -28,6 +29,7 @@
                 blue: Double(color.blueComponent), alpha: Double(color.alphaComponent))
         }
 
+        /// The colour as an `NSColor`.
         public var nsColor: NSColor {
             NSColor(
                 colorSpace: .extendedSRGB,

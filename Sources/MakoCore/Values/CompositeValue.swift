@@ -1,10 +1,11 @@
 import Foundation
 import MakoRecords
 
-/// A type whose values fill several columns, one for each part: a rectangle has `frame_x`, `frame_y`, `frame_width` and `frame_height`.
+/// A type whose values fill several columns, one for each part: a rectangle has `frame_x`, `frame_y`, `frame_width` and
+/// `frame_height`.
 ///
-/// Conditions, orders and indexes may name a part by itself. Rectangles, points, sizes, ranges, ``Coordinate`` and ``RGBAColor`` conform. A type
-/// of your own needs the list of its parts and an initialiser:
+/// Conditions, orders and indexes may name a single part. Rectangles, points, sizes, ranges, ``Coordinate`` and
+/// ``RGBAColor`` conform. Another type needs the list of its parts and an initializer:
 ///
 /// ```swift
 /// struct Money: CompositeValue {
@@ -22,40 +23,44 @@ import MakoRecords
 /// try db.query(Invoice.self).where(\.total.currency == "NOK").where("total_amount > 100")
 /// ```
 ///
-/// Where a property is optional, all its columns are NULL when it is nil. The first part tells the two apart, so it cannot be optional itself.
+/// All columns of an optional property are NULL when it is nil. The first part distinguishes the two, so it cannot be
+/// optional itself.
 public protocol CompositeValue: Sendable {
-    /// The parts in the order of their columns. A constant, not worked out at each call.
+    /// The parts in the order of their columns. A constant, because it is read often.
     static var valueParts: [ValuePart<Self>] { get }
-    /// Makes the value again.
+    /// Creates the value from its parts.
     ///
-    /// - Throws: any error where the parts stand for no value; whoever reads the object is told which property it is.
+    /// - Throws: any error if the parts form no value; the error of the read names the property.
     init(parts: ValueParts<Self>) throws(MakoError)
-    /// Writes the parts to a row. There is one for all types that goes by ``valueParts``.
+    /// Writes the parts to a row. The default implementation uses ``valueParts``.
     func write(to writer: inout RowWriter, _ position: Int)
 }
 
 extension CompositeValue {
+    /// Writes the parts of ``valueParts`` to their fields.
     public func write(to writer: inout RowWriter, _ position: Int) {
         for (number, part) in Self.valueParts.enumerated() {
             part.write(self, &writer, writer.position(ofPart: number, at: position))
         }
     }
 
-    /// What the columns hold.
+    /// The contents of the columns.
     var storedParts: [StoredValue] { Self.valueParts.map { $0.stored(self) } }
 }
 
-/// One part of a ``CompositeValue``: its name, and where it stands in the value.
+/// One part of a ``CompositeValue``: its name and its key path.
 public struct ValuePart<Root>: Sendable {
     private(set) var part: PropertyPart
     let stored: @Sendable (Root) -> StoredValue
     let write: @Sendable (Root, inout RowWriter, Int) -> Void
 
+    /// Creates a part.
+    ///
     /// - Parameters:
-    ///   - name: what stands behind the property's name and an underscore in the column's.
-    ///   - keyPath: the part itself, a number, a text, a date or another value that fills one column.
+    ///   - name: the suffix of the column's name, after the property's name and an underscore.
+    ///   - keyPath: the part, which is a number, a text, a date or another value that fills one column.
     public init<V: StorableValue>(_ name: String, _ keyPath: KeyPath<Root, V>) {
-        // Key paths are immutable, but do not say so.
+        // Key paths are immutable, but not `Sendable`.
         nonisolated(unsafe) let path = keyPath
         part = PropertyPart(
             name: name, columnType: V.columnType, isOptional: V.isOptionalColumn, keyPath: keyPath,
@@ -64,7 +69,7 @@ public struct ValuePart<Root>: Sendable {
         write = { value, writer, position in value[keyPath: path].write(to: &writer, position) }
     }
 
-    /// The same part, which conditions may name by another key path, too.
+    /// The part with a second key path for conditions.
     func alias(_ keyPath: PartialKeyPath<Root>) -> ValuePart {
         var copy = self
         copy.part.alias = keyPath
@@ -72,19 +77,22 @@ public struct ValuePart<Root>: Sendable {
     }
 }
 
-/// What is known of a part without its type.
+/// A part without its type.
 public struct PropertyPart: @unchecked Sendable {
-    // Unchecked: key paths are immutable, but `AnyKeyPath` does not say so.
+    // Unchecked: key paths are immutable, but `AnyKeyPath` is not `Sendable`.
 
+    /// The name of the part.
     public let name: String
+    /// The type of the part's column.
     public let columnType: ColumnType
+    /// Whether the part's column may be NULL.
     public let isOptional: Bool
     let keyPath: AnyKeyPath
     let isDecimal: Bool
     var alias: AnyKeyPath?
 }
 
-/// The parts of a value that is to be made; see ``CompositeValue/init(parts:)``. Valid inside that call only.
+/// The parts from which a value is created; see ``CompositeValue/init(parts:)``. Valid inside that call only.
 public struct ValueParts<Root: CompositeValue> {
     private let row: RowReader?
     private let position: Int
@@ -102,9 +110,9 @@ public struct ValueParts<Root: CompositeValue> {
         self.values = values
     }
 
-    /// A part by the key path that ``CompositeValue/valueParts`` gives for it.
+    /// The part for a key path of ``CompositeValue/valueParts``.
     ///
-    /// - Throws: `MakoError.typeMismatch` where it has no value of the type.
+    /// - Throws: `MakoError.typeMismatch` if it has no value of the type.
     public subscript<V: StorableValue>(_ keyPath: KeyPath<Root, V>) -> V {
         get throws(MakoError) {
             guard let number = Root.valueParts.firstIndex(where: { $0.part.keyPath == keyPath }) else {
@@ -115,9 +123,9 @@ public struct ValueParts<Root: CompositeValue> {
         }
     }
 
-    /// A part by its place in ``CompositeValue/valueParts``, without a look at key paths.
+    /// Returns the part at a position of ``CompositeValue/valueParts``, without comparing key paths.
     ///
-    /// - Throws: `MakoError.typeMismatch` where it has no value of the type.
+    /// - Throws: `MakoError.typeMismatch` if it has no value of the type.
     public func value<V: StorableValue>(_ number: Int, as type: V.Type = V.self) throws(MakoError) -> V {
         if let value: V = found(number) { return value }
         let parts = Root.valueParts
@@ -129,7 +137,7 @@ public struct ValueParts<Root: CompositeValue> {
     private func found<V: StorableValue>(_ number: Int) -> V? {
         guard let row else { return V(stored: content(number)) }
         let place = row.position(ofPart: number, at: position)
-        // A field without a value reads as zero.
+        // A NULL field of a non-optional type reads as zero.
         if !V.isOptionalColumn && row.isNull(place) { return nil }
         return V.read(row, place)
     }
@@ -140,9 +148,9 @@ public struct ValueParts<Root: CompositeValue> {
     }
 }
 
-/// A type of Mako's own, whose values are read as they were written.
+/// A composite type of Mako's own, whose conversions are inverse to each other.
 protocol StandardComposite: CompositeValue {
-    /// Whether those of their parts are, too.
+    /// Whether the conversions of the parts are, too.
     static var isPlain: Bool { get }
 }
 
@@ -150,24 +158,30 @@ extension StandardComposite {
     static var isPlain: Bool { true }
 }
 
-/// Values that fill several columns.
+/// The codec of values that fill several columns.
 public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
+    /// The column type of the first part.
     public static var columnType: ColumnType { parts.first?.columnType ?? .blob }
+    /// The columns of the parts.
     public static var parts: [PropertyPart] { Property.valueParts.map(\.part) }
 
-    // One column alone holds no such value.
+    /// NULL: a single column holds no composite value.
     public static func stored(_ value: Property) -> StoredValue { .null }
+    /// Nil: a single column holds no composite value.
     public static func value(_ stored: StoredValue) -> Property? { nil }
 
+    /// Returns the contents of the columns of the parts.
     public static func storedParts(_ value: Property) -> [StoredValue] { value.storedParts }
 
+    /// Returns the value of its parts; nil if they form none.
     public static func joined(_ parts: [StoredValue]) -> Property? {
         do throws(MakoError) { return try Property(parts: ValueParts(parts)) } catch { return nil }
     }
 
+    /// Reads the property from the fields of its parts.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         do throws(MakoError) { return try Property(parts: ValueParts(row.reader, position)) } catch {
-            // A mismatch is of a part that has not its type; what else a value's own code throws says more.
+            // A mismatch is that of a part's type; another error of a value's own code is more specific.
             if case .invalidArgument(let reason) = error {
                 throw EntityCoding.unreadable(row, position, reason)
             }
@@ -178,6 +192,7 @@ public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
         }
     }
 
+    /// Writes the parts to their fields.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         writer.writeLater { writer in
             if (Property.self as? any StandardComposite.Type)?.isPlain != true, let reason = fault(storing: value) {
@@ -187,7 +202,8 @@ public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
         }
     }
 
-    /// A type's own code may make of a value what it does not take back.
+    /// Returns the reason why the value could not be read again, because its type's conversions are not inverse; nil if
+    /// it can be stored.
     public static func fault(storing value: Property) -> String? {
         let stored = value.storedParts
         do throws(MakoError) { _ = try Property(parts: ValueParts(stored)) } catch {
@@ -197,6 +213,7 @@ public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
         return nil
     }
 
+    /// Writes NULL to the fields of all parts.
     public static func writeNull(_ writer: inout RowWriter, _ position: Int) {
         writer.setNullParts(position)
     }

@@ -1,7 +1,7 @@
 import CPlatform
 import Foundation
 
-/// The encoding of one value with `JSONEncoder`, and why it must come to nothing.
+/// One encoding of a value with `JSONEncoder`, and the reason why it must fail.
 final class EncodingRun {
     enum Fault: Error {
         case shortStack, tooDeep, notANumber
@@ -9,13 +9,13 @@ final class EncodingRun {
 
     private(set) var fault: Fault?
 
-    /// The depth of a container within one of this depth.
+    /// The depth of a container inside one of this depth.
     func within(_ depth: Int) -> Int {
         if depth >= JSONText.depthLimit { _ = end(.tooDeep) }
         return depth + 1
     }
 
-    /// Notes a fault; the first counts.
+    /// Records a fault; the first one counts.
     func end(_ fault: Fault) -> Fault {
         if self.fault == nil { self.fault = fault }
         return fault
@@ -32,7 +32,7 @@ extension EncodingRun.Fault: CustomStringConvertible {
     }
 }
 
-/// A value on its way into `JSONEncoder`, which counts how deep it is nested.
+/// A value that is encoded with a count of its nesting depth.
 struct NestedJSON<Value: Encodable>: Encodable {
     let value: Value
     let depth: Int
@@ -48,13 +48,13 @@ struct NestedJSON<Value: Encodable>: Encodable {
         try value.encode(to: CountingEncoder(base: encoder, depth: depth, run: run))
     }
 
-    /// Hands a value on: as it is where `JSONEncoder` knows its type, else wrapped.
+    /// Encodes a value: directly if `JSONEncoder` knows its type, else wrapped.
     static func pass(
         _ value: Value, _ depth: Int, _ run: EncodingRun, plain: (Value) throws -> Void,
         nested: (NestedJSON<Value>) throws -> Void
     ) throws {
         if Value.self == Decimal.self {
-            // JSON has no word for it.
+            // JSON has no representation of NaN.
             if (value as? Decimal)?.isNaN == true { throw run.end(.notANumber) }
             return try plain(value)
         }

@@ -1,15 +1,16 @@
 import Foundation
 import MakoRecords
 
-/// The values of `init(_ dictionary:)`: keys are compared without regard to case, unknown keys are ignored.
+/// The values of `init(_ dictionary:)`: keys are case-insensitive, unknown keys are ignored.
 public struct DictionaryValues {
     private let values: [String: Any]
     private let entity: String
-    /// Whether the values are what columns hold.
+    /// Whether the values are the contents of columns.
     private let areStored: Bool
 
     init(stored dictionary: [String: Any], entity: String) { self.init(dictionary, entity: entity, areStored: true) }
 
+    /// Creates the values of a dictionary for an entity.
     public init(_ dictionary: [String: Any], entity: String) {
         self.init(dictionary, entity: entity, areStored: false)
     }
@@ -20,9 +21,9 @@ public struct DictionaryValues {
         self.entity = entity
     }
 
-    /// The value for a property; `nil` when the dictionary has none.
+    /// Returns the value for a property; `nil` if the dictionary has none.
     ///
-    /// - Throws: `MakoError.typeMismatch` when there is one of another type.
+    /// - Throws: `MakoError.typeMismatch` for a value of another type.
     public func value<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property? {
         if !C.parts.isEmpty { return try composite(name, codec) }
         guard let entry = values[name.lowercased()] else { return nil }
@@ -43,8 +44,8 @@ public struct DictionaryValues {
             entity: entity, property: name, expected: "\(C.Property.self)", found: "\(type(of: content))")
     }
 
-    /// The value for a property with several columns: a value, a dictionary of its parts, or the parts beside the other properties, as
-    /// `asDictionary` gives them.
+    /// The value for a composite property: a value, a dictionary of its parts, or the parts beside the other
+    /// properties, as `asDictionary` returns them.
     private func composite<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property? {
         var parts: [String: Any] = [:]
         if let entry = values[name.lowercased()] {
@@ -93,9 +94,10 @@ public struct DictionaryValues {
         stored(content) ?? (content as? any StorableValue)?.stored
     }
 
-    /// The content for a property that may be a reference: an object, or the key of one as `asDictionary` gives it.
+    /// Returns the slot for a property that may be a reference: of an object, or of its key as `asDictionary` returns
+    /// it.
     ///
-    /// - Throws: `MakoError.typeMismatch` when there is one of another type.
+    /// - Throws: `MakoError.typeMismatch` for a value of another type.
     public func slot<C: SlotCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Slot? {
         if C.target != nil || C.refersToAny, let entry = values[name.lowercased()],
             let content = Self.unwrapped(entry) as? StoredValue, let slot = C.slot(stored: content)
@@ -105,13 +107,13 @@ public struct DictionaryValues {
         return try value(name, codec).map(C.slot)
     }
 
-    /// The value for a property that has no default.
+    /// Returns the value for a property without a default.
     public func required<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property {
         if let value = try value(name, codec) { return value }
         throw .missingValue(entity: entity, property: name)
     }
 
-    /// What converts: numbers, where they fit exactly, texts, and what comes out of a row.
+    /// Converts numbers if they fit exactly, texts, and stored values.
     private static func stored(_ content: Any) -> StoredValue? {
         if let stored = content as? StoredValue { return stored }
         if let text = content as? String { return .text(text) }
@@ -125,7 +127,7 @@ public struct DictionaryValues {
         return number.doubleValue.stored
     }
 
-    /// Takes optionals off; `nil` for `nil` and `NSNull`.
+    /// Unwraps optionals; `nil` for `nil` and `NSNull`.
     private static func unwrapped(_ value: Any) -> Any? {
         if value is NSNull || (value as? StoredValue)?.isNull == true { return nil }
         guard let optional = value as? any AnyOptional else { return value }

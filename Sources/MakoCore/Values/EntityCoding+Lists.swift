@@ -1,37 +1,45 @@
-// The codecs of arrays, sets and dictionaries of values that fill a column each. Where the list is `Codable` it is coded as it codes itself;
-// else its elements are coded one by one. The overloads differ in what is known of the elements, so that one of them is always the most special.
+// Codecs of arrays, sets and dictionaries of values that fill a column each. A `Codable` collection is stored by its
+// own coding; else its elements are coded one by one. The overloads differ in the constraints of the elements, so that
+// one of them is always the most specific.
 
 extension EntityCoding {
+    /// Returns the codec for a collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
     where C.ListElement: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the codec for a collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, RawForm<C.ListElement>>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         ListCodec<C, RawForm<C.ListElement>>.self
     }
+    /// Returns the codec for a collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the codec for a `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the codec for a `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the codec for a `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the codec for an optional collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -39,6 +47,7 @@ extension EntityCoding {
     where C.ListElement: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the codec for an optional collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, RawForm<C.ListElement>>
@@ -46,6 +55,7 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, RawForm<C.ListElement>>>.self
     }
+    /// Returns the codec for an optional collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -53,22 +63,26 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the codec for an optional `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the codec for an optional `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the codec for an optional `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func codec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
 
+    /// Returns the collection codec for a collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<
         C, StorableForm<C.ListElement>
@@ -76,11 +90,13 @@ extension EntityCoding {
     where C.ListElement: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the collection codec for a collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, RawForm<C.ListElement>>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         ListCodec<C, RawForm<C.ListElement>>.self
     }
+    /// Returns the collection codec for a collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<
         C, StorableForm<C.ListElement>
@@ -88,21 +104,25 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the collection codec for a `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the collection codec for a `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the collection codec for a `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the collection codec for an optional collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -110,6 +130,7 @@ extension EntityCoding {
     where C.ListElement: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the collection codec for an optional collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, RawForm<C.ListElement>>
@@ -117,6 +138,7 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, RawForm<C.ListElement>>>.self
     }
+    /// Returns the collection codec for an optional collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -124,6 +146,7 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the collection codec for an optional `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<
         JSONCodec<C>
@@ -131,6 +154,7 @@ extension EntityCoding {
     where C.ListElement: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the collection codec for an optional `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<
         JSONCodec<C>
@@ -138,6 +162,7 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the collection codec for an optional `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<
         JSONCodec<C>
@@ -146,36 +171,43 @@ extension EntityCoding {
         OptionalCodec<JSONCodec<C>>.self
     }
 
+    /// Returns the value codec for a collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
     where C.ListElement: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the value codec for a collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, RawForm<C.ListElement>>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         ListCodec<C, RawForm<C.ListElement>>.self
     }
+    /// Returns the value codec for a collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         ListCodec<C, StorableForm<C.ListElement>>.self
     }
+    /// Returns the value codec for a `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the value codec for a `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the value codec for a `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         JSONCodec<C>.self
     }
+    /// Returns the value codec for an optional collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -183,6 +215,7 @@ extension EntityCoding {
     where C.ListElement: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the value codec for an optional collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, RawForm<C.ListElement>>
@@ -190,6 +223,7 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, RawForm<C.ListElement>>>.self
     }
+    /// Returns the value codec for an optional collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
         ListCodec<C, StorableForm<C.ListElement>>
@@ -197,16 +231,19 @@ extension EntityCoding {
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
         OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
     }
+    /// Returns the value codec for an optional `Codable` collection of storable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the value codec for an optional `Codable` collection of raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
         OptionalCodec<JSONCodec<C>>.self
     }
+    /// Returns the value codec for an optional `Codable` collection of storable, raw-representable elements.
     @_disfavoredOverload @inlinable
     public static func valueCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
     where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {

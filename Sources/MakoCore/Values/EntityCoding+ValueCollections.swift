@@ -1,11 +1,13 @@
-// The codecs of collections of structs with rows of their own, as properties of structs.
+// Codecs of collections of structs with rows of their own, for properties of structs.
 
 extension EntityCoding {
+    /// Returns the value codec for an array of structs.
     @inlinable
     public static func valueCodec<T: Entity>(_: [T].Type) -> ValueCollectionCodec<ArrayForm<ObjectForm<T>>>.Type
     where T._$Kind == EntityKind.Value {
         ValueCollectionCodec<ArrayForm<ObjectForm<T>>>.self
     }
+    /// Returns the value codec for an optional array of structs.
     @inlinable
     public static func valueCodec<T: Entity>(_: [T]?.Type) -> ValueCollectionCodec<
         OptionalForm<ArrayForm<ObjectForm<T>>>
@@ -13,6 +15,7 @@ extension EntityCoding {
     where T._$Kind == EntityKind.Value {
         ValueCollectionCodec<OptionalForm<ArrayForm<ObjectForm<T>>>>.self
     }
+    /// Returns the value codec for an array of arrays of structs.
     @inlinable
     public static func valueCodec<T: Entity>(_: [[T]].Type) -> ValueCollectionCodec<
         ArrayForm<ArrayForm<ObjectForm<T>>>
@@ -20,6 +23,7 @@ extension EntityCoding {
     where T._$Kind == EntityKind.Value {
         ValueCollectionCodec<ArrayForm<ArrayForm<ObjectForm<T>>>>.self
     }
+    /// Returns the value codec for a set of structs.
     @inlinable
     public static func valueCodec<T: Entity & Hashable>(_: Set<T>.Type) -> ValueCollectionCodec<
         SetForm<ObjectForm<T>>
@@ -27,6 +31,7 @@ extension EntityCoding {
     where T._$Kind == EntityKind.Value {
         ValueCollectionCodec<SetForm<ObjectForm<T>>>.self
     }
+    /// Returns the value codec for an optional set of structs.
     @inlinable
     public static func valueCodec<T: Entity & Hashable>(_: Set<T>?.Type) -> ValueCollectionCodec<
         OptionalForm<SetForm<ObjectForm<T>>>
@@ -34,24 +39,28 @@ extension EntityCoding {
     where T._$Kind == EntityKind.Value {
         ValueCollectionCodec<OptionalForm<SetForm<ObjectForm<T>>>>.self
     }
+    /// Returns the value codec for a dictionary of structs.
     @inlinable
     public static func valueCodec<K: StorableValue & Hashable & Sendable, T: Entity>(_: [K: T].Type)
         -> ValueCollectionCodec<DictionaryForm<K, ObjectForm<T>>>.Type
     where T._$Kind == EntityKind.Value {
         ValueCollectionCodec<DictionaryForm<K, ObjectForm<T>>>.self
     }
+    /// Returns the value codec for an optional dictionary of structs.
     @inlinable
     public static func valueCodec<K: StorableValue & Hashable & Sendable, T: Entity>(_: [K: T]?.Type)
         -> ValueCollectionCodec<OptionalForm<DictionaryForm<K, ObjectForm<T>>>>.Type
     where T._$Kind == EntityKind.Value {
         ValueCollectionCodec<OptionalForm<DictionaryForm<K, ObjectForm<T>>>>.self
     }
+    /// Returns the value codec for a dictionary of arrays of structs.
     @inlinable
     public static func valueCodec<K: StorableValue & Hashable & Sendable, T: Entity>(_: [K: [T]].Type)
         -> ValueCollectionCodec<DictionaryForm<K, ArrayForm<ObjectForm<T>>>>.Type
     where T._$Kind == EntityKind.Value {
         ValueCollectionCodec<DictionaryForm<K, ArrayForm<ObjectForm<T>>>>.self
     }
+    /// Returns the value codec for an array of dictionaries of structs.
     @inlinable
     public static func valueCodec<K: StorableValue & Hashable & Sendable, T: Entity>(_: [[K: T]].Type)
         -> ValueCollectionCodec<ArrayForm<DictionaryForm<K, ObjectForm<T>>>>.Type

@@ -2,13 +2,13 @@ import CPlatform
 import Foundation
 import MakoStorage
 
-/// How values stand in columns as JSON. What is written can be read: the encoder refuses what the decoder does not take.
+/// JSON in columns. The encoder refuses values that the decoder cannot read.
 enum JSONText {
-    /// How deep arrays and objects may be nested: Foundation codes no deeper ones.
+    /// The limit of nested arrays and objects, which is that of Foundation.
     static let depthLimit = 511
-    /// The stack that must be free before a value is encoded within another one.
+    /// The stack that must be free before a nested value is encoded.
     static let reservedStack: UInt64 = 96 << 10
-    /// The stack that decoding takes for each level at most.
+    /// The most stack that decoding needs for each level.
     private static let stackOfLevel: UInt64 = 16 << 10
 
     static var encoder: JSONEncoder {
@@ -35,7 +35,7 @@ enum JSONText {
         if T.self is any FlatJSON.Type { return String(decoding: try encoder.encode(value), as: UTF8.self) }
         let run = EncodingRun()
         let data = Result { try encoder.encode(NestedJSON(value, 1, run)) }
-        // The value's own code may have passed over it.
+        // The value's own code may have caught the error.
         if let fault = run.fault { throw fault }
         return String(decoding: try data.get(), as: UTF8.self)
     }
@@ -57,7 +57,7 @@ enum JSONText {
         }
     }
 
-    /// How deep the arrays and objects of a text are nested; 0 for one that is too short to be deep.
+    /// The nesting depth of the arrays and objects of a text; 0 for a text that is too short to be deep.
     private static func depth(of text: String) -> Int {
         if text.utf8.count < 64 { return 0 }
         var (depth, deepest) = (0, 0)
@@ -89,7 +89,8 @@ enum JSONText {
 
 // MARK: - Values within values
 
-/// A type whose values hold no values of other types than these: `JSONEncoder` encodes them as they are, as deep as their type says.
+/// A type whose values nest only values of such types: `JSONEncoder` encodes them directly, because their type limits
+/// the depth.
 protocol FlatJSON {}
 
 extension Bool: FlatJSON {}

@@ -1,27 +1,31 @@
 import Foundation
 import MakoRecords
 
-/// A value that an object may leave in its row until it is asked for, because reading it later cannot fail.
+/// A value that an object may leave in its row until the first access, because reading it cannot fail.
 public protocol LazyValue: StorableValue {
-    /// The field at a position.
+    /// Reads the field at a position.
     static func field(_ row: RowReader, _ position: Int) -> Self
 }
 
 extension String: LazyValue {
+    /// Reads the field at a position.
     @inlinable
     public static func field(_ row: RowReader, _ position: Int) -> String { row.text(position) }
 }
 
 extension Data: LazyValue {
+    /// Reads the field at a position.
     public static func field(_ row: RowReader, _ position: Int) -> Data { row.withText(position) { Data($0) } }
 }
 
 extension Array: LazyValue where Element == UInt8 {
+    /// Reads the field at a position.
     @inlinable
     public static func field(_ row: RowReader, _ position: Int) -> [UInt8] { row.blob(position) }
 }
 
 extension Optional: LazyValue where Wrapped: LazyValue {
+    /// Reads the field at a position.
     @inlinable
     public static func field(_ row: RowReader, _ position: Int) -> Wrapped? {
         row.isNull(position) ? nil : Wrapped.field(row, position)

@@ -1,75 +1,96 @@
 import Foundation
 import MakoRecords
 
-/// An array, a set or a dictionary of values that are coded one by one: each as the column of its type would hold it.
+/// An array, a set or a dictionary whose elements are coded one by one, each as a column of its type would hold it.
 ///
-/// `Codable` values do not need this; it is for enumerations with raw values, `Character` and types of one's own that are
-/// ``StorableValue`` alone.
+/// For elements that are not `Codable`: enumerations with raw values, `Character`, and types that conform to
+/// ``StorableValue`` only.
 public protocol ValueList {
+    /// The type of the elements.
     associatedtype ListElement
 
+    /// Encodes the elements in a form.
     func encode<Form: ListForm>(_ form: Form.Type, to encoder: any Encoder) throws where Form.Element == ListElement
+    /// Creates the collection from elements in a form.
     init<Form: ListForm>(_ form: Form.Type, from decoder: any Decoder) throws where Form.Element == ListElement
 }
 
-/// How the elements of a ``ValueList`` become what a column holds, and come back.
+/// Converts the elements of a ``ValueList`` to stored values and back.
 public protocol ListForm {
+    /// The type of the elements.
     associatedtype Element
+    /// The column type of an element.
     static var columnType: ColumnType { get }
+    /// Returns the element as a column holds it.
     static func stored(_ element: Element) -> StoredValue
+    /// Returns the element for a stored value; nil if there is none.
     static func element(_ stored: StoredValue) -> Element?
 }
 
+/// Elements stored as their type stores them.
 public enum StorableForm<Element: StorableValue>: ListForm {
+    /// The column type of the element.
     public static var columnType: ColumnType { Element.columnType }
+    /// Returns the element as a column holds it.
     public static func stored(_ element: Element) -> StoredValue { element.stored }
+    /// Returns the element for a stored value; nil if it is none.
     public static func element(_ stored: StoredValue) -> Element? { Element(stored: stored) }
 }
 
+/// Elements stored as their raw values.
 public enum RawForm<Element: RawRepresentable>: ListForm where Element.RawValue: StorableValue {
+    /// The column type of the raw value.
     public static var columnType: ColumnType { Element.RawValue.columnType }
+    /// Returns the raw value as a column holds it.
     public static func stored(_ element: Element) -> StoredValue { element.rawValue.stored }
+    /// Returns the element with a stored raw value; nil if there is none.
     public static func element(_ stored: StoredValue) -> Element? {
         Element.RawValue(stored: stored).flatMap { Element(rawValue: $0) }
     }
 }
 
 extension Array: ValueList {
+    /// The type of the elements.
     public typealias ListElement = Element
 
     public func encode<Form: ListForm>(_ form: Form.Type, to encoder: any Encoder) throws
     where Form.Element == Element {
         try map { CodedElement<Form>(element: $0) }.encode(to: encoder)
     }
+    /// Creates the array from elements in a form.
     public init<Form: ListForm>(_ form: Form.Type, from decoder: any Decoder) throws where Form.Element == Element {
         self = try [CodedElement<Form>](from: decoder).map(\.element)
     }
 }
 
 extension Set: ValueList {
+    /// The type of the members.
     public typealias ListElement = Element
 
     public func encode<Form: ListForm>(_ form: Form.Type, to encoder: any Encoder) throws
     where Form.Element == Element {
         try Array(self).encode(form, to: encoder)
     }
+    /// Creates the set from members in a form.
     public init<Form: ListForm>(_ form: Form.Type, from decoder: any Decoder) throws where Form.Element == Element {
         self = Set(try [Element](form, from: decoder))
     }
 }
 
 extension Dictionary: ValueList where Key: Codable {
+    /// The type of the values.
     public typealias ListElement = Value
 
     public func encode<Form: ListForm>(_ form: Form.Type, to encoder: any Encoder) throws where Form.Element == Value {
         try mapValues { CodedElement<Form>(element: $0) }.encode(to: encoder)
     }
+    /// Creates the dictionary from values in a form.
     public init<Form: ListForm>(_ form: Form.Type, from decoder: any Decoder) throws where Form.Element == Value {
         self = try [Key: CodedElement<Form>](from: decoder).mapValues(\.element)
     }
 }
 
-/// One element, as JSON has what its column would hold.
+/// One element, coded as the content of its column.
 private struct CodedElement<Form: ListForm>: Codable {
     let element: Form.Element
 
@@ -77,7 +98,7 @@ private struct CodedElement<Form: ListForm>: Codable {
 
     func encode(to encoder: any Encoder) throws {
         let stored = Form.stored(element)
-        // A type's own code may make of a value what it does not take back.
+        // The conversions of a user's type may not be inverse to each other.
         if Form.element(stored) == nil {
             throw EncodingError.invalidValue(
                 element,
@@ -120,7 +141,7 @@ private struct CodedElement<Form: ListForm>: Codable {
     }
 }
 
-/// Lists of values that are not `Codable` are stored as JSON text, as those of `Codable` ones are.
+/// The codec of collections of values that are not `Codable`, which are stored as JSON text.
 public enum ListCodec<Property: ValueList & Sendable, Form: ListForm>: ValueSlotCodec
 where Form.Element == Property.ListElement {
     private struct Coded: Codable, Sendable {
@@ -131,14 +152,21 @@ where Form.Element == Property.ListElement {
         func encode(to encoder: any Encoder) throws { try list.encode(Form.self, to: encoder) }
     }
 
+    /// The column type: text.
     public static var columnType: ColumnType { .text }
+    /// True: the column holds JSON.
     public static var isJSON: Bool { true }
+    /// Returns the list as JSON text; NULL if it cannot be encoded.
     public static func stored(_ value: Property) -> StoredValue { JSONCodec<Coded>.stored(Coded(value)) }
+    /// Returns the list of a JSON text; nil if it cannot be decoded.
     public static func value(_ stored: StoredValue) -> Property? { JSONCodec<Coded>.value(stored)?.list }
+    /// Returns the reason why the list cannot be encoded; nil if it can.
     public static func fault(storing value: Property) -> String? { JSONCodec<Coded>.fault(storing: Coded(value)) }
+    /// Decodes the list from a row.
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         try JSONCodec<Coded>.read(row, position).list
     }
+    /// Encodes the list to a row.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         try JSONCodec<Coded>.write(Coded(value), &writer, position)
     }

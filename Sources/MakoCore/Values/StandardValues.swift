@@ -3,19 +3,22 @@ import MakoRecords
 
 // MARK: - Integers
 
-/// The integers share one implementation each for signed and unsigned.
+/// An integer type that fills a column. All of them share this implementation.
 public protocol StorableInteger: StorableValue, FixedWidthInteger {}
 
 extension StorableInteger {
+    /// The column type: integer, or unsigned for an unsigned type.
     @inlinable public static var columnType: ColumnType { isSigned ? .integer : .unsigned }
     @inlinable public static var _$isPlain: Bool { true }
 
+    /// The integer as the column holds it.
     @inlinable
     public var stored: StoredValue {
         Self.isSigned
             ? .integer(Int64(truncatingIfNeeded: self)) : .unsignedInteger(UInt64(truncatingIfNeeded: self))
     }
 
+    /// Creates the integer of a stored number; nil if it does not fit exactly.
     @inlinable
     public init?(stored: StoredValue) {
         switch stored {
@@ -26,11 +29,13 @@ extension StorableInteger {
         }
     }
 
+    /// Reads the integer from a field of a row; nil if it does not fit.
     @inlinable @inline(__always)
     public static func read(_ row: RowReader, _ position: Int) -> Self? {
         isSigned ? Self(exactly: row.integer(position)) : Self(exactly: row.unsigned(position))
     }
 
+    /// Writes the integer to a field of a row.
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) {
         if Self.isSigned {
@@ -55,24 +60,32 @@ extension UInt64: StorableInteger {}
 // MARK: - Bool, Float, Double
 
 extension Bool: StorableValue {
+    /// The column type: Boolean.
     @inlinable public static var columnType: ColumnType { .bool }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The Boolean as the column holds it.
     public var stored: StoredValue { .bool(self) }
+    /// Creates the Boolean of a stored Boolean, or of the 0 or 1 of a computed condition; nil for other values.
     public init?(stored: StoredValue) {
-        // A condition among the columns of a question gives 1 or 0.
+        // A condition in the columns of a SELECT is 1 or 0.
         guard case .bool(let value)? = ColumnType.bool.coerced(stored) else { return nil }
         self = value
     }
+    /// Reads a Boolean from a field of a row.
     @inlinable @inline(__always)
     public static func read(_ row: RowReader, _ position: Int) -> Bool? { row.bool(position) }
+    /// Writes the Boolean to a field of a row.
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, self) }
 }
 
 extension Double: StorableValue {
+    /// The column type: double.
     @inlinable public static var columnType: ColumnType { .double }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The number as the column holds it.
     public var stored: StoredValue { .double(self) }
+    /// Creates the number of a stored number; nil if an integer is not exact as a `Double`.
     public init?(stored: StoredValue) {
         switch stored {
         case .double(let value): self = value
@@ -81,22 +94,29 @@ extension Double: StorableValue {
         default: return nil
         }
     }
+    /// Reads a number from a field of a row.
     @inlinable @inline(__always)
     public static func read(_ row: RowReader, _ position: Int) -> Double? { row.double(position) }
+    /// Writes the number to a field of a row.
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, self) }
 }
 
 extension Float: StorableValue {
+    /// The column type: double.
     @inlinable public static var columnType: ColumnType { .double }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The number as a double.
     public var stored: StoredValue { .double(Double(self)) }
+    /// Creates the nearest `Float` of a stored number; nil for other values.
     public init?(stored: StoredValue) {
         guard let value = Double(stored: stored) else { return nil }
         self = Float(value)
     }
+    /// Reads a number from a field of a row.
     @inlinable @inline(__always)
     public static func read(_ row: RowReader, _ position: Int) -> Float? { Float(row.double(position)) }
+    /// Writes the number to a field of a row.
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, Double(self)) }
 }
@@ -104,23 +124,31 @@ extension Float: StorableValue {
 // MARK: - Text
 
 extension String: StorableValue {
+    /// The column type: text.
     @inlinable public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The text as the column holds it.
     public var stored: StoredValue { .text(self) }
+    /// Creates the text of a stored text; nil for other values.
     public init?(stored: StoredValue) {
         guard case .text(let value) = stored else { return nil }
         self = value
     }
+    /// Reads a text from a field of a row.
     @inlinable
     public static func read(_ row: RowReader, _ position: Int) -> String? { row.text(position) }
+    /// Writes the text to a field of a row.
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, self) }
 }
 
 extension Character: StorableValue {
+    /// The column type: text.
     public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The character as a text.
     public var stored: StoredValue { .text(String(self)) }
+    /// Creates the character of a text with one character; nil for other values.
     public init?(stored: StoredValue) {
         guard case .text(let value) = stored, value.count == 1, let first = value.first else { return nil }
         self = first
@@ -128,34 +156,40 @@ extension Character: StorableValue {
 }
 
 extension URL: StorableValue {
+    /// The column type: text.
     public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The absolute URL as a text.
     public var stored: StoredValue { .text(absoluteString) }
+    /// Creates the URL of a stored text; nil if it is none.
     public init?(stored: StoredValue) {
         guard case .text(let text) = stored else { return nil }
         self.init(string: text)
     }
 }
 
-/// Exact: stored as its decimal text, so that no digit is lost. Conditions and orders compare decimals by their values; an index serves only to
-/// find equal ones. Keep whole numbers of the smallest unit instead where sums are wanted, or an index for ranges. `Decimal.nan` is no
-/// number and is not stored: saving it is an error.
+/// Stored exactly, as decimal text. Conditions and orders compare decimals by value, but an index finds only equal
+/// ones. For sums, or ranges by index, store integers of the smallest unit instead. `Decimal.nan` cannot be stored:
+/// saving it throws.
 extension Decimal: StorableValue {
+    /// The column type: text.
     public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }
-    /// Its text; `Decimal.nan` has none that a column takes.
+    /// The decimal as text; `Decimal.nan` as a double, which the column refuses.
     public var stored: StoredValue { isNaN ? .double(.nan) : .text(description) }
+    /// Creates the decimal of a stored text or number; nil if it is none.
     public init?(stored: StoredValue) {
         switch stored {
         case .text("NaN"): self = .nan
         case .text(let text): self.init(string: text, locale: Locale(identifier: "en_US_POSIX"))
         case .integer(let number): self.init(number)
         case .unsigned(let number): self.init(number)
-        // Foundation traps where it is infinite.
+        // Foundation traps on infinity.
         case .double(let number) where number.isFinite: self.init(number)
         default: return nil
         }
     }
+    /// Writes the value to a field of a row.
     public func write(to writer: inout RowWriter, _ position: Int) {
         guard case .text(let text) = stored else {
             return writer.refuse(position, because: "\(EncodingRun.Fault.notANumber)")
@@ -167,17 +201,22 @@ extension Decimal: StorableValue {
 // MARK: - Date, UUID, bytes
 
 extension Date: StorableValue {
+    /// The column type: date.
     @inlinable public static var columnType: ColumnType { .date }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The seconds since the reference date of Foundation.
     public var stored: StoredValue { .date(timeIntervalSinceReferenceDate) }
+    /// Creates the date of a stored date; nil for other values.
     public init?(stored: StoredValue) {
         guard case .date(let seconds) = stored else { return nil }
         self.init(timeIntervalSinceReferenceDate: seconds)
     }
+    /// Reads a date from a field of a row.
     @inlinable @inline(__always)
     public static func read(_ row: RowReader, _ position: Int) -> Date? {
         Date(timeIntervalSinceReferenceDate: row.date(position))
     }
+    /// Writes the date to a field of a row.
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) {
         writer.setDate(position, timeIntervalSinceReferenceDate)
@@ -185,6 +224,7 @@ extension Date: StorableValue {
 }
 
 extension UUID: StorableValue {
+    /// The column type: UUID.
     @inlinable public static var columnType: ColumnType { .uuid }
     @inlinable public static var _$isPlain: Bool { true }
 
@@ -207,11 +247,13 @@ extension UUID: StorableValue {
             ))
     }
 
+    /// The UUID as the column holds it.
     public var stored: StoredValue {
         let (high, low) = halves
         return .uuid(high, low)
     }
 
+    /// Creates the UUID of a stored UUID, or of its text; nil for other values.
     public init?(stored: StoredValue) {
         switch stored {
         case .uuid(let high, let low): self.init(high: high, low: low)
@@ -220,12 +262,14 @@ extension UUID: StorableValue {
         }
     }
 
+    /// Reads a UUID from a field of a row.
     @inlinable
     public static func read(_ row: RowReader, _ position: Int) -> UUID? {
         let (high, low) = row.uuid(position)
         return UUID(high: high, low: low)
     }
 
+    /// Writes the UUID to a field of a row.
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) {
         let (high, low) = halves
@@ -234,27 +278,37 @@ extension UUID: StorableValue {
 }
 
 extension Data: StorableValue {
+    /// The column type: blob.
     public static var columnType: ColumnType { .blob }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The bytes as the column holds them.
     public var stored: StoredValue { .blob([UInt8](self)) }
+    /// Creates the bytes of a stored blob; nil for other values.
     public init?(stored: StoredValue) {
         guard case .blob(let bytes) = stored else { return nil }
         self.init(bytes)
     }
+    /// Reads the bytes from a field of a row.
     public static func read(_ row: RowReader, _ position: Int) -> Data? { Data(row.blob(position)) }
+    /// Writes the bytes to a field of a row.
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, [UInt8](self)) }
 }
 
 extension Array: StorableValue where Element == UInt8 {
+    /// The column type: blob.
     public static var columnType: ColumnType { .blob }
     @inlinable public static var _$isPlain: Bool { true }
+    /// The bytes as the column holds them.
     public var stored: StoredValue { .blob(self) }
+    /// Creates the bytes of a stored blob; nil for other values.
     public init?(stored: StoredValue) {
         guard case .blob(let bytes) = stored else { return nil }
         self = bytes
     }
+    /// Reads the bytes from a field of a row.
     @inlinable
     public static func read(_ row: RowReader, _ position: Int) -> [UInt8]? { row.blob(position) }
+    /// Writes the bytes to a field of a row.
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, self) }
 }

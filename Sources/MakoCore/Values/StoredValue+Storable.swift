@@ -1,19 +1,21 @@
 import MakoRecords
 
-// A property that holds a value of any type is a blob: one byte says what it is, the rest is the value.
+// A property with a value of any type is a blob: a byte for the type, followed by the value.
 //
 //   0 null   1 false   2 true   3 integer   4 unsigned   5 double   6 date   (8 bytes, little endian)
 //   7 text (UTF-8)   8 blob   9 uuid (16 bytes, big endian)
 
-/// `var answer: StoredValue = .null`: a property whose values may be of any type. Conditions compare it for equality with values of the very
-/// same type; it has no order.
+/// `var answer: StoredValue = .null`: a property with values of any type. Conditions compare it for equality with
+/// values of exactly the same type; it has no order.
 extension StoredValue: StorableValue {
+    /// The column type: blob.
     public static var columnType: ColumnType { .blob }
     @inlinable public static var _$isPlain: Bool { true }
 
-    /// Given as a parameter, the value stands for itself.
+    /// As a parameter, the value itself.
     public var conditionValue: StoredValue { self }
 
+    /// The value as a blob: a byte for its type, and its content.
     public var stored: StoredValue {
         switch self {
         case .null: .blob([0])
@@ -29,6 +31,7 @@ extension StoredValue: StorableValue {
         }
     }
 
+    /// Creates the value of a stored blob; nil if the blob is none.
     public init?(stored: StoredValue) {
         guard case .blob(let bytes) = stored, let tag = bytes.first else { return nil }
         let content = bytes.dropFirst()

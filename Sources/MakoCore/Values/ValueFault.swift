@@ -1,7 +1,7 @@
 import Foundation
 import MakoRecords
 
-/// Why a value does not become what its column holds, or what that holds no value: in one line.
+/// The reason, on one line, why a value cannot be converted to or from the content of its column.
 struct ValueFault: Error {
     let reason: String
 
@@ -22,7 +22,7 @@ struct ValueFault: Error {
         found.path.isEmpty ? found.reason : "\(found.path): \(found.reason)"
     }
 
-    /// A text of several lines as one, of which much is left out where it is long.
+    /// Joins the lines of a text, and truncates a long one.
     private static func line(_ text: String) -> String {
         let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
         return line.count > 300 ? "\(line.prefix(300))…" : line
@@ -30,7 +30,7 @@ struct ValueFault: Error {
 }
 
 extension DecodingError {
-    /// Where something is wrong, by the names of properties, and what.
+    /// The path of property names, and the reason.
     var pathAndReason: (path: String, reason: String) {
         switch self {
         case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
@@ -53,7 +53,7 @@ extension [any CodingKey] {
 }
 
 extension StoredValue {
-    /// The value for a message, which a long one must not drown.
+    /// The value for a message, truncated if it is long.
     var brief: String {
         switch self {
         case .text(let text) where text.utf8.count > 120: "'\(text.prefix(80))…'"
@@ -66,7 +66,7 @@ extension StoredValue {
 // MARK: - Errors of stored values
 
 extension EntityRow {
-    /// What messages call the row and a column: the type of its table, its key, and the property of the type, if there is one.
+    /// The names for messages: the type of the table, the key, and the property of a column, if there is one.
     fileprivate func names(ofColumn column: String) -> (entity: String, key: String, property: String?) {
         let table = reader.layout.table
         let schema = DatabaseRegistry.database(database)?.schema
@@ -81,7 +81,7 @@ extension EntityRow {
 }
 
 extension EntityCoding {
-    /// The error for a field that stands for no value of the property's type.
+    /// The error for a field that holds no value of the property's type.
     public static func mismatch<T>(_ row: EntityRow, _ position: Int, _ type: T.Type) -> MakoError {
         unreadable(row, position, "\(row.reader.value(position).brief) is no \(T.self)")
     }
@@ -103,7 +103,7 @@ extension EntityCoding {
 }
 
 extension MakoError {
-    /// The error with the names that the user of a type knows, where a value of one of its objects cannot be stored.
+    /// The error with the names of the entity and its property, if it is that of a value that cannot be stored.
     func naming(_ model: EntityModel, _ key: RowKey?) -> MakoError {
         guard case .unstorableValue(_, nil, let column, let reason) = self else { return self }
         let property = model.place(ofColumn: column).map { model.columns[$0.position].name } ?? column
@@ -119,11 +119,11 @@ extension MakoError {
 
 // MARK: - Statements
 
-/// Refuses rows that an INSERT or UPDATE is to store and no object could be made of.
+/// Refuses rows of an INSERT or UPDATE that could not be read as objects.
 ///
-/// The columns of a table know their types, as text, and not that a property takes one `Character` of it. The properties of the types in use
-/// do: each that may refuse what its columns hold reads the row before it is stored. References and what is encrypted are left out, since
-/// statements are held to rules of their own there.
+/// A column has a type such as text, but does not know that its property is a `Character`. The properties of the types
+/// in use do, so each that may refuse the content of its columns reads the row before it is stored. References and
+/// encrypted properties are left out, because statements check them by other rules.
 final class ReadableRows: RowCheck {
     private struct Property: Sendable {
         let position: Int
@@ -132,7 +132,7 @@ final class ReadableRows: RowCheck {
         let ordinals: [Int]
     }
 
-    /// What one type sees of the table.
+    /// The properties of one type that is bound to the table.
     private struct Reading: Sendable {
         let entity: String
         let layout: RowLayout
@@ -142,7 +142,7 @@ final class ReadableRows: RowCheck {
     private let table: EntitySchema
     private let readings: [Reading]
 
-    /// Nil: every row that the columns take can be read.
+    /// Nil: every row that fits the columns can be read.
     init?(_ bindings: [Binding]) {
         guard let first = bindings.first else { return nil }
         table = first.table.schema
@@ -169,7 +169,7 @@ final class ReadableRows: RowCheck {
         for reading in readings {
             let concerned = reading.properties.filter { $0.ordinals.contains { changed.contains($0) } }
             if concerned.isEmpty { continue }
-            // Of no database: what is encrypted is not read.
+            // Without a database, because encrypted properties are not read.
             let row = EntityRow(
                 try row.arranged(by: reading.layout), rowID: key?.rowID ?? 0, database: 0, extra: nil,
                 rows: LentChunk(nil), offset: 0, pending: 0)
