@@ -4,7 +4,7 @@ import CPlatform
 ///
 ///     date('now')     datetime(born, '+1 month', 'start of month')     strftime('%H', 1800000000, 'unixepoch')
 ///
-/// Each modifier does what SQLite documents for it ([decision 83](docs/decisions/0083-dates-from-the-clock-and-modifiers.md)).
+/// Each modifier does what SQLite documents for it ([decision 83](docs/decisions/0083-date-functions.md)).
 struct Moment {
     /// From the beginning of the Julian days to 1970-01-01, in milliseconds.
     private static let unixStart: Int64 = 210_866_760_000_000
