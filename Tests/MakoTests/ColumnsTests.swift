@@ -133,7 +133,7 @@ private enum Priority: Int, Sendable { case low = 1, medium, high }
         try await db.insert(Score(name: "b"))
         let inserted = try await db.insert(Score(name: "c"))
         #expect(try await db.save(inserted).id == inserted.id)
-        #expect(throws: MakoError.self) { try await db.insert(saved) }
+        await #expect(throws: MakoError.self) { try await db.insert(saved) }
         #expect(try await db.query(Score.self).orderBy(\.name).fetch().map(\.name) == ["a", "b", "c"])
     }
 

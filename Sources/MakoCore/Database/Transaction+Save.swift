@@ -34,10 +34,8 @@ extension Transaction {
         throw .vetoed(entity: Swift.type(of: object).entityModel.name, hook: hook.name)
     }
 
-    /// Saves many objects: what each index is to have of them is sorted first.
-    func saveGraphs<T: ObjectEntity>(of objects: [T]) throws(MakoError) {
     /// Saves many objects. Sorts the new entries of each index first.
-    func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
+    func saveGraphs<T: ObjectEntity>(of objects: [T]) throws(MakoError) {
         var graph = SavedGraph()
         if objects.count < Transaction.smallestBatch {
             for object in objects { try save(object, .upsert, in: nil, &graph) }
