@@ -334,7 +334,7 @@ final class LogWriter {
             to: closed.end, padded: true, isAlone: closed.isAlone)
     }
 
-    /// Returns the group of the frames in `inFlight`, padded to a block if asked.
+    /// Returns the group of the frames in `inFlight`, padded to a block if `padded`.
     @inline(__always)
     private func group(
         _ number: UInt64, _ file: any File, isRecorded: Bool, from start: UInt64, to end: UInt64, padded: Bool,

@@ -84,7 +84,7 @@ extension Store {
 
     /// Writes those of `pages` that are dirty to the data file, neighbours together, without a sync.
     ///
-    /// For a large batch, tells the device to start writing at once, while the next pages are prepared.
+    /// For a large batch, starts the writing to the device at once, while the next pages are prepared.
     func writePages(_ pages: [UInt64]) throws(StorageError) {
         let sorted = pages.sorted()
         var writer = PageWriter(frames: frames, pages: sorted.count)

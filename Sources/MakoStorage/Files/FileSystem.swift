@@ -118,11 +118,11 @@ public protocol File: AnyObject, Sendable {
     /// writes need not become durable.
     func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError)
 
-    /// Asks the device to start writing a range, so that a later `sync()` has less to do. A hint: it makes nothing
+    /// Starts the writing of a range to the device, so that a later `sync()` has less to do. A hint: it makes nothing
     /// durable and does not fail.
     func startWriting(at offset: UInt64, count: Int)
 
-    /// Asks the device to start reading a range, so that several reads overlap. A hint: it does not wait and does not
+    /// Starts the reading of a range from the device, so that several reads overlap. A hint: it does not wait and does not
     /// fail.
     func startReading(at offset: UInt64, count: Int)
 

@@ -181,7 +181,7 @@ struct OperationReader {
 
     struct Malformed: Error {}
 
-    /// The length that stands for no upper bound.
+    /// The length that means no upper bound.
     static let noUpperBound = UInt16.max
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }

@@ -38,7 +38,7 @@ enum SystemMemory {
     /// Unmaps address space and its memory.
     static func release(_ start: UnsafeMutableRawPointer, _ bytes: Int) { munmap(start, bytes) }
 
-    /// Asks for huge pages, because a cached lookup is otherwise dominated by address translation.
+    /// Requests huge pages, because a cached lookup is otherwise dominated by address translation.
     static func wantHugePages(_ start: UnsafeMutableRawPointer, _ bytes: Int) {
         #if os(Linux)
             _ = madvise(start, bytes, 14 /* MADV_HUGEPAGE */)

@@ -104,7 +104,7 @@ final class BackupPart: File, @unchecked Sendable {
         return bytes
     }
 
-    /// Returns the checksum of the list; never 0, which stands for no list.
+    /// Returns the checksum of the list; never 0, which means no list.
     private static func check(of bytes: [UInt8]) -> UInt64 {
         bytes.withUnsafeBytes { buffer in
             buffer.baseAddress.map { Checksum.hash($0, count: buffer.count, seed: 0) } ?? 0

@@ -19,7 +19,7 @@ struct NewFile {
             fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true, required: 0)
         let numbers: [UInt64]
         do throws(FileError) { numbers = try reader.segmentNumbers() } catch {
-            // The directory could not be listed; report the file in it that the caller asked for.
+            // The directory could not be listed; report the requested file in it.
             throw StorageError(
                 error.isNotFound ? FileError(operation: "create", path: path, code: error.code) : error)
         }

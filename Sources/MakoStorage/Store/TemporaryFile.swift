@@ -1,7 +1,7 @@
 /// A file under a unique temporary name until it is complete and durable.
 ///
 /// The name is random and the file is created exclusively, so nothing that existed before is written. Its lock is held
-/// from the creation until after the rename, which tells other processes that it is not left over from a crash.
+/// from the creation until after the rename, by which other processes know that it is not left over from a crash.
 final class TemporaryFile {
     let fileSystem: any FileSystem
     /// The temporary path.
