@@ -7,7 +7,7 @@ import Synchronization
 /// `writeGroup` for steps 6 to 11.
 ///
 ///      step                            full     barrier  ordered  async    before the next, because
-///      1  reserve log and data pages   waits    waits    waits    waits    after the append a commit cannot fail alone
+///      1  reserve log and data pages   waits    waits    waits    waits    after the append no commit may fail alone
 ///      2  gather the removed pages     waits    waits    waits    waits    the publication frees them
 ///      3  append the frame             waits    waits    waits    waits    the next writer builds on it
 ///      4  publish, nothing is ahead    –        –        –        waits    the next writer may append a commit that waits

@@ -126,7 +126,7 @@ struct LogFollower {
     private enum Step {
         case end
         case barrier(UInt64)
-        /// The next frame ends so many bytes after the start of the window.
+        /// The number of bytes from the start of the window to the end of the next frame.
         case wants(Int)
     }
 

@@ -149,8 +149,8 @@ extension Writer {
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, runs value: ValueRuns
     ) throws(StorageError) {
         for run in value.runs where !reserved.contains(run) {
-            // A read-only store may read frames that did not exist when it reserved pages, so its own pages may be in
-            // the way. It must then start again from a later checkpoint.
+            // A read-only store may read frames that did not exist when it reserved pages, so its own pages may overlap
+            // them. It must then start again from a later checkpoint.
             guard store.options.readOnly, try store.reserve(run) else {
                 throw .invalidArgument("pages are named for two values")
             }

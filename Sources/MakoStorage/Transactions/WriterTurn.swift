@@ -6,9 +6,9 @@
 /// waiter that has waited for a millisecond gets the lock directly. Source: the two modes of Go's `sync.Mutex` (Go 1.9,
 /// 2017).
 ///
-/// A waiter either sleeps or has registered a call, which runs with the lock as soon as it is the waiter's turn.
-/// Whether a waiter got the lock or left the queue is decided once, under `lock`, so a waiter that gives up at this
-/// moment loses no lock.
+/// A waiter either sleeps or has registered a call, which runs with the lock when the waiter is served. Whether a
+/// waiter got the lock or left the queue is decided once, under `lock`, so a waiter that gives up at this moment loses
+/// no lock.
 final class WriterTurn: @unchecked Sendable {
     /// The time for which other threads may overtake a sleeping waiter.
     private static let patience = Duration.milliseconds(1)

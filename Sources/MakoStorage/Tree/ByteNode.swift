@@ -3,7 +3,7 @@ import CPlatform
 // Nodes of trees with byte keys, leaf and inner nodes alike. The values of an inner node are page references of 8
 // bytes; in a tree with subtree counts, 8 more bytes count the entries below.
 //
-//      40  lower fence   2 bytes offset, 2 bytes length: no key below it comes here
+//      40  lower fence   2 bytes offset, 2 bytes length: no key here is below it
 //      44  upper fence   the same; length 0xffff when there is no upper bound. Keys here are less than it.
 //      48  heads         4 x count: the first bytes of the suffixes, big-endian, padded with zeros
 //       .  slots         2 x count, heap offsets

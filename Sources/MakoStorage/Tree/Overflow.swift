@@ -7,8 +7,8 @@ import CPlatform
 //        0  8  page     number of the first page
 //        8  8  serial   of the first page
 //       16  4  length   of the value
-//       20  4  stored   bytes in the run; the top bit says that they are an LZ4 block, the next that they are not the value but a list of
-//                       the runs of pages that it lies on; see ValueRuns.swift
+//       20  4  stored   bytes in the run; the top bit says that they are an LZ4 block, the next that they are a list of
+//                       the runs of the value's pages; see ValueRuns.swift
 
 struct Overflow: Hashable {
     static let descriptorBytes = 24

@@ -48,7 +48,7 @@ extension FrameStore {
         mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
     }
 
-    /// Prefetches records for a scan: records inserted in order lie before the record of the key before.
+    /// Prefetches records for a scan. Records inserted in order are stored before the record of the preceding key.
     @inline(__always)
     func prefetchRecords(_ leaf: UnsafeMutableRawPointer, endingAt offset: Int) {
         for line in -2..<20 { mako_prefetch(leaf + (offset &- line &* 64) & (pageBytes &- 1)) }
