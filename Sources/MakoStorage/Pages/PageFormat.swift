@@ -6,7 +6,7 @@
 //       13      1  type        PageType
 //       14      1  level       0 for leaves and overflow pages
 //       15      1  flags       0 in this version
-//       16      8  serial      the transaction-order number of the allocation, never repeated in a file
+//       16      8  serial      the number of the allocation, never repeated in the life of the file
 //       24      4  tree        the tree it belongs to
 //       28      2  count       entries
 //       30      2  prefix      byte nodes: length of the key prefix that all entries share

@@ -101,12 +101,19 @@ public struct WriteTransaction: ~Copyable {
 
     // MARK: Values
 
-    /// Puts a value, replacing any value of the key. Logarithmic time; ascending keys are appended.
+    /// Puts a value, replacing any value of the key. Ascending keys are appended.
+    ///
+    /// - Throws: ``StorageError/treeNotFound(_:)``, ``StorageError/wrongKeyKind(tree:expected:)`` and
+    ///   ``StorageError/valueTooLarge(bytes:limit:)``; the transaction can continue. ``StorageError/diskFull(path:)``
+    ///   and I/O errors; it can then only be rolled back.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func put(_ value: UnsafeRawBufferPointer, for key: UInt64, in tree: Tree) throws(StorageError) {
         _ = try enter(value, key, tree, .replace)
     }
 
-    /// Puts a value, replacing any value of the key.
+    /// Puts a value, replacing any value of the key; see ``put(_:for:in:)-(UnsafeRawBufferPointer,UInt64,_)``.
+    ///
+    /// - Complexity: logarithmic in the entries of the tree.
     public func put(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StorageError) {
         _ = try value.withUnsafeBytes { bytes in
             result { () throws(StorageError) in try enter(bytes, key, tree, .replace) }
@@ -114,11 +121,19 @@ public struct WriteTransaction: ~Copyable {
     }
 
     /// Puts a value for a key of at most 900 bytes, replacing any value of the key.
+    ///
+    /// - Throws: ``StorageError/keyTooLong(bytes:limit:)``, and the errors of
+    ///   ``put(_:for:in:)-(UnsafeRawBufferPointer,UInt64,_)``.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func put(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StorageError) {
         _ = try enter(value, key, tree, .replace)
     }
 
     /// Puts a value for a key of at most 900 bytes, replacing any value of the key.
+    ///
+    /// - Throws: ``StorageError/keyTooLong(bytes:limit:)``, and the errors of
+    ///   ``put(_:for:in:)-(UnsafeRawBufferPointer,UInt64,_)``.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func put(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer, in tree: Tree)
         throws(StorageError)
     {
@@ -128,6 +143,8 @@ public struct WriteTransaction: ~Copyable {
     /// Inserts a value unless the key exists.
     ///
     /// - Returns: false if the key exists; nothing is changed then.
+    /// - Throws: the errors of ``put(_:for:in:)-(UnsafeRawBufferPointer,UInt64,_)``.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func insert(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
         try value.withUnsafeBytes { bytes in
             result { () throws(StorageError) in try enter(bytes, key, tree, .insertOnly) }
@@ -137,13 +154,15 @@ public struct WriteTransaction: ~Copyable {
     /// Inserts a value unless the key exists.
     ///
     /// - Returns: false if the key exists; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func insert(_ value: UnsafeRawBufferPointer, for key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
         try enter(value, key, tree, .insertOnly)
     }
 
-    /// Inserts a value unless the key exists.
+    /// Inserts a value unless the key, of at most 900 bytes, exists.
     ///
     /// - Returns: false if the key exists; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func insert(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StorageError) -> Bool {
         try enter(value, key, tree, .insertOnly)
     }
@@ -151,13 +170,17 @@ public struct WriteTransaction: ~Copyable {
     /// Inserts a value unless the key, of at most 900 bytes, exists.
     ///
     /// - Returns: false if the key exists; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func insert(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer, in tree: Tree)
         throws(StorageError) -> Bool
     {
         try enter(value, lendable(key), tree, .insertOnly)
     }
 
-    /// Removes an entry. Returns false if the key does not exist.
+    /// Removes an entry.
+    ///
+    /// - Returns: false if the key does not exist; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func delete(_ key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
         let index = try prepare(tree, .integer)
         guard try writer.delete(IntegerLayout.self, index, key) else { return false }
@@ -166,14 +189,20 @@ public struct WriteTransaction: ~Copyable {
         return true
     }
 
-    /// Removes an entry. Returns false if the key does not exist.
+    /// Removes an entry.
+    ///
+    /// - Returns: false if the key does not exist; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func delete(_ key: [UInt8], in tree: Tree) throws(StorageError) -> Bool {
         try key.withUnsafeBytes { bytes in
             result { () throws(StorageError) in try delete(bytes, in: tree) }
         }.get()
     }
 
-    /// Removes an entry. Returns false if the key does not exist.
+    /// Removes an entry.
+    ///
+    /// - Returns: false if the key does not exist; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func delete(_ key: UnsafeRawBufferPointer, in tree: Tree) throws(StorageError) -> Bool {
         let index = try prepare(tree, .bytes)
         guard key.count <= Limits.keyBytes, try writer.delete(ByteLayout.self, index, lendable(key)) else {
@@ -379,7 +408,7 @@ public struct WriteTransaction: ~Copyable {
         return index
     }
 
-    // MARK: Savepoints and the end
+    // MARK: Savepoints, commit and rollback
 
     /// Creates a savepoint, to which the transaction can be rolled back.
     public func savepoint() -> Savepoint { Savepoint(mark: writer.savepoint()) }

@@ -8,7 +8,7 @@ import CPlatform
 //       .  slots     2 x count, heap offsets          2064  children  8 x 253, page references
 //       .  free
 //    heap  records   length and flag, bytes          Child i holds keys >= key i and < key i + 1. Key 0 is not
-//                                                    looked at: child 0 holds everything below key 1.
+//                                                    used: child 0 holds everything below key 1.
 // A record is 2 bytes (length in the low 15 bits, the top bit for an overflow descriptor) and the value's bytes.
 //
 // An inner node with subtree counts has the `prefix` 1 in its header and up to 168 children. Keys and children are at
