@@ -12,7 +12,7 @@ import Synchronization
 ///      3  append the frame             waits    waits    waits    waits    the next writer builds on it
 ///      4  publish, nothing is ahead    –        –        –        waits    the next writer may append a commit that waits
 ///      5  release the writer lock      waits    waits    waits    waits    the next transactions join the next group
-///      6  sync the data file           named    named    named    later    a logged page number must lead to the page
+///      6  sync the data file           named    named    named    later    a logged page id must lead to the page
 ///      7  write the group              waits    waits    waits    later    a sync covers what was written before
 ///      8  sync the log                 device   barrier  –        later    only what the device has may be acknowledged
 ///      9  record a new segment         waits    waits    –        later    a missing end of the log must be noticed

@@ -112,8 +112,8 @@ final class FrameChunks: @unchecked Sendable {
     }
 }
 
-/// One chunk of a closed store, which the next store with the same page size in this process reuses. The system may
-/// take its memory when memory is short. It may still hold old pages.
+/// One chunk of a closed store, which the next store of this process with the same huge-page setting reuses. The system
+/// may reclaim its memory when memory is short. Otherwise it still has old pages.
 private enum IdleChunk {
     private static let lock = Lock()
     private nonisolated(unsafe) static var idle: (start: UnsafeMutableRawPointer, hasHugePages: Bool)?

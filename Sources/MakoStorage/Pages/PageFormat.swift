@@ -1,7 +1,7 @@
 // The format of pages in memory and, unencrypted, in the file. All integers are little-endian.
 //
 //   offset  bytes  field
-//        0      8  checksum    of bytes 8..<4096, seeded with the database seed and the page number
+//        0      8  checksum    of bytes 8..<4096, seeded with the database seed and the page id
 //        8      5  page        the page id; it detects a page written to the wrong place
 //       13      1  type        PageType
 //       14      1  level       0 for leaves and overflow pages
@@ -14,7 +14,7 @@
 //       36      4  garbage     bytes of the heap that no entry uses
 //       40         body        by type; see IntegerNode, ByteNode, Overflow, SpaceMap
 //
-// A reference to a page is 8 bytes: the page number in the upper 40 bits, the low 24 bits of its serial below.
+// A reference to a page is 8 bytes: the page id in the upper 40 bits, the low 24 bits of its serial below.
 
 /// The size of a page in bytes.
 package let pageBytes = 4096

@@ -22,7 +22,7 @@ final class RunWriter {
     private(set) var stored: UInt64 = 0
     /// The number of pages of the next run: twice as many as before, up to 4 MiB.
     private var nextRunPages: Int
-    /// Whether to use a single run if there is one.
+    /// Whether the value must get a single run.
     private let isWhole: Bool
     private var isAdopted = false
     /// A failed write may have stored a part on the device. Nothing else may be written with the same serials.
