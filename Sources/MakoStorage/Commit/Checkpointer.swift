@@ -41,7 +41,8 @@ final class Checkpointer: @unchecked Sendable {
         var directoryPages: [UInt64]
     }
 
-    /// Serializes checkpoints: held by `begin`, `step` and `writeAhead`, so at most one checkpoint runs at a time.
+    /// Serializes checkpoints: callers of `begin`, `step` and `writeAhead` must hold it, so at most one checkpoint runs at a
+    /// time.
     let lock = Lock()
     private(set) var last: Record
     private(set) var previous: Record?

@@ -102,7 +102,7 @@ extension Writer {
 
     /// Moves the runs of a value that end beyond `limit` to lower pages, if there is free space.
     ///
-    /// - Returns: the number of moved pages.
+    /// - Returns: the number of moved pages, plus one for the entry; 0 if nothing was moved.
     func moveRuns<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, of old: Overflow, beyond limit: UInt64
     ) throws(StorageError) -> Int {
