@@ -63,7 +63,7 @@ int mako_share_blocks(int descriptor, int source) {
 }
 
 int mako_open_direct(int descriptor) {
-    // By the descriptor, since the path may lead to another file by now.
+    // Open by the descriptor, because the path may lead to another file by now.
     char path[40];
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
     int result;
@@ -131,7 +131,7 @@ int mako_extend(int descriptor, int64_t size) {
     if (fstat(descriptor, &information) != 0) return -1;
     int64_t more = size - information.st_size;
     if (more <= 0) return 0;
-    // In one piece where there is one, and else in several.
+    // Try a contiguous allocation first.
     if (mako_preallocate(descriptor, more, F_ALLOCATECONTIG | F_ALLOCATEALL) == -1 &&
         mako_preallocate(descriptor, more, F_ALLOCATEALL) == -1)
         return mako_is_unknown(errno) ? MAKO_NO_SUCH_ALLOCATION : -1;
@@ -181,8 +181,8 @@ int mako_exclude_from_backup(int descriptor, int excluded) {
 }
 #endif
 
-// Locks that belong to an open file description: closing some other descriptor of the file does not drop them, two of one process
-// exclude each other, and the kernel lets go of a dead process's.
+// Open file description locks: closing another descriptor of the file does not release them, two of one process exclude
+// each other, and the kernel releases those of a dead process.
 #if defined(__APPLE__)
 #include <fcntl.h>
 #include <unistd.h>
@@ -242,7 +242,7 @@ void mako_unlock_bytes(int descriptor) { (void)descriptor; }
 
 static void mako_count_fork(void) {
     __atomic_fetch_add(&mako_forks, 1, __ATOMIC_RELAXED);
-    // Cells of before are of threads that the child does not have; its own thread claims another one.
+    // The old cells belong to threads that the child does not have; its thread must claim another one.
     mako_set_thread_cell(0);
 }
 
@@ -257,7 +257,7 @@ void mako_forget(void *memory, uint64_t count) {
 #include <stdio.h>
 #include <unistd.h>
 
-/// Two steps: between them the file has both names. A second name is refused where something has it, as the renaming is.
+/// Not atomic: between the two steps the file has both names. As the rename, `link` fails if the name is taken.
 static int mako_link_and_unlink(const char *from, const char *to) {
     if (link(from, to) != 0) {
         int code = errno;
@@ -278,7 +278,7 @@ int mako_rename_exclusively(const char *from, const char *to) {
     return mako_link_and_unlink(from, to);
 }
 
-// The lowest address of the calling thread's stack; 1 where the system does not say.
+// The lowest address of the calling thread's stack; 1 if the system does not report it.
 static _Thread_local uintptr_t mako_stack_end = 0;
 
 #if defined(__linux__) || defined(__APPLE__)
@@ -343,15 +343,15 @@ int mako_is_app_extension(void) {
 #endif
 }
 
-// Large stacks. A call goes over to one and comes back, on its own thread: what belongs to the thread stays what it is.
+// Large stacks. A call switches to one and back, on the same thread, so thread-local state does not change.
 
 #if (defined(__x86_64__) || defined(__aarch64__)) && (defined(__linux__) || defined(__APPLE__))
 #include <sys/mman.h>
 
 #define MAKO_STACK_BYTES ((size_t)16 << 20)
-/// Nothing is mapped there, so that what runs over the end is stopped. A multiple of every system's pages.
+/// The size of the unmapped guard at the end, which stops an overflow. A multiple of every system's page size.
 #define MAKO_STACK_GUARD ((size_t)64 << 10)
-/// So much of an unused stack stays in memory.
+/// The bytes of an unused stack that stay in memory.
 #define MAKO_STACK_KEPT ((size_t)256 << 10)
 #define MAKO_SPARE_STACKS 4
 static void *mako_spare_stacks[MAKO_SPARE_STACKS];
@@ -364,8 +364,8 @@ static void *mako_spare_stacks[MAKO_SPARE_STACKS];
 #define MAKO_SWITCH_STACK_SCOPE ".hidden mako_switch_stack\n.type mako_switch_stack, %function\n"
 #endif
 
-/// Calls `body(context)` with the stack pointer at `top`. The call frame information leads unwinders back to the caller's stack: some read
-/// backtraces in the running process, and would go over the end of the other one.
+/// Calls `body(context)` with the stack pointer at `top`. The call frame information leads unwinders back to the caller's
+/// stack, because those that run in the process would otherwise read beyond the end of the large stack.
 extern void mako_switch_stack(void *context, void (*body)(void *), void *top);
 __asm__(".text\n"
         ".globl " MAKO_SWITCH_STACK "\n" MAKO_SWITCH_STACK_SCOPE

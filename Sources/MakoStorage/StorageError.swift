@@ -1,52 +1,67 @@
-/// Everything that can go wrong in the storage engine, grouped by the moment it meets the user.
+/// The errors of the storage engine, grouped by when they occur.
 ///
-/// Each case says what happened and where; `description` adds what to do about it.
+/// Each case says what happened and where; `description` adds what to do.
 public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
     // Opening a file.
+    /// There is no database at the path.
     case notFound(path: String)
+    /// The file is not a Mako database.
     case notADatabase(path: String, reason: String)
+    /// The file has another version of the format.
     case unsupportedVersion(path: String, found: UInt32, supported: UInt32)
-    /// A later version of Mako wrote the file, with features of the format that this one does not know.
+    /// The file uses features of the format that this version does not support.
     case unsupportedFeatures(path: String, bits: UInt64)
+    /// Another process, or another store of this one, has the file open.
     case alreadyOpen(path: String)
     /// The database is encrypted, and no key was given.
     case encrypted(path: String)
-    /// The database is encrypted with another key or passphrase than the one that was given.
+    /// The database is encrypted with another key or passphrase.
     case wrongKey(path: String, reason: String)
     /// A key was given, but the database is not encrypted.
     case notEncrypted(path: String)
-    /// This build of Mako knows no cipher.
+    /// This build has no cipher.
     case encryptionUnavailable(path: String)
-    /// Salvage only: nothing tells whose file it is, and without that no page of it can be told from garbage.
+    /// Salvage only: the identity of the database is lost, so that its pages cannot be verified.
     case identityLost(path: String)
-    /// The log does not continue the state in the data file, or is damaged before its end.
+    /// The log does not continue the state of the data file, or is damaged before its end.
     case logDamaged(path: String, reason: String)
 
-    /// An incremental backup and what it was to build on do not fit.
+    /// An incremental backup does not fit its base.
     case wrongBase(path: String, reason: String)
 
     // Reading and writing.
-    /// A page failed a check: its checksum, its place, its serial or its inner bounds.
+    /// A page failed a check: of its checksum, place, serial or inner bounds.
     case corrupted(page: UInt64, reason: String)
+    /// A file operation failed.
     case io(FileError)
+    /// The device, or the user's quota, is full.
     case diskFull(path: String)
-    /// The system does not let the process at the file's content for now: see ``FileProtection``. Nothing of the transaction was kept.
+    /// The system refuses access to the file's contents for now; see ``FileProtection``. The transaction was rolled
+    /// back.
     case protected(path: String)
-    /// The store takes no more writes: opened so, or latched after a failed log write or sync.
+    /// The store is read-only: opened so, or since a write or sync of the log failed.
     case readOnly(reason: String)
 
     // Using the store.
+    /// A key exceeds the limit.
     case keyTooLong(bytes: Int, limit: Int)
+    /// A value exceeds the limit.
     case valueTooLarge(bytes: Int, limit: Int)
+    /// The tree does not exist.
     case treeNotFound(String)
+    /// A tree has the name already.
     case treeExists(String)
+    /// The tree has keys of the other kind.
     case wrongKeyKind(tree: String, expected: KeyKind)
+    /// Other writers did not end within the timeout.
     case writerTimeout(seconds: Double)
-    /// The snapshot is older than the store allows.
+    /// The snapshot exceeded the age limit.
     case snapshotExpired(limitSeconds: Double)
+    /// The store or the snapshot is closed.
     case closed
-    /// The process was forked off one that had opened the store, which stays the parent's.
+    /// The process is the child of a fork whose parent opened the store.
     case inherited(path: String)
+    /// An argument is invalid.
     case invalidArgument(String)
 
     public var description: String {
@@ -113,7 +128,7 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
         }
     }
 
-    /// A file error in the engine's own terms: a full disk, a protected file, and what is no file are named as such.
+    /// Converts a file error: a full disk, a protected file, and a path that is no file have cases of their own.
     init(_ error: FileError) {
         if error.isOfNoFile {
             self = .notADatabase(path: error.path, reason: "it is a device, a pipe or a socket")
@@ -131,7 +146,7 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     static func expired(after limit: Duration) -> StorageError { .snapshotExpired(limitSeconds: limit.seconds) }
 }
 
-/// Runs a file operation and gives its failure in the engine's terms.
+/// Runs a file operation, and throws its failure as a storage error.
 @inline(__always)
 func storage<R>(_ body: () throws(FileError) -> R) throws(StorageError) -> R {
     do { return try body() } catch { throw StorageError(error) }

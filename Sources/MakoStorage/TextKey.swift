@@ -1,7 +1,7 @@
-/// A text as a key: equal texts have the same UTF-8 bytes, as the database compares them.
+/// A text as a dictionary key that compares UTF-8 bytes, as the database does.
 ///
-/// `String` compares by canonical equivalence: "é" as one scalar equals "é" as a letter and an accent. A dictionary by `String` merges the two,
-/// and answers with what belongs to the other.
+/// `String` compares by canonical equivalence: "é" as one scalar equals "é" as a letter and an accent. A dictionary
+/// with `String` keys would merge such texts.
 package struct TextKey: Hashable, Sendable {
     package let text: String
 
@@ -15,7 +15,7 @@ package struct TextKey: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { hasher.combine(bytes: .init($0)) }
-        // The end, so that two texts behind each other are told from others with the same bytes.
+        // Add a terminator, so that consecutive texts hash differently from other texts with the same bytes.
         hasher.combine(0xFF as UInt8)
     }
 }

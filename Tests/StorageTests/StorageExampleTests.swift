@@ -4,20 +4,20 @@ import Testing
 // EXAMPLE
 import MakoStorage
 
-/// Counts a visit to each page, up to 255, and tells how often the first of them was visited.
+/// Counts a visit to each page, up to 255, and returns the count of the first one.
 func countVisits(to pages: [String], at path: String) throws -> UInt8 {
-    let store = try Store(at: path)  // opened, or made when it is not there
+    let store = try Store(at: path)  // opens it, or creates it
     defer { try? store.close() }
     let visits = try store.write { transaction in
         try transaction.view.tree(named: "visits") ?? transaction.createTree(named: "visits", keys: .bytes)
     }
     for page in pages {
-        try store.write { transaction in  // durable when it returns, or not there at all
+        try store.write { transaction in  // durable when it returns, or rolled back
             let count = try transaction.view.get(Array(page.utf8), in: visits)?.first ?? 0
             try transaction.put([min(count, 254) + 1], for: Array(page.utf8), in: visits)
         }
     }
-    let snapshot = try store.snapshot()  // stays as it is, whatever is written meanwhile
+    let snapshot = try store.snapshot()  // later writes do not change it
     return try snapshot.get(Array((pages.first ?? "").utf8), in: visits)?.first ?? 0
 }
 // EXAMPLE ends

@@ -1,62 +1,65 @@
-/// A version to be made the data file's own.
+/// The version that a checkpoint writes to the data file.
 struct CheckpointRequest {
     var version: Version
-    /// Pages of a commit that is not published yet; see `Store.commitByCheckpoint`.
+    /// The pages that an unpublished commit allocated; see `Store.commitByCheckpoint`.
     var allocated = PackedList<UInt64>()
     var freed = PackedList<SpaceMap.DeadPage>()
-    /// The point of the version that commit builds on.
+    /// The transaction id of the version that this commit builds on.
     var basePoint: UInt64 = 0
-    /// Write a barrier into the log before the metas.
+    /// Whether to write a barrier frame to the log before the meta pages.
     var writesBarrier = false
-    /// Both slots get this checkpoint: nothing older is retained.
+    /// Whether to write the meta of this checkpoint to both slots, so that no older checkpoint is retained.
     var fillsBothSlots = false
 }
 
-/// Moves the data file from one consistent state to the next.
+/// Writes checkpoints: moves the data file from one consistent state to the next.
 ///
-/// A state machine: `begin` captures a version, each `step` does one bounded piece of work, in this order:
+/// A checkpoint is a state machine. `begin` captures a version; each `step` does one bounded piece of work, in this
+/// order:
 ///
-///     pages      dirty pages of the version, ascending, neighbours together, unsynced
-///     tables     the directory and the bitmaps of the regions that changed
-///     data       the data file is synced: everything the meta will refer to is on the device before the meta
-///     log        the log is synced up to the version, or the barrier written
-///     meta       both copies of the meta, in the slot of the older checkpoint, synced; then the older
-///                checkpoint is let go of: its pages, its log segments
+///     pages      write the dirty pages of the version in ascending order, neighbours together, without a sync
+///     tables     write the directory, and the bitmaps of the regions that changed
+///     data       sync the data file before the meta, because the meta refers to those pages
+///     log        sync the log up to the version, or write the barrier, because recovery starts there
+///     meta       write both copies of the meta to the slot of the older checkpoint, and sync; then release
+///                the older checkpoint: its pages and its log segments
 ///
-/// Of data and log the order alone counts, so that where there are barriers (`File.barrier()`) the meta has the only full sync.
+/// The data and log steps only order writes, so with barriers (`File.barrier()`) only the meta step needs a full sync.
 ///
-/// Until the meta is written a failed write abandons the checkpoint and nothing is lost: log and memory still
-/// have everything. A failed sync, or a failed meta write, latches the store: what the device holds is unknown.
+/// A failed write before the meta abandons the checkpoint and loses nothing, because the log and the cache still have
+/// all changes. A failed sync or a failed meta write makes the store read-only (fail-stop), because the state of the
+/// device is unknown.
 final class Checkpointer: @unchecked Sendable {
-    /// How many pages one step writes.
+    /// The number of pages that one step writes.
     static let pagesPerStep = 256
 
     /// A retained checkpoint.
     struct Record {
         var meta: Meta
         var regions: [SpaceMap.RegionState]
-        /// The directory's pages: in no tree, and free when the checkpoint goes.
+        /// The pages of the directory. They belong to no tree, and are freed with the checkpoint.
         var directoryPages: [UInt64]
     }
 
-    /// Whoever steps or begins holds this: at most one checkpoint at a time.
+    /// Serializes checkpoints: callers of `begin`, `step` and `writeAhead` must hold it, so at most one checkpoint runs at a
+    /// time.
     let lock = Lock()
     private(set) var last: Record
     private(set) var previous: Record?
     private var run: Run?
-    /// What is still to be written ahead. Guarded by `lock`.
+    /// The pages that `writeAhead` has still to write. Guarded by `lock`.
     private var ahead = PageBitmaps()
-    /// From where on; nil: of nothing.
+    /// The page at which `writeAhead` continues; nil when `ahead` must be computed again.
     private var nextAhead: UInt64?
-    /// Background steps that found nothing to do since `idleCommit`. Guarded by `lock`.
+    /// The number of background steps without work since `idleCommit`. Guarded by `lock`.
     private var idleSteps = 0
     private var idleCommit: UInt64 = 0
-    /// So many of them are two seconds, with a thread of the store's own.
+    /// The number of idle background steps before a checkpoint: two seconds, with a background thread.
     static let patience = 20
 
-    // Guarded by the space lock, so that `stats` need not wait for a step.
+    // Guarded by the space lock, not by `lock`, so that `stats` does not wait for a step.
     private(set) var completed: UInt64 = 0
-    /// Why the latest attempt came to nothing.
+    /// The error of the latest attempt; nil after a success.
     private(set) var lastError: StorageError?
     private var runningPoint: UInt64?
 
@@ -72,7 +75,8 @@ final class Checkpointer: @unchecked Sendable {
     private struct Run {
         var request: CheckpointRequest
         var phase = Phase.pages
-        /// What was dirty when it began, to go back to: pages that a failed commit would have freed included.
+        /// The dirty pages at the capture, which `abandon` restores. They include pages that a failed commit would have
+        /// freed.
         var dirty: PageBitmaps
         var pages = PageBitmaps()
         var nextPage: UInt64 = 0
@@ -83,7 +87,7 @@ final class Checkpointer: @unchecked Sendable {
         var serial: UInt64
         var number: UInt64
         var log: LogPosition
-        /// By the store's clock, in nanoseconds.
+        /// When the capture began, by the store's clock, in nanoseconds.
         var began: UInt64
 
         var directoryRun: Overflow {
@@ -93,7 +97,8 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
-    /// Points that readers in other processes have pinned. Those that are not retained were when they were pinned.
+    /// The transaction ids that readers in other processes have pinned. Some belong to checkpoints that are no longer
+    /// retained.
     private(set) var pins: [UInt64]
 
     init(last: Record, previous: Record?, pins: [UInt64]) {
@@ -102,16 +107,16 @@ final class Checkpointer: @unchecked Sendable {
         self.pins = pins
     }
 
-    /// The points whose pages must stay while no checkpoint is running.
+    /// Returns the transaction ids whose pages must stay while no checkpoint runs.
     static func points(_ pins: [UInt64], _ last: Record, _ previous: Record?) -> [UInt64] {
         mergePoints(pins, mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? []))
     }
 
     var isRunning: Bool { run != nil }
 
-    /// Makes the copies of both metas whole after a crash in the middle of writing them.
+    /// Repairs damaged copies of both metas after a crash during a meta write.
     ///
-    /// A slot without any usable meta gets the latest checkpoint too.
+    /// If the other slot has no usable meta, writes the latest checkpoint to it as well.
     func repairMetas(_ store: Store) throws(StorageError) {
         try store.dataFile.repair(last.meta)
         if let previous, previous.meta.number + 1 == last.meta.number {
@@ -127,10 +132,10 @@ final class Checkpointer: @unchecked Sendable {
 
     // MARK: Driving
 
-    /// Begins a checkpoint of the latest published version, unless there is nothing new. None may be running.
+    /// Begins a checkpoint of the latest published version if there are newer commits. No checkpoint may be running.
     ///
-    /// - Parameter anyway: even when there is nothing new, so that an older checkpoint is let go of.
-    /// - Returns: whether one is running now.
+    /// - Parameter anyway: whether to begin one without newer commits too, to release an older checkpoint.
+    /// - Returns: whether a checkpoint is running now.
     func begin(_ store: Store, anyway: Bool = false) throws(StorageError) -> Bool {
         let current = store.versions.lock.withLock { store.versions.latest }
         guard anyway || current.commit != last.meta.commit else { return false }
@@ -138,19 +143,19 @@ final class Checkpointer: @unchecked Sendable {
         return true
     }
 
-    /// Counts a background step that found nothing to do, and begins when there were enough of them behind the last commit. None may be
-    /// running.
+    /// Counts a background step without work, and begins a checkpoint after more than `patience` of them since the last
+    /// commit. No checkpoint may be running.
     func beginWhenIdle(_ store: Store) throws(StorageError) -> Bool {
         let commit = store.versions.lock.withLock { store.versions.latest.commit }
         if commit != idleCommit { (idleCommit, idleSteps) = (commit, 0) }
         idleSteps += 1
         guard idleSteps > Checkpointer.patience else { return false }
-        // Should it fail, the next attempt has the same patience.
+        // If this attempt fails, the next one waits as long.
         idleSteps = 0
         return try begin(store)
     }
 
-    /// Does the next piece of work. False when no checkpoint is running any more.
+    /// Does the next piece of work. Returns false when no checkpoint is running afterwards.
     func step(_ store: Store) throws(StorageError) -> Bool {
         guard let run else { return false }
         do throws(StorageError) {
@@ -164,12 +169,12 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
-    /// Finishes the checkpoint that is running, if one is.
+    /// Finishes the running checkpoint, if there is one.
     func runToEnd(_ store: Store) throws(StorageError) {
         while try step(store) {}
     }
 
-    /// Takes one checkpoint from beginning to end. None may be running.
+    /// Takes a checkpoint from start to end. No checkpoint may be running.
     func checkpoint(_ store: Store, _ request: CheckpointRequest) throws(StorageError) {
         try capture(store, request)
         try runToEnd(store)
@@ -177,8 +182,8 @@ final class Checkpointer: @unchecked Sendable {
 
     // MARK: Capture
 
-    /// Fixes what the checkpoint will hold. Under the lock it takes time for the bitmaps that changed, not for the data: committers wait
-    /// for that lock.
+    /// Captures the state to write. The time under the space lock depends on the changed bitmaps, not on the data,
+    /// because committers wait for that lock.
     private func capture(_ store: Store, _ request: CheckpointRequest) throws(StorageError) {
         let serial = try store.takeSerial()
         do throws(StorageError) {
@@ -196,19 +201,19 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
-    /// The state to be written, but for its pages, and the map they are to be found in.
+    /// Returns the state to write, except for its pages, and the bitmaps of the live pages. Under the space lock.
     private func fix(
         _ store: Store, _ request: CheckpointRequest, _ serial: UInt64
     ) throws(StorageError) -> (Run, live: [[UInt64]]) {
         var request = request
         let space = store.versions.space
         if !request.writesBarrier {
-            // It may have moved on since the caller looked; pages and roots must be of one commit. A commit by
-            // checkpoint is not published yet, and may have no page to show for itself.
+            // Read the version again under the lock, because pages and roots must be of one commit. A commit by
+            // checkpoint is not published yet, and may have changed no page.
             request.version = store.versions.latest
         }
         let version = request.version
-        // The directory's own run may bring a new region into being.
+        // One region more, because the allocation of the directory's pages may add one.
         let bytes = Directory.encodedBytes(regions: space.regionCount + 1, names: version.names)
         let pageCount = max(1, (bytes + Overflow.payloadBytes - 1) / Overflow.payloadBytes)
         let first = space.allocateRun(pageCount)
@@ -245,11 +250,12 @@ final class Checkpointer: @unchecked Sendable {
         return (run, space.live)
     }
 
-    /// Writes some pages of published commits ahead of the next checkpoint, so that their frames can serve others.
+    /// Writes some pages of published commits before the next checkpoint, so that the cache can evict their frames.
     ///
-    /// Whoever calls holds `lock` and the turn: nobody takes a slot into use meanwhile, and what is in use belongs to a published commit.
+    /// The caller must hold `lock` and the writer lock: the writer allocates no page meanwhile, and every live page
+    /// belongs to a published commit.
     ///
-    /// - Returns: whether there are more.
+    /// - Returns: whether there are more pages to write.
     func writeAhead(_ store: Store) throws(StorageError) -> Bool {
         if nextAhead == nil {
             let (dirty, live) = store.versions.lock.withLock { (store.versions.dirtyPages, store.versions.space.live) }
@@ -259,13 +265,13 @@ final class Checkpointer: @unchecked Sendable {
         }
         let next = ahead.first(Checkpointer.pagesPerStep, from: nextAhead ?? 0)
         nextAhead = next.count < Checkpointer.pagesPerStep ? nil : next.last.map { $0 + 1 }
-        // Some may have died since, and serve the next transaction.
+        // Leave out pages that were freed meanwhile, because the next transaction may reuse them.
         let pages = store.versions.lock.withLock { next.filter { store.versions.space.isLive($0) } }
         try store.writePages(pages)
         return nextAhead != nil
     }
 
-    /// The bitmap copy of a region that neither retained checkpoint uses.
+    /// Returns the bitmap copy of a region that no retained checkpoint uses.
     private func freeCopy(_ region: Int) -> UInt8 {
         let taken = [last.regions, previous?.regions ?? []]
             .compactMap { region < $0.count ? $0[region].copy : nil }
@@ -327,7 +333,8 @@ final class Checkpointer: @unchecked Sendable {
             regions: UInt64(current.regions.count),
             plainTrees: Meta.plainTrees(UnsafeBufferPointer(start: version.trees, count: version.treeCount)))
         do throws(FileError) { try store.dataFile.write(meta) } catch {
-            // Refused, it has changed nothing; but a barrier in the log says that this checkpoint is there.
+            // A refused write has changed nothing, so the meta can be tried again. Not after a barrier: the log then
+            // names this checkpoint.
             if error.isRefusal && current.phase == .meta && !current.request.writesBarrier {
                 run?.phase = .log
                 throw StorageError(error)
@@ -344,7 +351,7 @@ final class Checkpointer: @unchecked Sendable {
             run = nil
         }
         retain(store, record)
-        // Both slots are one checkpoint to whoever is told.
+        // Report a checkpoint that fills both slots once.
         guard run == nil else { return }
         store.events?.note(
             .checkpointed(
@@ -361,14 +368,14 @@ final class Checkpointer: @unchecked Sendable {
 
     // MARK: Ends
 
-    /// The new checkpoint is durable: the older of the two before it is let go of.
+    /// Retains a durable checkpoint, and releases the older of the two before it.
     private func retain(_ store: Store, _ record: Record) {
-        // A reader pins a checkpoint and then looks whether its meta is still there. One that is let go of here has just been written over,
-        // so either its pin is found, or the reader finds the meta gone.
+        // Read the pins after the meta was overwritten. A reader pins a checkpoint and then checks that its meta is
+        // still there, so either this read finds the pin, or the reader finds the meta gone.
         let pins = pinned(store)
         store.versions.lock.lock()
         self.pins = pins
-        // Two checkpoints of one commit share their directory; the later of them owns it.
+        // Two checkpoints of one commit share their directory pages; the later checkpoint owns them.
         if let previous, previous.directoryPages != last.directoryPages {
             store.versions.space.recycle(previous.directoryPages)
         }
@@ -387,22 +394,23 @@ final class Checkpointer: @unchecked Sendable {
         let unused = store.pipeline.lock.withLock {
             store.pipeline.log.retire(before: min(kept.meta.log.lsn, record.meta.log.lsn))
         }
-        // Millions of bytes are given back one after the other: committers need not wait for that.
+        // Remove the files outside the lock, because freeing large files takes time and committers need the lock.
         for path in unused { try? store.options.fileSystem.remove(path) }
     }
 
-    /// The points that readers in other processes need. What cannot be asked for is taken to be needed.
+    /// Returns the transaction ids that readers in other processes have pinned. If the pins cannot be read, keeps the
+    /// known pins and the older checkpoint.
     private func pinned(_ store: Store) -> [UInt64] {
         do throws(FileError) { return try store.dataFile.file.pins() } catch {
             return mergePoints(pins, previous.map { [$0.meta.point] } ?? [])
         }
     }
 
-    /// Nothing of the checkpoint counts: what it would have written is still to be written.
+    /// Abandons the running checkpoint: its pages become dirty again, and its changes to the space map are undone.
     private func abandon(_ store: Store) {
         guard let run else { return }
         self.run = nil
-        // Once a meta may have been written there is no going back; the store is latched then.
+        // After a meta write there is no undo, because the meta may be on the device; the store is read-only then.
         if run.phase == .meta || run.phase == .secondMeta { return }
         store.versions.lock.lock()
         defer { store.versions.lock.unlock() }

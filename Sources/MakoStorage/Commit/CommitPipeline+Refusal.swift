@@ -1,15 +1,16 @@
-// On Apple systems the files of a database with `FileProtection.complete` can be neither read nor written while the device is locked. That is
-// no failure of the device: nothing has happened to the files, and all works again after the unlocking. So a commit whose write is refused
-// fails, with every other that waits to be published, since those build on it; the next writer begins with what was published last.
+// On Apple platforms, the files of a database with `FileProtection.complete` can be neither read nor written while the
+// device is locked. Such a refusal is no I/O failure: the files are unchanged, and usable again after the device is
+// unlocked. So a refused write fails the commit, and with it every commit that waits for publication, because those
+// build on it. The next writer starts from the last published version.
 //
-// The line is drawn at the first byte. After a write that was made in part, and after a failed sync, the bytes may be on the device and
-// come back at the next opening, although their committers got an error: the store becomes read-only then, as for any other error. The same
-// holds where a commit that waits for nothing (`async`) follows the refused one: it has been acknowledged, and cannot be taken back; and
-// where the refused group is the last one of its segment.
+// This holds only if no byte was written. After a partial write or a failed sync the bytes may be on the device and
+// reappear at the next opening although their committers got an error, so the store becomes read-only, as for any other
+// error. The store also becomes read-only if an `async` commit follows the refused one, because it is acknowledged and
+// cannot be undone, and if the refused group is the last of its segment.
 extension CommitPipeline {
-    /// Puts back a group that was refused, and fails the commits in it. Under the commit lock.
+    /// Puts a refused group back, and fails the commits in it. Under the lock.
     ///
-    /// - Returns: the error for their committers; nil when the store must become read-only.
+    /// - Returns: the error for their committers; nil if the store must become read-only.
     func refuse(_ failure: FileError, _ group: LogWriter.Group, due: UInt64) -> StorageError? {
         guard failure.isRefusal, failure.operation == "write", self.failure == nil, !flushing.hasAcknowledged,
             !pending.hasAcknowledged, log.putBack(group)
@@ -24,7 +25,7 @@ extension CommitPipeline {
         }
         flushing.removeAll()
         pending.removeAll()
-        // What was published before it was written is tried again.
+        // Published commits that are not in the file yet are flushed again later.
         if due != .max { flushDue = max(due, clock.now + CommitPipeline.refusalDelay) }
         return reason
     }
@@ -32,11 +33,12 @@ extension CommitPipeline {
     /// A tenth of a second, in nanoseconds.
     private static let refusalDelay: UInt64 = 100_000_000
 
-    /// Takes refused commits out of the log's memory. The caller has the turn: nothing is being built on them.
+    /// Removes refused commits from the log's memory. The caller must hold the writer lock, so that no transaction
+    /// builds on them.
     func takeBackRefused() {
         guard hasRefused.load(ordering: .acquiring) else { return }
         lock.lock()
-        // They go by the numbers of their commits, which are given again.
+        // Wait for their committers, which compare commit numbers, because the next writer reuses these numbers.
         while waiters > 0 { changed.wait(lock) }
         let published = versions.lock.withLock { versions.latest }
         log.rewind(to: published.log)

@@ -1,17 +1,18 @@
 import Synchronization
 
-/// Takes finished transactions to published versions: appends them to the log, writes and syncs them in groups, publishes them in order.
+/// Takes finished transactions to published versions: appends them to the log, writes and syncs them in groups, and
+/// publishes them in order.
 ///
-/// The steps of a commit, in the one order that all durability levels share. `append` does step 3, `writeGroup` steps 6 to 11; `Store.commit`
-/// calls both.
+/// All durability levels take the steps of a commit in the same order. `Store.commit` calls `append` for step 3 and
+/// `writeGroup` for steps 6 to 11.
 ///
 ///      step                            full     barrier  ordered  async    before the next, because
-///      1  reserve log and data pages   waits    waits    waits    waits    after the append a commit cannot fail alone
+///      1  reserve log and data pages   waits    waits    waits    waits    after the append no commit may fail alone
 ///      2  gather the removed pages     waits    waits    waits    waits    the publication frees them
 ///      3  append the frame             waits    waits    waits    waits    the next writer builds on it
 ///      4  publish, nothing is ahead    –        –        –        waits    the next writer may append a commit that waits
 ///      5  release the writer lock      waits    waits    waits    waits    the next transactions join the next group
-///      6  sync the data file           named    named    named    later    a logged page number must lead to the page
+///      6  sync the data file           named    named    named    later    a logged page id must lead to the page
 ///      7  write the group              waits    waits    waits    later    a sync covers what was written before
 ///      8  sync the log                 device   barrier  –        later    only what the device has may be acknowledged
 ///      9  record a new segment         waits    waits    –        later    a missing end of the log must be noticed
@@ -19,24 +20,27 @@ import Synchronization
 ///     11  publish                      waits    waits    waits    behind   a committer reads its own commit
 ///     12  return
 ///
-/// *Named*: only when a frame of the group names pages of large values. *Later*: by the flush that `Durability.maxDelay` asks for. *Behind*:
-/// an `async` commit behind one that waits is published with it. The end of a segment has the order of `full`, whatever its commits are.
+/// *Named*: only when a frame of the group names pages of large values. *Later*: by the flush that
+/// `Durability.maxDelay` schedules. *Behind*: an `async` commit that follows a waiting commit is published with it. The
+/// last group of a segment is always written as for `full`.
 ///
-/// Locks: the writer lock, then `lock`, then the space lock (`VersionList.lock`). No lock is held during steps 6 to 11.
+/// Lock order: the writer lock, then `lock`, then the space lock (`VersionList.lock`). No lock is held during steps 6
+/// to 11.
 final class CommitPipeline: @unchecked Sendable {
     enum State {
         /// No thread writes to the log.
         case idle
-        /// One thread writes and publishes a group; the others append to the next one, or wait.
+        /// One thread writes and publishes a group; others append to the next group, or wait.
         case flushing
-        /// As `flushing`; the store has become read-only meanwhile.
+        /// As `flushing`, but the store has become read-only meanwhile.
         case failing
-        /// The store is read-only until it is opened again (fail-stop): what the device holds of the log is unknown.
+        /// The store is read-only until it is opened again (fail-stop), because the state of the log on the device is
+        /// unknown.
         case failed
     }
 
     let lock = Lock()
-    /// Signalled when a flush has ended, and when the store has failed.
+    /// Signalled when a flush ends, and when the store fails.
     let changed = ConditionVariable()
     let log: LogWriter
     let versions: VersionList
@@ -44,46 +48,47 @@ final class CommitPipeline: @unchecked Sendable {
     private let frames: FrameStore
     let clock: StoreClock
     private let events: EventQueue?
-    /// Whether the files have an operation between a write and a sync.
+    /// Whether the file system has barriers: an operation that orders writes without a full sync.
     let hasBarriers: Bool
 
-    /// The largest payload of one frame, and the size from which values are written to their pages before the commit, and the log names those.
+    /// The largest payload of a frame, and the size from which a value is written to its pages before the commit, while
+    /// the log only names those pages.
     let largestLoggedBytes: Int
     let namedValueBytes: Int
     let compression = CompressionTally()
 
-    /// The latest commit, published or not: what the next writer builds on. Guarded by the writer lock.
+    /// The latest commit, published or not, on which the next writer builds. Guarded by the writer lock.
     @exclusivity(unchecked) var newest: Version
 
-    // Guarded by `lock`, without dynamic exclusivity checks: see `VersionList`.
+    // Guarded by `lock`, without dynamic exclusivity checks for speed; see `VersionList`.
 
     @exclusivity(unchecked) private(set) var state = State.idle
-    /// Why the store is read-only; the first failure stays.
+    /// Why the store is read-only; later failures do not replace the first.
     @exclusivity(unchecked) private(set) var failure: (reason: String, cause: FileError)?
-    /// Whether there is a failure, for callers without the lock.
+    /// Whether `failure` is set, for readers without the lock.
     let hasFailed = Atomic<Bool>(false)
     /// Commits that the next group will publish.
     @exclusivity(unchecked) var pending = CommitQueue()
-    /// Commits that the flush under way publishes. They belong to its thread until it ends.
+    /// Commits that the running flush publishes. Only its thread uses them until the flush ends.
     @exclusivity(unchecked) var flushing = CommitQueue()
-    /// How many they are, for the other threads.
+    /// The number of commits in `flushing`, for other threads.
     @exclusivity(unchecked) private var flushingCount = 0
-    /// Whether the flush under way, or the last one, waits for the device.
+    /// Whether the running flush, or the last one, syncs.
     @exclusivity(unchecked) private var isFlushSynced = false
-    /// Whether frames of the group being collected name pages of values.
+    /// Whether frames of the group being collected name pages of large values that are not synced yet.
     @exclusivity(unchecked) private var namesUnsyncedPages = false
     @exclusivity(unchecked) var publishedCommit: UInt64
     @exclusivity(unchecked) private(set) var flushCount: UInt64 = 0
-    /// How many committers wait for their commits to be published.
+    /// The number of committers that wait for publication.
     @exclusivity(unchecked) var waiters = 0
-    /// Commits that the system refused to write, until the next writer takes them back. See `CommitPipeline+Refusal.swift`.
+    /// Commits whose write the system refused, until the next writer removes them. See `CommitPipeline+Refusal.swift`.
     @exclusivity(unchecked) var refused = RefusedCommits()
-    /// Whether there are some, for callers without the lock.
+    /// Whether `refused` has commits, for readers without the lock.
     let hasRefused = Atomic<Bool>(false)
-    /// When `async` commits are to be made durable, and the shortest delay among them; `max` when there are none.
+    /// When the pending `async` commits must be flushed, and the shortest delay among them; `max` without such commits.
     @exclusivity(unchecked) var flushDue = UInt64.max
     @exclusivity(unchecked) private var flushDelay = UInt64.max
-    /// When the next segment may be made ready; `max` while a thread makes it.
+    /// The earliest time to prepare the next segment; `max` while a thread prepares it.
     @exclusivity(unchecked) private var spareDue: UInt64 = 0
 
     init(_ opening: Opening, versions: VersionList, clock: StoreClock, events: EventQueue?) {
@@ -91,7 +96,7 @@ final class CommitPipeline: @unchecked Sendable {
         dataFile = opening.dataFile
         frames = opening.frames
         hasBarriers = opening.options.fileSystem.hasBarriers
-        // A frame that was compressed is unpacked again only up to the limit of values.
+        // The value limit applies too, because recovery decompresses a frame only up to that limit.
         let (limit, segment) = (log.payloadLimit, log.segmentBytes)
         largestLoggedBytes = min(limit, segment / 4, Limits.valueBytes, opening.options.mostNotedBytes)
         namedValueBytes = min(Limits.directBytes, largestLoggedBytes)
@@ -104,24 +109,26 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: Appending
 
-    /// Who publishes a commit, and whether its committer waits for that.
+    /// Which thread publishes a commit, and whether the committer waits for it.
     enum Publication {
-        /// The committer, at once: nothing before it waits for the device.
+        /// The committer, at once: no earlier commit waits for the device.
         case atOnce
-        /// A flush, for which the committer waits.
+        /// A flush; the committer waits for it.
         case awaited
-        /// A flush, for which it does not wait.
+        /// A flush; the committer does not wait.
         case later
     }
 
-    /// Step 3: appends the frame of a transaction to the group being collected, and makes its version the newest one.
+    /// Step 3: appends the frame of a transaction to the group being collected, and makes its version the newest.
     ///
-    /// The caller has the writer lock, and has reserved the room.
+    /// The caller must hold the writer lock, and must have reserved the log space.
     ///
     /// - Parameters:
-    ///   - isShown: whether the committer waits until new snapshots show the commit, whatever the durability.
-    ///   - beginsSegment: whether the frame is the first one of its segment. The end of the one before must be durable when this one ends.
-    /// - Returns: how the commit is published, and when the flusher must be at work for it; `max` when it knows of an earlier time.
+    ///   - isShown: whether the committer waits until new snapshots see the commit, at every durability.
+    ///   - beginsSegment: whether the frame is the first of its segment. The end of the previous segment must be
+    ///     durable before this frame is written.
+    /// - Returns: how the commit is published, and when the flusher must run for it; `max` when an earlier time is
+    ///   already scheduled.
     func append(
         _ writer: Writer, point: UInt64, _ durability: Durability, isShown: Bool, beginsSegment: Bool
     ) throws(StorageError) -> (Publication, flushDue: UInt64) {
@@ -137,21 +144,23 @@ final class CommitPipeline: @unchecked Sendable {
         let maxDelay = durability.maxDelay
         var due = maxDelay.map(scheduleFlush) ?? .max
         if maxDelay != nil && beginsSegment { due = clock.now }
-        // Visible at once only when nothing before it still waits for the device. What a flush is writing may have been published before.
+        // Publish at once only if no earlier commit waits for the device. An `ordered` flush may be writing frames that
+        // are published already.
         let isNext = pending.isEmpty && flushingCount == 0
         if maxDelay != nil && isNext { return (.atOnce, due) }
         pending.append(newest, durability == .barrier && !hasBarriers ? .full : durability, &writer.lists.changed)
         let waits = maxDelay == nil || isShown
-        // Before the writer lock is released, because the next writer reuses the number of a refused commit once no committer waits for it.
+        // Count the waiter before the writer lock is released, because the next writer reuses the number of a refused
+        // commit once no committer waits for it.
         if waits { waiters += 1 }
         return (waits ? .awaited : .later, due)
     }
 
-    /// Notes how long a commit may stay in memory. The device gets half of that time. Under the lock.
+    /// Schedules a flush for an `async` commit at half of its delay; the other half is for the device. Under the lock.
     ///
-    /// - Returns: when the flusher must be at work, if that is earlier than it knew; else `max`.
+    /// - Returns: when the flusher must run, if earlier than scheduled before; else `max`.
     private func scheduleFlush(within delay: UInt64) -> UInt64 {
-        // Later commits with no shorter delay are due later: they need not even ask for the time.
+        // A later commit with the same or a longer delay is due later, so it need not read the clock.
         guard delay < flushDelay else { return .max }
         flushDelay = delay
         let due = clock.now + delay / 2
@@ -160,15 +169,15 @@ final class CommitPipeline: @unchecked Sendable {
         return due
     }
 
-    /// Counts a committer that is going to wait, before it releases the writer lock.
+    /// Counts a committer that is about to wait. The caller must hold the writer lock.
     func noteWaiter() { lock.withLock { waiters += 1 } }
 
-    /// A commit was published without a flush.
+    /// Notes a commit that was published without a flush.
     func notePublished(_ commit: UInt64) {
         lock.withLock { publishedCommit = max(publishedCommit, commit) }
     }
 
-    /// A version was published that no group has: by a checkpoint, or by replaying the log.
+    /// Makes a version the newest that was published outside a group: by a checkpoint, or by recovery.
     func adopt(_ version: Version) {
         newest = version
         lock.withLock {
@@ -179,8 +188,8 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: Waiting
 
-    /// Step 12: waits until a commit is published, and writes the group unless another thread does. The caller is counted in `waiters`
-    /// since it had the writer lock.
+    /// Step 12: waits until a commit is published, and writes the group if no other thread does. The caller was counted
+    /// in `waiters` while it held the writer lock.
     func waitUntilPublished(_ commit: UInt64) throws(StorageError) {
         lock.lock()
         defer { lock.unlock() }
@@ -192,7 +201,7 @@ final class CommitPipeline: @unchecked Sendable {
         while publishedCommit < commit {
             try checkWritable()
             if isFlushing && !isFlushSynced && looks < CommitPipeline.looksAtUnsyncedFlush {
-                // A write that nothing is synced behind is over before a thread that slept would be awake.
+                // Yield before sleeping, because an unsynced write takes less time than waking a thread.
                 looks += 1
                 lock.unlock()
                 yieldThread()
@@ -207,12 +216,12 @@ final class CommitPipeline: @unchecked Sendable {
 
     private static let looksAtUnsyncedFlush = 16
 
-    /// Publishes everything committed until now, and has the log reach a level with it.
+    /// Publishes all earlier commits, and brings the log up to them to a level.
     func flush(_ level: FlushLevel) throws(StorageError) {
         let level = level == .ordered && !hasBarriers ? .durable : level
         lock.lock()
         defer { lock.unlock() }
-        // What is committed meanwhile is for others to see to: a busy writer would keep the caller here for ever.
+        // Stop at the commits of this moment, because a busy writer would keep the caller waiting forever.
         let end = log.position.lsn
         let last = pending.commits.last?.version.commit ?? 0
         while true {
@@ -227,15 +236,15 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// Has the log up to a position reach the device before what is written next.
+    /// Orders the log up to a position before all later writes on the device.
     func order(_ lsn: UInt64) throws(StorageError) {
         if !isOrdered(lsn) { try flush(.ordered) }
     }
 
-    /// Whether the log up to a position reaches the device before what is written next.
+    /// Whether the log up to a position is ordered before all later writes on the device.
     func isOrdered(_ lsn: UInt64) -> Bool { lock.withLock { log.reached(.ordered) >= lsn } }
 
-    /// Waits until no thread writes to the log, and no committer waits for it: the files are about to be closed.
+    /// Waits until no thread writes to the log and no committer waits, before the files are closed.
     func waitForWriters() {
         lock.withLock {
             while isFlushing || failure == nil && pending.countBeforeWaiting < pending.count { changed.wait(lock) }
@@ -244,7 +253,7 @@ final class CommitPipeline: @unchecked Sendable {
 
     var isFlushing: Bool { state == .flushing || state == .failing }
 
-    /// Throws when nothing can be appended or written. Under the lock.
+    /// Throws if nothing can be appended or written. Under the lock.
     func checkWritable() throws(StorageError) {
         if let failure { throw .readOnly(reason: failure.reason) }
         if let refusal = refused.reason { throw refusal }
@@ -252,16 +261,16 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Steps 6 to 11 for all commits that have been appended: one flush, by one thread at a time.
+    /// Steps 6 to 11 for all appended commits: one flush, by one thread at a time.
     ///
-    /// The end of a segment is a flush of its own, synced whatever its commits ask for: nothing of the next one is written before it is
-    /// durable. Called with the lock held, which is released meanwhile.
+    /// The last group of a segment is written and synced alone, at every durability, because it must be durable before
+    /// anything in the next segment is written. Called with the lock held; releases it during the write.
     ///
-    /// - Returns: why nothing was written, when the system refused it and the store can go on. Any other failure is final.
+    /// - Returns: the error if the system refused the write and the store stays usable. Any other failure is final.
     private func writeGroup(_ least: FlushLevel) -> StorageError? {
         assert(state == .idle, "one thread at a time writes to the log, and none after a failure")
         state = .flushing
-        // Take the group before anything is written, because commits that come meanwhile are the next group's.
+        // Take the group before anything is written, because later commits belong to the next group.
         let segmentEnd = log.closedEnd
         var count = pending.count
         if let segmentEnd { count = pending.count(upTo: segmentEnd) }
@@ -271,7 +280,7 @@ final class CommitPipeline: @unchecked Sendable {
         let level = max(least, endsSegment ? .durable : flushing.flushLevel)
         let synced = level > .written
         isFlushSynced = synced
-        // What is behind the end of a segment is still due.
+        // Commits behind the end of the segment keep their due time.
         let due = flushDue
         if synced && !endsSegment {
             (flushDue, flushDelay) = (.max, .max)
@@ -289,14 +298,14 @@ final class CommitPipeline: @unchecked Sendable {
             if needsData { try dataFile.file.barrier() }
             // 7. and 8. Write before the sync, because a sync covers earlier writes only.
             if let group { try LogWriter.write(group, level) }
-            // 9. Record the segment behind its sync and before a commit in it is published, because the header must name each segment that
-            // holds acknowledged commits, and no other.
+            // 9. Record the segment after its sync and before its commits are published, because the header must name
+            //    every segment that holds acknowledged commits, and no other.
             if let unrecorded { try dataFile.recordSegment(unrecorded) }
-            // 10. Confirmation elsewhere, as replication needs it, belongs here: behind the sync, because another copy must not be ahead of
-            // this one; before the publication, because no reader may see a commit that this store can lose.
+            // 10. Confirmation by a replica would belong here: after the sync, because a replica must not be ahead of
+            //     this store; before the publication, because readers must never see a commit that this store can lose.
         } catch { failure = error }
         assert(failure != nil || flushing.end <= end ?? 0, "a published commit is in the file")
-        // 11. Publish behind the sync, because what a reader has seen must survive a power cut.
+        // 11. Publish after the sync, because what a reader has seen must survive a power failure.
         if failure == nil { publish(&flushing) }
         lock.lock()
         state = state == .failing ? .failed : .idle
@@ -320,20 +329,20 @@ final class CommitPipeline: @unchecked Sendable {
         return nil
     }
 
-    /// Publishes the `async` commits that came while a flush was on its way, up to the first that waits for one of its own. Under the lock,
-    /// so that none comes to stand between.
+    /// Publishes the `async` commits that were appended during a flush, up to the first commit that must wait for its
+    /// own flush. Under the lock, so that no commit is appended in between.
     private func publishWaitingForNothing() {
         if pending.isEmpty { return }
         let count = pending.countBeforeWaiting
         guard count > 0 else { return }
-        // No thread flushes: the list is free.
+        // No flush is running, so `flushing` is free to use.
         pending.move(count, to: &flushing)
         publish(&flushing)
         publishedCommit = max(publishedCommit, flushing.commits.last?.version.commit ?? 0)
         flushing.removeAll()
     }
 
-    /// Makes the commits of a group visible, in order, and frees what only earlier versions needed.
+    /// Publishes the commits of a group in order, and frees the pages that only earlier versions used.
     private func publish(_ queue: inout CommitQueue) {
         let commits = queue.commits.count
         guard commits > 0 else { return }
@@ -343,7 +352,7 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: Failing
 
-    /// The error to throw for a failed file operation; a failed sync makes the store read-only.
+    /// Returns the error to throw for a failed file operation; after a failed sync, makes the store read-only.
     func failed(_ error: FileError, _ what: String) -> StorageError {
         if error.isSyncFailure {
             fail("a sync failed while \(what) (\(error)); reopen the database", error)
@@ -359,9 +368,9 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// The first reason stays. Under the lock.
+    /// Sets the reason why the store is read-only, unless there is one already. Under the lock.
     private func setFailure(_ reason: String, _ cause: FileError) {
-        // A log that cannot be synced loses no page.
+        // Only a failed sync of the data file can lose pages; the pages are not in the log.
         if cause.isSyncFailure && cause.path == dataFile.file.path {
             frames.hasLostWrites.store(true, ordering: .relaxed)
         }
@@ -374,9 +383,9 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: Background work
 
-    /// Whether `async` commits have waited long enough. Others see to themselves.
+    /// Whether pending `async` commits are due. Other commits are flushed by their committers.
     ///
-    /// - Parameter ignoringTime: whether all that is not durable is due.
+    /// - Parameter ignoringTime: whether everything that is not durable is due.
     func isFlushDue(ignoringTime: Bool) -> Bool {
         lock.withLock {
             guard state == .idle else { return false }
@@ -385,16 +394,16 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// Log bytes since a position; nil when the store has failed.
+    /// Returns the number of log bytes since a position; nil when the store has failed.
     func bytes(since lsn: UInt64) -> UInt64? {
         lock.withLock { failure == nil ? log.bytes(since: lsn) : nil }
     }
 
-    /// Makes the next log segment ready, so that no committer has to wait for its zeros.
+    /// Creates the next log segment ahead of time, so that committers do not wait until it is filled with zeros.
     ///
-    /// One thread at a time, and not again soon when it failed: other work may be what gives the disk its room back.
+    /// One thread at a time. After a failure, waits before the next attempt, because other work may free disk space.
     ///
-    /// - Returns: whether there was need for it.
+    /// - Returns: whether a segment was needed.
     func prepareSegment() throws(StorageError) -> Bool {
         let isWanted = lock.withLock {
             guard failure == nil, log.wantsSpare, clock.now >= spareDue else { return false }

@@ -2,7 +2,7 @@
 struct PendingCommit {
     var version: Version
     var durability: Durability
-    /// How many pages it brought, and how many it removed.
+    /// The number of pages that the commit allocated, and that it freed.
     var allocated: Int
     var freed: Int
 }
@@ -17,21 +17,21 @@ extension Durability {
     }
 }
 
-/// Commits on their way to publication, in order, and the pages of all of them.
+/// Commits that wait for publication, in order, and their changed pages.
 ///
-/// The lists are kept when it is emptied, so that a commit allocates nothing on its way through.
+/// An emptied queue keeps the capacity of its lists, so that commits allocate no memory here.
 struct CommitQueue {
     private(set) var commits: [PendingCommit] = []
-    /// What the commits changed, one behind the other. A page that one of them removed serves no other before both are published, so
-    /// they can be entered together.
+    /// The changed pages of all commits, in their order. The commits may be entered into the space map together,
+    /// because a page that one of them freed is not reused before both are published.
     var pages = ChangedPages()
 
     var isEmpty: Bool { commits.isEmpty }
     var count: Int { commits.count }
-    /// Where the frame of the last commit ends in the log.
+    /// The end of the last commit's frame in the log.
     var end: UInt64 { commits.last?.version.log.lsn ?? 0 }
 
-    /// Adds a commit at the end; its pages are taken out of their lists.
+    /// Appends a commit, and moves its pages out of `changed`.
     mutating func append(_ version: Version, _ durability: Durability, _ changed: inout ChangedPages) {
         commits.append(
             PendingCommit(
@@ -40,7 +40,7 @@ struct CommitQueue {
         pages.append(&changed)
     }
 
-    /// Moves the first commits to an empty queue.
+    /// Moves the first `count` commits to an empty queue.
     mutating func move(_ count: Int, to other: inout CommitQueue) {
         if count == commits.count { return swap(&self, &other) }
         var (allocated, freed) = (0, 0)
@@ -58,21 +58,21 @@ struct CommitQueue {
         pages.removeAll()
     }
 
-    /// How many commits end at a position of the log or before it.
+    /// Returns the number of commits that end at or before a log position.
     func count(upTo lsn: UInt64) -> Int {
         commits.firstIndex { $0.version.log.lsn > lsn } ?? commits.count
     }
 
-    /// How many commits come before the first that waits itself.
+    /// The number of commits before the first whose committer waits.
     var countBeforeWaiting: Int {
         for index in 0..<commits.count where commits[index].durability.maxDelay == nil { return index }
         return commits.count
     }
 
-    /// Whether one of them has been acknowledged: it waits for nothing.
+    /// Whether it has `async` commits, which are acknowledged before they are durable.
     var hasAcknowledged: Bool { commits.contains { $0.durability.maxDelay != nil } }
 
-    /// What all of them together wait for.
+    /// The strongest flush level that a commit in the queue needs.
     var flushLevel: FlushLevel {
         var level = FlushLevel.written
         for index in 0..<commits.count where level < .durable {
@@ -82,9 +82,9 @@ struct CommitQueue {
     }
 }
 
-/// Commits that were in the log's memory when the system refused to write them, not a byte of which is in a file.
+/// Commits whose write the system refused, and of which no byte is in a file.
 struct RefusedCommits {
-    /// The error for their committers; nil when there are none.
+    /// The error for their committers; nil without refused commits.
     var reason: StorageError?
     var pages = ChangedPages()
 }

@@ -1,5 +1,6 @@
-/// The thread that makes `async` commits durable when their time has come, and the next log segment ready for them. It has nothing else to
-/// do, so that no checkpoint's sync holds it up, and is started by the first such commit.
+/// The thread that makes `async` commits durable when they are due, and prepares the next log segment.
+///
+/// It has no other work, so a checkpoint's sync never delays it. The first `async` commit starts it.
 final class Flusher: @unchecked Sendable {
     private let clock: StoreClock
     private let lock = Lock()
@@ -11,7 +12,8 @@ final class Flusher: @unchecked Sendable {
 
     init(clock: StoreClock) { self.clock = clock }
 
-    /// Has the store flushed at a time, or earlier. Where no thread is to be had the store's other thread sees to it.
+    /// Schedules a flush of the store at a time or earlier. If the thread cannot be started, the background thread
+    /// flushes instead.
     func wake(_ store: Store, at time: UInt64) {
         lock.withLock {
             due = min(due, time)
@@ -36,16 +38,16 @@ final class Flusher: @unchecked Sendable {
     private func serve(_ weak: WeakStore) {
         while waitUntilDue() {
             guard let store = weak.store else { return }
-            // A failure latches the store: whoever writes next is told.
+            // A failure makes the store read-only; the next writer gets the error.
             do throws(StorageError) {
                 try store.flush(.durable)
-                // A writer at full speed may need a segment before the store's other thread comes to it.
+                // Prepare a segment here too, because a fast writer may need one before the background thread checks.
                 _ = try store.lookAfterLog()
             } catch {}
         }
     }
 
-    /// False when the thread is to end.
+    /// Waits until a flush is due. Returns false when the thread must end.
     private func waitUntilDue() -> Bool {
         lock.withLock {
             while !isStopping {
@@ -65,7 +67,7 @@ final class Flusher: @unchecked Sendable {
     }
 }
 
-/// A reference that lets the store go while its threads sleep.
+/// A weak reference, so that a sleeping background thread does not keep the store open.
 final class WeakStore: @unchecked Sendable {
     private(set) weak var store: Store?
     init(_ store: Store) { self.store = store }

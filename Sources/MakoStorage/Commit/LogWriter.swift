@@ -1,20 +1,20 @@
 import CPlatform
 
-/// What a flush does with a group once it is written.
+/// The guarantee that a flush gives for a group once it is written.
 enum FlushLevel: Comparable {
-    /// Nothing.
+    /// None.
     case written
-    /// Nothing that is written later reaches the device before it.
+    /// The device stores the group before all later writes.
     case ordered
-    /// The device keeps it.
+    /// The group survives a power failure.
     case durable
 }
 
-/// The writing end of the log: segments on disk, and the flush group that is being collected.
+/// The writing end of the log: the segment files, and the flush group being collected.
 ///
-/// Frames are appended to memory by committers, one at a time; a flush writes the collected group with one write
-/// and one sync. The callers' commit lock guards everything here but `write(_:)`, which only one caller runs at a
-/// time and which touches nothing that appending touches.
+/// Committers append frames to memory, one at a time; a flush writes the collected group with one write and one sync.
+/// The lock of `CommitPipeline` guards everything here except `write(_:_:)`, which one thread at a time calls and which
+/// shares no state with appending.
 final class LogWriter {
     let fileSystem: any FileSystem
     let path: String
@@ -22,7 +22,7 @@ final class LogWriter {
     private let dataFile: any File
     let segmentBytes: Int
     private let keys: DatabaseKeys?
-    /// What encryption adds to a frame.
+    /// The number of bytes that encryption adds to a frame.
     private let overhead: Int
     private let entropy: any Entropy
 
@@ -32,25 +32,25 @@ final class LogWriter {
         var file: any File
         var salt: UInt64
         var cipher: SegmentCipher?
-        /// Whether the data file's header names it, or a later one.
+        /// Whether the header of the data file names this segment or a later one.
         var isRecorded: Bool
     }
 
-    /// What a flush writes.
+    /// A group that a flush writes.
     struct Group {
-        /// Everything before this group is durable.
+        /// Whether everything before this group is durable, so that a durable write of this group alone is enough.
         var isAlone: Bool
-        /// The log's own memory, until the next group is taken. Empty when there is nothing to write, but something to sync.
+        /// The frames, in the log's memory until the next group is taken. Empty when there is only something to sync.
         var bytes: UnsafeRawBufferPointer
         var file: any File
         var offset: UInt64
-        /// The log is durable to here once this is written and synced.
+        /// The end of the log that is durable after this group is written and synced.
         var end: UInt64
-        /// The segment, when the data file does not name it yet.
+        /// The number of the segment if the data file does not name it yet.
         var unrecorded: UInt64?
     }
 
-    /// The last group of a segment behind which another has been begun in memory.
+    /// The last group of a segment, set aside because a newer segment has been started in memory.
     private struct ClosedGroup {
         var isAlone: Bool
         var segment: Segment
@@ -58,38 +58,38 @@ final class LogWriter {
         var end: UInt64
     }
 
-    /// Segments that recovery may still need, and the one being written, last.
+    /// The segments that recovery may still need; the last one is being written.
     @exclusivity(unchecked) private var segments: [Segment] = []
-    /// Files of retired segments, to be used again.
+    /// Files of retired segments, for reuse.
     private var spare: [String] = []
     private var lastNumber: UInt64
-    /// The last segment was written by an earlier run: nothing is added to it.
+    /// Whether the last segment was written before this opening, so that nothing may be appended to it.
     @exclusivity(unchecked) private var isSealed = false
-    /// The segment before was filled since opening: the next one may be wanted soon.
+    /// Whether a segment was filled since opening, so that the next one may be needed soon.
     @exclusivity(unchecked) private var hasFilledSegment = false
-    /// After the last appended frame.
+    /// The position after the last appended frame.
     @exclusivity(unchecked) private(set) var position: LogPosition
     @exclusivity(unchecked) private(set) var durable: UInt64
-    /// What is written behind this reaches the device after what is before.
+    /// The log up to here reaches the device before all later writes.
     @exclusivity(unchecked) private var ordered: UInt64
     @exclusivity(unchecked) private var buffer = GrowingBytes(alignment: SegmentHeader.blockBytes)
-    /// The group that is being written, and the memory of the one after the next.
+    /// The group being written; its memory is reused for the group after the next.
     @exclusivity(unchecked) private var inFlight = GrowingBytes(alignment: SegmentHeader.blockBytes)
-    /// What handing out that group has changed; nil for the last one of a segment.
+    /// The state before that group was taken, for `putBack`; nil for the last group of a segment.
     @exclusivity(unchecked) private var taken: (start: UInt64, nextStart: UInt64, hasUnsynced: Bool)?
     @exclusivity(unchecked) private var closed: ClosedGroup?
-    /// What `closed` has to write.
+    /// The frames of `closed`.
     @exclusivity(unchecked) private var closedBytes = GrowingBytes(alignment: SegmentHeader.blockBytes)
-    /// Something was written, or handed out to be written, without a sync, and no group with one after it.
+    /// Whether bytes were written, or handed out to be written, without a sync, and no synced group has followed.
     @exclusivity(unchecked) private var hasUnsynced = false
     @exclusivity(unchecked) private var bufferStart: UInt64 = 0
-    /// Where the next group may begin: behind the last block that a sync has made, or is making, durable.
+    /// The earliest start of the next group: after the last block that a sync has made, or is making, durable.
     @exclusivity(unchecked) private var nextStart: UInt64 = 0
-    /// Frame bytes appended since opening.
+    /// Bytes of frames appended since opening.
     @exclusivity(unchecked) private(set) var appendedBytes: UInt64 = 0
-    /// Their content, and what of it was written.
+    /// Bytes of the payloads, and of what was stored for them after compression.
     @exclusivity(unchecked) private(set) var content: (bytes: UInt64, stored: UInt64) = (0, 0)
-    /// File bytes taken by them since opening.
+    /// Bytes of the files that the frames take, with padding, since opening.
     @exclusivity(unchecked) private var filledBytes: UInt64 = 0
 
     init(
@@ -110,7 +110,7 @@ final class LogWriter {
         ordered = position.lsn
     }
 
-    /// What an idle buffer keeps of its memory.
+    /// The most memory that an idle buffer keeps.
     private static let keptBytes = 1 << 20
 
     /// The largest payload of one frame.
@@ -118,20 +118,21 @@ final class LogWriter {
         segmentBytes - SegmentHeader.blockBytes - LogFrame.headerBytes - LogFrame.alignment - overhead
     }
 
-    /// The number of the newest segment, or 0 when there is none in use.
+    /// The number of the newest segment; 0 without a segment.
     var newestSegment: UInt64 { segments.last?.number ?? 0 }
-    /// Everything before is in a file, or in the group that is on its way there.
+    /// The log before this position is in a file, or in a group that a flush is writing.
     var written: UInt64 { closed?.start ?? (buffer.isEmpty ? position.lsn : bufferStart) }
-    /// Where the last group of a segment ends that has to be made durable before anything behind it is written.
+    /// The end of the closed group, which must be durable before any later frame is written; nil without one.
     var closedEnd: UInt64? { closed?.end }
-    /// Whether there are files, those that nothing needs included.
+    /// Whether there are log files, spare ones included.
     var hasFiles: Bool { !segments.isEmpty || !spare.isEmpty }
-    /// Bytes of log files since a position, the padding of small groups included: a checkpoint there would let go of them.
+    /// Returns the bytes of log files since a position, padding included: what a checkpoint at that position would
+    /// release.
     func bytes(since lsn: UInt64) -> UInt64 { position.lsn > lsn ? min(position.lsn - lsn, filledBytes) : 0 }
 
     // MARK: Room
 
-    /// Where a frame would go in the segment in use, or nil when it does not fit there.
+    /// Returns the position for a frame in the current segment; nil if it does not fit.
     private func place(_ payload: Int, isFlushed: Bool = false) -> UInt64? {
         guard !isSealed, !segments.isEmpty else { return nil }
         var start = buffer.isEmpty ? max(nextStart, position.lsn) : position.lsn
@@ -146,16 +147,17 @@ final class LogWriter {
         return (lsn + block - 1) / block * block
     }
 
-    /// Whether a frame fits the segment in use, now and after the group being collected has been flushed: others may do that before the
-    /// frame is appended, and it then begins in a block of its own.
+    /// Whether a frame fits the current segment, now and also after a flush of the group being collected: another
+    /// thread may flush before the frame is appended, and the frame then starts in a new block.
     func hasRoom(payload: Int) -> Bool { place(payload, isFlushed: true) != nil }
 
-    /// Takes the next segment into use: a spare file or a new one, filled with zeros so that later syncs change
+    /// Starts the next segment, in a spare file or a new one. The file is filled with zeros, so that later syncs change
     /// no metadata.
     ///
-    /// It is begun in memory. A log that ends early and yet has a next segment is known to be damaged, so what was appended before is made
-    /// durable by a flush of its own first; the header goes to the file with the first group behind it. Committers do not wait for either
-    /// here. No other group may be set aside.
+    /// The segment is started in memory only, so committers wait for no write here. The header goes to the file with
+    /// the first group of the segment. The frames appended before are set aside as a closed group, which a flush makes
+    /// durable first: recovery treats a log that ends early and still has a next segment as damaged. There must be no
+    /// closed group.
     func addSegment() throws(FileError) {
         guard closed == nil else { preconditionFailure("a log segment was begun while the end of another waits") }
         let number = lastNumber + 1
@@ -166,7 +168,8 @@ final class LogWriter {
                 try fileSystem.rename(old, to: target)
             }
             file = try fileSystem.open(target, .readWrite)
-            // An earlier version made it, or the database has been given other permissions since.
+            // Set the access again, because an earlier version may have created the file, or the permissions of the
+            // database may have changed.
             if let access = try fileAccess() { file.adopt(access) }
         } else {
             file = try create(target)
@@ -193,7 +196,7 @@ final class LogWriter {
         header.write(to: block)
     }
 
-    /// Sets the group being collected aside, as the last one of its segment.
+    /// Closes the group being collected as the last one of its segment.
     private func closeGroup() {
         guard let segment = segments.last, !buffer.isEmpty || hasUnsynced else { return }
         closed = ClosedGroup(
@@ -208,21 +211,22 @@ final class LogWriter {
 
     // MARK: The next segment, made ready ahead of time
 
-    /// Whether the segment in use is half full, or follows another that was filled, and none is ready to follow it.
+    /// Whether a spare file is needed: the current segment is half full, or a segment was filled before, and there is
+    /// no spare.
     var wantsSpare: Bool {
         guard !isSealed, spare.isEmpty, let segment = segments.last else { return false }
         return hasFilledSegment
             || position.lsn > segment.number * UInt64(segmentBytes) + UInt64(segmentBytes / 2)
     }
 
-    /// Makes a file that a segment can be put into. Touches nothing that committers use.
+    /// Creates a spare segment file. Shares no state with committers.
     func makeSpare() throws(FileError) {
         let file = try create(LogFile.sparePath(path))
         defer { file.close() }
         do throws(FileError) {
             try fillWithZeros(file)
         } catch {
-            // On a full disk a half-made one would keep others from what is left.
+            // Remove the incomplete file, because it would take disk space that others need.
             try? fileSystem.remove(LogFile.sparePath(path))
             throw error
         }
@@ -235,7 +239,7 @@ final class LogWriter {
         }
     }
 
-    /// Who may open the database may open its log.
+    /// Returns the access rights of the database file, which log files get too.
     private func fileAccess() throws(FileError) -> FileAccess? { try dataFile.access()?.forNewFile }
 
     func noteSpare() { spare.append(LogFile.sparePath(path)) }
@@ -254,14 +258,14 @@ final class LogWriter {
 
     // MARK: Appending
 
-    /// Appends a frame to the group being collected. There must be room.
+    /// Appends a frame to the group being collected. The frame must fit; see `hasRoom(payload:)`.
     ///
-    /// - Returns: the position behind the frame.
+    /// - Returns: the position after the frame.
     func append(_ kind: FrameKind, commit: UInt64, payload: UnsafeRawBufferPointer) -> LogPosition {
         let block = payload.count > 1024 ? LZ4.compress(payload, limit: payload.count * 7 / 8) : nil
         let length = block?.count ?? payload.count
         guard let lsn = place(length) else {
-            // To pass over it in silence would lose a commit.
+            // Returning without the frame would lose a commit.
             preconditionFailure("a frame was appended without room for it")
         }
         let stored = length + overhead
@@ -292,17 +296,17 @@ final class LogWriter {
         return position
     }
 
-    /// Appends the mark of a commit whose content went to the data file.
+    /// Appends a barrier frame: it marks a commit whose content went to the data file.
     func appendBarrier(commit: UInt64) -> LogPosition {
         append(.barrier, commit: commit, payload: UnsafeRawBufferPointer(start: nil, count: 0))
     }
 
     // MARK: Flushing
 
-    /// Hands out the next group for writing: the last one of a segment that has been set aside, else the one being collected. Nil when there
-    /// is no segment to write to.
+    /// Hands out the next group for writing: the closed group, else the group being collected. Returns nil without a
+    /// segment.
     ///
-    /// A durable block is never written again, so the next group begins in a new one when this is to be synced.
+    /// Before a sync, the next group is set to start in a new block, because a durable block is never overwritten.
     func takeGroup(_ level: FlushLevel) -> Group? {
         let synced = level > .written
         if let closed { return take(closed) }
@@ -330,7 +334,7 @@ final class LogWriter {
             to: closed.end, padded: true, isAlone: closed.isAlone)
     }
 
-    /// What the memory in flight holds.
+    /// Returns the group of the frames in `inFlight`, padded to a block if `padded`.
     @inline(__always)
     private func group(
         _ number: UInt64, _ file: any File, isRecorded: Bool, from start: UInt64, to end: UInt64, padded: Bool,
@@ -348,7 +352,7 @@ final class LogWriter {
             unrecorded: isRecorded ? nil : number)
     }
 
-    /// Writes a group, and makes it ordered or durable where the level says so.
+    /// Writes a group, and syncs it as the level requires.
     static func write(_ group: Group, _ level: FlushLevel) throws(FileError) {
         let synced = level == .durable
         if group.bytes.isEmpty {
@@ -364,8 +368,8 @@ final class LogWriter {
         }
     }
 
-    /// Takes back a group that was handed out and of which no byte is in the file: it is a part of the one being collected again. False
-    /// when a segment ends with it.
+    /// Puts back a group of which no byte was written, so that it is again part of the group being collected. Returns
+    /// false, and changes nothing, for the last group of a segment.
     func putBack(_ group: Group) -> Bool {
         guard let taken, closed == nil else { return false }
         self.taken = nil
@@ -385,7 +389,7 @@ final class LogWriter {
         return true
     }
 
-    /// Forgets the frames behind a position, none of which is in a file or handed out.
+    /// Removes the frames after a position. None of them may be in a file or handed out.
     func rewind(to end: LogPosition) {
         let begins = segments.last.map { $0.number * UInt64(segmentBytes) } == bufferStart
         let count = end.lsn > bufferStart ? Int(end.lsn - bufferStart) : 0
@@ -393,13 +397,13 @@ final class LogWriter {
         position = end
     }
 
-    /// A group has been written.
+    /// Notes that a group up to `end` was written with a level.
     func note(_ end: UInt64, _ level: FlushLevel) {
         if level > .written { ordered = max(ordered, end) }
         if level == .durable { durable = max(durable, end) }
     }
 
-    /// What of the log has a level; what is only written is known by group.
+    /// Returns the position up to which the log has a level; `max` for `.written`, which is tracked by group.
     func reached(_ level: FlushLevel) -> UInt64 {
         switch level {
         case .written: .max
@@ -408,7 +412,7 @@ final class LogWriter {
         }
     }
 
-    /// The data file names a segment from now on.
+    /// Notes that the header of the data file names a segment.
     func noteRecorded(_ number: UInt64) {
         for index in segments.indices where segments[index].number <= number { segments[index].isRecorded = true }
         if let segment = closed?.segment.number, segment <= number { closed?.segment.isRecorded = true }
@@ -416,7 +420,7 @@ final class LogWriter {
 
     // MARK: Retiring
 
-    /// Goes on behind what recovery read, in a segment of its own.
+    /// Continues the log after the end that recovery found, in a new segment.
     func adopt(_ tail: LogReader.Tail) {
         segments = []
         for found in tail.segments {
@@ -431,7 +435,8 @@ final class LogWriter {
         ordered = tail.end.lsn
     }
 
-    /// Lets go of the segments before the one that holds `lsn`. Some of their files serve again, the others are the caller's to remove.
+    /// Releases the segments before the one that holds `lsn`. Keeps up to two files for reuse; returns the others for
+    /// the caller to remove.
     func retire(before lsn: UInt64) -> [String] {
         var unused: [String] = []
         let keep = lsn / UInt64(segmentBytes)
@@ -445,7 +450,7 @@ final class LogWriter {
 
     /// Removes all segment files. Only after a checkpoint that needs none of them.
     func removeAll() throws(FileError) {
-        // Should a removal fail, nothing is added to what is left.
+        // If a removal fails, nothing may be appended to the remaining segments.
         isSealed = true
         buffer.removeAll(keeping: LogWriter.keptBytes)
         for segment in segments {

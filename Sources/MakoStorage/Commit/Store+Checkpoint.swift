@@ -1,9 +1,10 @@
 extension Store {
-    /// Brings the data file up to the latest commit, so that less log has to be replayed after a crash.
+    /// Writes the latest commit to the data file, so that recovery has less log to replay.
     ///
-    /// Stores do this by themselves in the background. Readers and the writer go on meanwhile.
+    /// The store takes checkpoints in the background by itself. Readers and the writer continue during a checkpoint.
     ///
-    /// - Throws: ``StorageError/diskFull(path:)`` and I/O errors; nothing is lost then, the log still has it all.
+    /// - Throws: ``StorageError/diskFull(path:)`` and I/O errors. After an error nothing is lost, because the log still
+    ///   has all commits.
     public func checkpoint() throws(StorageError) {
         try requireOpen()
         if options.readOnly { throw .readOnly(reason: "it was opened so") }
@@ -15,24 +16,26 @@ extension Store {
         }
     }
 
-    /// Makes a writer that is faster than the checkpoint write pages itself, when those that only memory has take half of the budget.
+    /// Makes a writer that is faster than the checkpoint write pages itself while dirty frames take more than half of
+    /// the cache.
     func relieveMemory() {
         while frames.dirtyFrames > frames.budgetFrames / 2 {
-            // Only when it is high time a writer waits for the device that the checkpoint waits for.
+            // Above three quarters, the writer waits for the checkpoint's writes; below, it only helps if the
+            // checkpointer is free.
             let isUrgent = frames.dirtyFrames > frames.budgetFrames / 4 * 3
             if isUrgent { checkpointer.lock.lock() } else if !checkpointer.lock.tryLock() { return }
             defer { checkpointer.lock.unlock() }
-            // What fails here is tried again by the checkpoint, and told by it.
+            // The next checkpoint tries again, and reports the error.
             do throws(StorageError) {
                 guard try checkpointer.writeAhead(self), isUrgent else { return }
             } catch { return }
         }
     }
 
-    /// Commits a transaction that is too large for the log: its pages go to the data file, and the metas follow.
+    /// Commits a transaction that is too large for the log: writes its pages to the data file, then the metas.
     ///
-    /// The log gets a barrier, so that no older checkpoint can later pass for the state before this commit. Data
-    /// and tables are written and synced first: when the disk is full the transaction fails alone.
+    /// The log gets a barrier frame, so that recovery never takes an older checkpoint for the state before this commit.
+    /// Data and tables are written and synced before the barrier, so that a full disk fails this transaction alone.
     func commitByCheckpoint(_ writer: Writer) throws(StorageError) {
         checkpointer.lock.lock()
         defer { checkpointer.lock.unlock() }
@@ -60,7 +63,7 @@ extension Store {
         releaseTurn(of: writer)
     }
 
-    /// Publishes a commit that is durable by its checkpoint.
+    /// Publishes a commit that its checkpoint has made durable.
     private func finishLargeCommit(_ request: CheckpointRequest) {
         let committed = request.version
         let version = Version(
@@ -70,7 +73,7 @@ extension Store {
         pipeline.adopt(version)
     }
 
-    /// Writes and syncs the barrier of a commit; returns the position behind it.
+    /// Writes and syncs the barrier frame of a commit. Returns the position after it.
     func writeBarrier(commit: UInt64) throws(StorageError) -> LogPosition {
         let position = pipeline.lock.withLock { pipeline.log.appendBarrier(commit: commit) }
         try flush(.durable)
@@ -79,9 +82,9 @@ extension Store {
 
     // MARK: Page writing
 
-    /// Writes those of `pages` that are dirty to their slots, neighbours together, without syncing.
+    /// Writes those of `pages` that are dirty to the data file, neighbours together, without a sync.
     ///
-    /// A large batch starts on the device at once, which works while the next pages are made.
+    /// For a large batch, starts the writing to the device at once, while the next pages are prepared.
     func writePages(_ pages: [UInt64]) throws(StorageError) {
         let sorted = pages.sorted()
         var writer = PageWriter(frames: frames, pages: sorted.count)

@@ -1,6 +1,6 @@
-// A commit, from top to bottom. Everything up to the append may fail and fails this transaction alone; a failed write or sync of the log
-// afterwards makes the store read-only, because what the device kept is unknown. A write that the system refused outright has left
-// nothing there: CommitPipeline+Refusal.swift. The table in CommitPipeline.swift numbers the steps.
+// A commit, from top to bottom. A failure before the append fails this transaction alone. A failed write or sync of the
+// log makes the store read-only, because the state of the device is unknown; for a write that the system refused see
+// CommitPipeline+Refusal.swift. The table in CommitPipeline.swift numbers the steps.
 extension Store {
     func commit(_ writer: Writer, _ durability: Durability) throws(StorageError) {
         do throws(StorageError) { try commitOrHold(writer, durability, isShown: false) } catch {
@@ -9,11 +9,12 @@ extension Store {
         }
     }
 
-    /// Commits; what is kept out of the log is taken back, but the turn is left to the caller, who gives it up by rolling back.
+    /// Commits. After an error before the append, undoes the transaction but keeps the writer lock; the caller releases
+    /// it by a rollback.
     ///
-    /// - Parameter isShown: whether to wait until new snapshots show the commit, and what was there before it, whatever the durability.
+    /// - Parameter isShown: whether to wait until new snapshots see this commit and all before it, at every durability.
     func commitOrHold(_ writer: Writer, _ durability: Durability, isShown: Bool) throws(StorageError) {
-        // A transaction that was open at the fork is a copy of the parent's, in which it goes on.
+        // A transaction that was open at the fork is a copy; the parent continues the original.
         guard !isInherited else { throw .inherited(path: path) }
         // Buffered changes before all steps, because the frame and the version must have the same entries.
         try finish(writer)
@@ -30,14 +31,15 @@ extension Store {
         let publication: CommitPipeline.Publication
         let flushDue: UInt64
         do throws(StorageError) {
-            // 1. Log room before data pages, because what is left of a full disk must not go to the data file when the log has no segment.
-            // Both before the append, because from there on a failure is the store's.
+            // 1. Log space before data pages, because on a nearly full disk the data file must not take the space of
+            //    the next log segment. Both before the append, because a failure after it is the store's, not this
+            //    transaction's.
             let beginsSegment = try reserve(payload: writer.memory.operations.bytes.count, for: writer)
             try reservePages(for: writer)
             let point = try takeSerial()
-            // 2. Removed pages before the append, because the flush that publishes the commit frees them.
+            // 2. Gather the removed pages before the append, because the flush that publishes the commit frees them.
             writer.gatherFreed()
-            // 3. Append with the writer lock, because the log has the order of the commits.
+            // 3. Append under the writer lock, because the log must have the order of the commits.
             (publication, flushDue) = try pipeline.append(
                 writer, point: point, durability, isShown: isShown, beginsSegment: beginsSegment)
         } catch {
@@ -45,22 +47,24 @@ extension Store {
             throw error
         }
         let version = newest
-        // 4. Publish before the writer lock is released, because the next commit may be published at once too.
+        // 4. Publish before the writer lock is released, because the next commit may be published at once too, and
+        //    versions are published in order.
         if publication == .atOnce { versions.publish(version, &writer.lists.changed) }
-        // 5. Release the writer lock before the group is written, because the next transactions join the group after it.
+        // 5. Release the writer lock before the group is written, because the next transactions can then join the next
+        //    group.
         releaseTurn(of: writer)
         switch publication {
         case .atOnce: pipeline.notePublished(version.commit)
-        // 6. to 12. `CommitPipeline.writeGroup`, by this thread or by another committer's.
+        // 6. to 12. `CommitPipeline.writeGroup`, in this thread or in another committer's.
         case .awaited: try pipeline.waitUntilPublished(version.commit)
         case .later: break
         }
         if flushDue != .max && options.background == .threads { background.flusher.wake(self, at: flushDue) }
     }
 
-    /// Enters what the transaction has buffered into its trees.
+    /// Applies the buffered inserts, leaf packing and subtree counts of the transaction to its trees.
     private func finish(_ writer: Writer) throws(StorageError) {
-        // What fails here is noted as the transaction's failure.
+        // A failure here is in `writer.failure` too.
         do throws(StorageError) {
             try writer.enterWaitingPuts()
             try writer.packLeaves()
@@ -90,14 +94,14 @@ extension Store {
         turn.release()
     }
 
-    // MARK: Log room
+    // MARK: Log space
 
-    /// Sees to it that a frame fits the segment in use.
+    /// Reserves log space for a frame: starts a segment if the frame does not fit the current one.
     ///
     /// - Parameters:
-    ///   - writer: whose frame it is.
-    ///   - isCheckpointing: the caller has the checkpointer's lock.
-    /// - Returns: whether another segment was begun for it.
+    ///   - writer: the writer of the frame.
+    ///   - isCheckpointing: whether the caller holds the checkpointer's lock.
+    /// - Returns: whether a segment was started.
     @discardableResult
     func reserve(payload: Int, for writer: Writer, isCheckpointing: Bool = false) throws(StorageError) -> Bool {
         let (isReady, isBehind) = try pipeline.lock.withLock { () throws(StorageError) in
@@ -105,14 +109,15 @@ extension Store {
             return (pipeline.log.hasRoom(payload: payload), pipeline.log.closedEnd != nil)
         }
         if isReady { return false }
-        // A writer that is faster than the device waits for it here: no more than the end of one segment is kept in memory.
+        // A writer that is faster than the device waits here, because memory holds the closed group of at most one
+        // segment.
         if isBehind { try flush(.durable) }
         do throws(FileError) { try addSegment(payload) } catch {
             guard error.isNoSpace else { throw failed(error, "adding a log segment") }
-            // The checkpoint's own pages are among those that were taken ahead.
+            // Return the pages that were taken ahead, because the checkpoint's own pages are among them.
             writer.returnUnusedNumbers()
             versions.lock.withLock { forgetPagesBehindTheFile() }
-            // Behind a checkpoint no segment is needed: the room of those that there are will do for the next.
+            // Checkpoint, because it releases segments whose files the next segment can reuse.
             if isCheckpointing { try finish() } else { try checkpointer.lock.withLock(finish) }
             do throws(FileError) { try addSegment(payload) } catch { throw failed(error, "adding a log segment") }
         }
@@ -126,10 +131,10 @@ extension Store {
         }
     }
 
-    /// Publishes everything committed until now, and has the log reach a level with it.
+    /// Publishes all earlier commits, and brings the log up to them to a level.
     func flush(_ level: FlushLevel) throws(StorageError) { try pipeline.flush(level) }
 
-    /// The error to throw for a failed file operation; a failed sync makes the store read-only.
+    /// Returns the error to throw for a failed file operation; after a failed sync, makes the store read-only.
     func failed(_ error: FileError, _ what: String) -> StorageError { pipeline.failed(error, what) }
 
     /// The latest commit, published or not. Guarded by the writer lock.
@@ -138,7 +143,7 @@ extension Store {
     var snapshots: SnapshotRegistry { versions.snapshots }
     var clock: StoreClock { pipeline.clock }
 
-    /// Gives back the page numbers that the next transaction has in hand. The caller has the turn.
+    /// Returns the page ids that were taken for the next transaction. The caller must hold the writer lock.
     func returnIdleNumbers() {
         versions.giveBack(turn.idleLists.pages)
         turn.idleLists.pages = []

@@ -1,35 +1,37 @@
 import Synchronization
 
-/// The published versions, newest last, and the pages that they use: what is visible, what is free, what must be written.
+/// The published versions, newest last, and their pages: what is visible, what is free, and what must be written.
 ///
-/// A publication runs under one lock: the space map gets the pages of the commits, new snapshots get the version, and pages that no snapshot
-/// and no checkpoint sees become free. Readers do not take the lock; they load `published`.
+/// A publication runs under one lock: the pages of the commits enter the space map, new snapshots get the version, and
+/// pages that no snapshot and no checkpoint sees become free. Readers do not take the lock; they load `published`.
 final class VersionList: @unchecked Sendable {
-    /// The space lock. It guards everything here but the two atomics.
+    /// The space lock. Guards everything here except the two atomics.
     let lock = Lock()
     let space: SpaceMap
     private let frames: FrameStore
     let snapshots = SnapshotRegistry()
 
-    /// The version that new snapshots get, as the address of a `Version` in `all`; 0 when another store has the newer ones.
+    /// The version for new snapshots, as the address of a `Version` in `all`; 0 if another store has newer versions.
     let published: Atomic<UInt>
 
-    // What the lock guards has no dynamic exclusivity checks: together with those of the pipeline they were a seventh of a commit.
+    // Guarded by the lock, without dynamic exclusivity checks: with those of the pipeline they took a seventh of a
+    // commit.
 
-    /// Versions that a snapshot may use, in the order of their commits.
+    /// The versions that a snapshot may use, in the order of their commits.
     @exclusivity(unchecked) private(set) var all: [Version]
-    /// Versions that no snapshot uses. A reader may have loaded their address, so they live until its operation has ended.
+    /// Versions that no snapshot uses. A reader may have loaded their address, so they live until its operation has
+    /// ended.
     @exclusivity(unchecked) private var retired: [Version] = []
     @exclusivity(unchecked) private var dying: (epoch: UInt64, versions: [Version])?
     /// Pages of published commits that may not be in the data file yet.
     @exclusivity(unchecked) var dirtyPages = PageBitmaps()
-    /// The points of retained and running checkpoints and of pins, whose pages must stay.
+    /// The transaction ids (points) of retained and running checkpoints and of pins, whose pages must stay.
     @exclusivity(unchecked) var checkpointPoints: [UInt64]
-    /// What the data file has room for; see DiskReserve.swift.
+    /// The space of the data file; see DiskReserve.swift.
     @exclusivity(unchecked) var room: FileRoom {
         didSet { lacksRoom.store(room.isShort, ordering: .relaxed) }
     }
-    /// `room.isShort` for callers without the lock.
+    /// `room.isShort`, for readers without the lock.
     let lacksRoom = Atomic<Bool>(false)
 
     init(_ opening: Opening) {
@@ -46,10 +48,10 @@ final class VersionList: @unchecked Sendable {
 
     // MARK: Publishing
 
-    /// Makes a version visible, and frees what only earlier ones needed.
+    /// Publishes a version, and frees the pages that only earlier versions used.
     ///
-    /// - Parameter pages: what it changed, and what the versions before it changed that were never published themselves. The lists are empty
-    ///   afterwards.
+    /// - Parameter pages: the changed pages of this version and of earlier versions that were never published
+    ///   themselves. Empty afterwards.
     func publish(_ version: Version, _ pages: inout ChangedPages) {
         lock.lock()
         space.enter(allocated: pages.allocated, freed: pages.freed)
@@ -63,7 +65,7 @@ final class VersionList: @unchecked Sendable {
         pages.removeAll()
     }
 
-    /// Publishes a version whose pages a checkpoint has entered into the space map and written.
+    /// Publishes a version whose pages a checkpoint has already entered into the space map and written.
     func publish(_ version: Version, freed: PackedList<SpaceMap.DeadPage>) {
         lock.lock()
         show(version)
@@ -72,7 +74,7 @@ final class VersionList: @unchecked Sendable {
         lock.unlock()
     }
 
-    /// Makes a version the one that new snapshots get. Under the lock.
+    /// Makes a version the one for new snapshots. Under the lock.
     private func show(_ version: Version) {
         assert(version.commit >= latest.commit, "commits are published in order")
         assert(version.point > latest.point, "a later commit has a later point")
@@ -85,10 +87,10 @@ final class VersionList: @unchecked Sendable {
         UInt(bitPattern: Unmanaged.passUnretained(version).toOpaque())
     }
 
-    /// Frees the dead pages that neither a snapshot nor a checkpoint sees. Under the lock, after a version is shown, because a snapshot that
-    /// the registry does not have yet finds the newer version at its second look.
+    /// Frees the dead pages that no snapshot and no checkpoint sees. Under the lock, and after a version is shown,
+    /// because a snapshot that is not in the registry yet finds the newer version at its second check.
     ///
-    /// - Returns: the points of those that keep pages.
+    /// - Returns: the points that keep pages.
     @discardableResult
     func releasePages() -> [UInt64] {
         let open = snapshots.activePoints()
@@ -97,15 +99,15 @@ final class VersionList: @unchecked Sendable {
         return points
     }
 
-    /// Forgets the frames of pages that became free: nothing in them has to be written. Under the lock.
+    /// Forgets the frames of freed pages, because they need not be written. Under the lock.
     func forgetRecycled() {
         space.forEachRecycled { frames.forget(page: $0) }
     }
 
-    /// Drops the versions that no snapshot uses. A reader may be looking at one for a moment longer, so they are released an operation epoch
-    /// later. Under the lock.
+    /// Drops the versions that no snapshot uses. Releases them an operation epoch later, because a reader may still use
+    /// one. Under the lock.
     private func dropVersions(except points: [UInt64]) {
-        // Both are in ascending order. Most often one is to go, the oldest.
+        // Both lists are in ascending order. Usually only the oldest version is dropped.
         var index = 0
         var next = 0
         while index < all.count - 1 {
@@ -124,12 +126,12 @@ final class VersionList: @unchecked Sendable {
         }
     }
 
-    /// The point of the older retained checkpoint: the log goes back to there.
+    /// The point of the older retained checkpoint, to which the log reaches back.
     var oldestCheckpointPoint: UInt64 { lock.withLock { checkpointPoints.first ?? 1 } }
 
     // MARK: Pages
 
-    /// Takes pages from the space map, so that the first of them is the last in the list.
+    /// Allocates pages, and appends them to the list with the first page last.
     func allocatePages(_ count: Int, to pages: inout [UInt64]) {
         let start = pages.count
         lock.lock()
@@ -138,7 +140,7 @@ final class VersionList: @unchecked Sendable {
         pages[start...].reverse()
     }
 
-    /// Takes up to `count` pages below `limit`, the lowest last in the list.
+    /// Allocates up to `count` pages below `limit`, with the lowest page last.
     func allocatePages(_ count: Int, below limit: UInt64) -> [UInt64] {
         var pages: [UInt64] = []
         lock.lock()
@@ -147,12 +149,13 @@ final class VersionList: @unchecked Sendable {
         return pages.reversed()
     }
 
-    /// Whether a run of free pages begins before a page.
+    /// Whether there is a run of `count` free pages that starts below a page.
     func hasRun(of count: Int, below limit: UInt64) -> Bool {
         lock.withLock { space.lowestRun(count).map { $0 < limit } ?? false }
     }
 
-    // Pages of a run may be written past memory, and read through it: the table covers them before. The caller has the turn.
+    // The page table must cover a run first, because its pages may be written and read bypassing the cache. The caller
+    // must hold the writer lock.
     func allocateRun(_ count: Int) -> UInt64 {
         let first = lock.withLock { space.allocateRun(count) }
         frames.cover(below: first + UInt64(count))
@@ -182,7 +185,7 @@ final class VersionList: @unchecked Sendable {
     }
 }
 
-/// The union of two ascending lists of points.
+/// Returns the union of two ascending lists of points.
 func mergePoints(_ a: [UInt64], _ b: [UInt64]) -> [UInt64] {
     if a.isEmpty { return b }
     var points = (a + b).sorted()

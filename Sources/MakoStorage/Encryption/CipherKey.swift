@@ -1,10 +1,11 @@
-// The one file that knows a library of ciphers. Without the package trait `Encryption` there is no key, and so nothing is encrypted.
+// The only file that uses a library of ciphers. Without the package trait `Encryption` there are no keys and no
+// encryption.
 
 #if Encryption
     import Crypto
     import CryptoExtras
 
-    // Of Unicode's normal forms the standard library knows, but tells on other platforms than Apple's alone.
+    // The standard library has Unicode normal forms, but no public access to them on Apple platforms.
     #if canImport(Darwin)
         import Foundation
     #else
@@ -13,7 +14,7 @@
         import struct FoundationEssentials.Data
     #endif
 
-    /// A secret key of 256 bits, and what is done with one.
+    /// A secret key of 256 bits, with its operations.
     struct CipherKey: Sendable {
         static let isAvailable = true
         static let nonceBytes = 12
@@ -27,7 +28,7 @@
             self.cipher = cipher
         }
 
-        /// Nil for any other number of bytes.
+        /// Nil unless there are 32 bytes.
         init?(_ bytes: [UInt8], _ cipher: Encryption.Cipher) {
             guard bytes.count == KeyRecord.keyBytes else { return nil }
             self.init(SymmetricKey(data: bytes), cipher)
@@ -43,7 +44,8 @@
             self.init(key, cipher)
         }
 
-        /// A passphrase as bytes: the composed form, which is the same from every keyboard, and the others that one may have typed.
+        /// Returns a passphrase as bytes: first the composed form, which is the same for every keyboard, then other
+        /// forms in which it may have been typed.
         static func forms(of passphrase: String) -> [[UInt8]] {
             #if canImport(Darwin)
                 let composed = passphrase.precomposedStringWithCanonicalMapping
@@ -59,7 +61,7 @@
             return forms
         }
 
-        /// A key of its own for one purpose.
+        /// Derives a key for one purpose.
         func derived(salt: [UInt8], info: String) -> CipherKey {
             CipherKey(
                 HKDF<SHA256>.deriveKey(
@@ -67,18 +69,18 @@
                 cipher)
         }
 
-        /// For locking it up under another.
+        /// Calls `body` with the bytes of the key, to encrypt it with another key.
         func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R { key.withUnsafeBytes(body) }
 
-        /// Encrypts a message, and authenticates it together with what is not encrypted.
+        /// Encrypts a message, and authenticates it together with unencrypted data.
         ///
-        /// The library fails for keys and nonces of a wrong size only, which these cannot have. Then zeros would be left, which nothing opens:
-        /// never what was to be hidden.
+        /// The library fails only for keys and nonces of a wrong size, which cannot occur here. If it did, the output
+        /// would be zeros, which cannot be decrypted, but never the message.
         ///
         /// - Parameters:
-        ///   - nonce: twelve bytes, never used before with this key for anything else.
-        ///   - ciphertext: where as many bytes as the message has go. It may lie where the message does.
-        ///   - tag: where sixteen bytes go.
+        ///   - nonce: twelve bytes that were never used before with this key.
+        ///   - ciphertext: memory for as many bytes as the message has; may be that of the message.
+        ///   - tag: memory for sixteen bytes.
         func seal(
             _ message: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer, authenticating: UnsafeRawBufferPointer,
             ciphertext: UnsafeMutableRawBufferPointer, tag: UnsafeMutableRawBufferPointer
@@ -102,15 +104,15 @@
             }
         }
 
-        /// Decrypts a box: nonce, ciphertext and tag, one behind the other.
+        /// Decrypts a box: nonce, ciphertext and tag, in this order.
         ///
-        /// - Returns: false when the box was not sealed so, with this key; nothing is written then.
+        /// - Returns: false if the box was not encrypted with this key and data; nothing is written then.
         func open(
             _ box: UnsafeMutableRawBufferPointer, authenticating: UnsafeRawBufferPointer,
             into message: UnsafeMutableRawBufferPointer
         ) -> Bool {
             guard let base = box.baseAddress else { return false }
-            // Lent, not copied: it is gone before this returns.
+            // Borrowed, not copied; it ends before this returns.
             let bytes = Data(bytesNoCopy: base, count: box.count, deallocator: .none)
             do {
                 let plain =
@@ -129,7 +131,7 @@
         }
     }
 #else
-    /// There is none in this build.
+    /// The stand-in for a build without encryption.
     struct CipherKey: Sendable {
         static let isAvailable = false
         static let nonceBytes = 12

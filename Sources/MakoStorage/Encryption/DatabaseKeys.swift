@@ -1,6 +1,7 @@
-/// The keys of one encrypted database while it is open.
+/// The keys of one open encrypted database.
 ///
-/// The data key is drawn when the database is made; from it come a key for pages and one for the log, and from that one for each segment.
+/// The data key is random, chosen when the database is created. A key for pages and one for the log are derived from
+/// it, and from the latter one for each segment.
 final class DatabaseKeys: Sendable {
     let database: DatabaseID
     private let dataKey: CipherKey
@@ -16,7 +17,7 @@ final class DatabaseKeys: Sendable {
         log = dataKey.derived(salt: [], info: "mako log")
     }
 
-    /// Keys for a new database, and how they stand in its header.
+    /// Creates the keys of a new database, and the key record for its header.
     static func make(
         for encryption: Encryption, database: DatabaseID, path: String, entropy: any Entropy
     ) throws(StorageError) -> (keys: DatabaseKeys, record: KeyRecord) {
@@ -30,7 +31,7 @@ final class DatabaseKeys: Sendable {
         return (keys, try keys.record(for: encryption, entropy: entropy))
     }
 
-    /// The data key, locked with a user's.
+    /// Encrypts the data key with a user's key.
     func record(for encryption: Encryption, entropy: any Entropy) throws(StorageError) -> KeyRecord {
         let derivation = try KeyRecord.Derivation(for: encryption, salt: entropy.bytes(KeyRecord.saltBytes))
         var record = KeyRecord(cipher: cipher, derivation: derivation)
@@ -54,7 +55,7 @@ final class DatabaseKeys: Sendable {
         return record
     }
 
-    /// Opens the lock of a database's header.
+    /// Decrypts the data key in a database's header.
     init(
         opening record: KeyRecord, of database: DatabaseID, with encryption: Encryption?, path: String
     ) throws(StorageError) {
@@ -84,7 +85,7 @@ final class DatabaseKeys: Sendable {
         log = dataKey.derived(salt: [], info: "mako log")
     }
 
-    /// How a segment of the log is encrypted: a key of its own for each use of a segment file.
+    /// Returns the cipher of a log segment, with a key for this use of the segment file.
     func segment(_ header: SegmentHeader) -> SegmentCipher {
         var salt: [UInt8] = []
         for word in [header.number, header.salt] {
@@ -95,7 +96,7 @@ final class DatabaseKeys: Sendable {
 }
 
 extension KeyRecord.Derivation {
-    /// What a new lock is made with.
+    /// Returns the derivation for a new key record.
     init(for encryption: Encryption, salt: [UInt8]) throws(StorageError) {
         switch encryption.secret.source {
         case .key: self.init(kind: .key, salt: salt)
@@ -115,7 +116,7 @@ extension KeyRecord.Derivation {
 }
 
 extension Encryption.Secret {
-    /// Why it does not open what was locked with a secret of this kind.
+    /// Returns why a key record of this kind does not match the secret.
     func mismatch(_ kind: KeyRecord.Derivation.Kind) -> String {
         switch (source, kind) {
         case (.key(let secret), .key) where secret.bytes.count != KeyRecord.keyBytes:
@@ -129,7 +130,7 @@ extension Encryption.Secret {
 }
 
 extension Entropy {
-    /// So many random bytes.
+    /// Returns random bytes.
     func bytes(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count {

@@ -1,4 +1,4 @@
-/// How the files of a database are encrypted, and the secret they can be read with.
+/// The encryption of a database: the cipher and the user's secret.
 ///
 /// ```swift
 /// var options = StoreOptions()
@@ -6,36 +6,42 @@
 /// let store = try Store(at: "events.mako", options: options)
 /// ```
 ///
-/// A database that is created with these options is encrypted from its first byte on; one that is encrypted opens only with its own key
-/// or passphrase. Needs the package trait `Encryption`; without it, opening says so.
+/// A database created with these options is encrypted from its first byte on. An encrypted database opens only with its
+/// own key or passphrase. Needs the package trait `Encryption`; without it, opening throws
+/// ``StorageError/encryptionUnavailable(path:)``.
 ///
-/// Values of this type keep a secret in memory, and what was derived of it. They never show it.
+/// Values of this type keep a secret and derived keys in memory, and never print them.
 public struct Encryption: Sendable {
-    /// The cipher of pages and log. Both authenticate what they encrypt.
+    /// The cipher of pages and log. Both ciphers authenticate what they encrypt.
     public enum Cipher: UInt8, Sendable, Hashable, CaseIterable {
-        /// AES-256-GCM: the faster one where the processor has instructions for AES, as nearly all have.
+        /// AES-256-GCM: faster on processors with AES instructions, which nearly all have.
         case aesGCM = 1
-        /// ChaCha20-Poly1305: the faster one elsewhere.
+        /// ChaCha20-Poly1305: faster on other processors.
         case chaChaPoly = 2
     }
 
-    /// Counts when a database is created; later its header says what it is.
+    /// The cipher for a new database; an existing database has its cipher in the header.
     public let cipher: Cipher
     let secret: Secret
 
+    /// Returns an encryption with a key.
+    ///
     /// - Parameters:
-    ///   - bytes: 32 bytes that nobody can guess, as a random number generator makes them. Not a passphrase.
-    ///   - cipher: counts when a database is created.
+    ///   - bytes: 32 unpredictable bytes from a random number generator. Not a passphrase.
+    ///   - cipher: the cipher of a new database.
     public static func key(_ bytes: [UInt8], cipher: Cipher = .aesGCM) -> Encryption {
         Encryption(cipher: cipher, secret: Secret(.key(SecretBytes(bytes))))
     }
 
+    /// Returns an encryption with a passphrase, from which scrypt derives the key.
+    ///
     /// - Parameters:
-    ///   - text: taken as the UTF-8 bytes of its composed form (Unicode's NFC), so that it is the same from every keyboard. Files of versions
-    ///     that took it as it was typed open, too.
-    ///   - rounds: how much work one guess takes, when this is set for a database: scrypt's cost, a power of two from 1,024 to 262,144. Each
-    ///     takes 1 KiB of memory and some microseconds, at every opening. Below 32,768 the store tells ``StoreEvent/weakPassphrase(rounds:)``.
-    ///   - cipher: counts when a database is created.
+    ///   - text: the passphrase. Its UTF-8 bytes in composed form (Unicode NFC) are used, so that it is the same for
+    ///     every keyboard. Files of versions that used other forms open too.
+    ///   - rounds: the work of one guess, for a new database or key: scrypt's cost, a power of two from 1,024 to
+    ///     262,144. Each round takes 1 KiB of memory and some microseconds, at every opening. Below 32,768 the store
+    ///     sends ``StoreEvent/weakPassphrase(rounds:)``.
+    ///   - cipher: the cipher of a new database.
     public static func passphrase(
         _ text: String, rounds: Int = 1 << 17, cipher: Cipher = .aesGCM
     ) -> Encryption {
@@ -43,14 +49,14 @@ public struct Encryption: Sendable {
         return Encryption(cipher: cipher, secret: Secret(.passphrase(forms: forms, rounds: rounds)))
     }
 
-    /// Whether this build can encrypt: whether the package trait `Encryption` is on.
+    /// Whether this build supports encryption, which needs the package trait `Encryption`.
     public static var isAvailable: Bool { CipherKey.isAvailable }
 
-    /// What the user has, and what was derived of it: a passphrase takes its time, and a database is looked at more than once.
+    /// The user's secret and the keys derived from it, cached because deriving a key from a passphrase is slow.
     final class Secret: Sendable {
         enum Source: Sendable {
             case key(SecretBytes)
-            /// The form that new locks are made with comes first; the others are what earlier versions may have taken.
+            /// The form for new key records first, then forms that earlier versions may have used.
             case passphrase(forms: [SecretBytes], rounds: Int)
         }
 
@@ -61,7 +67,7 @@ public struct Encryption: Sendable {
 
         init(_ source: Source) { self.source = source }
 
-        /// In how many forms the secret may have been taken.
+        /// The number of forms of the secret.
         var forms: Int {
             switch source {
             case .key: 1
@@ -69,9 +75,10 @@ public struct Encryption: Sendable {
             }
         }
 
-        /// The key that opens what was locked under these parameters. Nil when they are for another kind of secret, or the secret is none.
+        /// Returns the key derived with these parameters. Returns nil if they are for another kind of secret, or the
+        /// secret is invalid.
         ///
-        /// - Parameter form: which of the ``forms``.
+        /// - Parameter form: the position among the ``forms``.
         func key(_ derivation: KeyRecord.Derivation, _ cipher: Cipher, form: Int = 0) -> CipherKey? {
             lock.withLock {
                 if let found = derived.first(where: {
@@ -106,5 +113,6 @@ extension Encryption: CustomStringConvertible, CustomReflectable {
         }
     }
 
+    /// A mirror that does not show the secret.
     public var customMirror: Mirror { Mirror(self, children: ["cipher": cipher]) }
 }

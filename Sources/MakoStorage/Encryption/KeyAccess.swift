@@ -1,11 +1,11 @@
-/// What an encrypted file is read with.
+/// The access to the keys of a file.
 enum KeyAccess {
-    /// What the user gave; nil for nothing.
+    /// The user's encryption; nil for none.
     case secret(Encryption?)
-    /// The keys of a file that was opened before, to look at it again.
+    /// The keys of a file that was opened before.
     case known(DatabaseKeys?)
 
-    /// The keys of the database with this header. Nil for one that is not encrypted.
+    /// Returns the keys of the database with this header; nil for an unencrypted database.
     func keys(of header: FileHeader, path: String) throws(StorageError) -> DatabaseKeys? {
         guard let record = header.key else {
             if case .secret(_?) = self { throw .notEncrypted(path: path) }

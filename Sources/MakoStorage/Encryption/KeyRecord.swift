@@ -1,4 +1,4 @@
-// What the header block of an encrypted database holds of its key:
+// The key record in the header block of an encrypted database:
 //
 //      120  1  cipher       Encryption.Cipher
 //      121  1  derivation   1: of a key, by HKDF-SHA256; 2: of a passphrase, by scrypt
@@ -10,9 +10,9 @@
 //      172 32  data key     encrypted under what was derived
 //      204 16  tag
 
-/// A database's own key, locked with the user's.
+/// The data key of a database, encrypted with the user's key.
 ///
-/// The data key is random and stays for life. A change of the user's key locks it anew, and rewrites nothing else.
+/// The data key is random and never changes. A change of the user's key encrypts it again, and rewrites nothing else.
 struct KeyRecord: Hashable {
     static let offset = 120
     static let bytes = 100
@@ -20,22 +20,23 @@ struct KeyRecord: Hashable {
     static let saltBytes = 32
     static let boxBytes = CipherKey.nonceBytes + keyBytes + CipherKey.tagBytes
 
-    /// How the key that opens the box comes from the user's secret.
+    /// How the key of the box is derived from the user's secret.
     struct Derivation: Hashable {
         enum Kind: UInt8, Sendable, Hashable {
             case key = 1
             case passphrase = 2
         }
 
-        /// A file that asks for more would not be one that Mako wrote, but one made to use up time and memory.
+        /// The possible rounds. A file with more was not written by Mako, and could be made to exhaust time and memory.
         static let possibleRounds = 10...18
-        /// From here on guesses cost enough: 2^15 is what scrypt's author set for signing in, in 2009, with blocks of this size.
+        /// The rounds from which guessing is expensive: 2^15 is the recommendation of scrypt's author for interactive
+        /// logins in 2009, with this block size.
         static let strongRounds = 1 << 15
         static let blockSize: UInt8 = 8
         static let parallelism: UInt8 = 1
 
         var kind: Kind
-        /// The logarithm of scrypt's rounds.
+        /// The binary logarithm of scrypt's rounds.
         var logRounds: UInt8 = 0
         var blockSize: UInt8 = 0
         var parallelism: UInt8 = 0
@@ -43,7 +44,7 @@ struct KeyRecord: Hashable {
 
         var rounds: Int { 1 << Int(logRounds) }
 
-        /// Whether it takes bounded time and memory.
+        /// Whether the derivation takes bounded time and memory.
         var isPossible: Bool {
             switch kind {
             case .key: logRounds == 0 && blockSize == 0 && parallelism == 0
@@ -56,10 +57,10 @@ struct KeyRecord: Hashable {
 
     var cipher: Encryption.Cipher
     var derivation: Derivation
-    /// Nonce, encrypted key and tag.
+    /// The nonce, the encrypted key and the tag.
     var box: [UInt8]
 
-    /// What the box vouches for beside the key: whose it is, and how it was locked.
+    /// Returns the data that the box authenticates besides the key: the database id and the derivation.
     func context(of database: DatabaseID) -> [UInt8] {
         var bytes = [UInt8]("mako data key".utf8)
         for word in [database.high, database.low] {
@@ -75,10 +76,10 @@ struct KeyRecord: Hashable {
         ] + derivation.salt
     }
 
-    /// As the header block has it.
+    /// The record as bytes for the header block.
     var encoded: [UInt8] { head + box }
 
-    /// Nil when the bytes are no such record.
+    /// Nil if the bytes are no key record.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == KeyRecord.bytes, let cipher = Encryption.Cipher(rawValue: bytes[0]),
             let kind = Derivation.Kind(rawValue: bytes[1]), bytes[2] < 64

@@ -1,23 +1,25 @@
-// An encrypted page in the file is one box, as the cipher makes it:
+// An encrypted page in the file is one box of the cipher:
 //
 //        0  12  nonce
-//       12  12  header     encrypted: what is left of the page header, see below
+//       12  12  header     encrypted: the rest of the page header, see below
 //       24 4056 body       encrypted
 //     4080  16  tag        of both, of the database's id and of the page's number
 //
-// The nonce of pages of trees and values, which are written once under a serial of their own:
+// The nonce of pages of trees and values, which are written once with each serial:
 //
-//        0  6  salt        random, drawn at each opening
+//        0  6  salt        random, chosen at each opening
 //        6  6  serial      of the page, below 2^47
 //
-// Bitmaps, directories and metas share serials among them, and a meta is written again. Theirs is random, but for its last bit, which is 1.
+// Bitmaps, directories and metas may share serials, and a meta is written more than once. Their nonce is random, except
+// for its last bit, which is 1.
 //
-// The header of pages of trees and values, from the lowest bit up: 13 bits heap, 13 garbage, 13 count, 10 prefix, 4 type, 6 level, 5 flags; then
-// 32 bits tree. Of the others: 64 bits serial, 8 type, 8 level, 16 zero. The page's number is not there: where the page stands says it.
+// The header of pages of trees and values, from the lowest bit up: 13 bits heap, 13 garbage, 13 count, 10 prefix, 4
+// type, 6 level, 5 flags; then 32 bits tree. Of the others: 64 bits serial, 8 type, 8 level, 16 zero. The page id is
+// not stored, because the place in the file implies it.
 
-/// Encrypts the pages of one database while it is open.
+/// Encrypts the pages of one open database.
 final class PageCipher: Sendable {
-    /// No page's serial reaches this. 2^27 openings, each with a stock of serials of its own, do not.
+    /// The limit of serials. It is not reached in 2^27 openings, each of which takes a new stock of serials.
     static let serialLimit: UInt64 = 1 << 47
     private static let messageOffset = 28
     private static let boxMessage = CipherKey.nonceBytes..<pageBytes - CipherKey.tagBytes
@@ -55,7 +57,7 @@ final class PageCipher: Sendable {
         }
     }
 
-    /// Twelve bytes, as a word of eight and one of four.
+    /// Returns the nonce, twelve bytes, as a word of eight bytes and one of four.
     private func nonce(_ page: Page) -> (UInt64, UInt32) {
         if PageCipher.isTable(page.type) {
             return (entropy.next(), UInt32(truncatingIfNeeded: entropy.next()) | 1 << 31)
@@ -64,7 +66,7 @@ final class PageCipher: Sendable {
         return (salt | serial &<< 48, UInt32(truncatingIfNeeded: serial &>> 16))
     }
 
-    /// Whether it is one of the pages that a checkpoint is described by.
+    /// Whether it is a page that describes a checkpoint.
     private static func isTable(_ type: UInt8) -> Bool {
         type >= PageType.bitmap.rawValue
     }

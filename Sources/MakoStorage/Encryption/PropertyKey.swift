@@ -1,23 +1,27 @@
-/// The secret that encrypted properties are sealed with. It is another one than that of ``Encryption``, which encrypts the whole file: with a
-/// property key, values stay sealed also where the file is open.
+/// The secret with which encrypted properties are sealed. It is separate from ``Encryption``, which encrypts the whole
+/// file: with a property key, values stay sealed while the file is open.
 ///
 /// ```swift
 /// var options = DatabaseOptions()
 /// options.propertyKey = .key(bytes)                        // 32 random bytes, from a key store
 /// ```
 ///
-/// It counts for the life of a database, which knows a wrong one from the right one. A lost key is lost values. Needs the package trait
-/// `Encryption`. Values of this type keep a secret in memory, and never show it.
+/// A database keeps its property key for life, and detects a wrong one. If the key is lost, the values are lost. Needs
+/// the package trait `Encryption`. Values of this type keep a secret in memory, and never print it.
 public struct PropertyKey: Sendable {
     let encryption: Encryption
 
-    /// - Parameter bytes: 32 bytes that nobody can guess, as a random number generator makes them. Not a passphrase.
+    /// Returns a property key.
+    ///
+    /// - Parameter bytes: 32 unpredictable bytes from a random number generator. Not a passphrase.
     public static func key(_ bytes: [UInt8]) -> PropertyKey { PropertyKey(encryption: .key(bytes)) }
 
+    /// Returns a property key that scrypt derives from a passphrase.
+    ///
     /// - Parameters:
-    ///   - text: taken as its UTF-8 bytes.
-    ///   - rounds: how much work one guess takes, when this is first used with a database: scrypt's cost, a power of two from 1,024 to
-    ///     262,144. Each takes 1 KiB of memory and some microseconds, once after opening.
+    ///   - text: the passphrase. Its UTF-8 bytes are used.
+    ///   - rounds: the work of one guess, set at the first use with a database: scrypt's cost, a power of two from
+    ///     1,024 to 262,144. Each round takes 1 KiB of memory and some microseconds, once after opening.
     public static func passphrase(_ text: String, rounds: Int = 1 << 17) -> PropertyKey {
         PropertyKey(encryption: .passphrase(text, rounds: rounds))
     }
@@ -31,20 +35,21 @@ extension PropertyKey: CustomStringConvertible, CustomReflectable {
         }
     }
 
+    /// A mirror that does not show the secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Why an encrypted value cannot be sealed or opened.
+/// The reason why an encrypted value cannot be sealed or opened.
 public enum PropertyKeyProblem: Error, Sendable, Hashable {
     /// The database was opened without a property key.
     case missing
-    /// The property key is not the one that the database's values are sealed with.
+    /// The database's values are sealed with another property key.
     case wrong(reason: String)
     /// The stored bytes are not what was sealed there.
     case damaged
-    /// What the database holds of its property key cannot be read.
+    /// The database's record of its property key cannot be read.
     case unreadable(reason: String)
-    /// This build of Mako was made without the package trait `Encryption`.
+    /// This build was made without the package trait `Encryption`.
     case unavailable
 }
 

@@ -1,10 +1,10 @@
 import CPlatform
 
-/// Bytes of a secret, in memory that is overwritten when they are let go of.
+/// The bytes of a secret, in memory that is overwritten when it is freed.
 ///
-/// What the caller passed them in, and what the system has swapped out, is not in reach.
+/// The caller's copy, and memory that the system has swapped out, cannot be overwritten.
 final class SecretBytes: @unchecked Sendable {
-    // Written by `init` and `deinit` alone.
+    // Written by `init` and `deinit` only.
     private(set) var bytes: [UInt8]
 
     /// Copies the bytes.
@@ -17,7 +17,7 @@ final class SecretBytes: @unchecked Sendable {
     deinit { forget(&bytes) }
 }
 
-/// Overwrites bytes of a secret that are not needed any more.
+/// Overwrites the bytes of a secret that is no longer needed.
 func forget(_ bytes: inout [UInt8]) {
     bytes.withUnsafeMutableBytes { mako_forget($0.baseAddress, UInt64($0.count)) }
 }

@@ -1,13 +1,14 @@
-/// Encrypts the payloads of the frames in one use of a log segment. What a frame's header says is authenticated with them.
+/// Encrypts the payloads of the frames in one use of a log segment, and authenticates the frame headers with them.
 ///
-/// The key is the segment's own, so the place of the frame is nonce enough: within one use of a segment no place is written twice.
+/// The key is used for this use of the segment only, in which no offset is written twice, so the frame's position is a
+/// sufficient nonce.
 struct SegmentCipher: Sendable {
-    /// What a payload takes more in the file.
+    /// The number of bytes that encryption adds to a payload.
     static let overhead = CipherKey.tagBytes
 
     let key: CipherKey
 
-    /// Encrypts a payload that stands behind its header, which says what it will be, and sets the tag behind it.
+    /// Encrypts a payload behind its complete header, and writes the tag after it.
     func seal(_ frame: UnsafeMutableRawPointer, stored: Int) {
         let payload = UnsafeMutableRawBufferPointer(start: frame + LogFrame.headerBytes, count: stored)
         let text = UnsafeMutableRawBufferPointer(rebasing: payload[..<(stored - SegmentCipher.overhead)])
@@ -19,7 +20,7 @@ struct SegmentCipher: Sendable {
         }
     }
 
-    /// The payload of a frame; nil when it was not sealed so.
+    /// Returns the payload of a frame; nil if it was not encrypted with this key.
     func open(_ frame: UnsafeRawPointer, stored: Int) -> [UInt8]? {
         guard stored >= SegmentCipher.overhead else { return nil }
         var box = withNonce(of: frame) { [UInt8]($0) }
@@ -36,7 +37,7 @@ struct SegmentCipher: Sendable {
         return isOpen ? text : nil
     }
 
-    /// The payload of a frame that is handed over whole.
+    /// Returns the payload of a whole frame.
     func open(_ frame: [UInt8]) -> [UInt8]? {
         frame.withUnsafeBytes { bytes in
             guard bytes.count >= LogFrame.headerBytes, let base = bytes.baseAddress else { return nil }

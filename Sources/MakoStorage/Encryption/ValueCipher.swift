@@ -5,7 +5,7 @@
 //       13  n  value   encrypted
 //   13 + n 16  tag
 //
-// What a database holds of its property key, its lock:
+// The lock, a database's record of its property key:
 //
 //        0  1  format       1
 //        1  1  derivation   1: of a key, by HKDF-SHA256; 2: of a passphrase, by scrypt
@@ -13,13 +13,14 @@
 //        3  1  block size   scrypt's r: 8; 0 for a key
 //        4  1  parallelism  scrypt's p: 1; 0 for a key
 //        5 32  salt         of the derivation
-//       37 12  nonce        of a sealed value without bytes, by which the key is known
+//       37 12  nonce        of a sealed empty value, which verifies the key
 //       49 16  tag
 
-/// Seals single values with AES-256-GCM, and opens them.
+/// Seals and opens single values with AES-256-GCM.
 ///
-/// Two seals of the same value have nothing in common: each has a nonce of its own. The key is derived from the user's and from a salt that
-/// the database draws once, so that the same secret gives other keys in other databases, and is never used itself.
+/// Two seals of the same value differ, because each has its own nonce. The key is derived from the user's secret and a
+/// random salt of the database, so that the same secret gives different keys in different databases, and is never used
+/// itself.
 package struct ValueCipher: Sendable {
     private static let format: UInt8 = 1
     private static let prefixBytes = 1 + CipherKey.nonceBytes
@@ -28,7 +29,7 @@ package struct ValueCipher: Sendable {
     private static let valueContext = Array("mako value".utf8)
     private static let lockContext = Array("mako property key".utf8)
 
-    /// What a value takes more when it is sealed.
+    /// The number of bytes that sealing adds to a value.
     package static let overhead = prefixBytes + CipherKey.tagBytes
 
     private let key: CipherKey
@@ -45,7 +46,7 @@ package struct ValueCipher: Sendable {
         self.entropy = entropy
     }
 
-    /// A cipher for a database that has no sealed values yet, and the lock by which it will know the key again.
+    /// Returns a cipher for a database without sealed values, and the lock that verifies the key later.
     package static func make(
         for secret: PropertyKey, entropy: any Entropy
     ) throws(PropertyKeyProblem) -> (cipher: ValueCipher, lock: [UInt8]) {
@@ -61,7 +62,7 @@ package struct ValueCipher: Sendable {
         return (cipher, head + cipher.box([], lockContext + head, nonce: entropy.bytes(CipherKey.nonceBytes)))
     }
 
-    /// The cipher of a database with this lock.
+    /// Returns the cipher of a database with this lock.
     package init(
         opening lock: [UInt8], with secret: PropertyKey, entropy: any Entropy
     ) throws(PropertyKeyProblem) {
@@ -72,7 +73,7 @@ package struct ValueCipher: Sendable {
         let derivation = KeyRecord.Derivation(
             kind: kind, logRounds: lock[2], blockSize: lock[3], parallelism: lock[4],
             salt: Array(lock[ValueCipher.saltAt..<boxAt]))
-        // A lock that asks for more would use up time and memory.
+        // A lock with larger parameters could exhaust time and memory.
         guard derivation.isPossible else { throw .damaged }
         try self.init(secret, derivation, entropy)
         guard opened(Array(lock[boxAt...]), ValueCipher.lockContext + lock[..<boxAt]) != nil else {
@@ -82,7 +83,7 @@ package struct ValueCipher: Sendable {
 
     /// Encrypts a value.
     ///
-    /// - Parameter context: where the value stands. It opens there and nowhere else.
+    /// - Parameter context: the place of the value. It can be opened with the same context only.
     package func seal(_ value: [UInt8], context: [UInt8]) -> [UInt8] {
         let nonce = entropy.bytes(CipherKey.nonceBytes)
         return [ValueCipher.format] + box(value, bound(context), nonce: nonce)
@@ -99,7 +100,7 @@ package struct ValueCipher: Sendable {
         ValueCipher.valueContext + [ValueCipher.format] + context
     }
 
-    /// Nonce, encrypted message and tag.
+    /// Returns nonce, encrypted message and tag.
     private func box(_ message: [UInt8], _ context: [UInt8], nonce: [UInt8]) -> [UInt8] {
         var box = nonce + message + [UInt8](repeating: 0, count: CipherKey.tagBytes)
         let end = nonce.count + message.count
@@ -117,7 +118,7 @@ package struct ValueCipher: Sendable {
         return box
     }
 
-    /// The message of a box; nil when it was not sealed so.
+    /// Returns the message of a box; nil if it was not sealed with this key and context.
     private func opened(_ box: [UInt8], _ context: [UInt8]) -> [UInt8]? {
         guard box.count >= CipherKey.nonceBytes + CipherKey.tagBytes else { return nil }
         var box = box

@@ -1,22 +1,25 @@
-/// Where the engine's random numbers come from: database ids and log salts. Tests give a seed, so that the same run
+/// The source of the engine's random numbers: database ids, log salts and keys. Tests use a seed, so that the same run
 /// writes the same bytes.
 public protocol Entropy: Sendable {
+    /// Returns 64 random bits.
     func next() -> UInt64
 }
 
-/// The operating system's random numbers.
+/// The random numbers of the operating system.
 public struct SystemEntropy: Entropy {
+    /// Creates the source.
     public init() {}
 
     public func next() -> UInt64 { UInt64.random(in: .min ... .max) }
 }
 
-/// A sequence that depends on the seed alone (SplitMix64). Not secret: for tests.
+/// A sequence that depends on the seed alone (SplitMix64). Predictable, so for tests only.
 public final class SeededEntropy: Entropy, @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`.
     private var state: UInt64
 
+    /// Creates the sequence of a seed.
     public init(seed: UInt64) { state = seed }
 
     public func next() -> UInt64 {

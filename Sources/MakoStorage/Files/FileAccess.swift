@@ -1,24 +1,27 @@
-/// Who may open a file: its owner, its group, and what they and others may do.
+/// The access rights of a file: its owner, its group and its permissions.
 public struct FileAccess: Sendable, Hashable {
-    /// The nine permission bits, as `chmod` takes them.
+    /// The nine permission bits, as for `chmod`.
     public var permissions: UInt16
+    /// The user id of the owner.
     public var owner: UInt32
+    /// The id of the group.
     public var group: UInt32
 
+    /// Creates access rights.
     public init(permissions: UInt16, owner: UInt32, group: UInt32) {
         self.permissions = permissions
         self.owner = owner
         self.group = group
     }
 
-    /// The access of a file that is made beside or from one with this: the same, but that its owner may write to it.
+    /// The access rights of a file created from one with these: the same, but writable for the owner.
     var forNewFile: FileAccess {
         FileAccess(permissions: permissions | 0o600, owner: owner, group: group)
     }
 
-    /// The access of a file that only this process is to see.
+    /// The access rights of a file for this process only.
     var ofOwnerAlone: FileAccess { FileAccess(permissions: 0o600, owner: owner, group: group) }
 
-    /// The permissions that remain when the group cannot be set: those of the group are not for another one.
+    /// The permissions if the group cannot be set: the rights of the group must not go to another group.
     var permissionsOfOtherGroup: UInt16 { permissions & ~0o070 | permissions & (permissions & 0o007) << 3 }
 }

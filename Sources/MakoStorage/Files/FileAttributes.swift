@@ -1,18 +1,19 @@
-/// When the files of a database can be read and written on a device with a passcode: Apple's classes of data protection.
+/// When the files of a database are accessible on a device with a passcode: Apple's data protection classes.
 ///
-/// Other systems have nothing of the kind, nor have most volumes of a Mac: files are as they always are there.
+/// Other systems, and most volumes of a Mac, have no protection classes; files are unprotected there.
 public enum FileProtection: Sendable, Hashable {
-    /// Only while the device is unlocked. On a locked one a transaction that needs the files fails with ``StorageError/protected(path:)``,
-    /// and succeeds when it is run again after the device was unlocked.
+    /// Only while the device is unlocked. On a locked device a transaction that needs the files fails with
+    /// ``StorageError/protected(path:)``, and succeeds when it is run again after the unlock.
     case complete
-    /// Files that are open stay usable on a locked device, and new ones can be made; others cannot be opened.
+    /// Open files stay usable on a locked device, and new files can be created; other files cannot be opened.
     case completeUnlessOpen
-    /// From the first unlocking after a start of the device on. Files have this class unless the app or its container says otherwise.
+    /// From the first unlock after a start of the device on. The default, unless the app or its container says
+    /// otherwise.
     case completeUntilFirstUserAuthentication
     /// Always.
     case none
 
-    /// What the kernel calls the class.
+    /// The kernel's number of the class.
     var number: Int32 {
         switch self {
         case .complete: 1
@@ -23,12 +24,15 @@ public enum FileProtection: Sendable, Hashable {
     }
 }
 
-/// What files are given when they are opened for writing, new ones before they have a byte. Nil leaves them as they are.
+/// Attributes that files get when they are opened for writing; new files before their first byte. Nil leaves an
+/// attribute unchanged.
 public struct FileAttributes: Sendable, Hashable {
+    /// The data protection class.
     public var protection: FileProtection?
-    /// Whether the backups that the system makes leave the file out. Apple systems alone know of this.
+    /// Whether the system's backups exclude the file. Only Apple platforms support it.
     public var isExcludedFromBackup: Bool?
 
+    /// Creates attributes.
     public init(protection: FileProtection? = nil, isExcludedFromBackup: Bool? = nil) {
         self.protection = protection
         self.isExcludedFromBackup = isExcludedFromBackup

@@ -1,4 +1,4 @@
-/// A directory that is open.
+/// An open directory.
 public protocol FileDirectory: AnyObject, Sendable {
     /// Makes the creations, renames and removals in the directory durable.
     func sync() throws(FileError)
@@ -7,7 +7,7 @@ public protocol FileDirectory: AnyObject, Sendable {
     func close()
 }
 
-/// A directory that is opened whenever it is synced.
+/// A directory that is opened for each sync.
 final class DirectoryByPath: FileDirectory {
     private let fileSystem: any FileSystem
     private let path: String

@@ -1,6 +1,6 @@
 import CPlatform
 
-/// What the operating system refused: which operation, on which path, with which `errno`.
+/// A failed operation of the operating system, with its path and `errno`.
 ///
 ///     do {
 ///         let file = try fileSystem.open("zones.mako", .readOnly)
@@ -8,67 +8,70 @@ import CPlatform
 ///         print(error)   // open zones.mako: No such file or directory (errno 2)
 ///     }
 public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
-    /// The operation by name: `open`, `read`, `write`, `sync`, …
+    /// The name of the operation: `open`, `read`, `write`, `sync`, …
     public let operation: String
+    /// The path of the file.
     public let path: String
     /// The platform's `errno`.
     public let code: Int32
 
+    /// Creates the error of an operation.
     public init(operation: String, path: String, code: Int32) {
         self.operation = operation
         self.path = path
         self.code = code
     }
 
-    /// The platform's sentence for the code.
+    /// The platform's text for the code.
     public var message: String {
         guard let text = strerror(code) else { return "error \(code)" }
         return String(cString: text)
     }
 
-    /// The device or the user's quota is full.
+    /// Whether the device, or the user's quota, is full.
     public var isNoSpace: Bool { code == ENOSPC || code == EDQUOT }
 
-    /// The file, or a directory on the way to it, does not exist.
+    /// Whether the file, or a directory in its path, does not exist.
     public var isNotFound: Bool { code == ENOENT || code == ENOTDIR }
 
-    /// A file system that takes no writes may know no sync either.
+    /// Whether the code may come from a read-only file system, which may not support syncs.
     var isForReadOnlyMedium: Bool { code == EROFS || code == EINVAL }
 
+    /// Whether the file exists already.
     public var isExists: Bool { code == EEXIST }
 
-    /// What was to be opened is a device, a pipe or a socket.
+    /// Whether the path is a device, a pipe or a socket.
     var isOfNoFile: Bool { operation == "open" && code == ENXIO }
 
-    /// Something else has the name already.
+    /// The error for a name that is taken.
     static func taken(_ path: String) -> FileError { FileError(operation: "rename", path: path, code: EEXIST) }
 
-    /// The system does not let this process at the file's content, and has changed nothing of it: on Apple systems that is a file with
-    /// ``FileProtection`` on a device that is locked, for as long as it is.
+    /// Whether the system refused access to the file's contents without changing them: on Apple platforms, a file with
+    /// ``FileProtection`` on a locked device.
     public var isRefusal: Bool {
         code == EPERM && ["read", "write", "resize", "allocate"].contains(operation)
     }
 
-    /// The same behind other writes of its kind: something has been changed.
+    /// The same error after other writes of the operation, so that the file has changed.
     var ofRest: FileError {
         isRefusal && operation == "write" ? FileError(operation: FileError.restOfWrite, path: path, code: code) : self
     }
 
-    /// What was written to a file of this process's own does not come back.
+    /// The error for a private file whose contents are not what was written.
     static func lostBlock(of path: String) -> FileError { FileError(operation: "read", path: path, code: EIO) }
 
-    /// The process is about to end, and makes no files any more.
+    /// The error for a file created while the process ends.
     static func ended(_ path: String) -> FileError { FileError(operation: "create", path: path, code: ECANCELED) }
 
-    /// The same of another file.
+    /// The same error for another file.
     func inFile(_ path: String) -> FileError { FileError(operation: operation, path: path, code: code) }
 
     static func refusedRead(_ path: String) -> FileError { FileError(operation: "read", path: path, code: EPERM) }
 
-    /// The operation of a write that was refused after a part of it was made.
+    /// The operation of a write that was refused after a part of it was written.
     static let restOfWrite = "finish writing"
 
-    /// A sync failed: what had been written before it may or may not be on the device.
+    /// Whether a sync failed, so that earlier writes may or may not be on the device.
     public var isSyncFailure: Bool { operation == "sync" }
 
     public var description: String { "\(operation) \(path): \(message) (errno \(code))" }

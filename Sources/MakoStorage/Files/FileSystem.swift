@@ -1,179 +1,194 @@
-/// How a file is opened.
+/// How to open a file.
 public enum OpenMode: Sendable {
     /// For reading; the file must exist.
     case readOnly
     /// For reading and writing; the file must exist.
     case readWrite
-    /// For reading and writing; created empty when it does not exist.
+    /// For reading and writing; created empty if it does not exist.
     case create
-    /// For reading and writing; fails with `EEXIST` when it exists.
+    /// For reading and writing; fails with `EEXIST` if it exists.
     case createNew
 }
 
-/// The engine's only door to the outside world: every byte that the engine keeps goes through here.
+/// The file operations of the engine. Every byte that it stores goes through this protocol.
 ///
-/// `POSIXFileSystem` is the operating system, `MemoryFileSystem` lives in memory, and tests put a disk in its place
-/// that loses power, tears writes and fails on command.
+/// `POSIXFileSystem` is the operating system, `MemoryFileSystem` is in memory, and tests use simulated disks with power
+/// failures, torn writes and errors.
 ///
-/// Durability has two halves, and the engine asks for each: `File.sync()` makes a file's content durable,
-/// `syncDirectory(_:)` makes its name durable.
+/// Durability has two parts, which the engine requests separately: `File.sync()` makes a file's contents durable,
+/// `syncDirectory(_:)` its name.
 public protocol FileSystem: Sendable {
-    /// Opens a file. A directory is refused with `EISDIR` in every mode.
+    /// Opens a file. Fails with `EISDIR` for a directory, in every mode.
     func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File
 
-    /// Opens a file; one that this call creates has `access` before it has a byte. Nil: what new files have here.
+    /// Opens a file. A file that this call creates has `access` before its first byte; nil for the default access.
     func open(_ path: String, _ mode: OpenMode, access: FileAccess?) throws(FileError) -> any File
 
-    /// Removes a file's name. Handles that are open on it stay usable.
+    /// Removes a file's name. Open handles stay usable.
     func remove(_ path: String) throws(FileError)
 
-    /// Gives a file another name, replacing a file of that name in one step.
+    /// Renames a file, atomically replacing a file of that name.
     func rename(_ from: String, to: String) throws(FileError)
 
-    /// Gives a file another name in one step, unless something has that name: `EEXIST` then.
+    /// Renames a file atomically; fails with `EEXIST` if the name is taken.
     func renameExclusively(_ from: String, to: String) throws(FileError)
 
-    /// Where the symbolic links at the end of a path lead; the path itself when it is none. The file need not exist.
+    /// Returns the target of the symbolic links at the end of a path; the path itself if it is no link. The file need
+    /// not exist.
     func target(of path: String) throws(FileError) -> String
 
-    /// The names in a directory, sorted, without `.` and `..`.
+    /// Returns the names in a directory, sorted, without `.` and `..`.
     func list(directory: String) throws(FileError) -> [String]
 
     /// Makes the creations, renames and removals in a directory durable.
     func syncDirectory(_ path: String) throws(FileError)
 
-    /// A directory that stays open, to be synced again and again without another descriptor.
+    /// Opens a directory for repeated syncs, which then need no other descriptor.
     func openDirectory(_ path: String) throws(FileError) -> any FileDirectory
 
     func isDirectory(_ path: String) -> Bool
 
     func exists(_ path: String) -> Bool
 
-    /// These files, with attributes that every file gets which is opened for writing.
+    /// Returns this file system with attributes for every file that is opened for writing.
     func with(_ attributes: FileAttributes) -> any FileSystem
 
-    /// Whether `File.barrier()` is anything less than `File.sync()`.
+    /// Whether `File.barrier()` is cheaper than `File.sync()`.
     var hasBarriers: Bool { get }
 }
 
-// What a file system says that knows no permissions, no symbolic links and no descriptors.
+// The defaults, for a file system without permissions, symbolic links and descriptors.
 extension FileSystem {
+    /// Opens a file, and ignores `access`.
     public func open(_ path: String, _ mode: OpenMode, access: FileAccess?) throws(FileError) -> any File {
         try open(path, mode)
     }
 
-    /// Looks first and renames then: two steps, which suits a file system that one process uses.
+    /// Checks the name and then renames: not atomic, so only for a file system that one process uses.
     public func renameExclusively(_ from: String, to: String) throws(FileError) {
         guard !exists(to) else { throw .taken(to) }
         try rename(from, to: to)
     }
 
+    /// Returns the path itself.
     public func target(of path: String) throws(FileError) -> String { path }
 
-    /// No attributes are known.
+    /// Returns the same file system, because no attributes are supported.
     public func with(_ attributes: FileAttributes) -> any FileSystem { self }
 
+    /// False: `File.barrier()` is a sync.
     public var hasBarriers: Bool { false }
 
+    /// Returns a directory that is opened for each sync.
     public func openDirectory(_ path: String) throws(FileError) -> any FileDirectory {
         DirectoryByPath(fileSystem: self, path: path)
     }
 }
 
-/// An open file. Reads and writes carry their position, so any number of threads may use one handle.
+/// An open file. Reads and writes have an explicit offset, so threads may share a handle.
 public protocol File: AnyObject, Sendable {
-    /// The path the file was opened by.
+    /// The path by which the file was opened.
     var path: String { get }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     func size() throws(FileError) -> UInt64
 
-    /// Fills the buffer from `offset` on and returns the number of bytes read: fewer than asked for only where the
-    /// file ends.
+    /// Fills the buffer from `offset` on, and returns the number of bytes read: fewer than requested only at the end of
+    /// the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int
 
-    /// Writes the whole buffer at `offset`, extending the file when it reaches past the end.
+    /// Writes the whole buffer at `offset`. Extends the file if necessary.
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError)
 
-    /// Cuts the file, or extends it with zeros.
+    /// Truncates the file, or extends it with zeros.
     func resize(to size: UInt64) throws(FileError)
 
-    /// Sees to it that the device has room for a range of bytes: writing there does not fail for want of it later. Extends the file with
-    /// zeros when it is shorter; what is in it stays.
+    /// Allocates space on the device for a range of bytes, so that later writes there do not fail for lack of space.
+    /// Extends a shorter file with zeros; keeps its contents.
     func allocate(_ range: Range<UInt64>) throws(FileError)
 
-    /// Makes everything written so far durable, with the size that is needed to read it.
+    /// Makes all earlier writes durable, with the file size needed to read them.
     func sync() throws(FileError)
 
-    /// Has everything written so far reach the device before anything that is written later, to any file. It may be lost in a power cut
-    /// until a sync, of any file, but then everything that was written after it is lost, too.
+    /// Orders all earlier writes before all later writes to any file. They may be lost in a power failure until a sync
+    /// of any file, but then all later writes are lost too.
     func barrier() throws(FileError)
 
-    /// Writes the whole buffer at `offset` and makes these bytes durable, in one step where the system has one. Nothing is said of other
-    /// writes: what was not durable before may still not be.
+    /// Writes the whole buffer at `offset` and makes these bytes durable, in one operation if the system has one. Other
+    /// writes need not become durable.
     func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError)
 
-    /// Asks the device to begin with a range that was written, so that a later `sync()` finds less to do. A hint: it
-    /// makes nothing durable and does not fail.
+    /// Starts the writing of a range to the device, so that a later `sync()` has less to do. A hint: it makes nothing
+    /// durable and does not fail.
     func startWriting(at offset: UInt64, count: Int)
 
-    /// Asks the device for a range that will be read soon, so that several such reads are under way at a time. A hint: it does not wait for
-    /// the bytes and does not fail.
+    /// Starts the reading of a range from the device, so that several reads overlap. A hint: it does not wait and does not
+    /// fail.
     func startReading(at offset: UInt64, count: Int)
 
-    /// Takes the file's advisory lock without waiting; `false`: another handle holds it. It ends with `close()`.
+    /// Acquires the file's advisory lock without waiting; `false` if another handle holds it. `close()` releases it.
     func lock(exclusive: Bool) throws(FileError) -> Bool
 
-    /// Whether a path leads to this very file: not when another file has taken the name since it was opened, or none has it.
+    /// Whether a path leads to this file: false if another file has taken the name since the opening, or none has it.
     func isNamed(_ path: String) throws(FileError) -> Bool
 
-    /// Who may open the file; nil where files do not say.
+    /// Returns the access rights of the file; nil if they are unknown.
     func access() throws(FileError) -> FileAccess?
 
-    /// Gives the file the access of another one, as far as this process may. What it may not stays with the owner alone.
+    /// Sets the access rights of another file, as far as this process may. Rights that cannot be set are given to the
+    /// owner only.
     func adopt(_ access: FileAccess)
 
-    /// Notes a number for other handles of the file to find, in this process or another, until this one is closed or its process ends. A
-    /// handle opened for reading can do this; the content of the file does not change. `false`: this file cannot keep such notes.
+    /// Publishes a number that other handles of the file, in any process, can read until this handle is closed or its
+    /// process ends. Works with a read-only handle; the contents of the file do not change. `false` if the file does
+    /// not support it.
     ///
     /// - Parameter number: below 2^62.
     func pin(_ number: UInt64) throws(FileError) -> Bool
 
-    /// The numbers that other handles of the file have pinned, ascending.
+    /// Returns the numbers that other handles of the file have pinned, in ascending order.
     func pins() throws(FileError) -> [UInt64]
 
-    /// Makes this file share all its content with another one of the file system, until either is written to. `false`: that cannot be done
-    /// here, and nothing has happened.
+    /// Makes this file share all blocks of another file of the file system, until either is written. `false` if that is
+    /// not possible; nothing has changed then.
     func shareBlocks(of other: any File) throws(FileError) -> Bool
 
-    /// Closes the handle; later calls fail with `EBADF`. Closing twice does nothing.
+    /// Closes the handle; later calls fail with `EBADF`. A second close has no effect.
     func close()
 }
 
 extension File {
+    /// Returns false: blocks cannot be shared.
     public func shareBlocks(of other: any File) throws(FileError) -> Bool { false }
 
-    /// Nothing is known of other files that take the name.
+    /// Returns true: renames of other files are not known.
     public func isNamed(_ path: String) throws(FileError) -> Bool { true }
 
+    /// Returns nil: there are no access rights.
     public func access() throws(FileError) -> FileAccess? { nil }
 
+    /// Does nothing: there are no access rights.
     public func adopt(_ access: FileAccess) {}
 
+    /// Returns false: pins are not supported.
     public func pin(_ number: UInt64) throws(FileError) -> Bool { false }
 
+    /// Returns no pins.
     public func pins() throws(FileError) -> [UInt64] { [] }
 
+    /// Syncs the file, which orders writes too.
     public func barrier() throws(FileError) { try sync() }
 
+    /// Does nothing.
     public func startWriting(at offset: UInt64, count: Int) {}
 
+    /// Does nothing.
     public func startReading(at offset: UInt64, count: Int) {}
 
-    /// Writes zeros behind the end, which takes room everywhere. Of holes before it nothing is known here.
+    /// Writes zeros after the end of the file. Holes before the end are not filled.
     public func allocate(_ range: Range<UInt64>) throws(FileError) { try writeZeros(upTo: range.upperBound) }
 
-    /// Writes zeros from the end of the file to where it is to end.
+    /// Writes zeros from the end of the file to its new end.
     func writeZeros(upTo size: UInt64) throws(FileError) {
         var end = try self.size()
         let zeros = [UInt8](repeating: 0, count: ByteCount.step(size > end ? size - end : 0, most: 1 << 20))
@@ -184,27 +199,28 @@ extension File {
         }
     }
 
+    /// Writes the buffer and syncs the file.
     public func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         try write(buffer, at: offset)
         try sync()
     }
 }
 
-/// Paths as the engine takes them apart: by the last slash, nothing more.
+/// Path operations of the engine: they split at the last slash only.
 package enum FilePath {
-    /// The directory that holds `path`: `"."` when the path has no slash.
+    /// Returns the directory of `path`: `"."` for a path without a slash.
     package static func directory(of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.utf8.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// The path of another name in the directory that holds `path`.
+    /// Returns the path of another name in the directory of `path`.
     package static func sibling(_ name: String, of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return name }
         return String(path[...slash]) + name
     }
 
-    /// The name in its directory.
+    /// Returns the last component of `path`.
     package static func name(of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
         return String(path[path.utf8.index(after: slash)...])

@@ -1,8 +1,8 @@
 import CPlatform
 
-/// The forks that lie behind this process.
+/// Detects forks of the process.
 package enum Forks {
-    /// A number that the child of a fork does not share with its parent. A plain load.
+    /// A number that differs between a process and its forked child. A plain load.
     @inline(__always)
     package static var generation: UInt32 { mako_process_generation() }
 }

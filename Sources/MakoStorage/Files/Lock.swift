@@ -1,7 +1,6 @@
 import CPlatform
 
-/// A mutual exclusion lock of the platform's threads, which the thread sanitizer understands everywhere.
-/// Not recursive.
+/// A mutex of the platform's threads, which the thread sanitizer supports on every platform. Not recursive.
 package final class Lock: @unchecked Sendable {
     fileprivate let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
@@ -23,7 +22,7 @@ package final class Lock: @unchecked Sendable {
     @inline(__always)
     package func unlock() { pthread_mutex_unlock(mutex) }
 
-    /// Takes the lock when it is free.
+    /// Acquires the lock if it is free.
     @inline(__always)
     package func tryLock() -> Bool { pthread_mutex_trylock(mutex) == 0 }
 
@@ -35,7 +34,7 @@ package final class Lock: @unchecked Sendable {
     }
 }
 
-/// Waiting for a condition that a `Lock` guards. Wake-ups may come without a signal: wait in a loop.
+/// A condition variable for a `Lock`. Wake-ups may be spurious, so wait in a loop.
 package final class ConditionVariable: @unchecked Sendable {
     private let condition: UnsafeMutablePointer<pthread_cond_t>
 
@@ -45,7 +44,7 @@ package final class ConditionVariable: @unchecked Sendable {
         #if canImport(Darwin)
             pthread_cond_init(condition, nil)
         #else
-            // Timeouts count on the clock that nobody sets.
+            // Use the monotonic clock for timeouts.
             var attributes = pthread_condattr_t()
             pthread_condattr_init(&attributes)
             pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
@@ -60,13 +59,13 @@ package final class ConditionVariable: @unchecked Sendable {
         condition.deallocate()
     }
 
-    /// Gives the lock up, waits for a signal, and takes the lock again.
+    /// Releases the lock, waits for a signal, and acquires the lock again.
     package func wait(_ lock: Lock) { pthread_cond_wait(condition, lock.mutex) }
 
-    /// As `wait(_:)`, for at most `timeout`; `false` when the time ran out.
+    /// Waits as `wait(_:)`, but for at most `timeout`; `false` after a timeout.
     package func wait(_ lock: Lock, timeout: Duration) -> Bool {
         let (seconds, attoseconds) = max(timeout, .zero).components
-        // Beyond what the platform's time type surely holds, and longer than any wait.
+        // Bound the seconds, because the platform's time type may be narrower.
         let bounded = min(seconds, 1 << 30)
         let nanoseconds = Int(attoseconds / 1_000_000_000)
         #if canImport(Darwin)

@@ -1,15 +1,17 @@
 import CPlatform
 
-/// Files that live in memory and die with the value: for `Store.inMemory` and for quick tests.
+/// Files in memory that end with the value: for `Store.inMemory` and for fast tests.
 ///
-/// There is one directory, named as the caller likes: every path's directory exists, and only names count.
+/// Every directory exists, and only the names of files count.
 public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`.
     private var files: [TextKey: MemoryContent] = [:]
 
+    /// Creates an empty file system.
     public init() {}
 
+    /// Opens or creates a file.
     public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
         let content = try lock.withLock { () throws(FileError) -> MemoryContent in
             if let existing = files[TextKey(path)] {
@@ -30,11 +32,13 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
         lock.withLock { files[TextKey(path)] === content }
     }
 
+    /// Removes a file's name.
     public func remove(_ path: String) throws(FileError) {
         let removed = lock.withLock { files.removeValue(forKey: TextKey(path)) }
         guard removed != nil else { throw FileError(operation: "remove", path: path, code: ENOENT) }
     }
 
+    /// Renames a file, replacing a file of that name.
     public func rename(_ from: String, to: String) throws(FileError) {
         try lock.withLock { () throws(FileError) in
             guard let content = files.removeValue(forKey: TextKey(from)) else {
@@ -44,6 +48,7 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Renames a file, unless the name is taken.
     public func renameExclusively(_ from: String, to: String) throws(FileError) {
         try lock.withLock { () throws(FileError) in
             guard files[TextKey(to)] == nil else { throw .taken(to) }
@@ -54,6 +59,7 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Returns the names of the files in a directory, sorted.
     public func list(directory: String) throws(FileError) -> [String] {
         lock.withLock {
             let directory = TextKey(directory)
@@ -62,8 +68,10 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Does nothing: names in memory are not durable.
     public func syncDirectory(_ path: String) throws(FileError) {}
 
+    /// Whether a path is the directory of a file.
     public func isDirectory(_ path: String) -> Bool {
         let path = TextKey(path)
         return lock.withLock {
@@ -71,12 +79,13 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Whether a file has this path.
     public func exists(_ path: String) -> Bool {
         lock.withLock { files[TextKey(path)] != nil }
     }
 }
 
-/// A file's bytes, in pieces that are never moved, so that growing costs no copy. A missing piece is all zeros.
+/// A file's bytes in chunks that are never moved, so that growing copies nothing. An empty chunk is all zeros.
 private final class MemoryContent: @unchecked Sendable {
     private static let pieceBytes = 64 << 10
 
@@ -86,10 +95,10 @@ private final class MemoryContent: @unchecked Sendable {
     private var pieces: [[UInt8]] = []
     var sharedHolders = 0
     var exclusiveHolders = 0
-    /// What each handle has pinned.
+    /// The pins of each handle.
     var pins: [ObjectIdentifier: [UInt64]] = [:]
 
-    /// Size and pieces, which are copied when they are written to.
+    /// The size and the chunks, which are copied when they are written.
     var all: (size: UInt64, pieces: [[UInt8]]) {
         get { (size, pieces) }
         set { (size, pieces) = newValue }
@@ -128,7 +137,7 @@ private final class MemoryContent: @unchecked Sendable {
         let count = Int((newSize + UInt64(pieceBytes) - 1) / UInt64(pieceBytes))
         if count < pieces.count { pieces.removeLast(pieces.count - count) }
         while pieces.count < count { pieces.append([]) }
-        // What a cut leaves of its last piece must read as zeros when the file grows again.
+        // Zero the rest of the last chunk, because it must read as zeros when the file grows again.
         let kept = Int(newSize % UInt64(pieceBytes))
         if newSize < size, kept > 0, !pieces[count - 1].isEmpty {
             for index in kept..<pieceBytes { pieces[count - 1][index] = 0 }
@@ -136,7 +145,7 @@ private final class MemoryContent: @unchecked Sendable {
         size = newSize
     }
 
-    /// Cuts `count` bytes at `offset` where pieces meet: the piece, where in it, and which bytes of the caller's.
+    /// Calls `body` for each chunk of a range: the chunk, the offset in it, and the range of the caller's bytes.
     private func forEachPiece(_ offset: UInt64, _ count: Int, _ body: (Int, Int, Range<Int>) -> Void) {
         let pieceBytes = MemoryContent.pieceBytes
         var done = 0
@@ -157,7 +166,7 @@ private final class MemoryFile: File, @unchecked Sendable {
     private let content: MemoryContent
     private let files: MemoryFileSystem
     private let isReadOnly: Bool
-    // Guarded by the content's lock.
+    // Guarded by the lock of the contents.
     private var held = Held.nothing
     private var isClosed = false
 

@@ -13,24 +13,25 @@ import Synchronization
 
 /// An open file of the operating system.
 ///
-/// The handle may be shared by threads; whoever closes it sees to it that no other thread is inside a call, since
-/// the system may give the descriptor's number to the next file opened.
+/// Threads may share the handle. When it is closed, no other thread may be inside a call, because the system may reuse
+/// the descriptor's number for the next file.
 final class POSIXFile: File, @unchecked Sendable {
     let path: String
-    // Guarded by the rule above; -1 once closed.
+    // Guarded by the rule above; -1 after the close.
     private(set) var descriptor: Int32
     /// Whether there may be locks or pins.
     private let hasLocks = Atomic(false)
-    /// Of the process that opened it; see `unlock()`.
+    /// The fork generation of the process that opened it; see `unlock()`.
     private let generation = Forks.generation
-    /// For durable writes that go past the system's cache: `unknown` until the first, `unsupported` where there is no such thing.
+    /// The descriptor for durable writes that bypass the system's cache: `unknown` before the first, `unsupported` if
+    /// there is none.
     private let direct = Atomic<Int32>(DirectAccess.unknown)
     private let attributes: FileAttributes
 
     private enum DirectAccess {
         static let unknown: Int32 = -2
         static let unsupported: Int32 = -1
-        /// What memory, offset and length must be multiples of; a device that wants more says so.
+        /// The alignment of memory, offset and length; a device that needs more returns an error.
         static let alignment = 4096
     }
 
@@ -42,7 +43,8 @@ final class POSIXFile: File, @unchecked Sendable {
 
     deinit { close() }
 
-    /// Refuses what is no file: a directory can be opened for reading, a device or a pipe for everything, and both seem to be empty files.
+    /// Throws for anything but a regular file: a directory can be opened for reading, a device or a pipe in any mode,
+    /// and both would look like empty files.
     func requireFile() throws(FileError) {
         switch try information("open").st_mode & S_IFMT {
         case S_IFREG: return
@@ -71,8 +73,8 @@ final class POSIXFile: File, @unchecked Sendable {
         }
     }
 
-    /// Whole aligned blocks go to the device in one call that returns when they are durable: no copy into the system's cache, and no search
-    /// in it for what is to be flushed. Everything else is written and flushed the usual way.
+    /// Writes whole aligned blocks with one call that returns when they are durable, without a copy in the system's
+    /// cache. Writes everything else normally, followed by a sync.
     func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         let direct = try writeDirectly(buffer, at: offset)
         if direct == .all { return }
@@ -82,7 +84,7 @@ final class POSIXFile: File, @unchecked Sendable {
         try sync()
     }
 
-    /// What a write past the system's cache has made durable.
+    /// The part that a direct write has made durable.
     private enum DirectWrite { case all, part, nothing }
 
     private func writeDirectly(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) -> DirectWrite {
@@ -95,14 +97,14 @@ final class POSIXFile: File, @unchecked Sendable {
         let position = try position(offset, 0, "write")
         let count = uninterrupted { pwrite(descriptor, base, buffer.count, position) }
         if count == buffer.count { return .all }
-        // Taken in part, or a device of larger blocks: the usual way writes and flushes all of it.
+        // A partial write, or a device with larger blocks: write and sync all of it normally.
         if count >= 0 { return count > 0 ? .part : .nothing }
         if errno != EINVAL { throw FileError(operation: "write", path: path, code: errno) }
         forbidDirect()
         return .nothing
     }
 
-    /// A second descriptor of the same file, opened at the first use, or a negative number where the system has none to give.
+    /// Returns a second descriptor of the same file, opened at the first use; a negative number if the system has none.
     private func directDescriptor() -> Int32 {
         let known = direct.load(ordering: .acquiring)
         if known != DirectAccess.unknown { return known }
@@ -129,7 +131,7 @@ final class POSIXFile: File, @unchecked Sendable {
         let start = try position(range.lowerBound, 0, "allocate")
         let end = try position(range.upperBound, 0, "allocate")
         #if canImport(Darwin)
-            // Behind the end of the file only: of holes before it nothing is known.
+            // Allocates behind the end only; holes before the end are not filled.
             _ = start
             let result = mako_extend(descriptor, Int64(end))
             if result == 0 { return }
@@ -141,7 +143,7 @@ final class POSIXFile: File, @unchecked Sendable {
                 let code = posix_fallocate(descriptor, start, count)
                 if code == 0 { return }
                 if code == EINTR { continue }
-                // Not every file system has the call, and not every C library makes up for that.
+                // Some file systems lack the call, and some C libraries do not emulate it.
                 if code == EOPNOTSUPP || code == EINVAL { return try writeZeros(upTo: range.upperBound) }
                 throw FileError(operation: "allocate", path: path, code: code)
             }
@@ -151,8 +153,8 @@ final class POSIXFile: File, @unchecked Sendable {
     func sync() throws(FileError) {
         let descriptor = descriptor
         #if canImport(Darwin)
-            // fsync on Apple systems leaves the bytes in the drive's cache, in any order. Some network and removable volumes know only
-            // that, and some nothing more than a barrier.
+            // On Apple platforms fsync leaves the bytes in the drive's cache, in any order. Some network and removable
+            // volumes support only fsync, and some only a barrier.
             try Transfer.sync(
                 path, { fcntl(descriptor, F_FULLFSYNC) },
                 else: [{ fcntl(descriptor, F_BARRIERFSYNC) }, { fsync(descriptor) }])
@@ -183,7 +185,7 @@ final class POSIXFile: File, @unchecked Sendable {
     func lock(exclusive: Bool) throws(FileError) -> Bool {
         hasLocks.store(true, ordering: .relaxed)
         #if canImport(Darwin)
-            // Here flock would exclude the pins of others.
+            // Without open file description locks: flock here would exclude the pins of other handles.
             let result = mako_lock_byte(descriptor, Pins.start - 1, exclusive ? 1 : 0)
             if result >= 0 { return result == 1 }
             if result != MAKO_NO_SUCH_LOCKS { throw FileError(operation: "lock", path: path, code: errno) }
@@ -194,10 +196,10 @@ final class POSIXFile: File, @unchecked Sendable {
         throw FileError(operation: "lock", path: path, code: errno)
     }
 
-    /// Pins are shared locks of single bytes far behind the end of any file: each of the byte that the number says.
+    /// Pins are shared locks of single bytes far behind the end of any file; the offset of the byte is the number.
     private enum Pins {
         static let start: Int64 = 1 << 62
-        /// A longer range is not ours: somebody locks all of the file for reasons of their own.
+        /// A longer range is not a pin, but a lock of the whole file by another program.
         static let longestRun: Int64 = 1 << 16
     }
 
@@ -211,7 +213,7 @@ final class POSIXFile: File, @unchecked Sendable {
 
     func pins() throws(FileError) -> [UInt64] {
         var found: [UInt64] = []
-        // The system tells of one lock in a range, of any.
+        // The system returns one lock of a range, so search the ranges on both sides of it.
         var ranges = [Pins.start...Int64.max - 1]
         while let range = ranges.popLast() {
             var first: Int64 = 0
@@ -231,14 +233,14 @@ final class POSIXFile: File, @unchecked Sendable {
     func shareBlocks(of other: any File) throws(FileError) -> Bool {
         guard let other = other as? POSIXFile else { return false }
         if mako_share_blocks(descriptor, other.descriptor) == 0 { return true }
-        // Where a clone is a new file that takes no other's place, it takes this one's, which the caller has made.
+        // Where a clone must be a new file, it replaces this file, which the caller has created.
         let clone = path + LogFile.infix + "clone"
         guard mako_clone(other.descriptor, clone) == 0 else { return false }
         return try takePlace(of: clone)
     }
 
-    /// Becomes a file that has another name: that one gets this one's name, access and lock. `false`: this is what it was, and the other
-    /// is removed.
+    /// Replaces this file by one with another name, which gets this file's name, access and lock. `false` if this file
+    /// is unchanged; the other file is removed then.
     ///
     /// No other thread may use this file meanwhile.
     func takePlace(of clone: String) throws(FileError) -> Bool {
@@ -249,16 +251,17 @@ final class POSIXFile: File, @unchecked Sendable {
         forbidDirect()
         direct.store(DirectAccess.unknown, ordering: .releasing)
         let (source, target) = (file.descriptor, descriptor)
-        // The name leads to the clone now. A handle that did not would have the caller write to a file without a name.
+        // The name leads to the clone now, so this handle must too; otherwise the caller would write to an unnamed
+        // file.
         guard uninterrupted({ dup2(source, target) }) >= 0, fcntl(target, F_SETFD, FD_CLOEXEC) >= 0 else {
             throw FileError(operation: "open", path: path, code: errno)
         }
-        // The locks are the open file's, which this handle has from here on.
+        // The locks belong to the open file description, which this handle has now.
         file.letGo()
         return true
     }
 
-    /// A clone with this file's access and lock, or nil.
+    /// Opens a clone and gives it this file's access and lock; nil on failure.
     private func ready(_ clone: String) -> POSIXFile? {
         let opened = uninterrupted { openDescriptor(clone, O_RDWR | O_CLOEXEC) }
         guard opened >= 0 else { return nil }
@@ -272,13 +275,13 @@ final class POSIXFile: File, @unchecked Sendable {
         } catch { return nil }
     }
 
-    /// Closes the descriptor, and leaves the locks to the others of the same open file.
+    /// Closes the descriptor without releasing the locks, because other descriptors of the open file keep them.
     private func letGo() {
         closeDescriptor(descriptor)
         descriptor = -1
     }
 
-    /// Gives the file the attributes of its file system. What the volume does not know is left out.
+    /// Sets the attributes of the file system; skips those that the volume does not support.
     func applyAttributes() throws(FileError) {
         if let protection = attributes.protection {
             _ = try posix("protect", path) { mako_set_protection(descriptor, protection.number) }
@@ -314,7 +317,7 @@ final class POSIXFile: File, @unchecked Sendable {
             group: information.st_gid)
     }
 
-    /// What fails here leaves the file with its owner, who made it.
+    /// On a failure the file keeps its owner, which created it.
     func adopt(_ access: FileAccess) {
         guard let own = try? self.access(), own != access else { return }
         var permissions = access.permissions
@@ -327,10 +330,10 @@ final class POSIXFile: File, @unchecked Sendable {
         _ = uninterrupted { fchmod(descriptor, mode_t(permissions)) }
     }
 
-    /// Gives up what is locked. The system does so only when nobody has the open file any more, and a process that is being started at this
-    /// moment has it until it runs its own program.
+    /// Releases the locks. The system releases them only when the last descriptor of the open file is closed, and a
+    /// process that is being started may have one until its exec.
     private func unlock() {
-        // After a fork the parent has the same open file: its locks are not the child's to give up.
+        // After a fork the parent has the same open file, so the child must not release its locks.
         guard hasLocks.load(ordering: .relaxed), generation == Forks.generation else { return }
         mako_unlock_bytes(descriptor)
         _ = uninterrupted { flock(descriptor, LOCK_UN) }
@@ -353,7 +356,7 @@ final class POSIXFile: File, @unchecked Sendable {
     }
 }
 
-// Free functions, so that methods of the same name do not hide the system's.
+// Free functions, because methods of the same name hide the system's.
 
 private func closeDescriptor(_ descriptor: Int32) { _ = close(descriptor) }
 

@@ -10,16 +10,19 @@ import CPlatform
     import Android
 #endif
 
-/// The operating system's files.
+/// The files of the operating system.
 public struct POSIXFileSystem: FileSystem {
     private let attributes: FileAttributes
 
+    /// Creates the file system, without attributes.
     public init() { attributes = FileAttributes() }
 
     private init(_ attributes: FileAttributes) { self.attributes = attributes }
 
+    /// Returns the file system with attributes for files opened for writing.
     public func with(_ attributes: FileAttributes) -> any FileSystem { POSIXFileSystem(attributes) }
 
+    /// Whether the system has barriers: on Apple platforms.
     public var hasBarriers: Bool {
         #if canImport(Darwin)
             true
@@ -28,6 +31,7 @@ public struct POSIXFileSystem: FileSystem {
         #endif
     }
 
+    /// Opens a file. New files have mode 0644, as the process's mask allows.
     public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
         var flags = O_CLOEXEC
         switch mode {
@@ -39,11 +43,12 @@ public struct POSIXFileSystem: FileSystem {
         return try open(path, flags, permissions: 0o644)
     }
 
+    /// Opens a file. A new file has `access` before its first byte.
     public func open(_ path: String, _ mode: OpenMode, access: FileAccess?) throws(FileError) -> any File {
         guard let access, mode == .create || mode == .createNew else { return try open(path, mode) }
         while true {
             do throws(FileError) {
-                // For its owner alone until it has the access that it is to have.
+                // Create it for its owner only, until it has its access rights.
                 let file = try open(path, O_CLOEXEC | O_RDWR | O_CREAT | O_EXCL, permissions: 0o600)
                 file.adopt(access)
                 return file
@@ -56,7 +61,7 @@ public struct POSIXFileSystem: FileSystem {
     }
 
     private func open(_ path: String, _ flags: Int32, permissions: mode_t) throws(FileError) -> POSIXFile {
-        // Without waiting for the other end of what may be a pipe. Of a file it says nothing.
+        // Do not block on the other end of a pipe. The flag has no effect on files.
         let descriptor = try posix("open", path) { openDescriptor(path, flags | O_NONBLOCK, permissions) }
         let file = POSIXFile(path: path, descriptor: descriptor, attributes: attributes)
         try file.requireFile()
@@ -64,32 +69,36 @@ public struct POSIXFileSystem: FileSystem {
         return file
     }
 
+    /// Removes a file's name.
     public func remove(_ path: String) throws(FileError) {
         _ = try posix("remove", path) { unlink(path) }
     }
 
+    /// Renames a file, atomically replacing a file of that name.
     public func rename(_ from: String, to: String) throws(FileError) {
         _ = try posix("rename", from) { renamePath(from, to) }
     }
 
+    /// Renames a file atomically, unless the name is taken.
     public func renameExclusively(_ from: String, to: String) throws(FileError) {
         let result = mako_rename_exclusively(from, to)
         if result == 0 { return }
         guard result == MAKO_NO_SUCH_RENAMING else { throw FileError(operation: "rename", path: from, code: errno) }
-        // No second names, no such renaming: what is left is to look first.
+        // Without an exclusive rename and without hard links, check the name first.
         guard !isTaken(to) else { throw .taken(to) }
         try rename(from, to: to)
     }
 
-    /// Whether anything has a name, a symbolic link that leads nowhere included.
+    /// Whether a name is taken, a dangling symbolic link included.
     private func isTaken(_ path: String) -> Bool {
         var information = stat()
         return uninterrupted { lstat(path, &information) } == 0
     }
 
-    /// As many links as Linux follows.
+    /// The largest number of symbolic links that are followed, as on Linux.
     private static let mostLinks = 40
 
+    /// Returns the target of the symbolic links at the end of a path.
     public func target(of path: String) throws(FileError) -> String {
         var path = path
         for _ in 0..<POSIXFileSystem.mostLinks {
@@ -99,7 +108,7 @@ public struct POSIXFileSystem: FileSystem {
         throw FileError(operation: "open", path: path, code: ELOOP)
     }
 
-    /// What a symbolic link says; nil for anything else, or nothing.
+    /// Returns the target of a symbolic link; nil for anything else.
     private func contents(ofLink path: String) throws(FileError) -> String? {
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = bytes.withUnsafeMutableBytes { buffer in
@@ -113,6 +122,7 @@ public struct POSIXFileSystem: FileSystem {
         throw FileError(operation: "open", path: path, code: code)
     }
 
+    /// Returns the names in a directory, sorted.
     public func list(directory: String) throws(FileError) -> [String] {
         let stream = try openStream(directory)
         defer { closedir(stream) }
@@ -123,7 +133,7 @@ public struct POSIXFileSystem: FileSystem {
             let name = nameOf(entry)
             if name != "." && name != ".." { names.append(name) }
         }
-        // The end and an error look alike but for errno.
+        // The end and an error differ only in errno.
         guard errno == 0 else { throw FileError(operation: "list", path: directory, code: errno) }
         return names.sorted()
     }
@@ -136,12 +146,14 @@ public struct POSIXFileSystem: FileSystem {
         }
     }
 
+    /// Makes the names in a directory durable.
     public func syncDirectory(_ path: String) throws(FileError) {
         let directory = try openDirectory(path)
         defer { directory.close() }
         try directory.sync()
     }
 
+    /// Opens a directory for syncs.
     public func openDirectory(_ path: String) throws(FileError) -> any FileDirectory {
         let descriptor = try posix("sync directory", path) {
             openDescriptor(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
@@ -149,11 +161,13 @@ public struct POSIXFileSystem: FileSystem {
         return POSIXDirectory(path: path, descriptor: descriptor)
     }
 
+    /// Whether a path is a directory.
     public func isDirectory(_ path: String) -> Bool {
         var information = stat()
         return uninterrupted { stat(path, &information) } == 0 && information.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// Whether a path exists.
     public func exists(_ path: String) -> Bool {
         var information = stat()
         return uninterrupted { stat(path, &information) } == 0
@@ -166,7 +180,7 @@ public struct POSIXFileSystem: FileSystem {
     private typealias DirectoryStream = OpaquePointer
 #endif
 
-// Free functions, so that methods of the same name do not hide the system's.
+// Free functions, because methods of the same name hide the system's.
 
 private func openDescriptor(_ path: String, _ flags: Int32, _ permissions: mode_t) -> Int32 {
     open(path, flags, permissions)
@@ -177,7 +191,7 @@ private func closeDescriptor(_ descriptor: Int32) -> Int32 { close(descriptor) }
 private func renamePath(_ from: String, _ to: String) -> Int32 { rename(from, to) }
 
 private func nameOf(_ entry: UnsafeMutablePointer<dirent>) -> String {
-    // The record is only as long as its name, so the field is read in place and never copied whole.
+    // Read the field in place, because the record is only as long as its name.
     guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return "" }
     return String(cString: (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self))
 }
@@ -185,7 +199,7 @@ private func nameOf(_ entry: UnsafeMutablePointer<dirent>) -> String {
 /// An open directory of the operating system.
 private final class POSIXDirectory: FileDirectory, @unchecked Sendable {
     private let path: String
-    // -1 once closed. Whoever closes it sees to it that no other thread is inside a call.
+    // -1 after the close, during which no other thread may be inside a call.
     private var descriptor: Int32
 
     init(path: String, descriptor: Int32) {

@@ -1,24 +1,24 @@
 import CPlatform
 
-/// Room on the stack for what recurses: parsing, binding, compiling and evaluating what is nested.
+/// Provides stack space for recursion: parsing, binding, compiling and evaluating nested expressions.
 ///
-/// Threads have stacks from 128 KiB (musl) over 512 KiB (Dispatch on Apple systems) to 8 MiB, and a level of nesting takes up to
-/// 48 KiB in a debug build. A recursion that calls this before each level goes on, on the same thread, on a stack of 16 MiB when
-/// the rest of its own is too small. Its depth must have a limit of its own. Code that cannot ask before each level, as Foundation's coders, runs
-/// there from the beginning.
+/// Thread stacks range from 128 KiB (musl) over 512 KiB (Dispatch on Apple platforms) to 8 MiB, and a level of nesting
+/// takes up to 48 KiB in a debug build. A recursion that calls this before each level continues, on the same thread, on
+/// a stack of 16 MiB when its own stack is nearly used up. The depth of the recursion must have a limit of its own.
+/// Code that cannot call this before each level, as Foundation's coders, runs on the large stack from the start.
 package enum StackGuard {
-    /// What a level of nesting takes at most, with all that it calls besides the next one.
+    /// The largest stack space of one level of nesting, with everything that it calls except the next level.
     @inlinable static var levelRoom: UInt64 { 128 << 10 }
-    /// What calls that follow a deep tree to its end without asking take at most.
+    /// The largest stack space of calls that descend a deep tree without checks.
     @inlinable static var deepRoom: UInt64 { 2 << 20 }
-    /// Trees with so many levels are shallow.
+    /// The largest number of levels of a shallow tree.
     @inlinable package static var shallowLevels: Int { 8 }
 
-    /// Runs a closure with room for one level of nesting, or for a tree that is deep.
+    /// Runs a closure with stack space for one level of nesting, or for a deep tree.
     ///
     /// - Parameters:
-    ///   - isDeep: whether the closure follows a tree with more than ``shallowLevels`` levels.
-    ///   - refuse: is called instead where there is no such room.
+    ///   - isDeep: whether the closure descends a tree with more than ``shallowLevels`` levels.
+    ///   - refuse: called instead if there is no such space.
     @inlinable @inline(__always)
     package static func run<R, E: Error>(
         isDeep: Bool, _ body: () throws(E) -> R, orElse refuse: () throws(E) -> R
@@ -27,9 +27,9 @@ package enum StackGuard {
         return try onLargeStack(body, refuse)
     }
 
-    /// Runs a closure on a stack of 16 MiB, whatever room there is.
+    /// Runs a closure on a stack of 16 MiB.
     ///
-    /// - Parameter refuse: is called instead where there is no such stack.
+    /// - Parameter refuse: called instead if there is no such stack.
     @usableFromInline @inline(never)
     package static func onLargeStack<R, E: Error>(
         _ body: () throws(E) -> R, _ refuse: () throws(E) -> R

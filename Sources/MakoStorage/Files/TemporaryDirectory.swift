@@ -1,8 +1,8 @@
 import CPlatform
 
-/// The system's directory for files that are gone with their process.
+/// The system's directory for temporary files.
 enum TemporaryDirectory {
-    /// `TMPDIR` where it is set, as on Apple systems, else `/tmp`.
+    /// `TMPDIR` if it is set, as on Apple platforms, else `/tmp`.
     static var path: String? {
         guard let named = getenv("TMPDIR"), named.pointee != 0 else { return "/tmp" }
         var path = String(cString: named)

@@ -1,11 +1,11 @@
 import CPlatform
 
-/// A thread of the engine's own. Join it, or it runs on by itself.
+/// A thread of the engine. Unless it is joined, it ends by itself.
 package final class JoinableThread: @unchecked Sendable {
     private let lock = Lock()
-    // Guarded by `lock`; nil once joined.
+    // Guarded by `lock`; nil after the join.
     private var handle: pthread_t?
-    /// A thread runs in the process that started it, and in none that is forked off.
+    /// The fork generation of the process that started it; a forked child does not have the thread.
     private let generation = Forks.generation
 
     fileprivate init(_ handle: pthread_t) { self.handle = handle }
@@ -14,7 +14,7 @@ package final class JoinableThread: @unchecked Sendable {
         if let handle, generation == Forks.generation { pthread_detach(handle) }
     }
 
-    /// Waits for the thread's end. Only the first call waits, and none from the thread itself.
+    /// Waits for the end of the thread. Returns at once after the first call, and on the thread itself.
     package func join() {
         let taken = lock.withLock {
             defer { handle = nil }
@@ -25,11 +25,12 @@ package final class JoinableThread: @unchecked Sendable {
     }
 }
 
-/// Starts a thread. Fails with `EAGAIN` where the system has no room for another.
+/// Starts a thread. Fails with `EAGAIN` if the system cannot create another.
 ///
 /// - Parameters:
-///   - name: what debuggers show on Apple systems; elsewhere it names the thread in errors only.
-///   - stackBytes: the size of its stack. Platforms differ from 80 KiB to 8 MiB; one size for all shows a too deep stack everywhere.
+///   - name: the name for debuggers on Apple platforms; elsewhere only for errors.
+///   - stackBytes: the size of its stack. The defaults of platforms range from 80 KiB to 8 MiB; one size makes stack
+///     overflows appear on all platforms.
 package func startThread(
     name: String, stackBytes: Int = 2 << 20, _ body: @escaping @Sendable () -> Void
 ) throws(FileError) -> JoinableThread {
@@ -38,7 +39,7 @@ package func startThread(
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setstacksize(&attributes, stackBytes)
     let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
-    // A pointer or a number: the one has no value before it is set, the other needs one.
+    // `pthread_t` is a pointer on some platforms, nil before it is set, and a number on others.
     #if canImport(Darwin) || canImport(Musl)
         var created: pthread_t?
         let code = pthread_create(&created, &attributes, { run($0) }, start.toOpaque())

@@ -1,10 +1,11 @@
 import CPlatform
 
-/// Reads and writes as systems do them: a call may move only some of the bytes, and a signal may interrupt it.
+/// Complete reads and writes: a system call may transfer only some of the bytes, and a signal may interrupt it.
 package enum Transfer {
-    /// Calls until all bytes were read, or the file ends; answers how many were.
+    /// Reads until all bytes were read or the file ends. Returns the number of bytes read.
     ///
-    /// - Parameter call: reads on behind so many bytes; answers how many it moved, or -1 and the `errno`.
+    /// - Parameter call: continues the read after a number of bytes; returns the number of bytes read, or -1 and the
+    ///   `errno`.
     @inline(__always)
     package static func read(
         _ count: Int, _ path: String, _ call: (_ done: Int) throws(FileError) -> (moved: Int, code: Int32)
@@ -23,7 +24,7 @@ package enum Transfer {
         return done
     }
 
-    /// Calls until all bytes were written.
+    /// Writes until all bytes were written.
     @inline(__always)
     package static func write(
         _ count: Int, _ path: String, _ call: (_ done: Int) throws(FileError) -> (moved: Int, code: Int32)
@@ -34,7 +35,7 @@ package enum Transfer {
             if moved > 0 {
                 done += moved
             } else if moved == 0 {
-                // A device that takes nothing and names no reason would keep this loop for ever.
+                // Fail here, because a device that writes nothing without an error would cause an endless loop.
                 throw FileError(operation: "write", path: path, code: EIO)
             } else if code != EINTR {
                 throw FileError(
@@ -43,8 +44,8 @@ package enum Transfer {
         }
     }
 
-    /// Makes a file's content durable by the first of several calls that its file system knows, each made again when a signal
-    /// interrupts it: such a call has only stopped to wait, and whatever the device could not keep goes to the next call.
+    /// Syncs a file with the first of several calls that its file system supports. Repeats a call that a signal has
+    /// interrupted; the interruption has only ended the wait, and errors of the device are reported by the next call.
     @inline(__always)
     package static func sync(
         _ path: String, operation: String = "sync", _ call: () -> Int32, else others: [() -> Int32] = []
@@ -62,8 +63,8 @@ package enum Transfer {
     }
 }
 
-/// Calls the system, again when a signal interrupted it. Every call of a file that waits for a device goes through here, or through
-/// `Transfer`; `close` alone does not, since the descriptor is gone after an interruption.
+/// Calls the system, and repeats the call if a signal interrupted it. Every file operation that waits for a device must
+/// go through here or through `Transfer`, except `close`, because the descriptor is closed even after an interruption.
 @inline(__always)
 func uninterrupted<Count: SignedInteger>(_ call: () -> Count) -> Count {
     while true {
@@ -72,7 +73,7 @@ func uninterrupted<Count: SignedInteger>(_ call: () -> Count) -> Count {
     }
 }
 
-/// The same, and gives a failure its name and path.
+/// Calls the system as `uninterrupted(_:)`, and throws a failure with its operation and path.
 @inline(__always)
 func posix(_ operation: String, _ path: String, _ call: () -> Int32) throws(FileError) -> Int32 {
     let result = uninterrupted(call)

@@ -2,18 +2,19 @@
     public import Logging
 
     extension StoreOptions {
-        /// Has the store write its events to a logger of swift-log, beside what ``eventHandler`` does already.
+        /// Logs the store's events with swift-log, in addition to the existing ``eventHandler``.
         ///
-        /// Checkpoints are `debug`, numbers `trace`; opening, closing and a shorter file `info`; damage that was passed over, a failed
-        /// checkpoint, snapshots that were ended and a weak passphrase `warning`; the end of all writing `critical`. What belongs to an event stands in its
-        /// metadata, under names that begin with `mako`.
+        /// Levels: `debug` for checkpoints, `trace` for statistics; `info` for opening, closing and a truncated file;
+        /// `warning` for skipped damage, a failed checkpoint, expired snapshots and a weak passphrase; `critical` when
+        /// the store becomes read-only. The details of an event are in its metadata, under names that start with
+        /// `mako`.
         ///
         /// ```swift
         /// var options = StoreOptions()
         /// options.logEvents(to: Logger(label: "events.mako"))
         /// ```
         ///
-        /// With the package's trait `Logging`.
+        /// Needs the package trait `Logging`.
         public mutating func logEvents(to logger: Logger) {
             addEventHandler { $0.log(to: logger) }
         }

@@ -2,24 +2,24 @@
     public import Metrics
 
     extension StoreOptions {
-        /// Has the store report its numbers to swift-metrics, beside what ``eventHandler`` does already.
+        /// Reports the store's statistics to swift-metrics, in addition to the existing ``eventHandler``.
         ///
-        /// Counters: `mako_commits`, `mako_flushes`, `mako_log_bytes`, `mako_page_loads`, `mako_page_evictions`, `mako_checkpoints`,
-        /// `mako_checkpoint_failures`, `mako_snapshots_expired`. Gauges: `mako_live_bytes`, `mako_file_bytes`, `mako_waiting_bytes`,
-        /// `mako_cache_used_bytes`, `mako_open_snapshots`, `mako_oldest_snapshot_seconds`, `mako_read_only` (0 or 1). A timer:
-        /// `mako_checkpoint_duration`.
+        /// Counters: `mako_commits`, `mako_flushes`, `mako_log_bytes`, `mako_page_loads`, `mako_page_evictions`,
+        /// `mako_checkpoints`, `mako_checkpoint_failures`, `mako_snapshots_expired`. Gauges: `mako_live_bytes`,
+        /// `mako_file_bytes`, `mako_waiting_bytes`, `mako_cache_used_bytes`, `mako_open_snapshots`,
+        /// `mako_oldest_snapshot_seconds`, `mako_read_only` (0 or 1). A timer: `mako_checkpoint_duration`.
         ///
         /// ```swift
         /// var options = StoreOptions()
         /// options.recordMetrics(dimensions: [("store", "events")])
         /// ```
         ///
-        /// With the package's trait `Metrics`.
+        /// Needs the package trait `Metrics`.
         ///
         /// - Parameters:
-        ///   - interval: how often; sets ``statisticsInterval``, unless that is shorter.
-        ///   - dimensions: what tells this store from others.
-        ///   - factory: where to; nil for the one of `MetricsSystem`.
+        ///   - interval: the interval of reports; sets ``statisticsInterval``, unless that is shorter.
+        ///   - dimensions: the dimensions that distinguish this store from others.
+        ///   - factory: the metrics factory; nil for that of `MetricsSystem`.
         public mutating func recordMetrics(
             every interval: Duration = .seconds(10), dimensions: [(String, String)] = [],
             in factory: (any MetricsFactory)? = nil
@@ -30,12 +30,12 @@
         }
     }
 
-    /// The instruments of one store. Events come from one thread at a time, which is what guards `last`.
+    /// The instruments of one store. `last` needs no lock, because events come from one thread at a time.
     private final class MetricsRecorder: @unchecked Sendable {
         private let commits, flushes, logBytes, loads, evictions, checkpoints, failures, expired: Counter
         private let live, file, waiting, cache, snapshots, oldest, readOnly: Gauge
         private let checkpointTime: Metrics.Timer
-        /// What was reported so far.
+        /// The statistics reported last.
         private var last: StoreStats?
 
         init(_ dimensions: [(String, String)], _ factory: any MetricsFactory) {
@@ -80,7 +80,7 @@
 
         private func record(_ stats: StoreStats) {
             let page = stats.pageBytes
-            // The first report of a store knows no earlier commit number to count from.
+            // The first report has no earlier commit number to count from.
             if let last { add(stats.commitNumber, since: last.commitNumber, to: commits) }
             add(stats.flushes, since: last?.flushes ?? 0, to: flushes)
             add(stats.logBytes, since: last?.logBytes ?? 0, to: logBytes)

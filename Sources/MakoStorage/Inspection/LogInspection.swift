@@ -1,14 +1,14 @@
-/// A file of the log, as its first block describes it.
+/// A file of the log, described by its first block.
 package struct SegmentDescription: Sendable, Hashable {
     package var path: String
     package var fileBytes: UInt64
-    /// Nil when the file does not begin as a segment of its number does: it is being made, or in no use, or damaged.
+    /// Nil if the file does not start as a segment of its number: it is being created, unused or damaged.
     package var header: Header?
 
     package struct Header: Sendable, Hashable {
         package var number: UInt64
         package var segmentBytes: UInt64
-        /// Where the segment before ends, and the log goes on here.
+        /// The end of the segment before, where this one continues the log.
         package var previousEnd: UInt64
         package var databaseHigh: UInt64
         package var databaseLow: UInt64
@@ -31,11 +31,11 @@ package struct FrameDescription: Sendable, Hashable {
 
         package var kind: Kind
         package var tree: UInt32
-        /// The key, or the first of a range.
+        /// The key, or the first key of a range.
         package var key: SalvageReport.Key?
-        /// The last key of a range; of byte keys, the first that stays, or nil where all to the end go.
+        /// The last key of a range; of byte keys, the exclusive end, or nil for the end of the tree.
         package var last: SalvageReport.Key?
-        /// Of a tree that is made, or gets another.
+        /// The name of a tree that is created or renamed.
         package var name: String?
         package var valueBytes = 0
     }
@@ -45,29 +45,29 @@ package struct FrameDescription: Sendable, Hashable {
     package var offset: Int
     package var kind: Kind
     package var commit: UInt64
-    /// Bytes of the operations as they stand in the file, and unpacked.
+    /// The bytes of the operations as stored, and decompressed.
     package var storedBytes: Int
     package var rawBytes: Int
     package var isCompressed: Bool
-    /// Up to where the log was known to be durable when this was written.
+    /// The position up to which the log was known to be durable when this was written.
     package var durable: UInt64
-    /// Whether all of it is there and follows what is before it.
+    /// Whether the frame is complete and continues the chain.
     package var isWhole: Bool
-    /// Bytes between the frame before and this one that are no padding: something is damaged there, or torn.
+    /// The bytes between the frame before and this one that are not padding: a damaged or torn part.
     package var gap: Int
-    /// Nil when they were not asked for, or cannot be read.
+    /// The operations; nil if they were not requested or cannot be read.
     package var operations: [Operation]?
 }
 
-/// A look at the log of a database, which may be damaged, and which another process may be writing.
+/// Inspects the log of a database, which may be damaged, and which another process may be writing.
 package enum LogInspection {
-    /// Tells of every segment and every frame in it, in order.
+    /// Reports every segment and every frame in it, in order.
     ///
     /// - Parameters:
-    ///   - path: of the data file, which need not be there.
-    ///   - operations: whether to read what the frames hold.
-    ///   - encryption: of an encrypted database: what it opens with. Frames are told of without, too.
-    /// - Throws: ``StorageError/encrypted(path:)`` when operations are asked for and there is no key; I/O errors.
+    ///   - path: the path of the data file, which need not exist.
+    ///   - operations: whether to read the operations of the frames.
+    ///   - encryption: the encryption of an encrypted database; frames are reported without it too.
+    /// - Throws: ``StorageError/encrypted(path:)`` if operations are requested and there is no key; I/O errors.
     package static func log(
         of path: String, encryption: Encryption? = nil, fileSystem: any FileSystem = POSIXFileSystem(),
         operations: Bool = false,
@@ -86,14 +86,14 @@ package enum LogInspection {
             do throws(StorageError) {
                 try look(at: number, reader, operations, segment, frame)
             } catch {
-                // A writer may have put the file to another use.
+                // The writer may have renamed the file to reuse it.
                 if case .io(let failure) = error, failure.isNotFound { continue }
                 throw error
             }
         }
     }
 
-    /// What the data file beside the log says, if it is there and can be read.
+    /// Returns the header of the data file; nil if it does not exist or cannot be read.
     private static func header(of path: String, _ fileSystem: any FileSystem) -> FileHeader? {
         guard let file = try? fileSystem.open(path, .readOnly) else { return nil }
         defer { file.close() }
@@ -143,7 +143,7 @@ package enum LogInspection {
         var chain = header.chain
         while offset < bytes.count {
             guard let found = reader.look(bytes, at: offset, header, after: chain) else {
-                // A group ends with zeros up to the next block; behind damage frames begin again in some block.
+                // A group ends with zeros up to the next block; after damage, frames start again in a later block.
                 offset = (offset / block + 1) * block
                 continue
             }

@@ -1,10 +1,10 @@
-/// What stands in one page of a database file, in use or not, whole or not.
+/// The contents of one page of a database file, in use or not, intact or not.
 package struct PageDescription: Sendable, Hashable {
-    /// What the header of the page says.
+    /// The fields of the page header.
     package struct Header: Sendable, Hashable {
         package var page: UInt64
         package var type: UInt8
-        /// Nil where no type has this number.
+        /// The name of the type; nil for an unknown type.
         package var typeName: String?
         package var level: Int
         package var serial: UInt64
@@ -15,9 +15,9 @@ package struct PageDescription: Sendable, Hashable {
         package var garbage: Int
     }
 
-    /// Whether the newest checkpoint that can be read counts the page as its own.
+    /// The use of the page by the newest readable checkpoint.
     package enum Use: Sendable, Hashable {
-        /// One of the pages with a place of their own, and which.
+        /// A page at a fixed place, and its purpose.
         case fixed(String)
         case inUse
         case free
@@ -36,26 +36,26 @@ package struct PageDescription: Sendable, Hashable {
         }
     }
 
-    /// A number with its name, of pages that hold such.
+    /// A named number, of pages that have such fields.
     package struct Field: Sendable, Hashable {
         package var name: String
         package var value: UInt64
     }
 
     package var number: UInt64
-    /// The page as it stands in the file, shorter where the file ends.
+    /// The bytes of the page in the file, fewer at the end of the file.
     package var bytes: [UInt8]
     package var header: Header
-    /// What is wrong with the page; nil when nothing is.
+    /// The damage of the page; nil if there is none.
     package var problem: String?
     package var isBlank: Bool
     package var use: Use
-    /// The name of the tree that the page says it belongs to.
+    /// The name of the tree in the page header.
     package var treeName: String?
-    /// The pages from the root of that tree down to this one, without it; nil when no way leads here.
+    /// The pages from the root of that tree to this page, without it; nil if no path leads here.
     package var way: [UInt64]?
-    /// Of a node: its entries.
+    /// The entries of a node.
     package var entries: [Entry] = []
-    /// Of a header block, a meta, a bitmap.
+    /// The fields of a header block, a meta or a bitmap.
     package var fields: [Field] = []
 }

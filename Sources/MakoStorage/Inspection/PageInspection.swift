@@ -1,11 +1,11 @@
-/// A look at the pages of a database file, which may be damaged, and which another process may be writing.
+/// Inspects the pages of a database file, which may be damaged, and which another process may be writing.
 ///
-/// Nothing is changed, and nothing is believed: each page is what its bytes say and its checks allow.
+/// Changes nothing, and trusts no page: each is described by its bytes, as far as they pass the checks.
 package final class PageInspection {
     private let source: DamagedFile
     private let checkpoint: DamagedCheckpoint?
 
-    /// - Throws: ``StorageError`` when there is no such file, or nothing tells that it is a database.
+    /// - Throws: ``StorageError`` if there is no such file, or it cannot be identified as a database.
     package init(
         path: String, encryption: Encryption? = nil, fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StorageError) {
@@ -82,7 +82,7 @@ package final class PageInspection {
         switch page.type {
         case .integerLeaf, .integerInner, .byteLeaf, .byteInner:
             description.treeName = checkpoint?.names[page.header.tree]
-            // The check of a page proves that its entries lie inside it, whatever its checksum says.
+            // The bounds check allows reading the entries, even with a wrong checksum.
             guard (try? page.validate()) != nil else { return }
             description.entries = (0..<page.header.count).map { entry(page, $0) }
             description.way = way(to: page)
@@ -131,12 +131,12 @@ package final class PageInspection {
         }
     }
 
-    /// The way from the root of the page's tree, found by a key of its own.
+    /// Returns the path from the root of the page's tree, found by one of its keys.
     private func way(to page: SalvagedPage) -> [UInt64]? {
         guard let tree = checkpoint?.trees.first(where: { $0.id == page.header.tree }), tree.levels > 0,
             page.header.count > 0
         else { return nil }
-        // The first key of an inner node says nothing.
+        // Use the second key, because the first key of an inner node is not maintained.
         let key = page.key(page.header.level > 0 && page.header.count > 1 ? 1 : 0)
         var way: [UInt64] = []
         var next = tree.root.page

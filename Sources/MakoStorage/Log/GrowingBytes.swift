@@ -1,24 +1,24 @@
 import CPlatform
 
-/// Bytes that are appended to and used again: memory of its own, without reference counts or bounds to look up for
-/// each field. Whoever owns one deallocates it.
+/// A growable byte buffer for reuse, in memory of its own: field access needs no reference count and no bounds check.
+/// The owner must call `deallocate()`.
 struct GrowingBytes {
     private var base: UnsafeMutableRawPointer?
     private var memory: BufferMemory?
     private(set) var count = 0
     private let alignment: Int
 
-    /// - Parameter alignment: what the address of the bytes is a multiple of.
+    /// - Parameter alignment: the alignment of the first byte.
     init(alignment: Int = 16) { self.alignment = alignment }
 
-    /// Bytes that it has memory for.
+    /// The number of bytes that the memory can hold.
     private(set) var capacity = 0
 
     var isEmpty: Bool { count == 0 }
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
-    /// Makes room for `more` bytes at the end, which the caller fills, and answers where they begin.
+    /// Appends `more` bytes for the caller to fill, and returns their address.
     @inline(__always)
     mutating func extend(by more: Int) -> UnsafeMutableRawPointer {
         let start = count
@@ -47,8 +47,8 @@ struct GrowingBytes {
 
     mutating func truncate(to count: Int) { self.count = min(self.count, count) }
 
-    /// Empties the buffer. Memory beyond `kept` bytes is given back, unless as much was needed just now: whoever fills it again would wait for
-    /// the system to clear it.
+    /// Empties the buffer. Frees memory beyond `kept` bytes, unless the buffer was more than a quarter full, because
+    /// the next user would wait for the system to zero new pages.
     mutating func removeAll(keeping kept: Int) {
         let isNeeded = count > capacity / 4
         count = 0

@@ -1,26 +1,26 @@
-/// Reads on in the log of a process that writes: only what is new, and as far as frames are whole.
+/// Reads the log that another process writes: each time the new frames, up to the first incomplete one.
 ///
-/// What is not there yet and what is torn look alike, and neither is damage here: the writer may be in the middle of it.
+/// An incomplete frame is not treated as damage, because the writer may be writing it.
 struct LogFollower {
     let reader: LogReader
-    /// The segment that was read last, without its bytes.
+    /// The segment read last, without its bytes.
     private var current: LogReader.Segment?
 
-    /// Where reading on came to its end.
+    /// Where a read ended.
     enum End {
         case upToDate
-        /// A commit follows that is in a checkpoint of the same number and not in the log.
+        /// A commit follows that is not in the log but in the checkpoint with the same number.
         case barrier(UInt64)
-        /// The log that goes on from here is not there any more.
+        /// The next part of the log has been removed.
         case lost
     }
 
     init(_ reader: LogReader) { self.reader = reader }
 
-    /// Reads every whole frame behind `tail.end`.
+    /// Reads all complete frames after `tail.end`.
     ///
-    /// - Parameter newest: the segment that the header named before this is called, so that all segments before it are complete. One more may
-    ///   have been begun.
+    /// - Parameter newest: the segment that the header named before this call. All segments before it are complete; one
+    ///   more may have been started.
     mutating func read(
         _ tail: inout LogReader.Tail, newest: UInt64,
         apply: (_ operations: UnsafeRawBufferPointer, _ commit: UInt64) throws(StorageError) -> Void
@@ -40,12 +40,12 @@ struct LogFollower {
         }
     }
 
-    /// Seeks the segment anew the next time: what was read was not shown, and so is read again.
+    /// Finds the segment again at the next read, because the frames of this read were not shown and must be read again.
     mutating func startOver() { current = nil }
 
-    /// Makes durable what was read.
+    /// Syncs the frames that were read.
     ///
-    /// - Parameter named: the newest segment whose name the writer has made durable.
+    /// - Parameter named: the newest segment that the writer has recorded in the header.
     func sync(named: UInt64) throws(StorageError) {
         guard let current else { return }
         try current.file.syncForReader()
@@ -54,7 +54,7 @@ struct LogFollower {
 
     // MARK: Segments
 
-    /// The segment that holds a position, or begins there.
+    /// Returns the segment that holds a position or starts at it.
     private func find(_ position: LogPosition) throws(StorageError) -> LogReader.Segment? {
         for number in try storage({ () throws(FileError) in try reader.segmentNumbers() }) {
             guard let segment = try open(number) else { continue }
@@ -69,7 +69,9 @@ struct LogFollower {
         return nil
     }
 
-    /// - Parameter isThere: whether it is known to be there, under whatever number.
+    /// Returns the segment that continues the log after segment `number`; nil without one.
+    ///
+    /// - Parameter isThere: whether a later segment is known to exist, with any number.
     private func follower(of number: UInt64, _ end: LogPosition, isThere: Bool) throws(StorageError)
         -> LogReader.Segment?
     {
@@ -81,7 +83,7 @@ struct LogFollower {
         return segment
     }
 
-    /// Nil when there is no such segment, or none any more.
+    /// Opens a segment. Returns nil if it does not exist, or no longer.
     private func open(_ number: UInt64) throws(StorageError) -> LogReader.Segment? {
         do throws(StorageError) {
             guard let segment = try reader.open(number, whole: false), segment.header.database == reader.database else {
@@ -96,7 +98,7 @@ struct LogFollower {
 
     // MARK: Frames
 
-    /// Takes the frames of a segment behind `tail.end`. Answers the commit of a barrier that it came to.
+    /// Applies the frames of a segment after `tail.end`. Returns the commit of a barrier if it reaches one.
     private func readFrames(
         of segment: LogReader.Segment, _ tail: inout LogReader.Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
@@ -124,11 +126,11 @@ struct LogFollower {
     private enum Step {
         case end
         case barrier(UInt64)
-        /// The next frame has so many bytes, counted from where the window begins.
+        /// The number of bytes from the start of the window to the end of the next frame.
         case wants(Int)
     }
 
-    /// Goes through the frames in a window of a segment's bytes.
+    /// Applies the frames in a window of a segment's bytes.
     private func walk(
         _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ segment: LogReader.Segment, _ tail: inout LogReader.Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void

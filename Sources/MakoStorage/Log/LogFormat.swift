@@ -1,6 +1,6 @@
-// The log is a chain of segment files NAME.mako-wal-N, each of the same size, written once from front to back and
-// used again under another name when neither retained checkpoint needs it. A log position (LSN) is a byte count
-// over all segments: segment number times segment size, plus the offset.
+// The log is a chain of segment files NAME.mako-wal-N of equal size. A segment is written once, from front to back; its
+// file is reused under another name when no retained checkpoint needs it. A log position (LSN) is a byte count over all
+// segments: segment number times segment size, plus the offset.
 //
 // A segment begins with one block of 4,096 bytes:
 //
@@ -13,8 +13,8 @@
 //       56  8  chain        the chain value there
 //       64  8  bytes        size of the segment
 //
-// Then flush groups. A group that is synced is padded with zeros to the next block boundary, so that no durable
-// block is written again. A group is one or more frames, each at a multiple of 8 bytes; a frame is one commit:
+// Flush groups follow. A synced group is padded with zeros to the next block boundary, so that no durable block is
+// overwritten. A group has one or more frames, each at a multiple of 8 bytes; a frame is one commit:
 //
 //        0  4  length       of the payload as stored
 //        4  4  raw          of the payload unpacked; the top bit says that it is stored as an LZ4 block
@@ -26,11 +26,11 @@
 //       48  8  chain        of the payload and `check`, seeded with the chain value of the frame before
 //       56     payload      operations; see LogRecord
 //
-// `chain` ties a frame to all before it: a frame that does not continue the chain is not part of the log. An
-// unusable frame with a later one behind it that says it was durable is damage; without one it is the torn end of
-// a write that was never acknowledged.
+// `chain` covers a frame and all frames before it: a frame that does not continue the chain is not part of the log. If
+// an unusable frame is followed by a frame that says that it was durable, the log is damaged; otherwise it is the torn
+// end of a write that was never acknowledged.
 
-/// A place in the log, and the chain value of everything before it.
+/// A position in the log, and the chain value of everything before it.
 struct LogPosition: Hashable {
     var lsn: UInt64
     var chain: UInt64
@@ -40,7 +40,7 @@ struct LogPosition: Hashable {
 
 enum FrameKind: UInt64 {
     case commit = 1
-    /// A commit that is not in the log but in the checkpoint of the same number: replay ends here.
+    /// Marks a commit that is not in the log but in the checkpoint with the same number. Replay ends here.
     case barrier = 2
 }
 
@@ -70,14 +70,15 @@ struct LogFrame {
         self.kind = kind
     }
 
-    /// The whole frame's size with padding to the next frame.
+    /// Returns the size of a frame, with padding to the next frame.
     static func bytes(payload: Int) -> Int {
         (headerBytes + payload + alignment - 1) / alignment * alignment
     }
 
-    /// Writes header and chain value for a payload that stands behind it already; returns the new chain value.
+    /// Writes the header of a frame whose payload is already behind it. Returns the new chain value.
     ///
-    /// - Parameter cipher: encrypts the payload, for which there is room for a tag; the rest of the frame tells of it as it stands in the file.
+    /// - Parameter cipher: encrypts the payload, which must have space for a tag after it. The header and the chain
+    ///   then cover the encrypted payload.
     func write(to frame: UnsafeMutableRawPointer, salt: UInt64, cipher: SegmentCipher? = nil, chain: UInt64) -> UInt64 {
         frame.storeBytes(of: UInt32(stored), as: UInt32.self)
         frame.storeBytes(
@@ -98,10 +99,10 @@ struct LogFrame {
         Checksum.hash(payload, count: count, seed: chain ^ check)
     }
 
-    /// The frame that begins at `lsn`, if one does: its header is whole and was written there in this use of the
-    /// segment. Whether it continues the chain is another question.
+    /// Reads the header of the frame at `lsn`. Nil unless the header is intact and was written there in this use of the
+    /// segment. Does not check that the frame continues the chain.
     ///
-    /// - Parameter overhead: what encryption adds to a payload.
+    /// - Parameter overhead: the number of bytes that encryption adds to a payload.
     init?(_ bytes: UnsafeRawPointer, available: Int, lsn: UInt64, salt: UInt64, overhead: Int = 0) {
         guard available >= LogFrame.headerBytes else { return nil }
         let check = bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self)
@@ -126,7 +127,7 @@ struct LogFrame {
 struct SegmentHeader {
     static let magic: UInt64 = 0x3067_6f4c_6f6b_614d  // "MakoLog0"
     static let bytes = 72
-    /// The unit of writing: no block is written twice.
+    /// The unit of writing: no durable block is written twice.
     static let blockBytes = 4096
     static let smallestSegment = 4 * blockBytes
     static let largestSegment: UInt64 = 1 << 32
@@ -151,7 +152,7 @@ struct SegmentHeader {
         block.storeBytes(of: Checksum.hash(block + 8, count: SegmentHeader.bytes - 8, seed: 0), as: UInt64.self)
     }
 
-    /// Nil when the block is not a segment header.
+    /// Reads a segment header. Nil if the block is not one.
     init?(_ block: UnsafeRawPointer) {
         guard block.loadUnaligned(fromByteOffset: 8, as: UInt64.self) == SegmentHeader.magic,
             block.loadUnaligned(as: UInt64.self)
@@ -169,19 +170,20 @@ struct SegmentHeader {
         }
     }
 
-    /// The largest segment of which a process with such addresses can keep a frame, and the copies that are made of it, in its memory.
+    /// Returns the largest segment that a process with this address size can use: it must hold a frame, and copies of
+    /// it, in memory.
     static func largestUsable<Count: FixedWidthInteger>(_: Count.Type) -> UInt64 {
         Count.bitWidth > 32 ? largestSegment : 1 << 28
     }
 
-    /// The bytes of a new database's segments: the number wanted, in whole blocks, as far as segments can be so small or large.
+    /// Returns the segment size of a new database: `wanted` in whole blocks, within the limits.
     static func segmentBytes<Count: FixedWidthInteger>(wanted: Count) -> UInt64 {
         let block = UInt64(blockBytes)
         let bytes = min(max(UInt64(smallestSegment), UInt64(clamping: wanted)), largestUsable(Count.self))
         return (bytes + block - 1) / block * block
     }
 
-    /// Whether segments can have so many bytes.
+    /// Whether a segment can have this size.
     static func isPossible(segmentBytes: UInt64) -> Bool {
         (UInt64(smallestSegment)...largestSegment).contains(segmentBytes) && segmentBytes % UInt64(blockBytes) == 0
     }
@@ -198,7 +200,7 @@ struct SegmentHeader {
     }
 }
 
-/// The identity of a database file, drawn at its creation.
+/// The identity of a database file, chosen at random when it is created.
 struct DatabaseID: Hashable {
     var high: UInt64
     var low: UInt64
@@ -208,7 +210,7 @@ struct DatabaseID: Hashable {
 
 /// The names of the files of a log.
 enum LogFile {
-    /// Between the data file's name and the number of the log file.
+    /// The part between the data file's name and the number of the log file.
     static let infix = "-wal-"
 
     static func segmentPath(_ path: String, _ number: UInt64) -> String { "\(path)\(infix)\(number)" }

@@ -1,38 +1,40 @@
-/// Reads the log behind a checkpoint, and tells a torn end from damage.
+/// Reads the log after a checkpoint, and distinguishes a torn end from damage.
 struct LogReader {
-    /// So much of a segment is read at a time where not all of it is wanted.
+    /// The number of bytes that a read takes from a segment that is not read whole.
     static let windowBytes = 64 << 10
 
     let fileSystem: any FileSystem
     let path: String
     let database: DatabaseID
     let readOnly: Bool
-    /// The newest segment that is known to have been in use, or 0. It must be there.
+    /// The newest segment known to have been in use, or 0. It must exist.
     let required: UInt64
-    /// Of an encrypted database.
+    /// The keys of an encrypted database.
     var keys: DatabaseKeys?
-    /// Whether it is one whose keys are not known: frames can be told apart, not read.
+    /// Whether the database is encrypted and its keys are unknown, so that frame headers are readable and payloads are
+    /// not.
     var isLocked = false
-    /// What is missing of a segment that was cut short counts as never written, and those of other databases are passed over.
+    /// Whether to treat the missing end of a truncated segment as never written, and to skip segments of other
+    /// databases.
     var isSalvaging = false
-    /// For salvage without a checkpoint to start from: goes on behind barriers.
+    /// For salvage without a checkpoint: whether to continue after barriers.
     var crossesBarriers = false
 
-    /// What stands in the log behind a position.
+    /// What the log has after a position.
     struct Tail {
-        /// The segments that were read, ascending, and still open.
+        /// The segments that were read, in ascending order, with open files.
         var segments: [(number: UInt64, path: String, file: any File)] = []
-        /// Behind the last frame that counts.
+        /// The end of the last valid frame.
         var end: LogPosition
         var lastCommit: UInt64
-        /// The highest segment number among the files, whether usable or not.
+        /// The highest number among the segment files, usable or not.
         var highestNumber: UInt64
-        /// A checkpoint at least this new must exist: the log ends with its barrier.
+        /// The commit of a barrier at the end of the log: a checkpoint that is at least as new must exist.
         var barrier: UInt64?
-        /// Where it stands.
+        /// The position before that barrier.
         var beforeBarrier: LogPosition?
         var frames = 0
-        /// Files of this database's log that nothing needs any more.
+        /// Files of this database's log that are no longer needed.
         var spare: [String] = []
     }
 
@@ -44,10 +46,11 @@ struct LogReader {
         var cipher: SegmentCipher?
     }
 
-    /// What encryption adds to a payload.
+    /// The number of bytes that encryption adds to a payload.
     private var overhead: Int { keys != nil || isLocked ? SegmentCipher.overhead : 0 }
 
-    /// Numbers of the segment files beside the data file, whatever they hold. A name that no segment gets is somebody else's.
+    /// Returns the numbers of the segment files next to the data file, whatever their contents. Skips names that no
+    /// segment gets, because they belong to other programs.
     func segmentNumbers() throws(FileError) -> [UInt64] {
         let prefix = FilePath.name(of: path) + "-wal-"
         return try fileSystem.list(directory: FilePath.directory(of: path)).compactMap { name in
@@ -58,12 +61,12 @@ struct LogReader {
         }.sorted()
     }
 
-    /// Reads every frame behind `start` that was written whole, in order.
+    /// Reads all complete frames after `start`, in order.
     ///
     /// - Parameters:
-    ///   - start: the position the checkpoint ends at.
+    ///   - start: the end of the checkpoint in the log.
     ///   - commit: the checkpoint's commit number.
-    ///   - apply: called for each commit's operations.
+    ///   - apply: called with the operations of each commit.
     func read(
         from start: LogPosition, commit: UInt64,
         apply: (_ operations: UnsafeRawBufferPointer, _ commit: UInt64) throws(StorageError) -> Void
@@ -96,7 +99,8 @@ struct LogReader {
         return tail
     }
 
-    /// The data file says that it needs no log. A log that goes further than it does belongs to a later state.
+    /// Throws if the log continues after `start`, where the data file needs no log: such a log belongs to a newer copy
+    /// of the data file.
     private func refuseNewer(than start: LogPosition, _ numbers: [UInt64]) throws(StorageError) {
         for number in numbers {
             guard let header = try header(number), header.database == database, header.previousEnd > start.lsn else {
@@ -108,15 +112,17 @@ struct LogReader {
         }
     }
 
-    /// Segment files that hold nothing of use. One that belongs to something else is not to be written over.
+    /// Returns the segment files without needed frames. Throws if one belongs to another database, because it must not
+    /// be overwritten.
     private func unusedFiles(_ numbers: [UInt64], _ tail: Tail) throws(StorageError) -> [String] {
         let spare = LogFile.sparePath(path)
-        // Used last: a file with a number is in the way of who looks for the segment behind another.
+        // The spare file comes first, so it is reused last: an unused file with a number delays the search for the next
+        // segment.
         var unused = fileSystem.exists(spare) ? [spare] : []
         for number in numbers where !tail.segments.contains(where: { $0.number == number }) {
             let path = LogFile.segmentPath(path, number)
             if let header = try header(number), header.database != database {
-                // A salvage writes over nothing.
+                // Salvage overwrites no file.
                 if isSalvaging { continue }
                 throw .logDamaged(path: self.path, reason: "\(path) belongs to another database; move it away")
             }
@@ -125,13 +131,13 @@ struct LogReader {
         return unused
     }
 
-    /// The databases that the segments say they belong to.
+    /// Returns the database ids in the segment headers.
     func databases() -> [DatabaseID] {
         let numbers = (try? segmentNumbers()) ?? []
         return numbers.compactMap { number in (try? header(number))?.database }
     }
 
-    /// Where the oldest segment begins, and the commit before its first one.
+    /// Returns the start of the oldest usable segment, and the number of the commit before its first frame.
     func beginning() throws(StorageError) -> (start: LogPosition, commit: UInt64)? {
         for number in try storage({ () throws(FileError) in try segmentNumbers() }) {
             guard let segment = try open(number, whole: true) else { continue }
@@ -155,7 +161,7 @@ struct LogReader {
         return segment.header
     }
 
-    /// A segment file of the directory, or nil when it holds no segment of that number.
+    /// Opens a segment file. Returns nil if it has no segment of that number.
     func open(_ number: UInt64, whole: Bool) throws(StorageError) -> Segment? {
         let segmentPath = LogFile.segmentPath(path, number)
         let file = try storage { () throws(FileError) in
@@ -173,8 +179,9 @@ struct LogReader {
         let isCut = whole && UInt64(bytes.count) < header.segmentBytes
         if isCut && !isSalvaging {
             file.close()
-            // A segment has its full size before the data file names it, and is named before a commit in it is acknowledged.
-            // One that was not named was being made when the power went: it is made anew, never gone on with.
+            // A segment has its full size before the header names it, and is named before a commit in it is
+            // acknowledged. A shorter segment that is not named was being created at a power failure, and is created
+            // again.
             guard number <= required else { return nil }
             throw .logDamaged(
                 path: path, reason: "\(segmentPath) is cut short: \(bytes.count) of \(header.segmentBytes) bytes")
@@ -183,11 +190,12 @@ struct LogReader {
             header: header, path: segmentPath, file: file, bytes: bytes, cipher: keys?.segment(header))
     }
 
-    /// Reads so many bytes, or those that there are.
+    /// Reads `count` bytes, or fewer at the end of the file.
     func read(_ file: any File, from offset: UInt64 = 0, count: Int) throws(StorageError) -> [UInt8] {
         var count = count
         if count > LogReader.windowBytes {
-            // A header may ask for gigabytes that the file does not have: no memory is taken for them.
+            // Limit the count to the file size, because a damaged header may give gigabytes, for which no memory must
+            // be allocated.
             let size = try storage { () throws(FileError) in try file.size() }
             count = ByteCount.step(size - min(size, offset), most: count)
         }
@@ -203,7 +211,7 @@ struct LogReader {
         return bytes
     }
 
-    /// The segment that holds `start`, or the one that says it begins where `start` ends.
+    /// Returns the segment that holds `start`, or that starts at `start` by its header.
     private func firstSegment(_ start: LogPosition, _ numbers: [UInt64]) throws(StorageError) -> Segment? {
         for number in numbers {
             guard let segment = try open(number, whole: true) else { continue }
@@ -225,9 +233,9 @@ struct LogReader {
         return nil
     }
 
-    /// The next segment, when it takes up where the log stands.
+    /// Returns the next segment if it continues the log at `end`.
     private func follower(of number: UInt64, _ end: LogPosition, _ numbers: [UInt64]) throws(StorageError) -> Segment? {
-        // A file that was made to become a segment and never did is passed over.
+        // Skip files that were created for a segment and never used.
         guard
             let segment = try first(
                 of: numbers, behind: number,
@@ -241,7 +249,7 @@ struct LogReader {
         }
         if segment.header.previousEnd == end.lsn && segment.header.chain == end.chain { return segment }
         segment.file.close()
-        // A segment is only begun when everything before it is durable.
+        // A segment is started only after everything before it is durable, so a gap before it is damage.
         if segment.header.previousEnd > end.lsn {
             throw .logDamaged(
                 path: path,
@@ -254,7 +262,7 @@ struct LogReader {
         return nil
     }
 
-    /// The first segment with a higher number that can be opened.
+    /// Returns the first segment after `number` that can be opened.
     func first(
         of numbers: [UInt64], behind number: UInt64, _ open: (UInt64) throws(StorageError) -> Segment?
     ) throws(StorageError) -> Segment? {
@@ -278,8 +286,8 @@ struct LogReader {
                 result { () throws(StorageError) in try walk(bytes, base, &lsn, segment, &tail, apply) }
             }
             do throws(StorageError) { return try outcome.get() } catch {
-                // Whoever only reads may have passed a place just before it was written. What was written after it and was read is a
-                // sign that it is there now.
+                // A reader of another process's log may have read a place before the writer wrote it, and a later frame
+                // after. Read again once: the bytes are there now.
                 guard readOnly, brokenAt != lsn, let again = try open(segment.header.number, whole: true),
                     again.header.salt == segment.header.salt
                 else { throw error }
@@ -289,7 +297,7 @@ struct LogReader {
         }
     }
 
-    /// Goes through the frames of a segment's bytes from `lsn` on.
+    /// Applies the frames of a segment from `lsn` on.
     private func walk(
         _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ lsn: inout UInt64, _ segment: Segment, _ tail: inout Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
@@ -301,7 +309,7 @@ struct LogReader {
                 lsn = tail.end.lsn
                 continue
             }
-            // A group ends with zeros up to the next block.
+            // A synced group ends with zeros up to the next block.
             let boundary = (lsn + block - 1) / block * block
             if boundary != lsn, try frame(bytes, base: base, at: boundary, segment, tail.end.chain) != nil {
                 lsn = boundary
@@ -311,7 +319,7 @@ struct LogReader {
         }
     }
 
-    /// The frame at `lsn` if it is whole and continues the chain.
+    /// Returns the frame at `lsn` if it is complete and continues the chain.
     func frame(
         _ bytes: UnsafeRawBufferPointer, base: UInt64, at lsn: UInt64, _ segment: Segment, _ chain: UInt64
     ) throws(StorageError) -> LogFrame? {
@@ -329,7 +337,7 @@ struct LogReader {
         return (start + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self) == expected ? frame : nil
     }
 
-    /// How many bytes of the window the frame that begins at a place needs, if one does.
+    /// Returns the bytes of the window that the frame at `lsn` needs; nil if no frame starts there.
     func bytesNeeded(
         _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ lsn: UInt64, _ segment: Segment
     ) -> Int? {
@@ -343,8 +351,8 @@ struct LogReader {
         return offset + LogFrame.headerBytes + frame.stored
     }
 
-    /// The frame that begins at an offset in a segment's bytes, if one does: whether all of it is there and continues the chain, and the chain
-    /// value that it gives itself.
+    /// Returns the frame at an offset of a segment, if one starts there, whether it is complete and continues the
+    /// chain, and the chain value in its header.
     func look(
         _ bytes: [UInt8], at offset: Int, _ header: SegmentHeader, after chain: UInt64
     ) -> (frame: LogFrame, isWhole: Bool, chain: UInt64)? {
@@ -422,7 +430,7 @@ struct LogReader {
         }
     }
 
-    /// Looks behind an unusable frame for a later one that knew it to be durable.
+    /// Throws if a frame after an unusable one says that the unusable one was durable.
     private func refuseDamage(
         _ bytes: UnsafeRawBufferPointer, base: UInt64, after lsn: UInt64, _ segment: Segment
     ) throws(StorageError) {

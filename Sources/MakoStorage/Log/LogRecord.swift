@@ -1,4 +1,4 @@
-// The payload of a frame is a sequence of operations with their final effects, in the order they were made:
+// The payload of a frame is a sequence of operations with their final effects, in the order in which they were made:
 //
 //        0  1  kind         Operation
 //        1  4  tree         number of the tree
@@ -8,7 +8,7 @@
 //                           length and the name.
 //              value        put: 4 bytes length and the bytes; of a value whose pages are named, those of its list of runs
 
-/// What an operation in the log does.
+/// The kind of an operation in the log.
 enum Operation: UInt8 {
     case putInteger = 1
     case putBytes = 2
@@ -24,9 +24,9 @@ enum Operation: UInt8 {
     case renameTree = 12
 }
 
-/// Writes the operations of a transaction, in the form they have in the log.
+/// Encodes the operations of a transaction for the log.
 ///
-/// A transaction that outgrows the limit commits by checkpoint instead; its operations are then dropped.
+/// A transaction above the size limit is committed by checkpoint; its operations are then dropped.
 struct OperationWriter {
     private(set) var isRecording: Bool
     private let limit: Int
@@ -36,7 +36,7 @@ struct OperationWriter {
         self.isRecording = isRecording
     }
 
-    /// Drops what was recorded, and records nothing from here on.
+    /// Drops the recorded operations, and records none from now on.
     mutating func stop(_ bytes: inout GrowingBytes) {
         isRecording = false
         bytes.deallocate()
@@ -126,9 +126,8 @@ struct OperationWriter {
         if let upper { _ = write(upper, to: place) }
     }
 
-    /// Begins an operation with `more` bytes behind its head. Nil when that is too much, and nothing is recorded any more.
-    ///
-    /// It must be recording.
+    /// Starts an operation with `more` bytes after its head. If that exceeds the limit, stops recording and returns
+    /// nil. Must be recording.
     @inline(__always)
     private mutating func begin(_ operation: Operation, _ tree: UInt32, more: Int, _ bytes: inout GrowingBytes)
         -> UnsafeMutableRawPointer?
@@ -158,7 +157,7 @@ struct OperationWriter {
     }
 }
 
-/// Reads the operations of a payload. Malformed bytes end in an error, never in a wild read.
+/// Decodes the operations of a payload. Malformed bytes cause an error, never a read out of bounds.
 struct OperationReader {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
@@ -182,7 +181,7 @@ struct OperationReader {
 
     struct Malformed: Error {}
 
-    /// In the place of an upper bound's length: there is none.
+    /// The length that means no upper bound.
     static let noUpperBound = UInt16.max
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
@@ -219,7 +218,7 @@ struct OperationReader {
             let lower = lendable(try bound(word(UInt16.self)))
             let length = try word(UInt16.self)
             let upper = length == OperationReader.noUpperBound ? nil : lendable(try bound(length))
-            // Nobody writes a range that ends before it begins.
+            // A writer records no range whose end is before its start.
             if let upper, ByteNode.compare(lower, upper) > 0 { throw Malformed() }
             return .deleteByteRange(tree: tree, lower: lower, upper: upper)
         }
@@ -229,7 +228,8 @@ struct OperationReader {
         String(decoding: try run(Int(word(UInt16.self))), as: UTF8.self)
     }
 
-    /// A bound of a range of byte keys: no longer than what is needed to come behind every key that it begins with.
+    /// Reads a bound of a range of byte keys. It has at most one byte more than a key: enough to sort after all keys
+    /// with that prefix.
     private mutating func bound(_ length: UInt16) throws(Malformed) -> UnsafeRawBufferPointer {
         guard Int(length) <= Limits.keyBytes + 1 else { throw Malformed() }
         return try run(Int(length))

@@ -1,7 +1,7 @@
-/// Memory for a buffer that grows. A large one has pages of its own, which the system has back when it is freed: an allocator would keep them for
-/// its next request. The owner frees it.
+/// Memory for a growable buffer. A large buffer is mapped by itself, so that the system gets its pages back when it is
+/// freed; an allocator would keep them. The owner frees it.
 package struct BufferMemory {
-    /// Smaller ones come from the allocator.
+    /// The size below which memory comes from the allocator.
     private static let leastBytes = 128 << 10
 
     package let start: UnsafeMutableRawPointer
@@ -9,8 +9,8 @@ package struct BufferMemory {
     private let isMapped: Bool
 
     /// - Parameters:
-    ///   - count: bytes that are wanted; there may be more.
-    ///   - alignment: what the address is a multiple of, at most a page.
+    ///   - count: the least number of bytes; the memory may be larger.
+    ///   - alignment: the alignment of the address, at most a page.
     package init(_ count: Int, alignment: Int = 16) {
         let unit = SystemMemory.pageBytes
         let (whole, isTooLarge) = count.addingReportingOverflow(unit - 1)

@@ -2,9 +2,9 @@ import CPlatform
 
 /// The 64-bit checksum of pages, metas and log frames.
 ///
-/// A multiply-and-fold hash of the wyhash family (Wang Yi, "Modern Non-Cryptographic Hash Function and
-/// Pseudorandom Number Generator", 2019), in the form that keeps its inputs in the fold, so that an operand of
-/// zero does not wipe out what came before. It finds accidents; it is no protection against an attacker.
+/// A multiply-and-fold hash of the wyhash family (Wang Yi, "Modern Non-Cryptographic Hash Function and Pseudorandom
+/// Number Generator", 2019), in the form that keeps its inputs in the fold, so that an operand of zero does not erase
+/// the state. It detects accidental damage; it does not protect against an attacker.
 package enum Checksum {
     private static let k0: UInt64 = 0xa076_1d64_78bd_642f
     private static let k1: UInt64 = 0xe703_7ed1_a0b4_28db
@@ -17,21 +17,22 @@ package enum Checksum {
         return (a ^ product.low) ^ (b ^ product.high)
     }
 
-    /// What a chain of `mix` has come to, put together as far as it can be before the last product is there.
+    /// The state of a chain of `mix` steps, shaped for instruction-level parallelism.
     ///
-    /// Each product waits for the one before: that is the time a page takes. What else the next factor is made of, its word too, is put together
-    /// while the processor multiplies; then only the two halves of the product are missing, the upper one at last.
+    /// Each product depends on the one before, and this dependency bounds the time for a page. So everything else that
+    /// the next factor needs, its word included, is combined while the processor multiplies; only the two halves of the
+    /// product are missing then, the upper one last.
     private struct Chain {
         private var ready: UInt64
         private var high: UInt64 = 0
 
-        /// - Parameter word: what the value meets in the first product.
+        /// - Parameter word: the word to combine with the value in the first product.
         @inline(__always)
         init(_ value: UInt64, meeting word: UInt64) { ready = value ^ word }
 
-        /// Makes the value `mix(factor, word ^ value)`, of the word that it was to meet.
+        /// Advances the value to `mix(factor, word ^ value)`, with the word given in the step before.
         ///
-        /// - Parameter word: what it meets the next time.
+        /// - Parameter word: the word for the next step.
         @inline(__always)
         mutating func mix(_ factor: UInt64, thenMeeting word: UInt64) {
             let other = ready ^ high
@@ -41,12 +42,12 @@ package enum Checksum {
             high = product.high
         }
 
-        /// The value, when it was to meet 0.
+        /// The value, if the last step was given the word 0.
         @inline(__always)
         var value: UInt64 { ready ^ high }
     }
 
-    /// The checksum of `count` bytes at `start`.
+    /// Returns the checksum of `count` bytes at `start`.
     package static func hash(_ start: UnsafeRawPointer, count: Int, seed: UInt64) -> UInt64 {
         var a = seed ^ k0
         var b = mix(seed ^ k1, UInt64(truncatingIfNeeded: count) ^ k2)

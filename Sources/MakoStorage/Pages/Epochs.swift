@@ -1,29 +1,31 @@
 import CPlatform
 import Synchronization
 
-/// Operation epochs: how the evictor learns that nobody can still be reading a frame.
+/// Operation epochs: they tell the evictor when no thread can still be reading a frame.
 ///
-/// A thread announces the epoch it began its operation in, in a cell that only it writes, and clears the cell at
-/// the end. Who takes a frame away first unhooks it, then asks for `retire()`, and may reuse the frame once
-/// `hasPassed` says that every operation begun before has ended. The scheme is epoch-based reclamation (Fraser,
-/// "Practical lock-freedom", 2004) with the fence moved from the readers to the evictor: the kernel's process
-/// barrier stands in for one fence per operation, which would stop the processor from overlapping lookups.
+/// At the start of an operation a thread publishes the current epoch in a cell that only it writes; at the end it
+/// clears the cell. A thread that evicts a frame first unhooks it (removes it from the page table), then calls
+/// `retire()`, and may reuse the frame once `hasPassed` returns true: every operation that began before has ended. The
+/// scheme is epoch-based reclamation (Fraser, "Practical lock-freedom", 2004) with the fence moved from the readers to
+/// the evictor: one process barrier of the kernel replaces a fence per operation, which would keep the processor from
+/// overlapping lookups.
 ///
-/// Each step that its correctness rests on has a name, in comments here and in `FrameStore`; `EpochModelTests` explores them in every order that
-/// x86 and arm64 allow. A change of a step is a change of the model. Without the barrier, as on Apple systems, both sides fence: either
-/// the reader sees that the frame is unhooked, or the evictor sees what the reader announced. `MAKO_NO_PROCESS_BARRIER=1` in the
-/// environment takes that path everywhere.
+/// Comments here and in `FrameStore` name each step that correctness depends on (`Model: …`); `EpochModelTests`
+/// explores the steps in every order that x86 and arm64 allow. A change of a step must change the model too. Without
+/// the process barrier, as on Apple platforms, both sides use a fence: either the reader sees that the frame is
+/// unhooked, or the evictor sees the reader's epoch. `MAKO_NO_PROCESS_BARRIER=1` in the environment selects this path
+/// everywhere.
 enum Epochs {
     private static let current = Atomic<UInt64>(1)
     private static let registry = CellRegistry()
-    /// Whether the kernel offers the process barrier. Without it each reader pays for its own fence.
+    /// Whether the kernel has the process barrier. Without it each operation of a reader has a fence.
     @inline(__always)
     static var hasProcessBarrier: Bool { mako_process_barrier_works() != 0 }
 
-    /// What ends an operation: the thread's cell, or nil for one that is nested in another.
+    /// The thread's cell, to be passed to `leave`; nil for a nested operation.
     typealias Entry = UnsafeMutablePointer<EpochCell>?
 
-    /// Begins an operation on this thread. Nested operations are counted as one.
+    /// Begins an operation on this thread. A nested operation is part of the outer one.
     @inline(__always)
     static func enter() -> Entry {
         let cell = Epochs.cell()
@@ -35,21 +37,21 @@ enum Epochs {
         return cell
     }
 
-    /// Ends the operation that `enter()` gave this entry for. What it read was read before.
+    /// Ends the operation that `enter()` returned this entry for. Its reads are ordered before the end.
     @inline(__always)
     static func leave(_ entry: Entry) {
         // Model: leave
         entry?.pointee.epoch.store(0, ordering: .releasing)
     }
 
-    /// A number that few other living threads have.
+    /// A number that few other living threads share.
     static var threadNumber: Int { cell().pointee.number }
 
     /// Whether the calling thread is inside an operation.
     static var isInside: Bool { cell().pointee.epoch.load(ordering: .relaxed) != 0 }
 
-    /// Closes the present epoch. What was unhooked before this call may be reused when `hasPassed` answers true
-    /// for the value returned.
+    /// Ends the current epoch. Frames unhooked before this call may be reused when `hasPassed` returns true for the
+    /// returned value.
     static func retire() -> UInt64 {
         if hasProcessBarrier {
             // Model: processBarrier
@@ -62,7 +64,7 @@ enum Epochs {
         return current.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue
     }
 
-    /// Whether every operation begun in or before `epoch` has ended.
+    /// Whether every operation that began in or before `epoch` has ended.
     static func hasPassed(_ epoch: UInt64) -> Bool { registry.oldest() > epoch }
 
     @inline(__always)
@@ -72,13 +74,15 @@ enum Epochs {
     }
 }
 
-/// One thread's announcement, alone on its cache lines. The epoch comes first: `_Loan` ends it by its address.
+/// The epoch of one thread's operation, on cache lines of its own. `epoch` is the first field, because `_Loan` clears
+/// it by the cell's address.
 struct EpochCell: ~Copyable {
     let epoch = Atomic<UInt64>(0)
     let isClaimed = Atomic<Bool>(false)
-    /// The process whose thread has it: in the child of a fork, what the parent's other threads were in the middle of never ends.
+    /// The fork generation of the process that uses the cell. In the child of a fork, operations of the parent's other
+    /// threads never end.
     let generation = Atomic<UInt32>(0)
-    /// Its place among the cells.
+    /// The index among the cells.
     let number: Int
     let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
     let morePadding: (UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0)
@@ -86,12 +90,12 @@ struct EpochCell: ~Copyable {
     init(number: Int) { self.number = number }
 }
 
-/// All cells of the process. A cell outlives its thread and is handed to the next one.
+/// All cells of the process. A cell outlives its thread and is reused by a later one.
 private final class CellRegistry: @unchecked Sendable {
     private let lock = Lock()
     private var cells: [UnsafeMutablePointer<EpochCell>] = []
     private let key = ThreadExitKey { pointer in
-        // The type of the parameter is left to the platform: some say that it is never null.
+        // The parameter's type is inferred, because only some platforms declare it as never null.
         let pointer: UnsafeMutableRawPointer? = pointer
         guard let cell = pointer?.assumingMemoryBound(to: EpochCell.self) else { return }
         cell.pointee.epoch.store(0, ordering: .releasing)

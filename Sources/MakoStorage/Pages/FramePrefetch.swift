@@ -1,24 +1,24 @@
 import CPlatform
 
-/// What the processor is asked for ahead of time, of pages that are in memory.
+/// Prefetches the cache lines of pages in memory.
 extension FrameStore {
-    /// The lines of a page that a search will touch first.
+    /// Prefetches the lines of a page that a search reads first.
     @inline(__always)
     func prefetchLeaf(_ reference: PageReference) { prefetch(reference, lines: 6) }
 
-    /// The header of a page.
+    /// Prefetches the header of a page.
     @inline(__always)
     func prefetchHeader(_ reference: PageReference) { prefetch(reference, lines: 1) }
 
-    /// The first quarter of a page that will be copied soon.
+    /// Prefetches the first quarter of a page, before it is copied.
     @inline(__always)
     func prefetchPage(_ reference: PageReference) { prefetch(reference, lines: 16) }
 
-    /// All of a page, upwards.
+    /// Prefetches a whole page in ascending order.
     @inline(__always)
     func prefetchAll(_ reference: PageReference) { prefetch(reference, lines: 64) }
 
-    /// All of a page, from its end on.
+    /// Prefetches a whole page in descending order.
     @inline(__always)
     func prefetchDownwards(_ reference: PageReference) {
         guard let frame = frame(inMemory: reference) else { return }
@@ -29,8 +29,8 @@ extension FrameStore {
         }
     }
 
-    /// What a walk over a leaf will touch first: its header, keys and slots, and the end of the page, where the records of its first keys stand
-    /// when they came in order.
+    /// Prefetches what a scan of a leaf reads first: the header, keys and slots, and the end of the page, where the
+    /// first records are if they were inserted in order.
     @inline(__always)
     func prefetchWalk(_ reference: PageReference) {
         guard let frame = frame(inMemory: reference) else { return }
@@ -38,7 +38,7 @@ extension FrameStore {
         for line in 1...20 { mako_prefetch(frame + (pageBytes &- line &* 64)) }
     }
 
-    /// The place in a node's heap where the next record will be written. Reads the header.
+    /// Prefetches the place in a node's heap where the next record will be written. Reads the header.
     @inline(__always)
     func prefetchHeap(_ reference: PageReference) {
         guard let frame = frame(inMemory: reference) else { return }

@@ -1,19 +1,21 @@
-/// Where frames come from, and how they become free again.
+/// Allocation and eviction of frames.
 ///
-/// Free frames are taken from the front of the chunks and given back to the system from their end, in units: the frames of one page of the
-/// system, all of them free. Over the budget the evictor first unhooks what the clock finds, then the clean neighbours of free
-/// frames, so that units become whole. A dirty frame keeps its unit in memory until the checkpoint has written it, and a frame that an
-/// operation may be reading until that has ended.
+/// Free frames are taken from the front of the chunks and given back to the system from their end, in units: the frames
+/// of one system page, all of them free. Over the budget, the evictor first unhooks the frames that the clock algorithm
+/// selects, then the clean neighbours of free frames, so that units become complete. A dirty frame keeps its unit in
+/// memory until the checkpoint has written it; a frame that an operation may be reading, until that operation has
+/// ended.
 extension FrameStore {
-    /// So many frames are given back to the system at once: one call for each unit, at worst.
+    /// The largest number of frames given back at once; in the worst case each unit is one system call.
     private static let framesPerReturn = 256
 
     var dirtyFrames: Int { dirty.load(ordering: .relaxed) }
-    /// Frames that hold pages, and those that take memory: what was unhooked and not yet used again as well.
+    /// The number of frames that hold pages, and of those that take memory, unhooked frames that are not yet reused
+    /// included.
     var frameCounts: (used: Int, mapped: Int) { lock.withLock { (usedFrames, mappedFrames) } }
     var currentCounters: Counters { lock.withLock { counters } }
 
-    /// Whether another page takes the place of one.
+    /// Whether a new page must replace another.
     var isFull: Bool { lock.withLock { usedFrames + batchFrames > budgetFrames } }
 
     private var mappedFrames: Int { highWater - returnedUnits.count * unitFrames }
@@ -23,16 +25,17 @@ extension FrameStore {
         lock.lock()
         defer { lock.unlock() }
         counters.loads &+= 1
-        // Ahead of the need: what is unhooked now is free when the operations that are running have ended, this one too.
+        // Reclaim early: a frame that is unhooked now is free only after all running operations, this one included,
+        // have ended.
         if !limbo.isEmpty && freeFrames.count < batchFrames { reclaimLimbo() }
-        // While a thread stays inside an operation, unhooking more frames gains nothing.
+        // While a thread stays inside an operation, unhooking more frames frees none.
         if usedFrames + batchFrames > budgetFrames,
             limboCount <= max(128, budgetFrames / 4)
         {
             if scansToSkip > 0 {
                 scansToSkip -= 1
             } else if !evictLocked(scan: 512) {
-                // Nothing to gain now: dirty pages. Do not look again at once.
+                // Only dirty pages were found: skip the next scans.
                 scansToSkip = 32
             }
         }
@@ -64,18 +67,19 @@ extension FrameStore {
         lock.unlock()
     }
 
-    /// Gives memory over the budget back to the system, as far as its pages are clean and no operation reads them. A few pages more do not
-    /// count.
+    /// Gives memory over the budget back to the system, as far as its pages are clean and no operation reads them. May
+    /// leave a few pages over the budget.
     func evictToBudget() {
         let counts = frameCounts
         guard counts.mapped > budgetFrames + budgetFrames / 128 else { return }
-        // Readers may bring in pages as fast as they are taken out: what remains is the background's.
+        // Bound the rounds, because readers may load pages as fast as they are evicted; the background thread
+        // continues.
         var rounds = counts.mapped / 8 + 64
         while rounds > 0, evictionStep() { rounds -= 1 }
     }
 
-    /// One round of the evictor: takes back frames whose readers have gone, then advances the clock. When all that is in use
-    /// keeps within the budget again, free frames beyond it go back to the system.
+    /// One round of the evictor: reclaims frames that no operation reads any more, then advances the clock. When the
+    /// frames in use fit the budget again, gives free frames beyond it back to the system.
     ///
     /// - Returns: whether there is more to do.
     func evictionStep() -> Bool {
@@ -85,13 +89,13 @@ extension FrameStore {
         let before = freeFrames.count + limboCount
         reclaimLimbo()
         var sawClean = false
-        // What waits for its readers is as good as free: nothing is gained by unhooking more in its place.
+        // Frames that wait for readers will be free soon, so no others are unhooked for them.
         if usedFrames > budgetFrames { sawClean = evictLocked(scan: 1024) }
         if freeFrames.count + limboCount != before || returnFrames() || completeUnits() {
             idleRounds = 0
             return true
         }
-        // The first time that the clock comes by, a frame only becomes a candidate. Frames in constant use remain.
+        // The first pass of the clock only marks a frame as cooling; frames in constant use stay.
         guard sawClean, idleRounds < 2 * highWater / 1024 + 2 else {
             idleRounds = 0
             return false
@@ -100,12 +104,14 @@ extension FrameStore {
         return true
     }
 
-    /// Gives the memory of free frames beyond the budget back to the system.
+    /// Gives the memory of free frames beyond the budget back to the system. Returns false if no unit is completely
+    /// free.
     private func returnFrames() -> Bool {
         let most = min(mappedFrames - budgetFrames, FrameStore.framesPerReturn)
         guard most > 0, freeFrames.count >= unitFrames else { return false }
         sortFreeFrames()
-        // The furthest ones, which lie side by side: few calls, and whole huge pages.
+        // Take the frames with the highest numbers, because they are neighbours: few system calls, and whole huge
+        // pages.
         var leaving: [UInt32] = []
         var kept: [UInt32] = []
         var place = 0
@@ -137,16 +143,17 @@ extension FrameStore {
         freeIsSorted = true
     }
 
-    /// The first frame of the unit whose last frame is at a place in the sorted list, when all of it is free.
+    /// Returns the first frame of the unit whose last frame is at a position of the sorted list, if the whole unit is
+    /// free.
     private func wholeUnit(at place: Int) -> UInt32? {
         let unit = freeFrames[place] - freeFrames[place] % UInt32(unitFrames)
         let end = place + unitFrames - 1
         return end < freeFrames.count && freeFrames[end] == unit ? unit : nil
     }
 
-    /// Unhooks clean frames of units that are partly free, when no whole unit is left to be given back.
+    /// Unhooks the clean frames of partly free units, when no complete unit is left.
     ///
-    /// - Returns: whether there were any.
+    /// - Returns: whether any were unhooked.
     private func completeUnits() -> Bool {
         guard unitFrames > 1, limbo.isEmpty, mappedFrames > budgetFrames else { return false }
         sortFreeFrames()
@@ -164,9 +171,9 @@ extension FrameStore {
         return retire(unhooked)
     }
 
-    /// Unhooks a batch of clean frames that no operation has met since the clock came by last.
+    /// Unhooks a batch of clean frames that no operation has used since the clock last passed them.
     ///
-    /// - Returns: whether there was any clean frame to be seen.
+    /// - Returns: whether there was a clean frame.
     private func evictLocked(scan: Int) -> Bool {
         guard highWater > 0 else { return false }
         var unhooked: [UInt32] = []
@@ -181,7 +188,7 @@ extension FrameStore {
         return retire(unhooked) || hasClean
     }
 
-    /// Lets the readers of unhooked frames end before these are used again. False when there are none.
+    /// Queues unhooked frames until no operation can be reading them. Returns false if there are none.
     private func retire(_ unhooked: [UInt32]) -> Bool {
         guard !unhooked.isEmpty else { return false }
         counters.evictions &+= UInt64(unhooked.count)
@@ -191,7 +198,7 @@ extension FrameStore {
         return true
     }
 
-    /// Marks a clean page as a candidate, or unhooks it when it already was one. True when it was unhooked.
+    /// Marks a clean frame as cooling, or unhooks it if it was cooling already. Returns whether it was unhooked.
     private func cool(_ index: UInt32) -> Bool {
         let word = info(index).pointee.load(ordering: .acquiring)
         guard word & 0xff == State.clean.rawValue else { return false }
@@ -203,7 +210,7 @@ extension FrameStore {
                 expected: entry, desired: entry | FrameStore.coolingBit, ordering: .acquiringAndReleasing)
             return false
         }
-        // Claim the frame before it is unhooked: a writer that takes the slot over marks it dirty first.
+        // Claim the frame before it is unhooked, because a writer that takes the slot over marks the frame dirty first.
         guard
             info(index).pointee.compareExchange(expected: word, desired: 0, ordering: .acquiringAndReleasing).exchanged
         else { return false }
@@ -211,7 +218,8 @@ extension FrameStore {
         if table[slot].compareExchange(expected: entry, desired: 0, ordering: .acquiringAndReleasing).exchanged {
             return true
         }
-        // A reader met the page meanwhile: it stays. A writer that took it over has said so in `info` already.
+        // A reader has used the page meanwhile, so it stays. If a writer has taken the frame over, `info` says so
+        // already.
         _ = info(index).pointee.compareExchange(expected: 0, desired: word, ordering: .acquiringAndReleasing)
         return false
     }

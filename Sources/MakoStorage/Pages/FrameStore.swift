@@ -1,17 +1,18 @@
 import Synchronization
 
-/// Pages in memory: frames in chunks of address space, and a flat table from page number to frame.
+/// The page cache: frames in chunks of address space, and a flat table from page id to frame.
 ///
-/// Readers translate a page number with one atomic load and no lock; they must be inside an operation epoch. A
-/// table entry is 0 (not in memory), or the frame's number plus one, or that with `coolingBit`: the evictor's
-/// mark of a candidate. Whoever meets a cooling page takes the mark away; what still carries it when the clock
-/// comes round again is evicted. So hot pages cost their readers no write at all until memory is short.
+/// A reader translates a page id with one atomic load and no lock; it must be inside an operation epoch. A table entry
+/// is 0 (not in memory), or the frame's number plus one, with `coolingBit` if the evictor has marked the frame as a
+/// candidate. A reader of a cooling page clears the mark; a page that is still cooling when the clock passes again is
+/// evicted. So readers of hot pages write nothing until memory is short.
 ///
-/// A frame is clean (its slot on disk holds the same bytes) or dirty (memory only). Dirty frames stay until they
-/// are written: by the checkpoint, by the writer that spills its own, or by the evictor's write-back.
+/// A frame is clean (its place in the file has the same bytes) or dirty (only memory has the page). A dirty frame stays
+/// until it is written: by the checkpoint, by a writer that spills its pages, or by the evictor's write-back.
 final class FrameStore: @unchecked Sendable {
     static let coolingBit: UInt32 = 1 << 31
-    /// Of a smaller cache the ends of huge pages would be a large part, and most of the time that opening takes.
+    /// The smallest cache with huge pages. In a smaller one the partly used huge pages would waste much memory, and
+    /// opening would take longer.
     private static let leastBytesForHugePages = 64 << 20
     /// The smallest budget, in frames.
     private static let leastBudget = 64
@@ -19,47 +20,48 @@ final class FrameStore: @unchecked Sendable {
     let file: any File
     let codec: PageCodec
     private let budget: Atomic<Int>
-    /// Frames that a transaction's lists take the place of.
+    /// Frames taken off the budget for a transaction's lists.
     private let lent = Atomic<Int>(0)
-    /// How many pages of the file may have taken memory of the table, as far as is known.
+    /// The number of pages of the file, as far as known; the table may take memory for each of them.
     private let filePages = Atomic<Int>(0)
 
-    /// Where frames are: their words and, by their numbers, their bytes.
+    /// The chunks with the frames and their words.
     let chunks: FrameChunks
     private let base: UnsafeMutableRawPointer
-    /// Frames of one page of the system: memory goes back in these.
+    /// The number of frames of a system page, the unit in which memory is given back.
     let unitFrames: Int
-    /// Pages below this number have an entry. Read before `table`: then they belong together, or the table is larger.
+    /// The table has entries for the pages below this number. Must be read before `table`, because the table only
+    /// grows.
     private let covered: Atomic<UInt64>
     private let tableStart: Atomic<UnsafeMutablePointer<PageTables.Entry>>
     @exclusivity(unchecked) private var tables: PageTables
 
-    /// For copies of pages on their way to the file.
+    /// Memory for copies of pages that are written to the file.
     let staging = PageStaging()
-    /// Frames that only memory has.
+    /// The number of dirty frames.
     let dirty = Atomic<Int>(0)
-    /// Whether a sync of the file has failed: what was written before it may be gone, and reads may give what was there before.
+    /// Whether a sync of the file has failed. Earlier writes may then be lost, and reads may return older bytes.
     let hasLostWrites = Atomic<Bool>(false)
-    /// How many more pages may be asked for ahead of time; see `ReadAhead`.
+    /// The number of pages that may still be prefetched; see `ReadAhead`.
     let readAheadStock = Atomic<Int>(0)
-    /// Whether the last read that was measured was one of a device.
+    /// Whether the last measured read came from a device, not from the system's cache.
     let isReadingSlowly = Atomic<Bool>(false)
 
     let lock = Lock()
     private let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
-    // Guarded by `lock`, and so without dynamic exclusivity checks, which every page that is read would pay for.
+    // Guarded by `lock`, without dynamic exclusivity checks, which would slow down every page read.
     @exclusivity(unchecked) var freeFrames: [UInt32] = []
-    /// Whether these are in descending order: taking the last leaves them so.
+    /// Whether `freeFrames` is in descending order. Removing its last element keeps the order.
     @exclusivity(unchecked) var freeIsSorted = true
-    /// Free frames whose memory the system has back: the first of each unit.
+    /// Free units whose memory was given back to the system, each by its first frame.
     @exclusivity(unchecked) var returnedUnits: [UInt32] = []
-    /// Frames that were ever used, by their positions in the chunks.
+    /// The number of frames that were ever used, by their positions in the chunks.
     @exclusivity(unchecked) var highWater = 0
     @exclusivity(unchecked) var clockHand = 0
     @exclusivity(unchecked) var limbo: [LimboBatch] = []
     @exclusivity(unchecked) var limboCount = 0
     @exclusivity(unchecked) var scansToSkip = 0
-    /// Rounds of the clock in which nothing could be given up, one after the other.
+    /// The number of consecutive clock rounds that freed nothing.
     @exclusivity(unchecked) var idleRounds = 0
     @exclusivity(unchecked) var counters = Counters()
 
@@ -74,7 +76,7 @@ final class FrameStore: @unchecked Sendable {
         var frames: [UInt32]
     }
 
-    /// What `info` says of a frame: the page above, the state in the low byte.
+    /// The state of a frame in the low byte of `info`; the page id is in the bits above.
     enum State: UInt64 {
         case free = 0
         case clean = 1
@@ -82,8 +84,8 @@ final class FrameStore: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - filePages: what the file has; the table covers them.
-    ///   - unitBytes: the unit in which memory goes back to the system, when it is to be larger than the system's page.
+    ///   - filePages: the number of pages of the file, which the table covers.
+    ///   - unitBytes: the unit in which memory is given back, to make it larger than a system page.
     init(
         file: any File, codec: PageCodec, budgetBytes: Int, filePages: UInt64 = 0,
         unitBytes: Int = SystemMemory.pageBytes
@@ -105,7 +107,7 @@ final class FrameStore: @unchecked Sendable {
         note(filePages: filePages)
     }
 
-    /// Gives all memory back to the system. Nothing may be read any more.
+    /// Gives all memory back to the system. Nothing may be read afterwards.
     func discard() {
         lock.withLock {
             chunks.discard()
@@ -115,11 +117,11 @@ final class FrameStore: @unchecked Sendable {
 
     // MARK: The budget
 
-    /// The budget of the caller.
+    /// The budget that the caller has set.
     var wholeBudgetFrames: Int { budget.load(ordering: .relaxed) }
 
-    /// What the frames of pages should not exceed: the budget without the table's entries and the memory that a transaction has beside pages,
-    /// but a quarter of it at least.
+    /// The target for page frames: the budget minus the table's entries and the memory that a transaction has outside
+    /// pages, but at least a quarter of the budget.
     var budgetFrames: Int {
         let whole = wholeBudgetFrames
         let tableBytes = filePages.load(ordering: .relaxed) * MemoryLayout<PageTables.Entry>.stride
@@ -127,13 +129,13 @@ final class FrameStore: @unchecked Sendable {
         return whole - min(beside, whole / 4 * 3)
     }
 
-    /// Takes the memory that a transaction has beside pages off the budget, until it ends with 0.
+    /// Takes the memory that a transaction has outside pages off the budget; 0 at its end.
     func lend(bytes: Int) {
         let frames = (bytes + pageBytes - 1) / pageBytes
         lent.store(frames, ordering: .relaxed)
     }
 
-    /// Says how many pages the file has: memory is taken for the entries of those that are looked up.
+    /// Notes the number of pages of the file, for which table entries may take memory.
     func note(filePages pages: UInt64) {
         filePages.store(Int(min(pages, UInt64(PageTables.mostEntries))), ordering: .relaxed)
     }
@@ -143,7 +145,7 @@ final class FrameStore: @unchecked Sendable {
         max(leastBudget, Int(min(Int64(bytes), 1 << 42) / Int64(pageBytes)))
     }
 
-    /// Sets the budget. What is over it is given up by rounds of the evictor.
+    /// Sets the budget. Rounds of the evictor free the frames above it.
     func setBudget(bytes: Int) {
         lock.withLock {
             budget.store(FrameStore.frames(ofBudget: bytes), ordering: .relaxed)
@@ -152,26 +154,26 @@ final class FrameStore: @unchecked Sendable {
         }
     }
 
-    /// A transaction may outgrow the budget until its pages are spilled, so there is more room than budget.
+    /// The largest number of frames: above the budget, because a transaction may exceed it until its pages are spilled.
     var mostFrames: Int { max(budgetFrames * 4, budgetFrames + 1 << 20) }
-    /// How many frames are taken from their pages at once: one process barrier for all of them.
+    /// The number of frames unhooked at once, with one process barrier for all of them.
     var batchFrames: Int { max(4, min(64, budgetFrames / 32)) }
-    /// Address space that is reserved, in bytes.
+    /// The reserved address space in bytes.
     var reservedBytes: Int { lock.withLock { chunks.reservedBytes + tables.reservedBytes } }
 
     // MARK: The table
 
-    /// Pages below this number have an entry. To be read before `table`.
+    /// The table has entries for the pages below this number. Must be read before `table`.
     @inline(__always)
     private var tableCount: UInt64 { covered.load(ordering: .acquiring) }
     @inline(__always)
     var table: UnsafeMutablePointer<Atomic<UInt32>> { tableStart.load(ordering: .relaxed) }
 
-    /// What is noted of a frame: its page above, the state in the low byte.
+    /// Returns the word of a frame: its page id above, the state in the low byte.
     @inline(__always)
     func info(_ frame: UInt32) -> UnsafeMutablePointer<Atomic<UInt64>> { FrameChunks.word(base, frame) }
 
-    /// Makes the table cover the pages below `limit`, as far as a table can. The caller has the turn.
+    /// Grows the table to cover the pages below `limit`, up to the largest table. The caller must hold the writer lock.
     func cover(below limit: UInt64) {
         guard limit > tableCount, tableCount < UInt64(PageTables.mostEntries) else { return }
         for lock in loadLocks { lock.lock() }
@@ -202,9 +204,10 @@ final class FrameStore: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// The page behind a reference, loaded and verified when it is not in memory.
+    /// Returns the page of a reference; loads and checks it if it is not in memory.
     ///
-    /// - Parameter identity: what the header must say the page is; see `Page.identity`.
+    /// - Throws: ``StorageError/corrupted(page:reason:)`` when the page's type, level or serial is not the expected
+    ///   one.
     @inline(__always)
     func resolve(_ reference: PageReference, type: PageType, level: Int) throws(StorageError)
         -> UnsafeMutableRawPointer
@@ -229,7 +232,7 @@ final class FrameStore: @unchecked Sendable {
         return frame
     }
 
-    /// The frame of a page that is in memory. What stands in it is not looked at: it may be another page by now.
+    /// Returns the frame of a page in memory. Does not check its contents, which may belong to another page by now.
     @inline(__always)
     func frame(inMemory reference: PageReference) -> UnsafeMutableRawPointer? {
         guard reference.page < tableCount else { return nil }
@@ -289,7 +292,7 @@ final class FrameStore: @unchecked Sendable {
         return frame
     }
 
-    /// Reads a page that somebody waits for, and notes of some how long that took.
+    /// Reads a page that a thread waits for, and measures a sample of these reads.
     private func readAwaited(_ number: UInt64, into frame: UnsafeMutableRawPointer, _ index: UInt32)
         throws(StorageError)
     {
@@ -299,14 +302,15 @@ final class FrameStore: @unchecked Sendable {
         noteRead(began.duration(to: .now))
     }
 
-    /// What is not as it should be after a failed sync is so because of that: the database itself is as the log says.
+    /// Replaces a corruption error after a failed sync, because the failed sync caused it and the log still has the
+    /// data.
     private func explained(_ error: StorageError) -> StorageError {
         guard case .corrupted(let page, _) = error, hasLostWrites.load(ordering: .relaxed) else { return error }
         return .readOnly(
             reason: "page \(page) was given up by the system when a sync failed; reopen the database, whose log has it")
     }
 
-    /// Reads a page from the file and checks that it is whole and in its place. Its inner bounds are not checked.
+    /// Reads a page from the file and checks its checksum and page id, not its inner bounds.
     func readPage(_ number: UInt64, into frame: UnsafeMutableRawPointer) throws(StorageError) {
         try FrameStore.readPage(number, of: file, codec, into: frame)
     }
@@ -318,7 +322,7 @@ final class FrameStore: @unchecked Sendable {
         try open(number, at: frame, codec)
     }
 
-    /// Reads a page as it stands in the file.
+    /// Reads a page from the file without checks.
     private static func readStored(_ number: UInt64, of file: any File, into frame: UnsafeMutableRawPointer)
         throws(StorageError)
     {
@@ -340,7 +344,8 @@ final class FrameStore: @unchecked Sendable {
         }
     }
 
-    /// A leaf for one look: where it is not in memory it is read into `scratch`, and no other has to make way for it.
+    /// Returns a leaf for a single look. If it is not in memory, reads it into `scratch`, so that no other page is
+    /// evicted.
     func peek(_ reference: PageReference, type: PageType, scratch: UnsafeMutableRawPointer) throws(StorageError)
         -> UnsafeMutableRawPointer
     {
@@ -357,9 +362,9 @@ final class FrameStore: @unchecked Sendable {
         return scratch
     }
 
-    /// Copies a page as it stands in the file or is to stand there: from memory while it was not written yet, else from its slot, checked.
+    /// Copies a page in its file format, checked: sealed from memory if it is dirty, else from the file.
     ///
-    /// - Parameter scratch: room for a page.
+    /// - Parameter scratch: memory for one page.
     /// - Returns: its serial.
     func copySealedPage(
         _ number: UInt64, to buffer: UnsafeMutableRawPointer, scratch: UnsafeMutableRawPointer
@@ -378,7 +383,7 @@ final class FrameStore: @unchecked Sendable {
         return Page(scratch).serial
     }
 
-    /// Copies a page as it is in memory or would be.
+    /// Copies a page in its memory format.
     func copyPage(_ number: UInt64, to buffer: UnsafeMutableRawPointer) throws(StorageError) {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -389,7 +394,7 @@ final class FrameStore: @unchecked Sendable {
         }
     }
 
-    /// Reads pages of a value with consecutive numbers and serials, past the frames but for those that were not written yet.
+    /// Reads pages of a value with consecutive page ids and serials, bypassing the cache except for dirty pages.
     func readRun(_ first: UInt64, serial: UInt64, count: Int, into buffer: UnsafeMutableRawPointer) throws(StorageError)
     {
         do throws(StorageError) { try readPages(first, serial, count, into: buffer) } catch { throw explained(error) }
@@ -425,7 +430,7 @@ final class FrameStore: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Takes pages out of memory, which hold what their slots no longer do. Nobody may be reading them.
+    /// Removes pages from memory that were overwritten in the file. No thread may be reading them.
     func discard(_ pages: Range<UInt64>) {
         lock.lock()
         defer { lock.unlock() }
@@ -440,7 +445,7 @@ final class FrameStore: @unchecked Sendable {
         }
     }
 
-    /// A dirty frame for a page number that was just allocated. Whatever the slot held before is forgotten.
+    /// Returns a dirty frame for a page id that was just allocated. Discards what the slot held before.
     func makeDirty(page number: UInt64) throws(StorageError) -> UnsafeMutableRawPointer {
         if number >= tableCount { cover(below: number + 1) }
         guard number < tableCount else {
@@ -450,14 +455,14 @@ final class FrameStore: @unchecked Sendable {
         while true {
             let entry = table[slot].load(ordering: .acquiring)
             if entry == 0 { break }
-            // The slot's former page is dead and nobody can be reading it, so its frame serves again.
+            // The former page was freed and no thread can be reading it, so its frame is reused.
             let index = (entry & ~FrameStore.coolingBit) &- 1
             let claimed = table[slot].compareExchange(
                 expected: entry, desired: index &+ 1, ordering: .acquiringAndReleasing
             ).exchanged
             if claimed {
                 noteDirty(index, number)
-                // The evictor may have unhooked it between the two; then the frame is lost to us.
+                // If the evictor unhooked the frame in between, it cannot be used here.
                 if table[slot].load(ordering: .acquiring) == index &+ 1 { return base + Int(index) &<< 12 }
             }
         }
@@ -473,14 +478,14 @@ final class FrameStore: @unchecked Sendable {
         if before & 0xff != State.dirty.rawValue { dirty.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// Whether the page at this address has never been handed to the device.
+    /// Whether the page at this address was never written to the file.
     @inline(__always)
     func isDirty(_ frame: UnsafeMutableRawPointer) -> Bool {
         info(UInt32(truncatingIfNeeded: (frame - base) &>> 12)).pointee.load(ordering: .relaxed) & 0xff
             == State.dirty.rawValue
     }
 
-    /// The frame of a page that is in memory and dirty, or nil.
+    /// Returns the frame of a page that is in memory and dirty; nil otherwise.
     func dirtyFrame(page number: UInt64) -> UnsafeMutableRawPointer? {
         guard number < tableCount else { return nil }
         let entry = table[Int(number)].load(ordering: .acquiring)
@@ -491,14 +496,14 @@ final class FrameStore: @unchecked Sendable {
         return base + Int(index) &<< 12
     }
 
-    /// Whether only memory has a page.
+    /// Whether a page is dirty.
     func isUnwritten(page: UInt64) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         return dirtyFrame(page: page) != nil
     }
 
-    /// Notes that a page's slot on disk now holds what its frame holds.
+    /// Notes that the file now has the same bytes as a page's frame.
     func markClean(page number: UInt64) {
         guard number < tableCount else { return }
         let entry = table[Int(number)].load(ordering: .acquiring)
@@ -511,6 +516,6 @@ final class FrameStore: @unchecked Sendable {
         if isCleaned { dirty.wrappingSubtract(1, ordering: .relaxed) }
     }
 
-    /// Notes that a page is dead: its frame needs no write-back and may be taken by the evictor.
+    /// Notes that a page was freed: its frame needs no write, and can be evicted.
     func forget(page number: UInt64) { markClean(page: number) }
 }

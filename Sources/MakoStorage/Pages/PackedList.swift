@@ -1,11 +1,11 @@
-/// An element of a `PackedList`: one word or two, each mostly near to that of the element before.
+/// An element of a `PackedList`: one or two words, usually close to those of the element before.
 protocol Packable {
     static var hasSecondWord: Bool { get }
     var words: (UInt64, UInt64) { get }
     init(words: (UInt64, UInt64))
 }
 
-/// A page number.
+/// A page id.
 extension UInt64: Packable {
     static var hasSecondWord: Bool { false }
     @inline(__always)
@@ -13,18 +13,20 @@ extension UInt64: Packable {
     init(words: (UInt64, UInt64)) { self = words.0 }
 }
 
-/// Pages in the order in which they were added. Of millions all but the last few hundred take two to six bytes each, and nothing is copied to grow.
+/// A compressed list of pages, in insertion order. In a long list each element takes two to six bytes, except for the
+/// last few hundred, and growing copies nothing.
 ///
-/// 256 elements are packed as a block: of each word the difference from the one before, seven bits to a byte.
+/// Each 256 elements are packed into a block: for each word the difference from the one before, as a variable-length
+/// integer with seven bits in a byte.
 struct PackedList<Element: Packable> {
-    /// Elements of a block.
+    /// The number of elements of a block.
     static var blockCount: Int { 256 }
-    /// What an array takes beside its elements.
+    /// The bytes of an array header.
     private static var headerBytes: Int { 32 }
 
     private var blocks: [[UInt8]] = []
     private var blockBytes = 0
-    /// What is behind the blocks: less than a block.
+    /// The elements after the last block, fewer than a block.
     private var tail: [Element] = []
 
     init() {}
@@ -38,14 +40,15 @@ struct PackedList<Element: Packable> {
     @inline(__always)
     var isEmpty: Bool { tail.isEmpty && blocks.isEmpty }
 
-    /// The memory that it takes, worked out of what it holds alone: how much an array reserves depends on the allocator, and what is evicted must not.
+    /// The memory of the list, computed from its contents only: the capacity of an array depends on the allocator, and
+    /// eviction must be deterministic.
     var bytes: Int {
         let blockRoom = blocks.isEmpty ? 0 : 1 << (Int.bitWidth - (blocks.count &- 1).leadingZeroBitCount)
         let tailRoom = isEmpty ? 0 : PackedList.blockCount
         return blockBytes + blockRoom * MemoryLayout<[UInt8]>.stride + tailRoom * MemoryLayout<Element>.stride
     }
 
-    /// How many elements it has memory for, filled or not.
+    /// The number of elements that its memory can hold.
     var capacity: Int { blocks.capacity * PackedList.blockCount + tail.capacity }
 
     @inline(__always)
@@ -62,7 +65,7 @@ struct PackedList<Element: Packable> {
         return tail.popLast()
     }
 
-    /// Calls a closure with each element from a position on, in their order.
+    /// Calls a closure with each element from a position on, in order.
     @inline(__always)
     func forEach(from first: Int = 0, _ body: (Element) -> Void) {
         if !blocks.isEmpty { forEachPacked(from: first, body) }
@@ -73,7 +76,7 @@ struct PackedList<Element: Packable> {
         }
     }
 
-    /// Drops the elements from a position on.
+    /// Removes the elements from a position on.
     mutating func truncate(to count: Int) {
         guard count < self.count else { return }
         if count >= packedCount { return tail.removeLast(self.count - count) }
@@ -84,7 +87,7 @@ struct PackedList<Element: Packable> {
         tail = Array(cut[..<(count % PackedList.blockCount)])
     }
 
-    /// Drops those of the elements from a position on that a closure answers true for.
+    /// Removes the elements from a position on for which a closure returns true.
     mutating func removeAll(from first: Int = 0, where isGone: (Element) -> Bool) {
         guard first < count else { return }
         guard first < packedCount else { return removeTail(from: first - packedCount, where: isGone) }
@@ -102,7 +105,7 @@ struct PackedList<Element: Packable> {
         tail.removeLast(tail.count - kept)
     }
 
-    /// Takes the elements from a position on off.
+    /// Removes the elements from a position on, and returns them.
     mutating func removeLast(from first: Int) -> PackedList {
         var rest = PackedList()
         forEach(from: first) { rest.append($0) }
@@ -110,18 +113,18 @@ struct PackedList<Element: Packable> {
         return rest
     }
 
-    /// Takes the first elements off.
+    /// Removes the first elements, and returns them.
     mutating func removeFirst(_ count: Int) -> PackedList {
         var first = self
         self = first.removeLast(from: count)
         return first
     }
 
-    /// Drops all elements. The memory of a short list is kept.
+    /// Removes all elements. Keeps the memory of a short list.
     @inline(__always)
     mutating func removeAll() {
         if isEmpty { return }
-        // Taking off a few costs less than the general way.
+        // Popping a few elements is faster than `removeAll`.
         if blocks.isEmpty && tail.count <= 16 {
             while tail.popLast() != nil {}
             return
@@ -156,7 +159,7 @@ struct PackedList<Element: Packable> {
         }
     }
 
-    /// Steps back are numbers, too: the sign is the lowest bit.
+    /// Zigzag encoding: the sign of a difference is its lowest bit.
     @inline(__always)
     private static func forEachByte(ofStep step: UInt64, _ body: (UInt8) -> Void) {
         var rest = step << 1 ^ UInt64(bitPattern: Int64(bitPattern: step) >> 63)

@@ -1,4 +1,4 @@
-/// Pages of the file, each once: a bitmap for each region that has one of them, as in `SpaceMap`.
+/// A set of pages of the file: a bitmap for each region that has one of them, as in `SpaceMap`.
 struct PageBitmaps {
     private var regions: [[UInt64]] = []
 
@@ -18,7 +18,7 @@ struct PageBitmaps {
         return regions[region][bit / 64] & 1 << UInt64(bit % 64) != 0
     }
 
-    /// - Returns: whether it was there.
+    /// - Returns: whether the page was in the set.
     mutating func remove(_ page: UInt64) -> Bool {
         guard contains(page) else { return false }
         SpaceMap.clear(page, in: &regions)
@@ -32,7 +32,7 @@ struct PageBitmaps {
         }
     }
 
-    /// Drops what a map of the file does not have.
+    /// Removes the pages that are not set in a bitmap of the file.
     mutating func formIntersection(_ map: [[UInt64]]) {
         if regions.count > map.count { regions.removeLast(regions.count - map.count) }
         for region in regions.indices {
@@ -40,7 +40,7 @@ struct PageBitmaps {
         }
     }
 
-    /// The first pages from a page on, ascending.
+    /// Returns up to `count` pages from a page on, in ascending order.
     func first(_ count: Int, from start: UInt64) -> [UInt64] {
         var pages: [UInt64] = []
         var region = SpaceMap.region(of: start)

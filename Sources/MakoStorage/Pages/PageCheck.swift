@@ -1,11 +1,12 @@
-/// Proves that a page read from disk is safe to work on: counts, offsets and lengths lie inside the page.
+/// Checks that a page read from the file is safe to use: counts, offsets and lengths are inside the page.
 ///
-/// The checksum finds accidents; this finds well-formed garbage, so that no load and no later change can leave the
-/// page: entries that overlap would outgrow it when they are written anew, and what is written over one where it stands would give
-/// the other another length. Order of the keys is `verify`'s business: wrong order gives wrong answers, never a wild read.
+/// The checksum detects accidental damage; this check detects well-formed pages with wrong contents, so that no later
+/// read or change leaves the page: overlapping entries would exceed the page when it is rewritten, and overwriting one
+/// entry in place would change the length of another. The order of keys is checked by `verify` only, because wrong
+/// order gives wrong results but no invalid access.
 enum PageCheck {
     static func validate(_ base: UnsafeMutableRawPointer) throws(StorageError) {
-        // Most pages hold what was entered in order. All others, and those with a fault, are looked at more closely.
+        // Try the fast check first: in most pages entries were inserted in order. All other pages get the full check.
         var below = BytesBelow()
         guard fault(base, &below) != nil, let reason = ByteBits.with({ fault(base, &$0) }) else { return }
         throw .corrupted(page: Page(base).number, reason: reason)
@@ -108,13 +109,13 @@ enum PageCheck {
     }
 }
 
-/// Which bytes of a page belong to an entry or a fence.
+/// Tracks which bytes of a page belong to an entry or a fence.
 private protocol TakenBytes {
-    /// Takes bytes of the page. False: one of them belonged to something else, or may have.
+    /// Takes bytes of the page. Returns false if one of them is taken already, or may be.
     mutating func take(from start: Int, to end: Int) -> Bool
 }
 
-/// Takes what lies below everything that was taken before, as it does in a page whose entries were put in order, and nothing else.
+/// The fast check: accepts only bytes below everything taken before, as in a page whose entries were inserted in order.
 private struct BytesBelow: TakenBytes {
     private var lowest = pageBytes
 
@@ -126,7 +127,7 @@ private struct BytesBelow: TakenBytes {
     }
 }
 
-/// A bit for each byte.
+/// The full check: one bit for each byte.
 private struct ByteBits: TakenBytes {
     private let words: UnsafeMutablePointer<UInt64>
 
@@ -160,21 +161,21 @@ private struct ByteBits: TakenBytes {
     }
 }
 
-/// What the format can hold.
+/// The limits of the file format.
 package enum Limits {
-    /// The longest key of a byte tree: two of them must fit a node beside its fences.
+    /// The longest key of a byte tree in bytes: two keys must fit a node beside its fences.
     package static let keyBytes = 900
-    /// The longest name of a tree, in bytes.
+    /// The longest name of a tree in bytes.
     package static let nameBytes = 4095
-    /// The largest value, in bytes.
+    /// The largest value in bytes.
     package static let valueBytes = 64 << 20
-    /// Stored values from here on are read past the memory for pages, which they would fill.
+    /// The stored size from which a value bypasses the page cache, which it would fill.
     static let directBytes = 1 << 20
-    /// A value whose record would be larger than this goes to overflow pages.
+    /// The size of a record above which its value goes to overflow pages.
     ///
-    /// So a leaf holds three at least. It can be divided wherever two entries meet, and an empty one has room for half a page beside the longest
-    /// fences.
+    /// A leaf holds at least three records of this size. So it can be split between any two entries, and an empty leaf
+    /// has half a page free beside the longest fences.
     static let inlineRecordBytes = (pageBytes - ByteNode.headsOffset) / 3
-    /// No tree has more levels: each has at least two children a node, over fewer than 2^40 pages.
+    /// The largest number of levels of a tree: each node has at least two children, over fewer than 2^40 pages.
     static let levels = 40
 }

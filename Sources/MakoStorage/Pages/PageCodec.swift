@@ -1,6 +1,7 @@
-/// How pages stand in the file: as they are in memory, with a checksum that the database's identity seeds; or encrypted.
+/// Converts pages between memory and file: adds a checksum that is seeded with the database id, or encrypts.
 ///
-/// In memory a page is as PageFormat.swift draws it. Every page goes to the file through `seal`, and comes from there through `open`.
+/// In memory a page has the format of PageFormat.swift. Every page goes to the file through `seal`, and comes from it
+/// through `open`.
 struct PageCodec: Sendable {
     let seed: UInt64
     private let cipher: PageCipher?
@@ -11,25 +12,25 @@ struct PageCodec: Sendable {
     }
 
     /// - Parameters:
-    ///   - keys: nil for a database that is not encrypted.
-    ///   - entropy: for what makes nonces unique.
+    ///   - keys: the keys; nil for an unencrypted database.
+    ///   - entropy: the source of the random part of nonces.
     init(of database: DatabaseID, keys: DatabaseKeys? = nil, entropy: any Entropy = SystemEntropy()) {
         seed = database.seed
         cipher = keys.map { PageCipher($0, entropy: entropy) }
     }
 
-    /// For the header block, which tells how everything else is to be read.
+    /// For the header block, which says how all other pages are encoded.
     static let header = PageCodec(seed: 0)
 
-    /// Makes of a page as it is in memory the page as it stands in the file.
+    /// Converts a page from its memory format to its file format, in place.
     func seal(_ page: UnsafeMutableRawPointer, number: UInt64) {
         if let cipher { return cipher.seal(page, number: number) }
         Page.seal(page, page: number, seed: seed)
     }
 
-    /// Makes of a page as it stands in the file the page as it is in memory.
+    /// Converts a page from its file format to its memory format, in place.
     ///
-    /// - Returns: whether it is whole. What is there otherwise is of no use.
+    /// - Returns: whether the page is intact. Otherwise its contents are undefined.
     func open(_ page: UnsafeMutableRawPointer, number: UInt64) -> Bool {
         if let cipher { return cipher.open(page, number: number) }
         return Page.isSealed(page, page: number, seed: seed)
@@ -37,7 +38,7 @@ struct PageCodec: Sendable {
 
     var isEncrypted: Bool { cipher != nil }
 
-    /// What is to be said of a page that is not whole.
+    /// The error text for a page that is not intact.
     var finding: String {
         isEncrypted
             ? "it was not encrypted with this database's key for this place, or its bytes have changed"

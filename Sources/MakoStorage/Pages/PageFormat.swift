@@ -1,12 +1,12 @@
-// The page, as every file of the engine sees it. All integers are little-endian.
+// The format of pages in memory and, unencrypted, in the file. All integers are little-endian.
 //
 //   offset  bytes  field
-//        0      8  checksum    of bytes 8..<4096, seeded with the database seed and the page number
-//        8      5  page        the page's own number; a page written to the wrong place is found out
+//        0      8  checksum    of bytes 8..<4096, seeded with the database seed and the page id
+//        8      5  page        the page id; it detects a page written to the wrong place
 //       13      1  type        PageType
 //       14      1  level       0 for leaves and overflow pages
 //       15      1  flags       0 in this version
-//       16      8  serial      the allocation's number, never repeated in the life of the file
+//       16      8  serial      the number of the allocation, never repeated in the life of the file
 //       24      4  tree        the tree it belongs to
 //       28      2  count       entries
 //       30      2  prefix      byte nodes: length of the key prefix that all entries share
@@ -14,11 +14,11 @@
 //       36      4  garbage     bytes of the heap that no entry uses
 //       40         body        by type; see IntegerNode, ByteNode, Overflow, SpaceMap
 //
-// A reference to a page is 8 bytes: the page number in the upper 40 bits, the low 24 bits of its serial below.
+// A reference to a page is 8 bytes: the page id in the upper 40 bits, the low 24 bits of its serial below.
 
 /// The size of a page in bytes.
 package let pageBytes = 4096
-/// Page numbers have 40 bits.
+/// The limit of page ids, which have 40 bits.
 package let pageNumberLimit: UInt64 = 1 << 40
 
 enum PageType: UInt8 {
@@ -33,7 +33,7 @@ enum PageType: UInt8 {
     case meta = 9
 }
 
-/// A page number and the low bits of the serial that the page there must carry.
+/// A page id and the low bits of the serial that the page must have.
 struct PageReference: Hashable {
     var raw: UInt64
 
@@ -52,7 +52,7 @@ struct PageReference: Hashable {
     var tag: UInt64 { raw & 0xff_ffff }
 }
 
-/// A view of the header of a page in memory. It does not own the memory.
+/// A view of a page in memory with access to its header. Does not own the memory.
 struct Page {
     static let checksumOffset = 0
     static let identityOffset = 8
@@ -129,13 +129,13 @@ struct Page {
     @inline(__always)
     var reference: PageReference { PageReference(page: number, serial: serial) }
 
-    /// The identity word of a page: what the referring page expects to find.
+    /// Returns the identity word of a page: what the referring page expects to find.
     @inline(__always)
     static func identity(page: UInt64, type: PageType, level: Int) -> UInt64 {
         page | UInt64(type.rawValue) &<< 40 | UInt64(truncatingIfNeeded: level) &<< 48
     }
 
-    /// Writes a fresh header. The body is left as it is.
+    /// Writes a new header. Leaves the body unchanged.
     func format(page: UInt64, type: PageType, level: Int, serial: UInt64, tree: UInt32) {
         base.storeBytes(of: 0, toByteOffset: Page.checksumOffset, as: UInt64.self)
         identity = Page.identity(page: page, type: type, level: level)
@@ -147,7 +147,7 @@ struct Page {
         garbage = 0
     }
 
-    /// The checksum that a page with this content must carry at this place.
+    /// Returns the checksum that a page with these contents must have at this page id.
     static func checksum(_ base: UnsafeRawPointer, page: UInt64, seed: UInt64) -> UInt64 {
         Checksum.hash(base + 8, count: pageBytes - 8, seed: seed ^ page &* 0x9e37_79b9_7f4a_7c15)
     }

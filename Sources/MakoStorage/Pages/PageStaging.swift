@@ -1,9 +1,9 @@
-/// Memory for the copies of pages on their way to the file, kept from one writer of pages to the next: what an allocator has in between would find
-/// its place there, and the next writer none.
+/// Memory for copies of pages that are written to the file. It is kept between uses, because an allocator would
+/// fragment it, and the next use would find no space for it.
 final class PageStaging: @unchecked Sendable {
     private static let mostPages = 64
     private static let fewPages = 8
-    /// One part in so many of a small budget.
+    /// The fraction of a small budget that it may take, as a divisor.
     private static let budgetShare = 128
 
     private let lock = Lock()
@@ -27,7 +27,7 @@ final class PageStaging: @unchecked Sendable {
 
     func giveBack(_ memory: BufferMemory) {
         let leaving = lock.withLock {
-            // A few pages are taken and given back by the allocator as well.
+            // An allocator handles a few pages as well.
             guard memory.count > PageStaging.fewPages * pageBytes, idle == nil else { return Optional(memory) }
             idle = memory
             return nil

@@ -1,16 +1,17 @@
 import Synchronization
 
-/// The tables from page number to frame that a frame store has had, in address space that grows with the file.
+/// The tables from page id to frame of a frame store, in address space that grows with the file.
 ///
-/// A larger table gets the entries of the smaller one, which stays readable until the store goes: an operation that has the old address finds
-/// there what was so when the table grew, and a frame is reused only after that operation has ended. What changes entries sees the new
-/// table, because it has the turn, or a lock that was held while the table grew. Changed by the writer alone.
+/// A larger table starts with a copy of the smaller one. The smaller one stays readable until the store is closed: an
+/// operation that has the old address finds the state at the time of the copy, and a frame is reused only after that
+/// operation has ended. Code that changes entries always uses the new table, because it holds the writer lock, or a
+/// lock that was held while the table grew. Only the writer adds tables.
 struct PageTables: ~Copyable {
     typealias Entry = Atomic<UInt32>
 
-    /// Covers a file of 16 GiB and takes 16 MiB of address space.
+    /// Entries for a file of 16 GiB; 16 MiB of address space.
     static let leastEntries = 1 << 22
-    /// Covers a file of 1 TiB and takes 1 GiB of address space.
+    /// Entries for a file of 1 TiB; 1 GiB of address space.
     static let mostEntries = 1 << 28
     private static let alignment = 2 << 20
 
@@ -19,7 +20,8 @@ struct PageTables: ~Copyable {
 
     init(wantsHugePages: Bool) { self.wantsHugePages = wantsHugePages }
 
-    /// A table of zeros that covers at least `pages`, or nil: no table is as large, or the address space too small.
+    /// Returns a zeroed table for at least `pages` pages; nil above the largest size, or when the address space is too
+    /// small.
     mutating func add(covering pages: UInt64) -> (start: UnsafeMutablePointer<Entry>, count: Int)? {
         var count = PageTables.leastEntries
         while UInt64(count) < pages && count < PageTables.mostEntries { count *= 4 }
@@ -33,10 +35,10 @@ struct PageTables: ~Copyable {
         return table
     }
 
-    /// Address space of all tables, in bytes.
+    /// The address space of all tables in bytes.
     var reservedBytes: Int { tables.reduce(0) { $0 + $1.count * 4 } }
 
-    /// Gives the memory back. Nothing may be looked up any more.
+    /// Gives the memory back to the system. Nothing may be looked up afterwards.
     func discard() {
         for table in tables { SystemMemory.giveBack(UnsafeMutableRawPointer(table.start), table.count * 4) }
     }

@@ -1,9 +1,9 @@
 import CPlatform
 
-/// Writes dirty pages in ascending order, consecutive ones with a single write.
+/// Writes dirty pages in ascending order, consecutive pages with one write.
 ///
-/// Each page is copied and its checksum computed on the copy: the frame itself, which others may be reading, is
-/// not touched. A frame is marked clean once its slot was written.
+/// Each page is copied and sealed in the copy, because other threads may be reading the frame. A frame is marked clean
+/// after its page was written.
 struct PageWriter: ~Copyable {
     private let frames: FrameStore
     private let memory: BufferMemory
@@ -11,7 +11,7 @@ struct PageWriter: ~Copyable {
     private var first: UInt64 = 0
     private var count = 0
 
-    /// - Parameter pages: how many pages there may be to write: of few, little memory is taken.
+    /// - Parameter pages: the largest number of pages; for few of them little memory is taken.
     init(frames: FrameStore, pages: Int) {
         self.frames = frames
         memory = frames.staging.take(pages: min(max(pages, 1), PageStaging.pages(ofBudget: frames.wholeBudgetFrames)))
@@ -22,7 +22,7 @@ struct PageWriter: ~Copyable {
 
     private var staging: UnsafeMutableRawPointer { memory.start }
 
-    /// Adds a page if it is dirty. Writes what came before when the page does not continue it.
+    /// Adds a page if it is dirty. If it does not follow the pages before it, writes those first.
     mutating func add(_ page: UInt64) throws(StorageError) {
         guard let frame = frames.dirtyFrame(page: page) else { return }
         if count == capacity || count > 0 && page != first + UInt64(count) { try flush() }
@@ -34,7 +34,7 @@ struct PageWriter: ~Copyable {
         count += 1
     }
 
-    /// Writes what is waiting.
+    /// Writes the pages that were added.
     mutating func flush() throws(StorageError) {
         guard count > 0 else { return }
         let pages = first..<first + UInt64(count)

@@ -1,26 +1,26 @@
 import Synchronization
 
-/// How far ahead of a walk the device has been asked for pages.
+/// The read-ahead of a scan: prefetches the next leaves from the device.
 ///
-/// A walk over pages that are not in memory reads one after the other, and a device that could bring many at a time brings one. So it is asked
-/// for those that come next. Only where a page was waited for: what lies in the system's cache is there as fast as it could be asked
-/// for. A read that took as long as a device takes fills a stock (`FrameStore.readAheadStock`), and whoever asks for a page ahead of time
-/// takes from it; with the stock used up nobody asks until a read is slow again, and it soon is, where it matters.
+/// A scan over pages that are not in memory would read one page after the other, although a device serves many requests
+/// at a time. So the scan requests the next leaves early, but only after slow reads, because pages in the system's
+/// cache are fast anyway. A read that takes as long as a device read fills a stock (`FrameStore.readAheadStock`); each
+/// prefetched page takes one from it. When the stock is empty there is no prefetch until the next slow read.
 struct ReadAhead {
-    /// So many pages at most are under way for one walk.
+    /// The largest number of pages that a scan requests ahead.
     private static let widest = 64
 
-    /// The node whose children were asked for.
+    /// The node whose children were requested.
     private var parent: UInt64 = 0
     private var isForward = true
-    /// How many children behind the current one were asked for.
+    /// The number of children after the current one that were requested.
     private var asked = 0
-    /// How many pages the walk has come over: one that ends after a few pages asks for few.
+    /// The number of leaves that the scan has passed. It bounds the window, so a short scan requests few pages.
     private var walked = 0
 
-    /// Asks for the leaves that come behind the one at `slot`.
+    /// Requests the leaves after the one at `slot`, if reads are slow.
     ///
-    /// - Parameter parent: a node right above leaves; the caller is inside an operation epoch.
+    /// - Parameter parent: a node of level 1. The caller must be inside an operation epoch.
     @inline(__always)
     mutating func arrive<Layout: NodeLayout>(
         _ layout: Layout.Type, at slot: Int, of parent: UnsafeMutableRawPointer, forward: Bool, _ frames: FrameStore
@@ -50,28 +50,29 @@ struct ReadAhead {
 }
 
 extension FrameStore {
-    /// A copy out of the system's cache takes a tenth of it, interruptions aside; a device takes longer.
+    /// The time above which a read is slow. A copy out of the system's cache takes about a tenth of it, a device read
+    /// more.
     private static let slowRead = Duration.microseconds(25)
-    /// So many pages are asked for ahead of time for one that was waited for.
+    /// The number of pages that may be prefetched after a slow read.
     private static let stockOfSlowRead = 512
 
-    /// Whether a page that is not in memory will probably have to be waited for.
+    /// Whether a read of a page that is not in memory will probably be slow.
     @inline(__always)
     var expectsSlowReads: Bool { readAheadStock.load(ordering: .relaxed) > 0 }
 
-    /// Whether to measure how long the page is waited for that comes into a frame: while reads are fast, of one in eight. The clock takes a
-    /// twentieth of what a copy out of the system's cache does.
+    /// Whether to measure the read into a frame. While reads are fast, one in eight is measured: reading the clock
+    /// takes about a twentieth of a copy out of the system's cache.
     @inline(__always)
     func isMeasured(frame: UInt32) -> Bool { frame & 7 == 0 || isReadingSlowly.load(ordering: .relaxed) }
 
-    /// Notes how long a page was waited for.
+    /// Notes the duration of a read.
     func noteRead(_ duration: Duration) {
         let isSlow = duration > FrameStore.slowRead
         if isSlow { readAheadStock.store(FrameStore.stockOfSlowRead, ordering: .relaxed) }
         if isSlow != isReadingSlowly.load(ordering: .relaxed) { isReadingSlowly.store(isSlow, ordering: .relaxed) }
     }
 
-    /// Asks the device for those of some pages that are not in memory, neighbours in the file in one.
+    /// Requests those of some pages that are not in memory from the device, with one call for neighbours in the file.
     func startReading(_ count: Int, _ reference: (Int) -> PageReference) {
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: count) { pages in
             var missing = 0

@@ -1,9 +1,10 @@
-/// The bit of a page in the bitmaps. Page numbers have 40 bits, so the arithmetic has 64 where `Int` has 32.
+/// The positions of pages in the bitmaps. Page ids have 40 bits, so the arithmetic uses 64 bits, also where `Int` has
+/// 32.
 extension SpaceMap {
-    /// Any page that a reference can name has a region that fits 32 bits.
+    /// Returns the region of a page. The region of every possible page id fits 32 bits.
     static func region(of page: UInt64) -> Int { Int(truncatingIfNeeded: page / UInt64(pagesPerRegion)) }
 
-    /// The place in its region.
+    /// Returns the position of a page in its region.
     static func bit(of page: UInt64) -> Int { Int(truncatingIfNeeded: page % UInt64(pagesPerRegion)) }
 
     static func page(region: Int, bit: Int) -> UInt64 {

@@ -1,25 +1,24 @@
-// The file is divided into regions of 32,448 pages. Each keeps its own map of used pages in a bitmap page: the
-// page header, then one bit for each page of the region, in 64-bit words, the lowest bit first. A region has
-// three fixed places for its bitmap, its first three pages (in region 0 behind the header block and the metas):
-// two for the two retained checkpoints, one for the checkpoint being written. A region that did not change keeps
-// its place from one checkpoint to the next.
+// The file is divided into regions of 32,448 pages. Each has a map of its used pages in a bitmap page: the page header,
+// then one bit for each page of the region, in 64-bit words, the lowest bit first. A region has three fixed pages for
+// its bitmap, its first three (in region 0 after the header block and the metas): two for the two retained checkpoints,
+// one for the checkpoint being written. The bitmap of a region that did not change stays where it is.
 
-/// Which pages of the file are in use, and when those that die may be used again.
+/// The allocation of pages: which are in use, and when freed pages may be reused.
 ///
-/// Time is counted in serials. A page is born with its serial and dies at the serial boundary ("point") of the
-/// commit that removed it; a snapshot or checkpoint with point p sees it if birth < p < death. A dead page waits
-/// under the oldest point that sees it and is looked at again when that point goes: so a version that lies
-/// between two old readers is freed, and each page is looked at a bounded number of times.
+/// Time is counted in serials. A page is born with its serial, and freed ("dies") at the transaction id ("point") of
+/// the commit that removed it. A snapshot or checkpoint at point p sees the page if birth < p < death. A dead page
+/// waits for the oldest point that sees it, and is examined again when that point is released. So a version between two
+/// old readers is freed, and each page is examined a bounded number of times.
 ///
-/// All methods are called under the store's space lock.
+/// All methods must be called with the store's space lock held.
 final class SpaceMap {
     static let pagesPerRegion = (pageBytes - Page.bodyOffset) * 8
     static let wordsPerRegion = pagesPerRegion / 64
     static let bitmapCopies = 3
-    /// Pages before the first bitmap: the header block twice, two metas twice.
+    /// The number of pages before the first bitmap: the header block twice, and two metas twice.
     static let fixedPages = 6
 
-    /// A page that a commit removed, and the serial that it had.
+    /// A page that a commit removed, and its serial.
     struct DeadPage: Packable {
         var page: UInt64
         var birth: UInt64
@@ -32,7 +31,7 @@ final class SpaceMap {
         init(words: (UInt64, UInt64)) { (page, birth) = words }
     }
 
-    /// Dead pages that wait for a point, which is the oldest that sees them: when it goes, those behind it are looked at, up to the page's death.
+    /// Dead pages that wait for one point, the oldest that sees them, each with its death.
     private struct WaitingPages {
         struct WaitingPage: Packable {
             var page: UInt64
@@ -50,47 +49,47 @@ final class SpaceMap {
         var pages = PackedList<WaitingPage>()
     }
 
-    /// What a checkpoint records of a region: which copy of the bitmap, and the serial it must carry.
+    /// What a checkpoint records of a region: the copy of its bitmap, and the serial of that page.
     struct RegionState: Hashable {
         var copy: UInt8
         var serial: UInt64
     }
 
-    /// Bits of pages that cannot be handed out: live, dead but still seen, or recycled.
+    /// The pages that cannot be allocated: live, dead but still seen, or recycled.
     @exclusivity(unchecked) private var used: [[UInt64]] = []
-    /// Bits of the pages that the latest published version reaches, and of the fixed places.
+    /// The pages of the latest published version, and the fixed pages.
     @exclusivity(unchecked) private(set) var live: [[UInt64]] = []
     @exclusivity(unchecked) private(set) var changed: [Bool] = []
     /// All words before this position are full.
     @exclusivity(unchecked) private var hint = (region: 0, word: 0)
-    /// No run of so many pages, or more, is free below the last region.
+    /// The length of the shortest run known to be missing before the last region.
     private var shortestMissing = Int.max
-    /// Pages ready for use, the last freed first: they are still in the processor's cache.
+    /// Free pages for immediate reuse, the last freed first, because they are still in the processor's cache.
     @exclusivity(unchecked) private var recycled = PackedList<UInt64>()
-    /// How many of them `forEachRecycled` has given.
+    /// The number of recycled pages that `forEachRecycled` has reported.
     @exclusivity(unchecked) private var noted = 0
-    /// Dead pages under the oldest point that sees them, by point, ascending.
+    /// Dead pages by the oldest point that sees them, in ascending order.
     @exclusivity(unchecked) private var waiting: [WaitingPages] = []
     @exclusivity(unchecked) private(set) var waitingCount = 0
-    /// Dead pages that came to be free since the last `takeFreed`.
+    /// The number of dead pages that became free since the last `takeFreed`.
     @exclusivity(unchecked) private var freed = 0
 
-    /// Behind the last page that was ever handed out, as far as `forgetTop` knows.
+    /// The end of the highest page that was ever allocated, as of the last `forgetTop`.
     @exclusivity(unchecked) private(set) var top: UInt64 = 0
 
     var regionCount: Int { live.count }
 
-    /// The page of a bitmap copy.
+    /// Returns the page of a bitmap copy.
     static func bitmapPage(region: Int, copy: Int) -> UInt64 {
         SpaceMap.page(region: region, bit: (region == 0 ? fixedPages : 0) + copy)
     }
 
-    /// The pages at the start of a region that hold its bitmaps, and in region 0 the fixed pages.
+    /// Returns the number of pages at the start of a region for its bitmaps and, in region 0, the fixed pages.
     static func reserved(region: Int) -> Int { bitmapCopies + (region == 0 ? fixedPages : 0) }
 
     static func reservedBits(region: Int) -> UInt64 { 1 << UInt64(reserved(region: region)) - 1 }
 
-    /// The bitmap of a region in which only the fixed places are in use.
+    /// Returns the bitmap of a region in which only the fixed pages are in use.
     static func emptyBitmap(region: Int) -> [UInt64] {
         var words = [UInt64](repeating: 0, count: wordsPerRegion)
         words[0] = reservedBits(region: region)
@@ -99,7 +98,7 @@ final class SpaceMap {
 
     // MARK: Allocation
 
-    /// A page that nobody uses.
+    /// Allocates a free page.
     func allocate() -> UInt64 {
         if let page = recycled.popLast() {
             noted = min(noted, recycled.count)
@@ -122,7 +121,7 @@ final class SpaceMap {
         }
     }
 
-    /// The lowest page that nobody uses, when it is below `limit`.
+    /// Allocates the lowest free page, if it is below `limit`.
     func allocate(below limit: UInt64) -> UInt64? {
         settle()
         let page = allocate()
@@ -132,11 +131,11 @@ final class SpaceMap {
         return nil
     }
 
-    /// The first of `count` pages with consecutive numbers that nobody uses: the lowest such run.
+    /// Allocates the lowest run of `count` consecutive free pages, and returns the first.
     func allocateRun(_ count: Int) -> UInt64 {
         if count == 1 { return allocate() }
         settle()
-        // A longer search than the last one that found nothing would find nothing either.
+        // A run at least as long as the shortest missing one can only be in the last region.
         var region = count >= shortestMissing ? max(hint.region, used.count - 1) : hint.region
         while true {
             if region == used.count {
@@ -153,9 +152,9 @@ final class SpaceMap {
         }
     }
 
-    /// Up to `count` pages with consecutive numbers: fewer, down to an eighth, where that keeps the file from growing.
+    /// Allocates up to `count` consecutive pages: fewer, down to an eighth, if that keeps the file from growing.
     ///
-    /// - Parameter isWhole: all of them, wherever they are.
+    /// - Parameter isWhole: whether all must be consecutive, even if the file grows.
     func allocateRun(upTo count: Int, isWhole: Bool) -> (page: UInt64, count: Int) {
         var wanted = count
         while !isWhole, wanted > 0, wanted >= count / 8 {
@@ -165,9 +164,9 @@ final class SpaceMap {
         return (allocateRun(count), count)
     }
 
-    /// Takes pages that a value in the log stands on, before anything else can be given them.
+    /// Reserves the pages of a value that the log names, before anything else can be allocated there.
     ///
-    /// - Returns: false when one of them is in use, or is none that a value can have.
+    /// - Returns: false if one of them is in use, or cannot belong to a value.
     func reserve(_ pages: Range<UInt64>) -> Bool {
         while used.count <= SpaceMap.region(of: pages.upperBound - 1) { addRegion() }
         for page in pages {
@@ -179,7 +178,8 @@ final class SpaceMap {
         return true
     }
 
-    /// The first page of the lowest run of free pages, without taking it. Nil when the file would have to grow.
+    /// Returns the first page of the lowest run of free pages, without allocating it; nil if the file would have to
+    /// grow.
     func lowestRun(_ count: Int) -> UInt64? {
         settle()
         for region in hint.region..<max(hint.region, used.count) {
@@ -192,7 +192,7 @@ final class SpaceMap {
 
     private func freeRun(_ count: Int, region: Int, from start: Int) -> Int? {
         used[region].withUnsafeBufferPointer { words in
-            // Free pages directly before the bit that is looked at.
+            // The number of free pages directly before the current bit.
             var length = 0
             for index in start..<words.count {
                 let word = words[index]
@@ -211,9 +211,9 @@ final class SpaceMap {
         }
     }
 
-    /// Puts the pages that are ready for use back among the free ones of their regions, so that runs and low places are found there.
+    /// Moves the recycled pages to the free pages of their regions, so that searches for runs and low pages find them.
     ///
-    /// What their frames hold must have been forgotten.
+    /// Their frames must have been forgotten.
     func settle() {
         guard !recycled.isEmpty else { return }
         recycled.forEach { page in
@@ -227,10 +227,10 @@ final class SpaceMap {
         shortestMissing = .max
     }
 
-    /// Takes back pages that were handed out and never published.
+    /// Frees pages that were allocated and never published.
     func recycle(_ pages: [UInt64]) { for page in pages { recycled.append(page) } }
 
-    /// Takes back pages that were handed out and never published.
+    /// Frees pages that were allocated and never published.
     func recycle(_ pages: PackedList<UInt64>) { recycled.append(contentsOf: pages) }
 
     private func addRegion() {
@@ -240,39 +240,40 @@ final class SpaceMap {
         changed.append(true)
     }
 
-    // MARK: Life and death
+    // MARK: Birth and death of pages
 
-    /// Enters a commit into the map of live pages: those it brought and those it removed.
+    /// Applies a commit to the map of live pages: the pages that it allocated and removed.
     func enter(allocated: PackedList<UInt64>, freed: PackedList<DeadPage>) {
         allocated.forEach { setLive($0, true) }
         freed.forEach { setLive($0.page, false) }
     }
 
-    /// Frees the pages a published commit removed, or lets them wait for the points that see them.
+    /// Frees the pages that a published commit removed, or queues them for the points that see them.
     ///
     /// - Parameters:
-    ///   - death: the commit's point. Of several that are published together it may be the last one's, since nothing sees those before it.
-    ///   - points: the points of all snapshots and retained checkpoints, ascending.
+    ///   - death: the commit's point. For a group it may be that of the last commit, because no snapshot sees the
+    ///     versions before it.
+    ///   - points: the points of all snapshots and retained checkpoints, in ascending order.
     func bury(_ freed: PackedList<DeadPage>, death: UInt64, points: [UInt64]) {
         freed.forEach { place($0.page, birth: $0.birth, death: death, points) }
     }
 
-    /// Undoes `enter` for a commit that could not be completed.
+    /// Undoes `enter` for a commit that failed.
     ///
-    /// - Parameter point: pages born before it were there before the commit.
+    /// - Parameter point: pages born before it existed before the commit.
     func withdraw(allocated: PackedList<UInt64>, freed: PackedList<DeadPage>, bornSince point: UInt64) {
         freed.forEach { if $0.birth < point { setLive($0.page, true) } }
         allocated.forEach { setLive($0, false) }
     }
 
-    /// Tells of the pages that have become ready for use since the last call: their frames hold nothing of value any more.
+    /// Calls a closure with the pages that were recycled since the last call, whose frames are no longer needed.
     @inline(__always)
     func forEachRecycled(_ body: (UInt64) -> Void) {
         recycled.forEach(from: noted, body)
         noted = recycled.count
     }
 
-    /// How many dead pages came to be free since the last call.
+    /// Returns the number of dead pages that became free since the last call.
     func takeFreed() -> Int {
         defer { freed = 0 }
         return freed
@@ -280,7 +281,7 @@ final class SpaceMap {
 
     func setLive(_ page: UInt64, _ isLive: Bool) {
         let region = SpaceMap.region(of: page)
-        // A damaged entry may name pages that the file does not have.
+        // A damaged entry may name pages beyond the file.
         guard region < live.count else { return }
         let bit = SpaceMap.bit(of: page)
         let mask: UInt64 = 1 << UInt64(bit % 64)
@@ -294,7 +295,7 @@ final class SpaceMap {
         return region < live.count && live[region][bit / 64] & 1 << UInt64(bit % 64) != 0
     }
 
-    /// Frees a dead page, or lets it wait under the oldest point that sees it. `points` is ascending.
+    /// Frees a dead page, or queues it for the oldest point that sees it. `points` must be in ascending order.
     private func place(_ page: UInt64, birth: UInt64, death: UInt64, _ points: [UInt64]) {
         guard SpaceMap.region(of: page) < live.count else { return }
         var low = 0
@@ -320,7 +321,7 @@ final class SpaceMap {
         waitingCount += 1
     }
 
-    /// Where the pages that wait for a point stand or would stand.
+    /// Returns the position of a point in `waiting`, or where to insert it.
     private func place(of point: UInt64) -> Int {
         var low = 0
         var high = waiting.count
@@ -331,24 +332,25 @@ final class SpaceMap {
         return low
     }
 
-    /// The memory of the lists of dead and free pages.
+    /// The memory of the lists of dead and free pages in bytes.
     var listBytes: Int { waiting.reduce(recycled.bytes) { $0 + $1.pages.bytes } }
 
-    /// That of the bitmaps.
+    /// The memory of the bitmaps in bytes.
     var bitmapBytes: Int {
         let words = live.reduce(0) { $0 + $1.count } + used.reduce(0) { $0 + $1.count }
         return words * MemoryLayout<UInt64>.stride
     }
 
-    /// Pages that wait for a point: they are free when it goes, but for those that later points see, too.
+    /// Returns the number of pages that wait for a point. When it is released they are freed, unless later points see
+    /// them.
     func waiting(for point: UInt64) -> Int {
         let index = place(of: point)
         return index < waiting.count && waiting[index].point == point ? waiting[index].pages.count : 0
     }
 
-    /// Looks again at the pages that waited for points which are gone.
+    /// Examines the pages again that waited for released points.
     ///
-    /// - Parameter points: those that are left, ascending.
+    /// - Parameter points: the remaining points, in ascending order.
     func release(points: [UInt64]) {
         var gone: [WaitingPages] = []
         var index = 0
@@ -360,14 +362,14 @@ final class SpaceMap {
         }
         for gone in gone {
             waitingCount -= gone.pages.count
-            // No older point sees them.
+            // No older point sees them, so the released point is the lower bound.
             gone.pages.forEach { place($0.page, birth: gone.point, death: $0.death, points) }
         }
     }
 
     // MARK: Checkpoints
 
-    /// The bitmaps of the regions that changed since the last call.
+    /// Returns the bitmaps of the regions that changed since the last call.
     func takeChanges() -> [(region: Int, words: [UInt64])] {
         var changes: [(region: Int, words: [UInt64])] = []
         for region in 0..<live.count where changed[region] {
@@ -377,7 +379,7 @@ final class SpaceMap {
         return changes
     }
 
-    /// Sees to it that the region of a page gets a new bitmap with the next checkpoint.
+    /// Marks the region of a page as changed, so that the next checkpoint writes its bitmap.
     func touch(_ page: UInt64) { changed[SpaceMap.region(of: page)] = true }
 
     static func set(_ page: UInt64, in words: inout [UInt64]) {
@@ -390,14 +392,14 @@ final class SpaceMap {
         regions[region(of: page)][bit / 64] &= ~(1 << UInt64(bit % 64))
     }
 
-    /// Marks regions as changed again, after a checkpoint that came to nothing.
+    /// Marks regions as changed again after a failed checkpoint.
     func restoreChanges(_ regions: [Int]) { for region in regions { changed[region] = true } }
 
     /// Starts from the bitmaps of the retained checkpoints.
     ///
-    /// What only the older one uses waits until that one is retired.
+    /// Pages that only the older one uses wait until it is released.
     ///
-    /// - Parameter directory: pages in use by the newer checkpoint that belong to no version. They lie in its regions.
+    /// - Parameter directory: pages of the newer checkpoint that belong to no version. They are inside its regions.
     func load(current: [[UInt64]], directory: [UInt64], older: [[UInt64]]?, olderPoint: UInt64) {
         live = current
         used = current
@@ -421,7 +423,7 @@ final class SpaceMap {
         }
     }
 
-    /// Lets all pages that are free now wait, those up to the end of the file included, as if they had been in use at these points and before.
+    /// Queues all pages that are free now, up to the end of the file, as if versions at these points had used them.
     func keepAllFree(of filePages: UInt64, for oldest: UInt64, upTo newest: UInt64) {
         settle()
         while SpaceMap.page(region: used.count, bit: 0) < filePages { addRegion() }
@@ -434,13 +436,13 @@ final class SpaceMap {
         }
     }
 
-    /// Looks again which page is the last in use: those behind it were given back.
+    /// Computes the last used page again, after pages behind it were freed.
     func forgetTop() {
         settle()
         top = extent
     }
 
-    /// Pages below `end` that can be handed out.
+    /// Returns the number of pages below `end` that can be allocated.
     func freeCount(below end: UInt64) -> Int {
         var taken = 0
         for (region, words) in used.enumerated() {
@@ -456,10 +458,10 @@ final class SpaceMap {
         return Int(clamping: end) - taken + ready
     }
 
-    /// Pages in use by the latest version, with the fixed places.
+    /// The number of pages of the latest version, the fixed pages included.
     var liveCount: Int { live.reduce(0) { $0 + $1.reduce(0) { $0 + $1.nonzeroBitCount } } }
 
-    /// Takes regions off the end that hold nothing.
+    /// Removes empty regions at the end.
     ///
     /// No checkpoint may be running.
     func dropEmptyRegions() {
@@ -473,10 +475,10 @@ final class SpaceMap {
             live.removeLast()
             changed.removeLast()
         }
-        // The first place that may be free is not behind them: they are empty.
+        // The hint stays valid: it is not after the removed regions, because those were empty.
     }
 
-    /// Pages up to the last one that something uses.
+    /// The number of pages up to the last used one.
     var extent: UInt64 {
         for region in (0..<used.count).reversed() {
             for word in (0..<SpaceMap.wordsPerRegion).reversed() where used[region][word] != 0 {

@@ -1,6 +1,6 @@
 import CPlatform
 
-/// Calls a function with a thread's pointer when that thread ends.
+/// A thread-specific key: calls a function with a thread's pointer when that thread ends.
 struct ThreadExitKey: @unchecked Sendable {
     #if canImport(Darwin)
         typealias Destructor = @convention(c) (UnsafeMutableRawPointer) -> Void

@@ -1,19 +1,19 @@
-/// What can still be read of a checkpoint: its roots, and which pages are in use.
+/// The readable part of a checkpoint: its roots, and the pages in use.
 struct DamagedCheckpoint {
-    /// Nil when both metas are lost and the directory was found by searching.
+    /// Nil if both metas are lost and the directory was found by a search.
     var meta: Meta?
     var trees: [TreeState] = []
     var names: [UInt32: String] = [:]
     /// Whether all trees are listed.
     var isListWhole = false
-    /// The pages in use, region by region; nil where nothing tells.
+    /// The pages in use, by region; nil where they are unknown.
     var bitmaps: [[UInt64]?] = []
 
     var knowsAllPages: Bool { !bitmaps.isEmpty && bitmaps.allSatisfy { $0 != nil } }
 
     enum Use { case live, dead, unknown }
 
-    /// Whether a page is part of the checkpoint.
+    /// Returns whether a page is part of the checkpoint, as far as known.
     func use(of page: UInt64) -> Use {
         let region = SpaceMap.region(of: page)
         guard region < bitmaps.count, let words = bitmaps[region] else { return .unknown }
@@ -26,7 +26,7 @@ struct DamagedCheckpoint {
         names = directory.names.byID
     }
 
-    /// Whether a page with this serial can be part of it: later ones were written after it.
+    /// Whether a page with this serial can be part of it: higher serials were written later.
     func covers(serial: UInt64) -> Bool { meta.map { serial < $0.point } ?? true }
 }
 
@@ -35,14 +35,14 @@ struct CheckpointFinder {
     private let source: DamagedFile
     private(set) var findings: [String] = []
     private(set) var isCertain = true
-    /// The serial of the youngest page of a tree that a search has met.
+    /// The highest serial of a tree page that a search has found.
     private var youngest: UInt64 = 0
 
     init(_ source: DamagedFile) { self.source = source }
 
-    /// The newest checkpoint whose directory can be read whole, else the one that tells most.
+    /// Returns the newest checkpoint with a complete directory, else the one with the most information.
     ///
-    /// - Parameter progress: called now and then with the pages looked at, where the whole file has to be searched.
+    /// - Parameter progress: called regularly with the number of pages read, when the whole file must be searched.
     mutating func find(_ progress: (UInt64) -> Void) throws(StorageError) -> DamagedCheckpoint {
         let metas = readMetas()
         var partial: DamagedCheckpoint?
@@ -55,7 +55,7 @@ struct CheckpointFinder {
             findings.append("the directory of the checkpoint of commit \(meta.commit) is damaged")
             partial = partial ?? found
         }
-        // The file may hold directories that no meta leads to: of the lost metas, or of before, which tell names at least.
+        // The file may have directories without a meta, of lost or earlier metas, which have names at least.
         let runs = try searchDirectories(progress)
         if var found = partial {
             for run in runs { found.names.merge(names(in: run)) { known, _ in known } }
@@ -64,7 +64,7 @@ struct CheckpointFinder {
         findings.append("no meta page can be read")
         isCertain = false
         var found = DamagedCheckpoint()
-        // A bitmap that is younger than every directory tells which pages are in use, though not where the roots are.
+        // If a bitmap is newer than every directory, the pages in use are known, but not the roots.
         let newestBitmap = newestBitmapSerial()
         for run in runs where run.serial >= newestBitmap {
             guard let whole = checkpoint(run) else { continue }
@@ -144,8 +144,9 @@ struct CheckpointFinder {
         return (page.bitmapWords, page.header.serial)
     }
 
-    /// The bitmap of a region that a checkpoint with this serial used, when that can be told without its directory: it was written with
-    /// the checkpoint, or all places can be read and it is the newest that is not younger.
+    /// Returns the bitmap of a region for the checkpoint with this serial, if it can be determined without the
+    /// directory: it was written with the checkpoint, or all copies are readable and it is the newest that is not
+    /// newer.
     private func bitmap(_ region: Int, asOf serial: UInt64) -> [UInt64]? {
         var readable: [(words: [UInt64], serial: UInt64)] = []
         for copy in 0..<SpaceMap.bitmapCopies {
@@ -169,14 +170,14 @@ struct CheckpointFinder {
 
     // MARK: By searching
 
-    /// A directory as it lies in the file: consecutive pages of one serial.
+    /// A directory in the file: consecutive pages with one serial.
     private struct Run {
         var serial: UInt64
         var last: UInt64
         var content: [UInt8]
     }
 
-    /// The directories in the file, the newest first.
+    /// Returns the directories in the file, the newest first.
     private mutating func searchDirectories(_ progress: (UInt64) -> Void) throws(StorageError) -> [Run] {
         var runs: [Run] = []
         var youngest: UInt64 = 0
@@ -201,7 +202,7 @@ struct CheckpointFinder {
         max(1, Int((source.pageCount + UInt64(SpaceMap.pagesPerRegion) - 1) / UInt64(SpaceMap.pagesPerRegion)))
     }
 
-    /// The run read as a directory, for the number of regions that makes most sense of it.
+    /// Decodes a run as a directory, with the number of regions that decodes best.
     private func directory(_ run: Run) -> Directory? {
         var best: Directory?
         for regions in 1...likelyRegions + 1 {
@@ -215,7 +216,8 @@ struct CheckpointFinder {
 
     private func names(in run: Run) -> [UInt32: String] { directory(run)?.names.byID ?? [:] }
 
-    /// A checkpoint by its directory alone: believed when its bitmaps are there, or when no tree was changed since.
+    /// Returns a checkpoint from its directory alone, if one of its bitmaps is readable, or no tree was changed since;
+    /// else nil.
     private func checkpoint(_ run: Run) -> DamagedCheckpoint? {
         guard let directory = directory(run) else { return nil }
         var found = DamagedCheckpoint()

@@ -1,6 +1,6 @@
-/// A database file in which anything may be damaged, opened for reading alone.
+/// A damaged database file, opened for reading only.
 ///
-/// What reading meets is never an error of its own: a page that the device refuses is as lost as one with a wrong checksum.
+/// A failed read is no error of its own: a page that the device cannot read is as lost as one with a wrong checksum.
 final class DamagedFile {
     let path: String
     let fileSystem: any FileSystem
@@ -9,7 +9,7 @@ final class DamagedFile {
     let id: DatabaseID
     let keys: DatabaseKeys?
     let codec: PageCodec
-    /// Nil when both copies are lost; the identity then came from somewhere else.
+    /// Nil if both copies are lost; the identity was then found elsewhere.
     let header: FileHeader?
     private(set) var findings: [String] = []
     private(set) var pagesRead: UInt64 = 0
@@ -17,11 +17,11 @@ final class DamagedFile {
 
     private static let pagesPerRead = 64
 
-    /// Opens the file and finds out whose it is, since that seeds every checksum in it.
+    /// Opens the file and determines its identity, which seeds every checksum in it.
     ///
-    /// - Throws: ``StorageError/notFound(path:)``, ``StorageError/alreadyOpen(path:)``, ``StorageError/identityLost(path:)``,
-    ///   and what tells that the file was never a database of this version.
-    /// - Parameter isAlone: whether nobody may write meanwhile.
+    /// - Throws: ``StorageError/notFound(path:)``, ``StorageError/alreadyOpen(path:)``,
+    ///   ``StorageError/identityLost(path:)``, and errors that show that the file never was a database of this version.
+    /// - Parameter isAlone: whether to fail if the file is open for writing.
     init(path: String, fileSystem: any FileSystem, encryption: Encryption? = nil, isAlone: Bool = true)
         throws(StorageError)
     {
@@ -33,7 +33,7 @@ final class DamagedFile {
             throw error.isNotFound ? .notFound(path: path) : StorageError(error)
         }
         do throws(StorageError) {
-            // Where there are no locks, as on some network file systems, one has to go without.
+            // Without locks, as on some network file systems, continue unlocked.
             if isAlone, let isLocked = try? file.lock(exclusive: false), !isLocked { throw .alreadyOpen(path: path) }
             let size = try storage { [file] () throws(FileError) in try file.size() }
             let count = size / UInt64(pageBytes)
@@ -52,7 +52,7 @@ final class DamagedFile {
         }
     }
 
-    /// Reads a page and checks that it is whole and in its place. Its inner bounds are not checked.
+    /// Reads a page and checks its checksum and page id, not its inner bounds.
     func read(_ number: UInt64, into memory: UnsafeMutableRawPointer) throws(StorageError) {
         pagesRead += 1
         try FrameStore.readPage(number, of: file, codec, into: memory)
@@ -60,11 +60,11 @@ final class DamagedFile {
 
     /// Counts a page as lost, once.
     func noteDamaged(_ page: UInt64) {
-        // Beyond the end of a file that was cut short there is nothing to count.
+        // Pages beyond the end of a truncated file are not counted.
         _ = damaged.insert(page)
     }
 
-    /// Calls `body` with every page of the file in turn, and whether it is whole and in its place.
+    /// Calls `body` with every page of the file, and whether it is intact and in its place.
     func scan(_ body: (_ page: SalvagedPage, _ isWhole: Bool) throws(StorageError) -> Void) throws(StorageError) {
         let page = SalvagedPage()
         var first: UInt64 = 0
@@ -84,7 +84,7 @@ final class DamagedFile {
         }
     }
 
-    /// Consecutive pages; those that the device refuses read as zeros.
+    /// Returns consecutive pages; pages that cannot be read are zeros.
     private func readRun(_ first: UInt64, _ count: Int) -> [UInt8] {
         if let bytes = try? DataFile.readPages(file, from: first, count: count), bytes.count == count * pageBytes {
             return bytes
@@ -98,7 +98,7 @@ final class DamagedFile {
         return bytes
     }
 
-    /// Puts an overflow value together, if all its pages are there. Of one on a list of runs, that list.
+    /// Returns an overflow value if all its pages are intact; for a value with a list of runs, that list.
     func value(of overflow: Overflow, with page: SalvagedPage) throws(StorageError) -> [UInt8] {
         var block: [UInt8] = []
         block.reserveCapacity(overflow.stored)
@@ -112,7 +112,7 @@ final class DamagedFile {
         return value
     }
 
-    /// The runs that a list names, if every page of the value is there and is what it was.
+    /// Returns the runs of a list, if every page of the value is intact.
     func runs(of list: Overflow, with page: SalvagedPage) throws(StorageError) -> ValueRuns {
         guard let value = try value(of: list, with: page).withUnsafeBytes({ ValueRuns($0) }) else {
             throw .corrupted(page: list.firstPage, reason: "its list of runs contradicts itself")
@@ -121,7 +121,7 @@ final class DamagedFile {
         return value
     }
 
-    /// Whether every page of a value is there, and what they hold what was written.
+    /// Checks that every page of a value is intact and has the written contents.
     func check(_ value: ValueRuns, with page: SalvagedPage) throws(StorageError) {
         var digest: UInt64 = 0
         try forEachShare(of: value, with: page) { (share) throws(StorageError) in
@@ -135,7 +135,7 @@ final class DamagedFile {
         }
     }
 
-    /// Calls `body` with each page's share of the stored bytes.
+    /// Calls `body` with the stored bytes of each page.
     func forEachShare(
         of value: ValueRuns, with page: SalvagedPage, _ body: ([UInt8]) throws(StorageError) -> Void
     ) throws(StorageError) {
@@ -170,7 +170,7 @@ final class DamagedFile {
     func close() { file.close() }
 }
 
-/// Whose file it is: the identity, from the header block or from what else tells it.
+/// The identity of a file, from the header block or other places.
 private struct Identity {
     var id: DatabaseID
     var header: FileHeader?
@@ -190,7 +190,7 @@ private struct Identity {
             let bytes = (try? DataFile.readPages(file, from: UInt64(copy), count: 1)) ?? []
             let reading = bytes.withUnsafeBytes { buffer -> FileHeader.Reading in
                 guard buffer.count == pageBytes, let base = buffer.baseAddress else { return .foreign }
-                // The identity may have survived in a copy that did not.
+                // A damaged copy may still have the identity.
                 candidates.append(
                     DatabaseID(
                         high: base.loadUnaligned(fromByteOffset: 56, as: UInt64.self),
@@ -214,7 +214,7 @@ private struct Identity {
             return Identity(id: header.id, header: header, keys: keys, findings: findings)
         }
         if let version { throw .unsupportedVersion(path: path, found: version, supported: FileHeader.version) }
-        // The lock of the key may have survived in a copy that did not.
+        // A damaged copy may still have the key record.
         for lock in locks where encryption != nil {
             guard let keys = try? DatabaseKeys(opening: lock.record, of: lock.id, with: encryption, path: path) else {
                 continue
@@ -235,7 +235,7 @@ private struct Identity {
         throw .identityLost(path: path)
     }
 
-    /// The candidate under which some page of the file carries the right checksum.
+    /// Returns the candidate for which some page of the file has the right checksum.
     private static func seal(_ candidates: [DatabaseID], of file: any File, _ pageCount: UInt64) -> DatabaseID? {
         let page = SalvagedPage()
         for number in Meta.firstPage..<max(Meta.firstPage, pageCount) {
@@ -247,7 +247,7 @@ private struct Identity {
         return nil
     }
 
-    /// Whether pages say which they are, though nobody can tell whether the rest of them is right.
+    /// Whether pages have their own page ids, although they cannot be verified.
     private static func hasNumberedPages(_ file: any File, _ pageCount: UInt64) -> Bool {
         let page = SalvagedPage()
         return (Meta.firstPage..<max(Meta.firstPage, min(pageCount, 256))).contains { number in

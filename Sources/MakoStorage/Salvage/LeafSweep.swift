@@ -1,7 +1,7 @@
-/// Decides between leaves of which nobody knows whether they are in use.
+/// Chooses between leaves of which it is unknown whether they are in use.
 ///
-/// Changes are made to copies, so that older versions of a leaf lie about in free slots. Where leaves overlap, the one with the highest
-/// serial was written last, and what it does not hold was deleted, or moved, since the others were written.
+/// Changes are copy-on-write, so free pages have older versions of a leaf. Where leaves overlap, the one with the
+/// highest serial was written last; entries that it lacks were deleted or moved since the others were written.
 struct LeafSweep {
     typealias KeyRange = SalvageReport.KeyRange
 
@@ -11,13 +11,13 @@ struct LeafSweep {
         var range: KeyRange
     }
 
-    /// A range of keys, and the page that decides on it.
+    /// A range of keys, and the page that is used for it.
     struct Segment: Equatable {
         var page: UInt64
         var range: KeyRange
     }
 
-    /// Goes through the leaves' ranges in order of their keys, with the open ones in a heap, the newest on top.
+    /// Sweeps the leaves' ranges in key order, with the open ranges in a heap, the newest on top.
     static func segments(_ leaves: [Leaf]) -> [Segment] {
         let leaves = leaves.sorted { isLower($0.range.lower, $1.range.lower) }
         var segments: [Segment] = []
@@ -47,14 +47,14 @@ struct LeafSweep {
         return segments
     }
 
-    /// Whether one lower end lies before another; nil is the lowest.
+    /// Whether one lower bound is before another; nil is the lowest.
     private static func isLower(_ a: SalvageReport.Key?, _ b: SalvageReport.Key?) -> Bool {
         guard let b else { return false }
         return a.map { $0 < b } ?? true
     }
 }
 
-/// A binary heap of leaves, the highest serial on top.
+/// A binary heap of leaves with the highest serial on top.
 private struct LeafHeap {
     private var leaves: [LeafSweep.Leaf] = []
 

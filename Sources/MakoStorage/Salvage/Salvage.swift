@@ -1,8 +1,9 @@
-/// Reads what can be read of a damaged database into a new one.
+/// Reads what is readable of a damaged database into a new one.
 ///
-/// The newest checkpoint that can be read is the truth: its trees are walked from their roots. Where an inner page is lost, the leaves
-/// below are found by looking through the file for pages that the checkpoint's bitmaps call used and no walk has met. Where the bitmap
-/// is lost as well, the newest version of each leaf is taken, and the report says that this is doubtful. Then the log is made again.
+/// The newest readable checkpoint is authoritative: its trees are read from their roots. Below a lost inner page,
+/// leaves are found by searching the file for pages that are in use by the checkpoint's bitmaps and that no tree has
+/// reached. If the bitmap is lost too, the newest version of each leaf is used, and the report marks its records as
+/// doubtful. Then the log is replayed.
 package final class Salvage {
     typealias KeyRange = SalvageReport.KeyRange
     typealias Key = SalvageReport.Key
@@ -12,29 +13,29 @@ package final class Salvage {
     let progress: (SalvageProgress) -> Void
     var report = SalvageReport()
     var checkpoint = DamagedCheckpoint()
-    /// Pages that walks have met.
+    /// The pages that were reached from roots.
     var reached: PageSet
-    /// The damaged database's trees, by their numbers.
+    /// The trees of the damaged database by their numbers.
     var trees: [UInt32: SourceTree] = [:]
-    /// A page for each level of the walk.
+    /// A page for each level of the descent.
     var pages: [SalvagedPage] = []
-    /// For the pages of overflow values.
+    /// The page for overflow values.
     let overflowPage = SalvagedPage()
 
-    /// A tree as far as it is known, and what happened to it.
+    /// The known state of a tree, and the result of its salvage.
     struct SourceTree {
-        /// Nil when the directory does not list it.
+        /// Nil if the directory does not list it.
         var state: TreeState?
         var kind: KeyKind
         var name: String
         var hasItsName: Bool
-        /// Where leaves cannot be reached, ascending.
+        /// The key ranges whose leaves cannot be reached, in ascending order.
         var openRanges: [KeyRange] = []
         var damagedRanges: [KeyRange] = []
         var unreadable: UInt64 = 0
         var unreadableKeys: [Key] = []
 
-        /// More than the report lists: the log may have the value of such a key.
+        /// The largest number of stored keys, more than the report lists, because the log may have their values.
         static let keyLimit = 10_000
 
         mutating func noteUnreadable(_ key: Key) {
@@ -51,7 +52,7 @@ package final class Salvage {
             }
         }
 
-        /// Whether a key lies where leaves cannot be reached.
+        /// Whether a key is in a range whose leaves cannot be reached.
         func isOpen(_ key: Key) -> Bool {
             var low = 0
             var high = openRanges.count
@@ -63,7 +64,7 @@ package final class Salvage {
         }
     }
 
-    /// Opens the damaged database, and makes the new one under a name of its own.
+    /// Opens the damaged database, and creates the new one under a temporary name.
     package init(
         from damaged: String, to path: String, options: StoreOptions, progress: @escaping (SalvageProgress) -> Void
     ) throws(StorageError) {
@@ -81,10 +82,10 @@ package final class Salvage {
         }
     }
 
-    /// The new database, for whoever has to put what was salvaged in order before ``finish()``.
+    /// The new database, for a caller that must repair it before ``finish()``.
     package var store: Store { target.store }
 
-    /// Reads everything that can be read.
+    /// Reads everything that is readable.
     package func run() throws(StorageError) -> SalvageReport {
         for finding in source.findings { report.note(finding) }
         var finder = CheckpointFinder(source)
@@ -110,9 +111,9 @@ package final class Salvage {
         try target.finish()
     }
 
-    /// Gives up; nothing stays under the new name.
+    /// Removes the new database.
     ///
-    /// - Returns: the error to tell, which may say more than the one that was met.
+    /// - Returns: the error to report, which may be more specific than the given one.
     package func abandon(after error: StorageError? = nil) -> StorageError? {
         defer {
             source.close()
@@ -140,7 +141,7 @@ package final class Salvage {
     private func complete() throws(StorageError) {
         report.pagesRead = source.pagesRead
         report.damagedPages = source.damaged.count
-        // Commits that wait for nothing may not be visible yet, when those before them are on their way to the device.
+        // Publish `async` commits first, which may wait for earlier commits.
         try store.flush(.written)
         let view = try store.snapshot()
         var infos: [UInt32: TreeInfo] = [:]
@@ -155,7 +156,7 @@ package final class Salvage {
             entry.doubtful = tally.doubtful
             if tally.doubtful > 0 { report.isCertain = false }
             if let found = trees[number] {
-                // Or the log gave it another.
+                // Or the log has renamed it.
                 entry.hasItsName = found.hasItsName || info.name != found.name
                 var lost: [Key] = []
                 for key in found.unreadableKeys where try !isThere(key, tree, view) { lost.append(key) }
@@ -180,28 +181,31 @@ package final class Salvage {
 }
 
 extension Store {
-    /// Reads what can be read of a damaged database, log included, into a new one, and reports the rest.
+    /// Reads what is readable of a damaged database, log included, into a new one, and reports the rest.
     ///
-    /// Whatever is damaged, header, metas, directory, bitmaps, pages or log: what can be reached without it is found another way. The
-    /// damaged files are only read. The new database appears under its name when it is whole; it needs about as much space as the
-    /// old one. Memory stays bounded, but for some bytes a page where what tells the pages in use from old ones is lost.
+    /// Header, metas, directory, bitmaps, pages and log may be damaged: what is lost in one place is found from others
+    /// where possible. The damaged files are only read. The new database gets its name when it is complete; it takes
+    /// about as much space as the old one. Memory is bounded, except for some bytes per page if the information which
+    /// pages are in use is lost.
     ///
     /// ```swift
     /// let report = try Store.salvage(from: "events.mako", to: "events-2.mako")
     /// for tree in report.trees where !tree.isComplete { print(tree.name, tree.unreadable, tree.missing ?? 0) }
     /// ```
     ///
-    /// A database with tables and indexes in it should be salvaged by the layer that knows them, so that the indexes agree
-    /// with what is left of the rows.
+    /// A database with tables and indexes should be salvaged by the layer above, which makes the indexes agree with the
+    /// remaining rows.
     ///
     /// - Parameters:
-    ///   - damaged: the database file; nobody may have it open for writing.
-    ///   - path: where the new one goes. There must be nothing.
-    ///   - options: for the new database; its file system is that of both, and what an encrypted one opens with.
-    ///   - progress: called now and then, on the caller's thread.
-    /// - Throws: ``StorageError/identityLost(path:)`` when nothing tells whose file it is, ``StorageError/alreadyOpen(path:)``,
-    ///   ``StorageError/notADatabase(path:reason:)``, ``StorageError/diskFull(path:)`` and I/O errors of the new file. Nothing is
-    ///   left under the new name then.
+    ///   - damaged: the path of the database file, which must not be open for writing.
+    ///   - path: the path of the new file, which must not exist.
+    ///   - options: the options of the new database. Their file system and encryption are used for both.
+    ///   - progress: called regularly, on the caller's thread.
+    /// - Returns: what was recovered and what was lost.
+    /// - Throws: ``StorageError/identityLost(path:)`` if the identity of the file is lost,
+    ///   ``StorageError/alreadyOpen(path:)``, ``StorageError/notADatabase(path:reason:)``,
+    ///   ``StorageError/diskFull(path:)`` and I/O errors of the new file. The new file is removed then.
+    /// - Complexity: linear in the size of the file and its log.
     public static func salvage(
         from damaged: String, to path: String, options: StoreOptions = .init(),
         progress: @escaping (SalvageProgress) -> Void = { _ in }

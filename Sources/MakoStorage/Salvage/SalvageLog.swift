@@ -1,9 +1,9 @@
-/// The log behind a damaged checkpoint.
+/// The log after a damaged checkpoint.
 extension Salvage {
-    /// Makes the commits behind the checkpoint again, as far as the log holds together.
+    /// Replays the commits after the checkpoint, as far as the log is intact.
     func replayLog() throws(StorageError) {
         var reader = logReader
-        // What the new database cannot take is not the log's fault.
+        // An error of the new database is no damage of the log.
         var refusal: StorageError?
         do throws(StorageError) {
             guard let (start, commit, first) = try logStart(&reader) else { return }
@@ -28,10 +28,10 @@ extension Salvage {
         }
     }
 
-    /// Where to begin, and the first commit to make again.
+    /// Returns where to start in the log, and the first commit to replay.
     ///
-    /// Without a meta nobody knows where in the log the checkpoint stands. Records carry final effects, so that all of them, from the
-    /// last commit that is not in the log, lead to the same end, if only the log is whole up to it.
+    /// Without a meta the checkpoint's position in the log is unknown. Records have final effects, so replaying all
+    /// commits after the last one that is not in the log gives the right state, if the log is intact.
     private func logStart(_ reader: inout LogReader) throws(StorageError) -> (
         start: LogPosition, commit: UInt64, first: UInt64
     )? {
@@ -48,7 +48,7 @@ extension Salvage {
         return (start, commit, (tail.barrier ?? commit) + 1)
     }
 
-    /// Names of trees that the log made, for a directory that is lost.
+    /// Returns the names of trees in the log, for a lost directory.
     func namesInLog() -> [UInt32: String] {
         var reader = logReader
         reader.crossesBarriers = true
@@ -77,7 +77,7 @@ extension Salvage {
 }
 
 extension StorageError {
-    /// The reason alone where there is one: a report needs no advice with each.
+    /// The reason without the advice, for a report.
     var finding: String {
         switch self {
         case .corrupted(let page, let reason): "page \(page): \(reason)"

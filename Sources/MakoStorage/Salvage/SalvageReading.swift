@@ -1,11 +1,11 @@
-/// Reading the trees: down from the roots, and then what no root leads to any more.
+/// Reads the trees: first from their roots, then pages that no root reaches.
 extension Salvage {
-    // MARK: Down from the roots
+    // MARK: From the roots
 
-    /// Takes everything below a reference whose keys lie in a range.
+    /// Takes the records below a reference whose keys are in a range.
     func visit(_ reference: PageReference, level: Int, _ range: KeyRange, of tree: UInt32) throws(StorageError) {
         guard let page = open(reference, level: level, of: tree) else {
-            // Below a lost inner page there are leaves to be found. A lost leaf itself has no other version that counts.
+            // Below a lost inner page there may be leaves to find. A lost leaf has no other valid version.
             trees[tree]?.noteDamage(range, isOpen: level > 0)
             return
         }
@@ -20,7 +20,7 @@ extension Salvage {
         }
     }
 
-    /// The page a reference leads to, when it is the right one.
+    /// Returns the page of a reference; nil if it is not the expected page.
     private func open(_ reference: PageReference, level: Int, of tree: UInt32) -> SalvagedPage? {
         while pages.count <= level { pages.append(SalvagedPage()) }
         let page = pages[level]
@@ -50,7 +50,7 @@ extension Salvage {
 
     // MARK: Records
 
-    /// Takes the records of a leaf whose keys lie in a range.
+    /// Takes the records of a leaf whose keys are in a range.
     func take(_ page: SalvagedPage, in range: KeyRange, of tree: UInt32, _ origin: SalvageTarget.Origin)
         throws(StorageError)
     {
@@ -86,14 +86,14 @@ extension Salvage {
         }
     }
 
-    // MARK: What no root leads to
+    // MARK: Pages that no root reaches
 
     private struct Candidates {
         var kind: KeyKind
         var leaves: [LeafSweep.Leaf] = []
     }
 
-    /// Looks through the file for the leaves below lost inner pages, and of trees that the directory does not list.
+    /// Searches the file for leaves below lost inner pages, and of trees that the directory does not list.
     func gather() throws(StorageError) {
         guard !checkpoint.isListWhole || trees.values.contains(where: { !$0.openRanges.isEmpty }) else { return }
         var candidates: [UInt32: Candidates] = [:]
@@ -114,7 +114,7 @@ extension Salvage {
                 guard !checkpoint.knowsAllPages else { return }
             }
             guard candidates[tree, default: Candidates(kind: kind)].kind == kind else { return }
-            // A page in use decides over all that may be out of use.
+            // A page in use takes precedence over all pages of unknown use.
             candidates[tree, default: Candidates(kind: kind)].leaves.append(
                 LeafSweep.Leaf(
                     page: page.number, serial: use == .live ? .max : page.header.serial, range: page.span))
@@ -135,7 +135,7 @@ extension Salvage {
         tree.isOpen(page.key(0)) || tree.isOpen(page.key(page.header.count - 1))
     }
 
-    /// Takes, of leaves that may be out of use, the newest for each range of keys.
+    /// Takes the newest record versions from leaves of unknown use, by key range.
     private func decide(_ tree: UInt32, _ candidates: Candidates) throws(StorageError) {
         if trees[tree] == nil { try addTree(tree, candidates.kind) }
         guard trees[tree]?.kind == candidates.kind else { return }
@@ -148,7 +148,7 @@ extension Salvage {
         }
     }
 
-    /// The pages that are no tree's: header, metas, and the places of bitmaps.
+    /// Whether a page belongs to no tree: header, metas and bitmaps.
     private func isFixed(_ page: UInt64) -> Bool {
         let fixed = SpaceMap.bitmapCopies + (SpaceMap.region(of: page) == 0 ? SpaceMap.fixedPages : 0)
         return page % UInt64(SpaceMap.pagesPerRegion) < UInt64(fixed)

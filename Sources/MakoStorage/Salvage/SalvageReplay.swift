@@ -1,9 +1,9 @@
-/// Makes logged operations again on trees that may be other than they were, or not there.
+/// Replays logged operations on trees that may be incomplete or missing.
 struct SalvageReplay {
-    /// The tree that stands for each tree of the damaged database.
+    /// The new tree for each tree of the damaged database.
     private(set) var trees: [UInt32: Tree]
 
-    /// Where the pages of values stand that the log names.
+    /// The file with the pages of named values.
     private let source: DamagedFile
     private let page = SalvagedPage()
 
@@ -12,7 +12,7 @@ struct SalvageReplay {
         self.source = source
     }
 
-    /// Makes one operation again. What does not fit the trees is left out.
+    /// Replays one operation. Skips it if it does not fit the trees.
     mutating func apply(
         _ step: OperationReader.Step, _ transaction: borrowing WriteTransaction, _ name: (UInt32) -> String
     ) throws(StorageError) {
@@ -35,7 +35,7 @@ struct SalvageReplay {
                     trees[tree] = try SalvageTarget.createTree(tree, keys: keys, options, named: name, transaction).tree
                 }
             case .renameTree(let tree, let name):
-                // One that has no record yet is made with its first, under the name that the log gave it last.
+                // A tree without records is created with its first record, under its last name in the log.
                 if let tree = trees[tree] { try transaction.renameTree(tree, to: name) }
             case .dropTree(let tree): if let tree = trees.removeValue(forKey: tree) { try transaction.dropTree(tree) }
             case .deleteRange(let tree, let range):
@@ -52,8 +52,8 @@ struct SalvageReplay {
         }
     }
 
-    /// Enters a value whose pages the log names. Where they are lost, or another value's by now, the key goes without one: what
-    /// it had before is not what it has.
+    /// Puts a value whose pages the log names. If they are lost or overwritten, removes the entry, because an earlier
+    /// value would be wrong.
     private func put(
         _ value: ValueRuns, at position: TreePosition, in tree: Tree, _ transaction: borrowing WriteTransaction
     ) throws(StorageError) {
@@ -73,7 +73,7 @@ struct SalvageReplay {
         }
     }
 
-    /// The tree that a value goes to; made when only the log knows it.
+    /// Returns the tree of a value; creates it if only the log has it.
     private mutating func place(
         _ number: UInt32, _ keys: KeyKind, _ transaction: borrowing WriteTransaction, _ name: (UInt32) -> String
     ) throws(StorageError) -> Tree {

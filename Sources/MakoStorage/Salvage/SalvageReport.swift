@@ -1,30 +1,31 @@
-/// What a salvage got out of a damaged database, and what it did not; see ``Store/salvage(from:to:options:progress:)``.
+/// What a salvage recovered from a damaged database, and what was lost; see
+/// ``Store/salvage(from:to:options:progress:)``.
 public struct SalvageReport: Sendable, Hashable {
-    /// What came of each tree, in the order of the trees' numbers.
+    /// The results by tree, in the order of the trees' numbers.
     public internal(set) var trees: [Tree] = []
-    /// The commit of the checkpoint that the records were read from. Nil when no meta page could be read, so that nobody knows.
+    /// The commit of the checkpoint that was read. Nil if no meta page was readable, so that it is unknown.
     public internal(set) var checkpointCommit: UInt64?
-    /// Commits of the log that were made again on top of the checkpoint.
+    /// The number of commits replayed from the log.
     public internal(set) var logCommits = 0
-    /// Why the log was not used to its end, or not at all. Nil when it was.
+    /// Why the log was not replayed to its end. Nil if it was.
     public internal(set) var logFailure: String?
-    /// Pages that were read, some of them more than once.
+    /// The number of page reads, repeated reads included.
     public internal(set) var pagesRead: UInt64 = 0
-    /// Pages that are in use, as far as that is known, and cannot be used.
+    /// The number of pages that are in use, as far as known, and damaged.
     public internal(set) var damagedPages = 0
-    /// What was found damaged and how it was made up for, at most 100 sentences.
+    /// The damages, and how they were handled; at most 100 texts.
     public internal(set) var findings: [String] = []
 
     static let listLimit = 100
 
-    /// Whether nothing is lost and nothing doubtful: the new database holds what the damaged one held.
+    /// Whether nothing is lost or doubtful: the new database has everything that the damaged one had.
     public var isComplete: Bool { logFailure == nil && isCertain && trees.allSatisfy(\.isComplete) }
 
-    /// Whether every record is known to be of the state that was salvaged. Otherwise some may be older versions, or may have been
-    /// deleted: what says which pages count was itself damaged.
+    /// Whether all records belong to the salvaged state. If false, some may be older versions or deleted, because the
+    /// information which pages are in use was damaged.
     public internal(set) var isCertain = true
 
-    /// Entries of the new database.
+    /// The number of entries of the new database.
     public var records: UInt64 { trees.reduce(0) { $0 + $1.records } }
 
     mutating func note(_ finding: String) {
@@ -36,6 +37,7 @@ public struct SalvageReport: Sendable, Hashable {
         case integer(UInt64)
         case bytes([UInt8])
 
+        /// Compares keys; integers sort before bytes.
         public static func < (a: Key, b: Key) -> Bool {
             switch (a, b) {
             case (.integer(let a), .integer(let b)): a < b
@@ -46,9 +48,11 @@ public struct SalvageReport: Sendable, Hashable {
         }
     }
 
-    /// Keys from `lower` up to, and not including, `upper`. Nil has no end.
+    /// The keys from `lower` to before `upper`; nil for no bound.
     public struct KeyRange: Sendable, Hashable {
+        /// The first key; nil for the start of the tree.
         public var lower: Key?
+        /// The exclusive end; nil for the end of the tree.
         public var upper: Key?
 
         static let all = KeyRange()
@@ -60,55 +64,61 @@ public struct SalvageReport: Sendable, Hashable {
         }
     }
 
-    /// What came of a tree.
+    /// The result for one tree.
     public struct Tree: Sendable, Hashable {
         /// Its number in the damaged database.
         public internal(set) var number: UInt32
-        /// Its name in the new one.
+        /// Its name in the new database.
         public internal(set) var name: String
-        /// Whether that is the name it had. Otherwise the page that tells it is lost, and it is called by its number.
+        /// Whether that is its original name. If the page with the name is lost, the tree is named by its number.
         public internal(set) var hasItsName: Bool
+        /// The kind of its keys.
         public internal(set) var keys: KeyKind
-        /// Entries in the new database, those of the log included.
+        /// The number of entries in the new database, those of the log included.
         public internal(set) var records: UInt64 = 0
-        /// Entries that were read from pages.
+        /// The number of entries read from pages.
         public internal(set) var recovered: UInt64 = 0
-        /// Those among them that may be stale or deleted, because nothing tells whether their page counts.
+        /// The number of these that may be stale or deleted, because it is unknown whether their page is in use.
         public internal(set) var doubtful: UInt64 = 0
-        /// Entries whose key is known and whose value is lost.
+        /// The number of entries whose key is known and whose value is lost.
         public internal(set) var unreadable: UInt64 = 0
-        /// The keys of such entries, at most 100.
+        /// The keys of these entries, at most 100.
         public internal(set) var unreadableKeys: [Key] = []
-        /// Entries of which not even the key is known: as many as the checkpoint counted and nobody found. Nil when its count is lost.
+        /// The number of entries whose key is lost too: those that the checkpoint counts and that were not found. Nil
+        /// if its count is lost.
         public internal(set) var missing: UInt64?
-        /// Ranges of keys whose pages cannot be read, at most 100. What was found of them by searching the file is in `recovered`.
+        /// The key ranges whose pages are lost, at most 100. Entries of these ranges that a search of the file found
+        /// are in `recovered`.
         public internal(set) var damagedRanges: [KeyRange] = []
 
+        /// Whether no entry of the tree is lost or doubtful.
         public var isComplete: Bool { unreadable == 0 && missing == 0 && doubtful == 0 }
     }
 }
 
-/// How far a salvage has come.
+/// The progress of a salvage.
 public struct SalvageProgress: Sendable, Hashable {
+    /// The phases of a salvage, in their order.
     public enum Phase: Sendable, Hashable {
-        /// Looking through the file for what says how it is laid out.
+        /// Searching the file for its layout.
         case searching
         /// Reading the trees.
         case reading
-        /// Looking through the file for pages that no tree leads to any more.
+        /// Searching the file for pages that no tree reaches.
         case gathering
-        /// Making the commits of the log again.
+        /// Replaying the commits of the log.
         case replaying
-        /// Building indexes anew: for the layer that knows them.
+        /// Rebuilding indexes, in the layer above.
         case indexing
     }
 
+    /// The current phase.
     public var phase: Phase
-    /// Pages done in this phase; commits when replaying, rows when indexing.
+    /// The number of pages read in this phase; of commits when replaying, of rows when indexing.
     public var done: UInt64
-    /// Pages of the file; nil when it is not pages that are counted.
+    /// The number of pages of the file; nil in phases that do not count pages.
     public var total: UInt64?
-    /// Records found so far.
+    /// The number of records found so far.
     public var records: UInt64
 
     package init(phase: Phase, done: UInt64, total: UInt64?, records: UInt64) {

@@ -1,4 +1,4 @@
-/// The new database that a salvage fills. It stands under another name until it is whole.
+/// The new database of a salvage, under a temporary name until it is complete.
 final class SalvageTarget {
     private static let batchBytes = 32 << 20
 
@@ -6,7 +6,7 @@ final class SalvageTarget {
     private let new: NewFile
     private let file: TemporaryFile
 
-    /// The tree that stands for each tree of the damaged database.
+    /// The new tree for each tree of the damaged database.
     private(set) var trees: [UInt32: Tree] = [:]
     private(set) var tallies: [UInt32: Tally] = [:]
     private var batch: [Entry] = []
@@ -14,11 +14,11 @@ final class SalvageTarget {
 
     /// How a record was found.
     enum Origin {
-        /// By way of its tree.
+        /// From the root of its tree.
         case tree
-        /// On a page that is in use, but no tree leads to.
+        /// On a page that is in use, but not reached from a root.
         case stray
-        /// On a page that may be out of use.
+        /// On a page of unknown use.
         case doubtful
     }
 
@@ -34,7 +34,7 @@ final class SalvageTarget {
         var origin: Origin
     }
 
-    /// - Parameter access: that of the damaged file.
+    /// - Parameter access: the access rights of the damaged file.
     init(path: String, options: StoreOptions, access: FileAccess?) throws(StorageError) {
         new = try NewFile(at: path, on: options.files)
         try new.refuseExisting()
@@ -55,9 +55,9 @@ final class SalvageTarget {
 
     // MARK: Trees and records
 
-    /// Makes the tree that stands for one of the damaged database.
+    /// Creates the tree for one of the damaged database.
     ///
-    /// - Returns: its name: another one when that is taken.
+    /// - Returns: its name, which differs from the wanted one if that is taken.
     func makeTree(_ number: UInt32, keys: KeyKind, _ options: TreeOptions, named wanted: String)
         throws(StorageError) -> String
     {
@@ -69,7 +69,7 @@ final class SalvageTarget {
         return name
     }
 
-    /// Creates a tree under a name that is free, and that a tree can have.
+    /// Creates a tree with a valid name that is not taken.
     static func createTree(
         _ number: UInt32, keys: KeyKind, _ options: TreeOptions, named wanted: String,
         _ transaction: borrowing WriteTransaction
@@ -88,14 +88,14 @@ final class SalvageTarget {
         throw .treeExists(numbered)
     }
 
-    /// Takes a record of a tree that was made. One found by its tree counts more than one found elsewhere.
+    /// Adds a record to a tree. A record found from the root takes precedence over one found elsewhere.
     func add(_ key: SalvageReport.Key, _ value: [UInt8], to tree: UInt32, _ origin: Origin) throws(StorageError) {
         batch.append(Entry(tree: tree, key: key, value: value, origin: origin))
         batchBytes += value.count + 64
         if batchBytes >= SalvageTarget.batchBytes { try flush() }
     }
 
-    /// Takes a record whose value is too long to be held in memory.
+    /// Adds a record whose value is too long for memory.
     func add(
         _ key: SalvageReport.Key, to number: UInt32, _ origin: Origin,
         _ write: (inout BlobWriter) throws(StorageError) -> Void
@@ -110,7 +110,7 @@ final class SalvageTarget {
         if origin == .doubtful { tallies[number]?.doubtful += 1 }
     }
 
-    /// Writes what is waiting.
+    /// Writes the buffered records.
     func flush() throws(StorageError) {
         guard !batch.isEmpty else { return }
         let transaction = try store.beginWrite()
@@ -137,9 +137,9 @@ final class SalvageTarget {
         return true
     }
 
-    /// Makes a commit of the log again, all of it or nothing.
+    /// Replays a commit of the log, completely or not at all.
     ///
-    /// - Parameter name: the name for a tree that only the log knows.
+    /// - Parameter name: returns the name of a tree that only the log has.
     func replay(_ operations: UnsafeRawBufferPointer, of source: DamagedFile, name: (UInt32) -> String)
         throws(StorageError)
     {
@@ -160,7 +160,7 @@ final class SalvageTarget {
         store.abandon()
     }
 
-    /// What to tell of a failure. A store that takes no more writes says so; what made it so says more.
+    /// Returns the error to report: for a store that became read-only, the cause.
     func cause(of error: StorageError) -> StorageError {
         guard case .readOnly = error, let cause = store.pipeline.lock.withLock({ store.pipeline.failure?.cause }) else {
             return error
@@ -168,7 +168,7 @@ final class SalvageTarget {
         return StorageError(cause)
     }
 
-    /// Gives up: nothing is left of the new database.
+    /// Removes the new database.
     func abandon() {
         store.abandon()
         file.discard()

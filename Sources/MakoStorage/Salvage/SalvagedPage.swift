@@ -1,4 +1,4 @@
-/// Memory for a page of a damaged file, and a look into it once it has passed the checks.
+/// A page of a damaged file, with access to its contents after it has passed the checks.
 final class SalvagedPage {
     private let base: UnsafeMutableRawPointer
     private(set) var number: UInt64 = 0
@@ -11,7 +11,7 @@ final class SalvagedPage {
     var bytes: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: base, count: pageBytes) }
     var type: PageType? { PageType(rawValue: header.type) }
 
-    /// What the key of a leaf or an inner page is.
+    /// The key kind of a leaf or an inner page.
     var keyKind: KeyKind? {
         switch type {
         case .integerLeaf, .integerInner: .integer
@@ -20,13 +20,13 @@ final class SalvagedPage {
         }
     }
 
-    /// Reads a page from the file; a page that is not whole and in its place is an error.
+    /// Reads a page from the file. Throws if it is not intact and in its place.
     func read(_ number: UInt64, from source: DamagedFile) throws(StorageError) {
         self.number = number
         try source.read(number, into: base)
     }
 
-    /// Takes a page that stands in a larger buffer. False when it is not whole and in its place.
+    /// Copies a page from a larger buffer. Returns false if it is not intact and in its place.
     func take(_ number: UInt64, from buffer: UnsafeRawBufferPointer, _ codec: PageCodec) -> Bool {
         self.number = number
         guard buffer.count == pageBytes else { return false }
@@ -34,16 +34,16 @@ final class SalvagedPage {
         return codec.open(base, number: number) && header.number == number
     }
 
-    /// Proves that keys, values and children can be looked at.
+    /// Checks that keys, values and children can be read.
     func validate() throws(StorageError) { try PageCheck.validate(base) }
 
     var body: ArraySlice<UInt8> { [UInt8](bytes)[Page.bodyOffset...] }
     var isBlank: Bool { bytes.allSatisfy { $0 == 0 } }
 
-    /// The meta that the page, which is whole, holds, if it does.
+    /// The meta in an intact page; nil if it is none.
     var meta: Meta? { Meta(base) }
 
-    /// The header block that the page holds, if it is a sound copy of one.
+    /// Returns the header block in the page; nil if it is not an intact copy.
     func fileHeader(copy: Int) -> FileHeader? {
         if case .good(let header) = FileHeader.read(base, copy: copy) { header } else { nil }
     }
@@ -74,7 +74,7 @@ final class SalvagedPage {
     enum Value {
         case bytes([UInt8])
         case overflow(Overflow)
-        /// A descriptor that contradicts itself.
+        /// A descriptor whose fields contradict each other.
         case malformed
     }
 
@@ -84,7 +84,7 @@ final class SalvagedPage {
         return .bytes([UInt8](UnsafeRawBufferPointer(start: record.bytes, count: record.count)))
     }
 
-    /// Between which keys a leaf that is not empty stands: its fences, or where it has none the keys in it.
+    /// The key range of a leaf that is not empty: its fences or, without fences, its keys.
     var span: SalvageReport.KeyRange {
         let count = header.count
         guard keyKind == .integer else {
@@ -97,7 +97,7 @@ final class SalvagedPage {
     }
 }
 
-/// A set of page numbers of one file: a bit for each.
+/// A set of pages of one file, as a bitmap.
 struct PageSet {
     private var words: [UInt64]
     private(set) var count = 0
@@ -108,7 +108,7 @@ struct PageSet {
         page / 64 < UInt64(words.count) && words[Int(page / 64)] & 1 << (page % 64) != 0
     }
 
-    /// False when it was there already, or lies beyond the file.
+    /// Adds a page. Returns false if it is in the set already, or beyond the file.
     mutating func insert(_ page: UInt64) -> Bool {
         guard page / 64 < UInt64(words.count), !contains(page) else { return false }
         words[Int(page / 64)] |= 1 << (page % 64)

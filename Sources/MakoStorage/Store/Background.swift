@@ -1,11 +1,11 @@
-// Flusher, checkpointer and evictor as one state machine. With `.threads` the store's own thread drives it; with
-// `.manual` the caller does, step by step, and nothing happens in between.
+// Flusher, checkpointer and evictor as one state machine. With `.threads` the background thread drives it. With
+// `.manual` the caller drives it step by step, and nothing happens in between.
 extension Store {
-    /// Does one piece of background work: a flush of what `async` commits left, a step of the checkpoint, the next
-    /// log segment, a round of the evictor, and when nothing happens for a while a part of a vacuum.
+    /// Does one piece of background work: a flush of `async` commits, a step of the checkpoint, the next log segment, a
+    /// round of the evictor, or in an idle store a step of the vacuum.
     ///
-    /// - Returns: whether there was anything to do.
-    /// - Throws: what the piece of work met. Nothing is lost by it; see ``Durability`` for failed syncs.
+    /// - Returns: whether there was work to do.
+    /// - Throws: the error of the work. It loses no data; see ``Durability`` for failed syncs.
     public func step() throws(StorageError) -> Bool {
         if options.readOnly || isClosed.load(ordering: .acquiring) || isInherited { return false }
         defer { events?.deliver() }
@@ -15,7 +15,8 @@ extension Store {
             return true
         }
         if endOldSnapshots() { return true }
-        // Before a step of the checkpoint: there are many, and a writer that finds no segment waits for the zeros of a new one.
+        // Check the log before each step of a checkpoint, because a checkpoint has many steps, and a writer without a
+        // spare segment must wait until one is filled with zeros.
         if try lookAfterLog() { return true }
         if try stepCheckpoint() { return true }
         if frames.evictionStep() { return true }
@@ -26,8 +27,9 @@ extension Store {
     /// The time in milliseconds, not 0.
     var milliseconds: UInt64 { clock.now / 1_000_000 + 1 }
 
-    /// Ends the snapshots that are older than the options allow, in two steps: first they read no more, and when all operations that had
-    /// begun by then have ended their pages are let go of. So whoever is in the middle of a read, or was lent bytes, reads to the end.
+    /// Ends the snapshots that exceed the age limit, in two steps: first they accept no new reads; when all operations
+    /// that began before have ended, their pages are released. So a running read, or a borrowed value, stays valid to
+    /// its end.
     func endOldSnapshots() -> Bool {
         guard snapshots.expiryLock.tryLock() else { return false }
         defer { snapshots.expiryLock.unlock() }
@@ -56,16 +58,16 @@ extension Store {
         pipeline.isFlushDue(ignoringTime: options.background == .manual && options.clock == nil)
     }
 
-    /// Does ahead of time what a committer would have to wait for.
+    /// Does work ahead of time for which a committer would otherwise wait.
     ///
-    /// - Returns: whether there was anything to do.
+    /// - Returns: whether there was work to do.
     func lookAfterLog() throws(StorageError) -> Bool {
         if try pipeline.prepareSegment() { return true }
         return try raiseCeilingAhead()
     }
 
     private func stepCheckpoint() throws(StorageError) -> Bool {
-        // One that waits for a log that is refused would begin again and again.
+        // Not while writes are refused: the checkpoint would wait for the log, fail and start again.
         guard !pipeline.hasRefused.load(ordering: .relaxed), checkpointer.lock.tryLock() else { return false }
         defer { checkpointer.lock.unlock() }
         if checkpointer.isRunning {
@@ -76,17 +78,17 @@ extension Store {
         return try checkpointer.begin(self)
     }
 
-    /// By logged bytes, or by the share of memory that is dirty.
+    /// Whether a checkpoint is due, by the bytes of log or by the share of dirty pages.
     private var needsCheckpoint: Bool {
         guard let logged = bytesToReplay else { return false }
         if logged > UInt64(clamping: options.checkpointBytes) { return true }
         return frames.dirtyFrames > frames.budgetFrames / 4 && versions.lock.withLock { !versions.dirtyPages.isEmpty }
     }
 
-    /// Log bytes since the last checkpoint; nil when the store has failed.
+    /// The bytes of log since the last checkpoint; nil if the store has failed.
     private var bytesToReplay: UInt64? { pipeline.bytes(since: checkpointer.last.meta.log.lsn) }
 
-    /// Begins a checkpoint when nothing was committed for a while and the log is long enough to be felt at the next opening.
+    /// Begins a checkpoint if the store is idle and the log is long enough to slow down the next opening.
     private func checkpointWhenIdle() throws(StorageError) -> Bool {
         guard checkpointer.lock.tryLock() else { return false }
         defer { checkpointer.lock.unlock() }
@@ -94,6 +96,6 @@ extension Store {
         return try checkpointer.beginWhenIdle(self)
     }
 
-    /// A log of less is replayed in some ten milliseconds, and not worth waking the disk.
+    /// The bytes of log that are replayed in some ten milliseconds; for less an idle store takes no checkpoint.
     static let idleLogBytes: UInt64 = 1 << 20
 }

@@ -1,4 +1,5 @@
-/// The store's own thread, which calls `Store.step()`, and what its steps drive beside the checkpointer. It has no thread with `.manual`.
+/// The background thread of a store, which calls `Store.step()`, and the objects that its steps drive besides the
+/// checkpointer. With `.manual` there is no thread.
 final class BackgroundThread: @unchecked Sendable {
     let flusher: Flusher
     let vacuum = Vacuum()
@@ -20,7 +21,7 @@ final class BackgroundThread: @unchecked Sendable {
         }
     }
 
-    /// Has the thread look for work now.
+    /// Wakes the thread to look for work.
     func wake() { lock.withLock { work.broadcast() } }
 
     func stop() {
@@ -34,17 +35,17 @@ final class BackgroundThread: @unchecked Sendable {
         flusher.stop()
     }
 
-    /// Runs until the store is closed or gone. It holds the store only while it works.
+    /// Runs until the store is closed or released. Retains the store only while it works.
     private func run(_ weak: WeakStore) {
         while !isStopping {
             guard let store = weak.store else { return }
-            // A failure is kept by the pipeline, or by the checkpointer, which tries again later.
+            // The pipeline keeps a failure; the checkpointer tries again later.
             let didWork = (try? store.step()) ?? false
             if !didWork { waitForWork() }
         }
     }
 
-    /// Waits for a signal, or a tenth of a second.
+    /// Waits for a signal, for at most a tenth of a second.
     private func waitForWork() {
         lock.withLock {
             if !hasToStop { _ = work.wait(lock, timeout: .milliseconds(100)) }

@@ -1,12 +1,12 @@
-/// What a backup shows: enough for the next one to hold only what has changed since.
+/// The state that a backup shows: what the next incremental backup needs to store only later changes.
 public struct BackupPoint: Sendable, Hashable, Codable {
     private var databaseHigh: UInt64
     private var databaseLow: UInt64
     /// The number of the commit that the backup shows.
     public private(set) var commit: UInt64
-    /// The point of a checkpoint whose pages are all in the backup.
+    /// The transaction id of a checkpoint whose pages are all in the backup.
     private(set) var basis: UInt64
-    /// The log's chain value at the commit: a state that was restored and went another way has another.
+    /// The log's chain value at the commit. It differs after a restore and different commits.
     private(set) var chain: UInt64
 
     init(database: DatabaseID, commit: UInt64, basis: UInt64, chain: UInt64) {
@@ -19,10 +19,14 @@ public struct BackupPoint: Sendable, Hashable, Codable {
 
     var database: DatabaseID { DatabaseID(high: databaseHigh, low: databaseLow) }
 
-    /// Reads the point of a backup, or of an incremental one.
+    /// Reads the point of a backup or of an incremental backup.
     ///
-    /// - Parameter encryption: of an encrypted database: what its backup opens with.
-    /// - Throws: ``StorageError/wrongBase(path:reason:)`` when the file is none, or was written to since; what opening a file throws.
+    /// - Parameters:
+    ///   - path: the path of the backup.
+    ///   - encryption: the encryption of an encrypted backup.
+    ///   - fileSystem: the file system of the backup.
+    /// - Throws: ``StorageError/wrongBase(path:reason:)`` if the file is no backup or was written to since, and the
+    ///   errors of opening a file.
     public init(
         of path: String, encryption: Encryption? = nil, fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StorageError) {
@@ -49,12 +53,12 @@ public struct BackupPoint: Sendable, Hashable, Codable {
 
 /// An incremental backup being written: a block that describes it, and pages in no particular order.
 ///
-/// Each page is written as it would stand in a full backup. Pages carry their numbers; where they are encrypted, a list behind them says
-/// which they are.
+/// Each page has the bytes that it has in a full backup. Pages contain their ids; encrypted pages do not show them, so
+/// a list of the ids follows the pages.
 final class BackupPart: File, @unchecked Sendable {
     private let file: any File
     private(set) var pages: UInt64 = 0
-    /// The numbers of the pages, where they do not say them.
+    /// The ids of the pages, if the pages do not show them.
     private var list: [UInt64]?
 
     init(writing file: any File, listsPages: Bool) {
@@ -68,7 +72,7 @@ final class BackupPart: File, @unchecked Sendable {
         try file.read(into: buffer, at: offset)
     }
 
-    /// Appends whole pages, wherever they would stand.
+    /// Appends whole pages; `offset` gives their place in a full backup.
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         try file.write(buffer, at: (1 + pages) * UInt64(pageBytes))
         let count = UInt64(buffer.count / pageBytes)
@@ -100,14 +104,14 @@ final class BackupPart: File, @unchecked Sendable {
         return bytes
     }
 
-    /// Never 0, which says that there is no list.
+    /// Returns the checksum of the list; never 0, which means no list.
     private static func check(of bytes: [UInt8]) -> UInt64 {
         bytes.withUnsafeBytes { buffer in
             buffer.baseAddress.map { Checksum.hash($0, count: buffer.count, seed: 0) } ?? 0
         } | 1
     }
 
-    /// The numbers of the pages of a part, in their order; nil where they carry them.
+    /// Returns the ids of the pages of a part, in their order; nil if the pages show them.
     static func list(of header: Header, in file: any File) throws(StorageError) -> [UInt64]? {
         guard header.listCheck != 0 else { return nil }
         let pages = Int(clamping: (header.pages * 8 + UInt64(pageBytes) - 1) / UInt64(pageBytes))
@@ -130,13 +134,13 @@ final class BackupPart: File, @unchecked Sendable {
     struct Header {
         static let magic: UInt64 = 0x3063_6e49_6f6b_614d  // "MakoInc0"
 
-        /// What it builds on, and what it makes of that.
+        /// The state that it builds on, and the state that it leads to.
         var base: BackupPoint
         var own: BackupPoint
         var pages: UInt64
-        /// The length of the database.
+        /// The pages of the database file.
         var filePages: UInt64
-        /// Of the list of the pages behind them; 0: there is none.
+        /// The checksum of the list behind the pages; 0 without a list.
         var listCheck: UInt64 = 0
 
         init(base: BackupPoint, own: BackupPoint, pages: UInt64, filePages: UInt64) {
@@ -162,7 +166,7 @@ final class BackupPart: File, @unchecked Sendable {
             return bytes
         }
 
-        /// Nil when the file does not begin as an incremental backup does.
+        /// Nil if the file does not start as an incremental backup.
         init?(_ file: any File) throws(StorageError) {
             let bytes = try DataFile.readPages(file, from: 0, count: 1)
             guard bytes.count == pageBytes else { return nil }

@@ -1,15 +1,16 @@
-/// The numbers of a checkpoint held against each other: a page whose checksum is right may still say what no checkpoint says.
+/// Cross-checks the numbers of a checkpoint: a page with a valid checksum may still have values that no checkpoint has.
 ///
-/// What contradicts itself is not used, because what is written on top of it would overwrite pages in use, give a number twice, or leave a
-/// file that does not open again.
+/// A checkpoint with contradictions is not used, because writing on top of it could overwrite pages in use, assign a
+/// number twice, or make the file unreadable.
 struct CheckpointNumbers {
     let header: FileHeader
     let meta: Meta
 
-    /// Counters stay below this in a database that is written to: what they count up to is then below the limit of what is read.
+    /// The limit of counters in a database that is opened for writing, so that later values stay below the limit for
+    /// reading.
     static let writableLimit: UInt64 = counterLimit / 2
 
-    /// What the meta contradicts in the header; nil for nothing.
+    /// How the meta contradicts the header; nil if it does not.
     var contradiction: String? {
         if meta.point >= header.ceiling || meta.directory.firstSerial >= header.ceiling {
             return "it is of a time that the header block does not vouch for"
@@ -23,7 +24,7 @@ struct CheckpointNumbers {
         return nil
     }
 
-    /// What the directory contradicts in the meta or the header; nil for nothing.
+    /// Returns how the directory contradicts the meta or the header; nil if it does not.
     func contradiction(in directory: Directory) -> String? {
         if let last = directory.trees.last, UInt64(last.id) >= meta.nextTreeID {
             return "tree \(last.id) is not below the number of the next tree, \(meta.nextTreeID)"
@@ -34,7 +35,7 @@ struct CheckpointNumbers {
         return nil
     }
 
-    /// The counter that leaves no room for further commits; nil where all do.
+    /// The counter that leaves no space for further commits; nil if none does.
     var exhausted: String? {
         let counters: [(String, UInt64, UInt64)] = [
             ("checkpoints", meta.number, CheckpointNumbers.writableLimit),

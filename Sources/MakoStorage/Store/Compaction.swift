@@ -1,29 +1,30 @@
 extension Store {
-    /// Copies the latest commit into a new file in the smallest form: full pages, in the order of their keys, none free.
+    /// Copies the latest commit to a new file of the smallest size: full pages, in key order, without free pages.
     ///
-    /// Readers and the writer go on. The file appears under its name only when it is whole and durable. Trees keep their numbers and the
-    /// commit keeps its own.
+    /// Readers and the writer continue. The file gets its name when it is complete and durable. Trees keep their
+    /// numbers, and the commit keeps its number.
     ///
     /// - Parameters:
-    ///   - path: where nothing must be yet, on the store's own file system.
+    ///   - path: the path of the new file, which must not exist, on the store's file system.
     ///   - progress: called after every 1,000 entries and at the end.
-    /// - Throws: ``StorageError/corrupted(page:reason:)`` for a damaged page, ``StorageError/diskFull(path:)`` and I/O errors; no file is
-    ///   left then.
+    /// - Returns: the commit and the size of the copy.
+    /// - Throws: ``StorageError/corrupted(page:reason:)`` for a damaged page, ``StorageError/diskFull(path:)`` and I/O
+    ///   errors; no file remains then.
     /// - Complexity: linear in the entries.
     @discardableResult
     public func copy(to path: String, progress: (CopyProgress) -> Void = { _ in }) throws(StorageError) -> CopyReport {
         try copy(to: path, encryption: currentEncryption, progress: progress)
     }
 
-    /// Copies the latest commit into a new file in the smallest form, encrypted otherwise than this one, or not at all.
+    /// Copies the latest commit to a new file of the smallest size, with another encryption or none.
     ///
-    /// The copy has a key of its own inside, drawn anew: whoever knows what this database is encrypted with learns nothing about the copy.
+    /// The copy gets a new random data key, so the keys of this database reveal nothing about the copy.
     ///
     /// ```swift
     /// try plain.copy(to: "events-2.mako", encryption: .key(bytes))
     /// ```
     ///
-    /// - Parameter encryption: what the copy opens with; nil for one that anybody can read.
+    /// - Parameter encryption: the encryption of the copy; nil for an unencrypted copy.
     @discardableResult
     public func copy(
         to path: String, encryption: Encryption?, progress: (CopyProgress) -> Void = { _ in }
@@ -31,7 +32,7 @@ extension Store {
         try copy(to: path, on: options.files, encryption, progress)
     }
 
-    /// The same as ``copy(to:progress:)`` on another file system: for a store in memory, whose own nobody would look into.
+    /// Copies as ``copy(to:progress:)`` to another file system, for a store in memory.
     package func copy(
         to path: String, on fileSystem: any FileSystem, progress: (CopyProgress) -> Void
     ) throws(StorageError) -> CopyReport {
@@ -47,16 +48,17 @@ extension Store {
         return try copy(to: new, replacing: false, encryption, progress)
     }
 
-    /// Rewrites a database that nobody has open, in the smallest form.
+    /// Rewrites a database that is not open, in the smallest size.
     ///
-    /// A crash leaves the database as it was or as it will be. Needs room for both.
+    /// After a crash the database is either the old or the new one. Needs disk space for both.
     ///
     /// - Parameters:
-    ///   - path: of the data file.
-    ///   - options: how to open it.
+    ///   - path: the path of the data file.
+    ///   - options: the options to open it with.
     ///   - progress: called after every 1,000 entries and at the end.
-    /// - Throws: ``StorageError/notFound(path:)``, ``StorageError/alreadyOpen(path:)``, what opening and ``copy(to:progress:)`` throw. The
-    ///   database is as it was then.
+    /// - Returns: the commit and the size of the new file.
+    /// - Throws: ``StorageError/notFound(path:)``, ``StorageError/alreadyOpen(path:)``, the errors of opening and of
+    ///   ``copy(to:progress:)``. The database is unchanged then.
     @discardableResult
     public static func compact(
         at path: String, options: StoreOptions = .init(), progress: (CopyProgress) -> Void = { _ in }
@@ -64,13 +66,13 @@ extension Store {
         try compact(at: path, options: options, encryption: options.encryption, progress: progress)
     }
 
-    /// Rewrites a database that nobody has open, in the smallest form, encrypted otherwise than before, or not at all.
+    /// Rewrites a database that is not open, in the smallest size, with another encryption or none.
     ///
-    /// What the old file and its log held may still be found on the device, in blocks that are free now.
+    /// The device may still have the contents of the old file and its log in free blocks.
     ///
     /// - Parameters:
-    ///   - options: how to open it as it is.
-    ///   - encryption: what it opens with afterwards; nil: anybody can read it.
+    ///   - options: the options to open the old file with.
+    ///   - encryption: the new encryption; nil for an unencrypted database.
     @discardableResult
     public static func compact(
         at path: String, options: StoreOptions = .init(), encryption: Encryption?,
@@ -83,17 +85,18 @@ extension Store {
         options.background = .manual
         options.createsInEmptyFile = false
         let store = try Store(at: new.path, options: options)
-        // Its lock lasts until the new file has taken the name. A process that waits for it compares the file with the name then.
+        // Keep the lock until the new file has the name. A process that waits for the lock then compares the file with
+        // the name.
         defer { store.abandon() }
         guard try storage({ () throws(FileError) in try store.dataFile.file.pins() }).isEmpty else {
             throw .alreadyOpen(path: path)
         }
-        // No log is left: it would be a stranger's beside the new file.
+        // Remove the log first, because it would not belong to the new file.
         try store.checkpointer.lock.withLock { () throws(StorageError) in try store.finish() }
         return try store.copy(to: new, replacing: true, encryption, progress)
     }
 
-    /// Copies into a file of another name, which takes the name of `new` in the end.
+    /// Copies to a temporary file, which gets the name of `new` at the end.
     private func copy(
         to new: NewFile, replacing: Bool, _ encryption: Encryption?, _ progress: (CopyProgress) -> Void
     ) throws(StorageError) -> CopyReport {
@@ -118,7 +121,7 @@ extension Store {
         }
     }
 
-    /// An empty store whose first commit will have the number of the version that is copied.
+    /// Creates an empty store whose first commit gets the number of the copied version.
     private func makeTarget(_ target: TemporaryFile, _ version: Version, _ encryption: Encryption?)
         throws(StorageError) -> Store
     {
@@ -135,7 +138,7 @@ extension Store {
         return try Store(of: target, options: own)
     }
 
-    /// Enters all trees of a version into this empty store, in one transaction.
+    /// Copies all trees of a version to this empty store, in one transaction.
     private func fill(from source: Snapshot, _ version: Version, _ progress: (CopyProgress) -> Void)
         throws(StorageError)
     {
@@ -161,7 +164,7 @@ extension Store {
             }
             try loader.finish()
         }
-        // Numbers of trees that were dropped are not used again.
+        // The numbers of dropped trees are not reused.
         transaction.writer.nextTreeID = max(transaction.writer.nextTreeID, version.nextTreeID)
         try transaction.commit(durability: .ordered)
         progress(CopyProgress(done: done, total: total))
@@ -188,7 +191,8 @@ extension Store {
 
     private static let entriesPerReport = 1000
 
-    /// Writes the last checkpoint of a file that is about to get its name. The store is to be abandoned then, which closes the file.
+    /// Writes the last checkpoint of a file before it gets its name. The store must be abandoned afterwards, which
+    /// closes the file.
     func settle() throws(StorageError) {
         background.stop()
         try checkpointer.lock.withLock { () throws(StorageError) in try finish() }

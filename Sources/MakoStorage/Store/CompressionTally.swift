@@ -1,16 +1,18 @@
 import Synchronization
 
-/// What compression has saved since a store was opened, in bytes. See ``StoreStats/compression``.
+/// The bytes that compression has saved since a store was opened. See ``StoreStats/compression``.
 public struct CompressionStats: Sendable, Hashable, Codable {
-    /// Values that were put on pages of their own: what they are, and what of them was written.
+    /// The bytes of values that were written to pages of their own.
     public var valueBytes: UInt64
+    /// The bytes that were stored for these values.
     public var storedValueBytes: UInt64
-    /// Content of frames of the log: what it is, and what of it was written.
+    /// The bytes of the payloads of log frames.
     public var logContentBytes: UInt64
+    /// The bytes that were stored for these payloads.
     public var storedLogContentBytes: UInt64
 }
 
-/// Counts values as they are written, by whoever has the writer's turn.
+/// Counts the bytes of values. Only the holder of the writer lock adds to it.
 final class CompressionTally: Sendable {
     private let bytes = Atomic<UInt64>(0)
     private let storedBytes = Atomic<UInt64>(0)

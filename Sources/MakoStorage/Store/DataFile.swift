@@ -1,28 +1,29 @@
 import Synchronization
 
-/// The data file's fixed pages: reading them with their copies, writing them in the order that survives a crash.
+/// The fixed pages of the data file: reads them with their copies, and writes them in an order that survives a crash.
 final class DataFile {
     let file: any File
     private(set) var header: FileHeader
-    /// Of an encrypted database.
+    /// The keys of an encrypted database.
     let keys: DatabaseKeys?
     let codec: PageCodec
-    /// That of the process that opened the file.
+    /// The fork generation of the process that opened the file.
     private let generation = Forks.generation
-    /// The directory of the files; nil in a store that only reads. Open all the time: to sync it must not take a descriptor that is not there.
+    /// The directory of the files; nil in a read-only store. Kept open, because a sync must not fail for lack of a file
+    /// descriptor.
     var directory: (any FileDirectory)?
-    /// The header lock. It guards the header, its updates, and `encryption`.
+    /// The header lock. Guards the header, its updates and `encryption`.
     let lock = Lock()
-    /// What the database opens with.
+    /// The current encryption of the database.
     @exclusivity(unchecked) var encryption: Encryption?
-    /// The `FormatFeatures` that the header names.
+    /// The `FormatFeatures` in the header.
     let features: Atomic<UInt64>
-    /// The next serial, and the limit that the header vouches for.
+    /// The next serial, and the ceiling: the limit that the header records before a serial below it is used.
     let nextSerial: Atomic<UInt64>
     let ceiling: Atomic<UInt64>
-    /// The one copy of the header that is whole, after opening found it so or a write broke off; nil: both are.
+    /// The only intact copy of the header, found by opening or left by a failed write; nil if both are intact.
     private var soundCopy: Int?
-    /// What was wrong with copies that were passed over at opening.
+    /// The damages of copies that opening has skipped.
     private(set) var findings: [String] = []
 
     private init(
@@ -40,11 +41,11 @@ final class DataFile {
 
     // MARK: Creating
 
-    /// Writes an empty database into an empty file, without syncing.
+    /// Writes an empty database to an empty file, without a sync.
     ///
     /// - Parameters:
-    ///   - commit: the number of the commit that its emptiness is.
-    ///   - encryption: nil for a database that anybody can read.
+    ///   - commit: the number of the empty state.
+    ///   - encryption: the encryption; nil for an unencrypted database.
     static func create(
         _ file: any File, segmentBytes: Int, commit: UInt64 = 0, encryption: Encryption?, entropy: any Entropy
     ) throws(StorageError) {
@@ -66,7 +67,7 @@ final class DataFile {
             id: id, mustRead: key == nil ? 0 : FormatFeatures.encryption.rawValue, ceiling: FileHeader.serialStock,
             segmentBytes: SegmentHeader.segmentBytes(wanted: segmentBytes), newestSegment: 0, generation: 1, key: key)
         let space = SpaceMap()
-        _ = space.allocate()  // brings region 0 into being
+        _ = space.allocate()  // adds region 0
         let region = SpaceMap.RegionState(copy: 0, serial: 1)
         let directory = Directory(regions: [region], trees: [], names: TreeNames()).encoded()
         let run = Overflow(
@@ -80,9 +81,9 @@ final class DataFile {
         try write(directory: directory, run, to: file, codec)
     }
 
-    /// Writes both copies of the header, and a meta into both slots of a new file.
+    /// Writes both copies of the header, and a meta to both slots of a new file.
     ///
-    /// - Parameter meta: of an even number; the second slot gets the number after it.
+    /// - Parameter meta: the meta, with an even number; the second slot gets the next number.
     static func writeFixedPages(_ header: FileHeader, _ meta: Meta, to file: any File, _ codec: PageCodec)
         throws(FileError)
     {
@@ -102,9 +103,9 @@ final class DataFile {
         try writeBytes(file, bytes, count: bytes.count, at: 0)
     }
 
-    // MARK: A checkpoint's own pages
+    // MARK: Pages of a checkpoint
 
-    /// Writes a region's bitmap to the place that the state names.
+    /// Writes a region's bitmap to the place in its state.
     static func write(
         bitmap words: [UInt64], region: Int, _ state: SpaceMap.RegionState, to file: any File, _ codec: PageCodec
     ) throws(FileError) {
@@ -122,7 +123,7 @@ final class DataFile {
         try writeBytes(file, bytes, count: pageBytes, at: number * UInt64(pageBytes))
     }
 
-    /// Writes a directory to its run of pages. All of them carry the same serial.
+    /// Writes a directory to its run of pages, which all have the same serial.
     static func write(directory: [UInt8], _ run: Overflow, to file: any File, _ codec: PageCodec) throws(FileError) {
         let pageCount = max(1, run.pageCount)
         var bytes = [UInt8](repeating: 0, count: pageCount * pageBytes)
@@ -150,8 +151,9 @@ final class DataFile {
     /// Reads the header block from the better of its copies.
     ///
     /// - Parameters:
-    ///   - repairing: the file is to be written; the better copy goes over one that is damaged or behind.
-    ///   - access: what an encrypted file is read with.
+    ///   - repairing: whether to overwrite a damaged or older copy with the better one, because the file will be
+    ///     written.
+    ///   - access: the access to the keys of an encrypted file.
     static func open(
         _ file: any File, repairing: Bool = false, _ access: KeyAccess = .secret(nil),
         entropy: any Entropy = SystemEntropy()
@@ -203,7 +205,7 @@ final class DataFile {
         throw .corrupted(page: 0, reason: "both copies of the header block are damaged or missing")
     }
 
-    /// Whether a file too short for a header begins like one.
+    /// Whether a file that is too short for a header starts as one.
     private static func beginsLikeOne(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.count >= 48 && bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self) == FileHeader.magic
     }
@@ -219,7 +221,7 @@ final class DataFile {
         return bytes
     }
 
-    /// The metas that can be read, the newest first, each from the better of its copies.
+    /// Returns the readable metas, the newest first, each from the better of its copies.
     func readMetas() throws(StorageError) -> [Meta] {
         let count = 2 * Meta.copies
         var bytes = try DataFile.readPages(file, from: Meta.firstPage, count: count)
@@ -242,7 +244,7 @@ final class DataFile {
 
     // MARK: Writing
 
-    /// Rewrites the header block, one copy after the other: one of the two is whole at any moment.
+    /// Rewrites the header block, one copy after the other, so that one of the two is intact at every moment.
     func update(_ change: (inout FileHeader) -> Void) throws(FileError) {
         var next = header
         change(&next)
@@ -251,8 +253,8 @@ final class DataFile {
         defer { bytes.deallocate() }
         let block = bytes.extend(by: pageBytes)
         block.initializeMemory(as: UInt8.self, repeating: 0, count: pageBytes)
-        // Never first over the only copy that is whole. Only these bytes are made durable: a checkpoint may just have written many others,
-        // which a writer would have to wait for.
+        // Never overwrite the only intact copy first. Sync only these bytes, because a checkpoint may just have written
+        // many others, for which a writer would have to wait.
         for copy in soundCopy == 0 ? [1, 0] : [0, 1] {
             soundCopy = 1 - copy
             next.write(to: block, copy: copy)
@@ -263,8 +265,9 @@ final class DataFile {
         header = next
     }
 
-    /// Makes the name of a segment durable, and has the header say that it is in use, after its own header is durable and before a commit in
-    /// it counts as durable. So a log whose end is missing is known to be damaged, and one that was never begun is not missed.
+    /// Makes the name of a segment durable, then records in the header that it is in use. Must come after the segment's
+    /// header is durable and before a commit in it counts as durable, so that a missing end of the log is detected, and
+    /// a segment that was never started is not missed.
     func recordSegment(_ number: UInt64) throws(FileError) {
         try syncDirectory()
         try lock.withLock { () throws(FileError) in
@@ -275,9 +278,9 @@ final class DataFile {
     /// Makes the names of the files durable.
     func syncDirectory() throws(FileError) { try directory?.sync() }
 
-    /// Has the header vouch for more serials, before one of them is used.
+    /// Raises the ceiling of serials in the header, before one of them is used.
     ///
-    /// - Parameter isWritten: false for a store that only reads.
+    /// - Parameter isWritten: false for a read-only store.
     func raiseCeiling(above serial: UInt64, isWritten: Bool) throws(FileError) {
         try lock.withLock { () throws(FileError) in
             guard serial > ceiling.load(ordering: .relaxed) else { return }
@@ -287,7 +290,7 @@ final class DataFile {
         }
     }
 
-    /// Whether the parent of this process has opened the file, before a fork.
+    /// Whether the parent of this process opened the file, before a fork.
     var isInherited: Bool {
         generation != Forks.generation
     }
@@ -297,7 +300,7 @@ final class DataFile {
         file.close()
     }
 
-    /// Rewrites those copies of a meta that are not what they should be, one after the other.
+    /// Rewrites the damaged copies of a meta, one after the other.
     func repair(_ meta: Meta) throws(StorageError) {
         for copy in 0..<Meta.copies {
             let place = Meta.page(number: meta.number, copy: copy)
@@ -314,7 +317,7 @@ final class DataFile {
         }
     }
 
-    /// Writes both copies of a meta and makes them durable.
+    /// Writes and syncs both copies of a meta.
     func write(_ meta: Meta) throws(FileError) {
         for copy in 0..<Meta.copies {
             do throws(FileError) { try write(meta, copy: copy) } catch { throw copy == 0 ? error : error.ofRest }
@@ -331,7 +334,7 @@ final class DataFile {
             file, bytes, count: pageBytes, at: Meta.page(number: meta.number, copy: copy) * UInt64(pageBytes))
     }
 
-    /// The bitmap of a region as a checkpoint recorded it.
+    /// Returns the bitmap of a region as a checkpoint recorded it.
     func readBitmap(region: Int, _ state: SpaceMap.RegionState) throws(StorageError) -> [UInt64] {
         let page = SpaceMap.bitmapPage(region: region, copy: Int(state.copy))
         var bytes = try DataFile.readPages(file, from: page, count: 1)

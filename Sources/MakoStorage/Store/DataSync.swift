@@ -1,14 +1,14 @@
-/// A sync of the data file, or a barrier behind it, on a thread of its own.
+/// A sync of the data file, or a barrier, on a thread of its own.
 ///
-/// Behind a checkpoint's pages it takes as long as the device needs for all of them, a second and more. Whoever waits for it sees to what
-/// committers would otherwise have to do themselves.
+/// After a checkpoint's pages a sync takes as long as the device needs for all of them, a second or more. Meanwhile the
+/// waiting thread does work that committers would otherwise have to do.
 private final class DataSync: @unchecked Sendable {
     private let lock = Lock()
     private let change = ConditionVariable()
     // Guarded by `lock`.
     private var result: Result<Void, FileError>?
 
-    /// Begins. The thread is joined by whoever asks for the outcome.
+    /// Starts the sync. The caller must join the thread.
     func start(_ file: any File) throws(FileError) -> JoinableThread {
         try startThread(name: "mako sync") { [self] in
             let outcome: Result<Void, FileError>
@@ -23,7 +23,7 @@ private final class DataSync: @unchecked Sendable {
         }
     }
 
-    /// What came of it, when it is over within some time.
+    /// Waits for the result; nil if the sync takes longer than `time`.
     func outcome(within time: Duration) -> Result<Void, FileError>? {
         lock.withLock {
             if result == nil { _ = change.wait(lock, timeout: time) }
@@ -33,11 +33,13 @@ private final class DataSync: @unchecked Sendable {
 }
 
 extension Store {
-    /// How often the log is looked at while the data file is synced: a writer at full speed fills half a segment in a third of a second.
+    /// The interval of log checks during a sync of the data file. A writer at full speed fills half a segment in a
+    /// third of a second.
     private static let lookInterval = Duration.milliseconds(5)
 
-    /// Has the data file's pages reach the device before what is written next. With threads the log is looked after meanwhile, so that no committer has to fill a segment with
-    /// zeros or to raise the serial ceiling because a checkpoint keeps the store's thread waiting.
+    /// Orders the data file's pages before all later writes. With threads it checks the log meanwhile, so that no
+    /// committer has to fill a segment with zeros or raise the serial ceiling while the background thread waits for the
+    /// device.
     func syncDataFile() throws(FileError) {
         guard options.background == .threads else { return try dataFile.file.barrier() }
         let sync = DataSync()
@@ -46,7 +48,7 @@ extension Store {
         defer { thread.join() }
         while true {
             if let outcome = sync.outcome(within: Store.lookInterval) { return try outcome.get() }
-            // What fails here is tried again by the next step, or by the committer who needs it.
+            // On a failure the next step tries again, or the committer that needs the result.
             _ = try? lookAfterLog()
         }
     }

@@ -1,34 +1,35 @@
-/// What the data file has room for, without asking the device. Guarded by the space lock.
+/// The space of the data file, known without system calls. Guarded by the space lock.
 struct FileRoom {
-    /// Pages that the file has, with room for each of them on the device.
+    /// The pages of the file, each with space on the device.
     var pages: UInt64
-    /// Pages that commits may still bring before somebody counts again how many are free; those that die meanwhile are added.
+    /// The pages that commits may still allocate before free pages are counted again; pages freed meanwhile are added.
     var allowance = 0
-    /// The first of them that nobody has asked the device about since opening: there may be holes.
+    /// The first page that was not allocated on the device since opening; the file may have holes from there on.
     var unasked: UInt64 = 0
-    /// The device has no more than what was asked of it last, or not even that.
+    /// Whether the device had no more space than requested last, or less.
     var isShort = false
 
     init(pages: UInt64) { self.pages = pages }
 }
 
-// A full disk must leave a way out: entries can be deleted, and the checkpoint can be written that makes their pages free. Therefore
-// the file has room for a commit's pages before the commit enters the log, so that no checkpoint has to ask for more; and some free pages
-// are kept back, which only those transactions may use that make the database no larger. They need a few, since what they change is copied.
+// On a full disk, deletions must stay possible, and the checkpoint that frees their pages. So the file gets space for
+// the pages of a commit before the commit is appended to the log, and a checkpoint never needs more. Some free pages
+// are reserved for transactions that do not make the database larger; these need a few, because changed pages are
+// copied.
 //
-// The log needs nothing of the kind: when there is no room for another segment, a checkpoint makes those that there are superfluous.
+// The log needs no reserve: without space for another segment, a checkpoint releases the existing ones.
 extension Store {
-    /// Pages kept back in a file of this length.
+    /// Returns the number of pages to reserve in a file of a length.
     func reservePages(of filePages: UInt64) -> UInt64 {
         guard options.diskReserveBytes > 0 else { return 0 }
         let wanted = max(UInt64(options.diskReserveBytes) / UInt64(pageBytes), filePages / 1024)
         return max(24, min(wanted, filePages / 16))
     }
 
-    /// Sees to it that the file has room for what a transaction brings, and for the reserve besides.
+    /// Reserves space in the file for the pages of a transaction, besides the reserve.
     ///
-    /// - Parameter isCheckpointing: the caller has the checkpointer's lock.
-    /// - Throws: ``StorageError/diskFull(path:)`` when it has not, and the transaction makes the database larger.
+    /// - Parameter isCheckpointing: whether the caller holds the checkpointer's lock.
+    /// - Throws: ``StorageError/diskFull(path:)`` if there is too little and the transaction makes the database larger.
     func reservePages(for writer: Writer, isCheckpointing: Bool = false) throws(StorageError) {
         let count = writer.allocated.count
         let isThere = versions.lock.withLock {
@@ -36,21 +37,21 @@ extension Store {
             return versions.room.allowance >= 0 && versions.space.top <= versions.room.pages && !versions.room.isShort
         }
         if isThere { return }
-        // Numbers that were taken ahead need no room.
+        // Return page ids that were taken ahead, because they need no space.
         writer.returnUnusedNumbers()
         do throws(StorageError) { try makeRoom(for: writer) } catch {
             guard case .diskFull = error else { throw error }
-            // Dead pages, and log behind the older checkpoint, may be what takes the room.
+            // Checkpoint, because dead pages and log behind the older checkpoint may take the space.
             if isCheckpointing { try renewCheckpoints() } else { try checkpointer.lock.withLock(renewCheckpoints) }
             try makeRoom(for: writer)
         }
     }
 
-    /// On a full disk: takes the checkpoints that make dead pages free, before a transaction begins that would need them.
+    /// On a full disk, takes the checkpoints that free dead pages, before a transaction that needs them begins.
     ///
-    /// The caller has the turn. What fails here will fail again where it matters.
+    /// The caller must hold the writer lock. Ignores errors, because the transaction will meet them again.
     func reclaimRoom() {
-        // Mostly there is room, and each transaction begins here: only who finds none goes to the lock.
+        // Check without the lock first, because every transaction begins here and usually there is space.
         guard versions.lacksRoom.load(ordering: .relaxed) else { return }
         let isWorthIt = versions.lock.withLock {
             versions.room.isShort
@@ -62,7 +63,8 @@ extension Store {
         versions.lock.withLock { forgetPagesBehindTheFile() }
     }
 
-    /// Two checkpoints: what only older ones need is free behind them. The caller has the checkpointer's lock.
+    /// Takes two checkpoints, which frees what only older checkpoints need. The caller must hold the checkpointer's
+    /// lock.
     private func renewCheckpoints() throws(StorageError) {
         try flush(.durable)
         for _ in 0..<2 {
@@ -86,7 +88,8 @@ extension Store {
             do throws(StorageError) {
                 free += try grow(to: max(versions.space.top, versions.room.pages + UInt64(max(0, -free))))
             } catch {
-                // A directory for each of the two checkpoints that make dead pages free, which no deletion may take.
+                // Keep a directory's pages for each of the two checkpoints that free dead pages; no deletion may use
+                // them.
                 let isEnough = free + reserve >= 2 * checkpointer.last.directoryPages.count
                 guard case .diskFull = error, versions.space.top <= versions.room.pages, isEnough, writer.keepsSize
                 else { throw error }
@@ -96,7 +99,7 @@ extension Store {
         versions.room.allowance = max(0, free)
     }
 
-    /// Sees to it that the file has room for a transaction's pages, before some of them are written.
+    /// Grows the file for a transaction's pages, before some of them are written.
     func growFile(for writer: Writer) throws(StorageError) {
         guard !options.readOnly, versions.lock.withLock({ versions.space.top > versions.room.pages }) else { return }
         writer.returnUnusedNumbers()
@@ -106,17 +109,17 @@ extension Store {
         }
     }
 
-    /// Sees to it that the file has room for a checkpoint's directory, whose pages may lie behind those of a transaction that has not grown the file
-    /// yet. Writing there would make the file longer with holes before it, and the next opening takes a file of that length to have room
-    /// for each page. Under the space lock.
+    /// Grows the file for a checkpoint's directory, whose pages may be behind those of a transaction that has not grown
+    /// the file yet. Writing there would extend the file with holes, and the next opening assumes that each page of the
+    /// file has space on the device. Under the space lock.
     func coverFile(below end: UInt64) throws(StorageError) {
         guard !options.readOnly, end > versions.room.pages else { return }
         _ = try grow(to: end)
     }
 
-    /// Makes the file so long, and somewhat longer where the device has room for that.
+    /// Grows the file to `pages` pages, and by some more if the device has space.
     ///
-    /// - Returns: the pages that it has more than before.
+    /// - Returns: the number of added pages.
     private func grow(to pages: UInt64) throws(StorageError) -> Int {
         let before = versions.room.pages
         let more = max(8, min(1024, pages / 16))
@@ -139,7 +142,7 @@ extension Store {
         versions.room.unasked = pages
     }
 
-    /// Makes the file as long as what is in it, and no longer.
+    /// Truncates the file to its contents.
     func cutOffUnused() throws(StorageError) {
         do throws(FileError) {
             try versions.lock.withLock { () throws(FileError) in
@@ -151,13 +154,14 @@ extension Store {
         } catch { throw StorageError(error) }
     }
 
-    /// Pages that were given back are in their places again, those behind the end of the file behind all others. Under the space lock.
+    /// Computes the end of the used pages again, after pages behind the end of the file were returned. Under the space
+    /// lock.
     func forgetPagesBehindTheFile() {
         versions.forgetRecycled()
         versions.space.forgetTop()
     }
 
-    /// The same when a transaction has been taken back.
+    /// Computes the end of the used pages again after the rollback of a transaction.
     func forgetPages(of writer: Writer) {
         guard !options.readOnly,
             versions.lock.withLock({ versions.space.top > versions.room.pages || versions.room.isShort })
@@ -168,7 +172,7 @@ extension Store {
 }
 
 extension Writer {
-    /// Whether the transaction makes the database no larger, or takes entries out of it.
+    /// Whether the transaction does not make the database larger, or removes entries.
     var keepsSize: Bool {
         if allocated.count <= freed.count + lists.dead.count + lists.named.count { return true }
         var (before, now) = (UInt64(0), UInt64(0))

@@ -1,4 +1,4 @@
-// The fixed pages of the data file, each with the page header drawn in PageFormat.swift:
+// The fixed pages of the data file, each with the page header of PageFormat.swift:
 //
 //     page 0, 1   header block, twice; checksum seeded with 0
 //     page 2, 3   meta slot A, twice
@@ -22,16 +22,17 @@
 //    120 100  key           of an encrypted database;  4088  8  basis        of a backup, else 0
 //                           see KeyRecord.swift
 //
-// The directory is a run of pages like an overflow value. It holds, for each region, 1 byte bitmap copy and 8
-// bytes serial; then, for each tree in order of number: 4 bytes number, 1 byte key kind, 1 byte levels, 2 bytes
-// length of the name, 8 bytes root reference, 8 bytes entries, the name.
+// The directory is a run of pages as of an overflow value. It has, for each region, 1 byte bitmap copy and 8 bytes
+// serial; then, for each tree in ascending order: 4 bytes number, 1 byte key kind, 1 byte levels, 2 bytes length of the
+// name, 8 bytes root reference, 8 bytes entries, the name.
 
-/// The first two pages of a database file: what it is, and limits that must be durable before they are used.
+/// The first two pages of a database file: its identity and format, and limits that must be durable before they are
+/// used.
 struct FileHeader: Hashable {
     static let magic: UInt64 = 0x3030_4244_6f6b_614d  // "MakoDB00"
     static let version: UInt32 = 1
     static let copies = 2
-    /// Serials are used from a stock that the header vouches for.
+    /// The number of serials by which the ceiling is raised at a time.
     static let serialStock: UInt64 = 1 << 20
 
     var id: DatabaseID
@@ -41,13 +42,14 @@ struct FileHeader: Hashable {
     var segmentBytes: UInt64
     var newestSegment: UInt64
     var generation: UInt64
-    /// Of an encrypted database; there when the feature is.
+    /// The key record of an encrypted database.
     var key: KeyRecord? = nil
 
-    /// The segment that must be there to read on behind a position, or 0.
+    /// Returns the segment that must exist to read the log after a position; 0 for none.
     ///
-    /// Only a recovery makes a checkpoint that ends in a segment the header does not name: the process before it died, or failed, in the
-    /// middle of naming the file, and it may be gone with the power. The next commit goes to a segment behind it.
+    /// A checkpoint may end in a segment that the header does not name only after a recovery: the process before it
+    /// ended or failed while recording the segment, and a power failure may remove the file. The next commit uses a
+    /// later segment.
     func segmentNeeded(behind position: LogPosition) -> UInt64 {
         let isBehind = position.lsn > 0 && (position.lsn - 1) / segmentBytes > newestSegment
         return isBehind ? 0 : newestSegment
@@ -72,15 +74,15 @@ struct FileHeader: Hashable {
 
     enum Reading {
         case good(FileHeader)
-        /// Another version wrote it.
+        /// It has another format version.
         case version(UInt32)
-        /// It is a header, but damaged.
+        /// It is a damaged header.
         case damaged
-        /// It is something else altogether.
+        /// It is something else.
         case foreign
     }
 
-    /// Refuses a database whose log a process with such addresses cannot read.
+    /// Throws for a database whose log exceeds the address space of the process.
     func checkSegments<Count: FixedWidthInteger>(path: String, addresses: Count.Type) throws(StorageError) {
         guard segmentBytes <= SegmentHeader.largestUsable(addresses) else {
             throw .invalidArgument(
@@ -96,7 +98,7 @@ struct FileHeader: Hashable {
         guard version == FileHeader.version else { return .version(version) }
         guard page.loadUnaligned(fromByteOffset: 52, as: UInt32.self) == UInt32(pageBytes) else { return .damaged }
         func word(_ index: Int) -> UInt64 { page.loadUnaligned(fromByteOffset: 56 + index * 8, as: UInt64.self) }
-        // Counters of a real file stay far below; sums of such numbers cannot overflow.
+        // Check the limits of counters, so that sums of them cannot overflow.
         guard word(4) < counterLimit, SegmentHeader.isPossible(segmentBytes: word(5)),
             word(6) < SegmentHeader.numberLimit, word(7) < counterLimit
         else { return .damaged }
@@ -113,10 +115,10 @@ struct FileHeader: Hashable {
     }
 }
 
-/// Commits, serials, checkpoints and bytes of log are counted below this.
+/// The limit of the numbers of commits, serials and checkpoints, and of bytes of log.
 let counterLimit: UInt64 = 1 << 62
 
-/// One checkpoint: a published commit of all trees, and where the log goes on from it.
+/// A checkpoint: a published commit of all trees, and the log position where recovery continues.
 struct Meta: Hashable {
     static let firstPage: UInt64 = 2
     static let copies = 2
@@ -128,8 +130,8 @@ struct Meta: Hashable {
     var nextTreeID: UInt64
     var directory: Overflow
     var regions: UInt64
-    /// A bit for each of the directory's first trees, set where no value has pages of its own. Not set says nothing: programs
-    /// that do not know of it leave it out.
+    /// A bit for each of the directory's first trees, set if none of its values has pages of its own. A cleared bit
+    /// says nothing, because older programs do not write these bits.
     var plainTrees: [UInt64] = []
 
     private static let plainTreesOffset = 120
@@ -146,16 +148,16 @@ struct Meta: Hashable {
         return words
     }
 
-    /// Whether the directory's tree at this place is known to have no value with pages of its own.
+    /// Whether the directory's tree at a position is known to have no value with pages of its own.
     func isPlain(_ index: Int) -> Bool {
         index / 64 < plainTrees.count && plainTrees[index / 64] & 1 << UInt64(index % 64) != 0
     }
-    /// In a backup: all pages of the checkpoint with this point are in the file, too. 0 elsewhere.
+    /// In a backup, the point of a checkpoint whose pages are all in the file too; 0 elsewhere.
     var basis: UInt64 = 0
 
     private static let basisOffset = pageBytes - 8
 
-    /// The page of a copy of the slot that a checkpoint of this number uses.
+    /// Returns the page of a copy of the slot for a checkpoint number.
     static func page(number: UInt64, copy: Int) -> UInt64 {
         firstPage + (number % 2) * UInt64(copies) + UInt64(copy)
     }
@@ -178,15 +180,15 @@ struct Meta: Hashable {
         codec.seal(page, number: place)
     }
 
-    /// Takes a page from the file. Nil when it does not hold a sound meta.
+    /// Decodes a page of the file. Nil if it is not an intact meta.
     init?(_ page: UnsafeMutableRawPointer, place: UInt64, _ codec: PageCodec) {
         guard codec.open(page, number: place) else { return nil }
         self.init(page)
-        // The next checkpoint goes to the other slot.
+        // Checkpoints use the two slots in turn.
         guard Meta.page(number: number, copy: Int(place % UInt64(Meta.copies))) == place else { return nil }
     }
 
-    /// Nil when the page, which is whole, does not hold a meta.
+    /// Decodes an intact page. Nil if it is not a meta.
     init?(_ page: UnsafeRawPointer) {
         func word(_ index: Int) -> UInt64 {
             page.loadUnaligned(fromByteOffset: Page.bodyOffset + index * 8, as: UInt64.self)
@@ -204,7 +206,7 @@ struct Meta: Hashable {
         directory = Overflow(
             firstPage: word(6), firstSerial: word(7), length: Int(length), stored: Int(length), isCompressed: false)
         regions = word(9)
-        // Most files have few trees: nearly all words are 0.
+        // Skip trailing zero words, because most files have few trees.
         var used = Meta.plainTreesWords
         while used > 0 && word(10 + used - 1) == 0 { used -= 1 }
         plainTrees = (0..<used).map { word(10 + $0) }
@@ -227,7 +229,7 @@ struct Meta: Hashable {
     }
 }
 
-/// What a checkpoint's directory lists.
+/// The contents of a checkpoint's directory.
 struct Directory {
     var regions: [SpaceMap.RegionState]
     var trees: [TreeState]
@@ -260,13 +262,14 @@ struct Directory {
         return bytes
     }
 
-    /// Nil when the bytes contradict themselves.
+    /// Nil if the bytes are inconsistent.
     init?(_ bytes: [UInt8], regions: Int) {
         guard let (directory, end) = Directory.read(bytes, regions: regions), end == bytes.count else { return nil }
         self = directory
     }
 
-    /// The regions and as many trees as can be read, and where those end. Nil when not even the regions can.
+    /// Reads the regions and as many trees as possible, and the end of the last tree. Returns nil if the regions cannot
+    /// be read.
     static func read(_ bytes: [UInt8], regions regionCount: Int) -> (directory: Directory, end: Int)? {
         var position = 0
         func word<Word: FixedWidthInteger>(_: Word.Type) -> Word? {

@@ -1,10 +1,10 @@
-/// How a store that only reads keeps up with the process that writes: what `refresh()` keeps from one call to the next.
+/// Keeps a read-only store up to date with a process that writes: the state between calls of `refresh()`.
 ///
-/// A store shows commits on top of one checkpoint, which it has pinned. When the writer has let go of that checkpoint, or of the log behind
-/// it, the file is opened once more: a successor with memory of its own, from which new snapshots come. Snapshots of before keep what they
-/// read from, pin included, until they end.
+/// A store applies commits to one checkpoint, which it has pinned. When the writer has released that checkpoint, or the
+/// log after it, the file is opened again as a successor, a store with memory of its own, which supplies new snapshots.
+/// Older snapshots keep their store, pin included, until they end.
 final class Follower: @unchecked Sendable {
-    /// One refresh at a time.
+    /// Serializes refreshes.
     let lock = Lock()
     // Guarded by `lock`.
     var log: LogFollower
@@ -23,10 +23,10 @@ final class Follower: @unchecked Sendable {
         self.checkpointPages = checkpointPages
     }
 
-    /// The store that shows newer commits than the one that was opened.
+    /// The store for new snapshots, if it is not the opened one.
     var successor: Store? { successorLock.withLock { current } }
 
-    /// Makes a store the one that new snapshots come from.
+    /// Sets the store for new snapshots.
     func hand(over store: Store, to next: Store?) {
         successorLock.withLock { current = next }
         guard retiredAt == nil else { return }
@@ -34,7 +34,7 @@ final class Follower: @unchecked Sendable {
         retiredAt = Epochs.retire()
     }
 
-    /// Lets go of the first store's file, pin and memory as soon as nobody reads from it.
+    /// Releases the first store's file, pin and memory when nothing reads from it any more.
     func empty(_ store: Store) {
         guard let retiredAt, !isEmptied, Epochs.hasPassed(retiredAt), store.snapshots.count == 0 else { return }
         isEmptied = true
@@ -45,9 +45,9 @@ final class Follower: @unchecked Sendable {
 }
 
 extension Store {
-    /// Brings a store that only reads to the newest durable commit; snapshots that are open stay as they are.
+    /// Brings a read-only store to the newest durable commit; open snapshots do not change.
     ///
-    /// The process that writes need not be told, and does not wait. Without anything new this costs a few system calls.
+    /// The writing process is not involved and does not wait. Without new commits a refresh takes a few system calls.
     ///
     /// ```swift
     /// let events = try Store(at: "events.mako", options: reading)
@@ -57,16 +57,17 @@ extension Store {
     /// }
     /// ```
     ///
-    /// - Returns: whether there is a newer commit than before. Of a store that writes always false: it shows its newest commit anyway.
-    /// - Throws: ``StorageError/closed``, ``StorageError/notFound(path:)``, what opening throws, and I/O errors. The store shows what it showed
-    ///   before then.
+    /// - Returns: whether there is a newer commit than before; always false for a store that writes, which shows its
+    ///   newest commit anyway.
+    /// - Throws: ``StorageError/closed``, ``StorageError/notFound(path:)``, the errors of opening, and I/O errors. The
+    ///   store then shows the same commit as before.
     @discardableResult
     public func refresh() throws(StorageError) -> Bool {
         try requireOpen()
         guard let follower else { return false }
         return try follower.lock.withLock { () throws(StorageError) in
             follower.empty(self)
-            // What a lower budget could not give back while it was read.
+            // Evict what a lowered budget could not evict during reads.
             _ = frames.evictionStep()
             let shown = follower.successor ?? self
             let before = shown.newest.commit
@@ -85,7 +86,7 @@ extension Store {
         }
     }
 
-    /// The newest commit of a store whose own is not the newest any more.
+    /// Returns a snapshot of the newest commit from the successor.
     func successorSnapshot() throws(StorageError) -> Snapshot {
         guard let next = follower?.successor else { throw .closed }
         return try next.snapshot()
@@ -94,18 +95,18 @@ extension Store {
     private enum Following {
         case nothing
         case advanced
-        /// The writer has let go of what this store builds on.
+        /// The writer has released what this store builds on.
         case leftBehind
     }
 
-    /// Applies what the log has behind the newest commit that is shown.
+    /// Applies the commits of the log after the newest one shown.
     private func follow() throws(StorageError) -> Following {
         guard let follower else { return .nothing }
         let (header, metas) = try lookAtFile()
         guard header.id == dataFile.header.id, let newestMeta = metas.first,
             metas.contains(checkpointer.last.meta)
         else { return .leftBehind }
-        // Closed, with a log that is gone; or opened again and not far enough for the header to name the log.
+        // The file was closed and has no log, or it was opened again and the header does not name the log yet.
         let isUnnamed = header.newestSegment == 0
         if isUnnamed && newestMeta.commit > newest.commit { return .leftBehind }
         _ = turn.take(timeout: nil)
@@ -130,20 +131,20 @@ extension Store {
                 return .leftBehind
             }
             guard let writer else { return .nothing }
-            // What is shown here others may be told of: no power cut may take it back.
+            // Sync before the commits are shown, because a power failure must not remove a commit that was shown.
             try follower.log.sync(named: header.newestSegment)
             try show(writer, tail)
             return .advanced
         } catch {
             writer?.abandon()
             follower.log.startOver()
-            // The log is read while it is written; what is really wrong with it, opening the file will say.
+            // The log is read while it is written; opening the file again reports real damage.
             if case .logDamaged = error { return .leftBehind }
             throw error
         }
     }
 
-    /// The file's header and metas as they are now, by its path: another file may have taken its place.
+    /// Reads the header and metas by the file's path, because another file may have replaced it.
     private func lookAtFile() throws(StorageError) -> (FileHeader, [Meta]) {
         let file: any File
         do throws(FileError) { file = try options.fileSystem.open(path, .readOnly) } catch {
@@ -154,7 +155,7 @@ extension Store {
         return (dataFile.header, try dataFile.readMetas())
     }
 
-    /// Publishes what was replayed. None of it is ever written.
+    /// Publishes replayed commits. They are never written.
     private func show(_ writer: Writer, _ tail: LogReader.Tail) throws(StorageError) {
         let point = try takeSerial()
         let version = Version(of: writer, commit: tail.lastCommit, point: point, log: tail.end)

@@ -1,47 +1,49 @@
-/// What a file uses beyond the first form of version 1, as bits of the header's `mustRead`.
+/// The features of a file beyond the first form of format version 1, as bits of the header's `mustRead`.
 ///
-/// A bit is set, durably, before the first byte that needs it is written, and stays. A program that does not know it refuses the file.
+/// A bit is set durably before the first byte that needs it is written, and is never cleared. A program that does not
+/// know a bit refuses the file.
 struct FormatFeatures: OptionSet, Hashable {
     let rawValue: UInt64
 
-    /// Values whose pages the log names, and values on several runs of pages; see ValueRuns.swift.
+    /// Named values, whose pages the log names, and values with several runs of pages; see ValueRuns.swift.
     static let namedValues = FormatFeatures(rawValue: 1 << 0)
 
-    /// The log has deletions of ranges of byte keys.
+    /// Deletions of ranges of byte keys in the log.
     static let byteRanges = FormatFeatures(rawValue: 1 << 1)
 
-    /// Everything but the header block is encrypted; see PageCipher.swift. Set when a database is made.
+    /// Encryption of everything except the header block; see PageCipher.swift. Set at the creation of a database.
     static let encryption = FormatFeatures(rawValue: 1 << 2)
 
-    /// The log has trees that were given other names.
+    /// Renamed trees in the log.
     static let renamedTrees = FormatFeatures(rawValue: 1 << 3)
 
-    /// There are trees whose inner nodes have counts of the entries below.
+    /// Trees with subtree counts.
     static let subtreeCounts = FormatFeatures(rawValue: 1 << 4)
 
-    /// What this program reads and writes.
+    /// The features that this program supports.
     static let known: FormatFeatures = [.namedValues, .byteRanges, .encryption, .renamedTrees, .subtreeCounts]
 }
 
-/// What a program must heed that writes a file, as bits of the header's `mustWrite`.
+/// The features that a program must support to write a file, as bits of the header's `mustWrite`.
 ///
-/// A bit is set as those of ``FormatFeatures`` are. A program that does not know it reads the file, and refuses to write it.
+/// A bit is set as those of ``FormatFeatures``. A program that does not know a bit can read the file, and refuses to
+/// write it.
 package struct WriterFeatures: OptionSet, Hashable {
     package let rawValue: UInt64
 
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// The catalogue has delete rules, which whoever deletes rows applies.
+    /// Delete rules in the catalogue, which every deletion of rows must apply.
     package static let referenceRules = WriterFeatures(rawValue: 1 << 0)
 
-    /// What this program heeds.
+    /// The features that this program supports.
     static let known: WriterFeatures = [.referenceRules]
 }
 
 extension FileHeader {
     var features: FormatFeatures { FormatFeatures(rawValue: mustRead) }
 
-    /// Refuses a file that uses what this program does not know.
+    /// Throws if the file uses unknown features.
     func checkFeatures(path: String, writing: Bool) throws(StorageError) {
         let unknown =
             mustRead & ~FormatFeatures.known.rawValue | (writing ? mustWrite & ~WriterFeatures.known.rawValue : 0)
@@ -50,9 +52,9 @@ extension FileHeader {
 }
 
 extension Store {
-    /// Sees to it that the header says that the file uses a feature, before it does.
+    /// Sets a feature in the header, before the file uses it.
     ///
-    /// Two syncs at a file's first use, nothing later.
+    /// Takes two syncs at the first use in a file, and nothing later.
     func use(_ feature: FormatFeatures) throws(StorageError) {
         guard !FormatFeatures(rawValue: dataFile.features.load(ordering: .relaxed)).contains(feature) else { return }
         do throws(FileError) {
@@ -66,7 +68,7 @@ extension Store {
         } catch { throw failed(error, "recording a feature of the file format") }
     }
 
-    /// Sees to it that the header says that whoever writes the file must heed a feature, before the file has it.
+    /// Sets a feature that programs must support to write the file, before the file uses it.
     func use(_ feature: WriterFeatures) throws(StorageError) {
         do throws(FileError) {
             try dataFile.lock.withLock { () throws(FileError) in

@@ -1,19 +1,19 @@
 import CPlatform
 
-/// What a store takes of the memory that its process may have, unless the options say otherwise.
+/// The default cache size of a store, from the memory that its process may use.
 enum MemoryShare {
-    /// The most that a store takes by itself, in bytes.
+    /// The largest default in bytes.
     static let most: UInt64 = 256 << 20
-    /// The least, and the most of an app's extension.
+    /// The smallest default, and the default in an app extension.
     static let least: UInt64 = 4 << 20
-    /// One part in so many.
+    /// The divisor of the available memory.
     static let divisor: UInt64 = 8
 
-    /// Computed once: what the process may have changes while it runs, and options are compared.
+    /// Computed once, because the available memory changes while the process runs and options are compared.
     static let defaultBytes = bytes(
         ofAvailable: availableBytes(), isExtension: mako_is_app_extension() != 0)
 
-    /// - Parameter available: what the process may have, in bytes; 0 when that is not known.
+    /// - Parameter available: the memory that the process may use, in bytes; 0 if unknown.
     static func bytes(ofAvailable available: UInt64, isExtension: Bool) -> Int {
         if isExtension { return Int(least) }
         if available == 0 { return Int(most) }
@@ -34,11 +34,12 @@ enum MemoryShare {
         return machine
     }
 
-    /// The memory limit of the control groups that a process is in, in bytes; nil when there is none.
+    /// Returns the memory limit of a process's control groups in bytes; nil without a limit.
     ///
     /// - Parameters:
-    ///   - groups: what `/proc/self/cgroup` says, of either version of control groups.
-    ///   - read: the text of a file, nil when it is not there. Inside a container a group's own path may lead nowhere; the root is its group then.
+    ///   - groups: the contents of `/proc/self/cgroup`, of either version of control groups.
+    ///   - read: returns the text of a file; nil if it does not exist. Inside a container a group's own path may not
+    ///     exist; the root is its group then.
     static func limit(ofGroups groups: String, _ read: (String) -> String?) -> UInt64? {
         var limits: [UInt64] = []
         for line in groups.split(separator: "\n") {
@@ -48,12 +49,12 @@ enum MemoryShare {
             guard isUnified || parts[1].split(separator: ",").contains("memory") else { continue }
             let root = isUnified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory"
             let name = isUnified ? "memory.max" : "memory.limit_in_bytes"
-            // The limits of the groups around it hold, too.
+            // The limits of the enclosing groups apply too.
             var steps = parts[2].split(separator: "/")[...]
             while true {
                 let path = ([root] + steps.map(String.init) + [name]).joined(separator: "/")
                 let digits = read(path).map { $0.prefix { $0.isNumber } }
-                // Without a limit the file says `max`, or a number near 2^63.
+                // Without a limit the file has `max`, or a number near 2^63.
                 if let digits, let limit = UInt64(digits), limit < 1 << 60 { limits.append(limit) }
                 if steps.isEmpty { break }
                 steps.removeLast()
@@ -62,7 +63,7 @@ enum MemoryShare {
         return limits.min()
     }
 
-    /// The first 4096 bytes of a small file of the system's.
+    /// Returns the first 4096 bytes of a small system file.
     private static func text(of path: String, on files: POSIXFileSystem) -> String? {
         do throws(FileError) {
             let file = try files.open(path, .readOnly)

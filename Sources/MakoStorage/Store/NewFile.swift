@@ -1,7 +1,7 @@
-/// The place of a file that is to come into being, whole or not at all.
+/// The place of a new file, which is created completely or not at all.
 struct NewFile {
     let fileSystem: any FileSystem
-    /// Where a symbolic link leads, if the caller's path is one.
+    /// The path; the target if the caller's path is a symbolic link.
     let path: String
 
     init(at path: String, on fileSystem: any FileSystem) throws(StorageError) {
@@ -9,16 +9,17 @@ struct NewFile {
         self.path = try fileSystem.databasePath(path)
     }
 
-    /// What a file that has the name already means.
+    /// The error for a name that a file has already.
     var taken: StorageError { .invalidArgument("\(path) exists already; choose another name, or move it away") }
 
-    /// Refuses a place where a database's log lies without its data file: that is somebody's data, which a new database must not take over.
+    /// Throws if the place has the log of a database without its data file, because a new database must not overwrite
+    /// that log.
     func refuseOrphans() throws(StorageError) {
         let reader = LogReader(
             fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true, required: 0)
         let numbers: [UInt64]
         do throws(FileError) { numbers = try reader.segmentNumbers() } catch {
-            // The directory could not be listed; what the caller asked for was a file in it.
+            // The directory could not be listed; report the requested file in it.
             throw StorageError(
                 error.isNotFound ? FileError(operation: "create", path: path, code: error.code) : error)
         }
@@ -30,15 +31,15 @@ struct NewFile {
         }
     }
 
-    /// Refuses a place where a file or a log is.
+    /// Throws if the place has a file or a log.
     func refuseExisting() throws(StorageError) {
         if fileSystem.exists(path) { throw taken }
         try refuseOrphans()
     }
 
-    /// Begins the file under a name of its own.
+    /// Creates the file under a temporary name.
     ///
-    /// - Parameter access: that of the database it is made from.
+    /// - Parameter access: the access rights of the database that it is made from.
     func begin(access: FileAccess?) throws(StorageError) -> TemporaryFile {
         try TemporaryFile.make(for: path, on: fileSystem, access: access)
     }
@@ -46,9 +47,9 @@ struct NewFile {
     /// Writes the file and gives it its name.
     ///
     /// - Parameters:
-    ///   - replacing: whether it takes the place of a file that the caller has locked.
-    ///   - body: writes the content into an empty file, which no other process writes to.
-    /// - Returns: false when another file got the name meanwhile; nothing is left of this one then.
+    ///   - replacing: whether it replaces a file that the caller has locked.
+    ///   - body: writes the contents to an empty file, which no other process writes.
+    /// - Returns: false if another file has got the name meanwhile; this one is removed then.
     func make(
         access: FileAccess?, replacing: Bool = false, _ body: (any File) throws(StorageError) -> Void
     ) throws(StorageError) -> Bool {
@@ -69,7 +70,8 @@ struct NewFile {
 }
 
 extension FileSystem {
-    /// Where a database's file is: where the symbolic link leads that the caller's path may be. Its log lies beside it there.
+    /// Returns the path of a database's file: the target if the caller's path is a symbolic link. The log is next to
+    /// the target.
     func databasePath(_ path: String) throws(StorageError) -> String {
         guard !path.isEmpty else {
             throw .invalidArgument("the path of a database file is empty; give the file a name")

@@ -1,4 +1,4 @@
-/// What opening found, before anything is replayed: the parts a store is made of.
+/// The result of opening, before the replay of the log: the parts of a store.
 struct Opening {
     let path: String
     let options: StoreOptions
@@ -12,16 +12,16 @@ struct Opening {
     let tail: LogReader
     let report: RecoveryReport
 
-    /// For a store that only reads: the commits behind the checkpoint.
+    /// For a read-only store: the commits after the checkpoint.
     private(set) var readAhead: [(number: UInt64, operations: [UInt8])] = []
-    /// Where the log ends for such a store; nil: it is still to be read.
+    /// For a read-only store: the end of the log; nil before it was read.
     private(set) var readTail: LogReader.Tail?
-    /// Points that readers in other processes need.
+    /// The transaction ids that readers in other processes have pinned.
     let pins: [UInt64]
     let filePages: UInt64
     var checkpointPoints: [UInt64] { Checkpointer.points(pins, last, previous) }
 
-    /// The directory that holds the files, of a store that writes.
+    /// The directory of the files, for a store that writes.
     let directory: (any FileDirectory)?
 
     init(path: String, options: StoreOptions) throws(StorageError) {
@@ -33,7 +33,7 @@ struct Opening {
         }
     }
 
-    /// Opens a file that the caller has made, and has open and locked. It is closed when this throws.
+    /// Opens a file that the caller has created, opened and locked. Closes it on an error.
     init(of file: TemporaryFile, options: StoreOptions) throws(StorageError) {
         try self.init(file.path, options, file.file)
     }
@@ -93,7 +93,7 @@ struct Opening {
 
     // MARK: Beside other processes
 
-    /// Opens for reading, while another process may be writing: what it moves in the middle of that is looked for again.
+    /// Opens for reading, while another process may be writing. Tries again if that process changes the file meanwhile.
     private static func reading(_ path: String, _ options: StoreOptions) throws(StorageError) -> Opening {
         var seen: [UInt8] = []
         for _ in 0..<1000 {
@@ -104,7 +104,7 @@ struct Opening {
                 seen = fixed
                 do throws(StorageError) {
                     let opening = try Opening(path, options, file)
-                    // A page that was read while it was written looks damaged once.
+                    // A page read during its write looks damaged once, so read again.
                     if try opening.isStillThere(), isQuiet || opening.report.findings.isEmpty { return opening }
                 } catch { if isQuiet || !error.mayPass { throw error } }
                 file.close()
@@ -116,14 +116,15 @@ struct Opening {
         throw .alreadyOpen(path: path)
     }
 
-    /// Whether the checkpoint was retained after it was pinned: whoever lets go of one afterwards has met the pin. Neither has another file
-    /// taken the name before that.
+    /// Whether the pinned checkpoint was still retained after the pin, so that the writer finds the pin before it
+    /// releases the checkpoint, and whether the file still has its name.
     private func isStillThere() throws(StorageError) -> Bool {
         guard try storage({ () throws(FileError) in try dataFile.file.isNamed(path) }) else { return false }
         return try DataFile.open(dataFile.file, .known(dataFile.keys)).readMetas().contains(last.meta)
     }
 
-    /// Reads the log while the checkpoint that it continues is there, and makes sure that no power cut takes back what is about to be shown.
+    /// Reads the log while its checkpoint is retained, and syncs it, so that a power failure does not remove commits
+    /// that are shown.
     private mutating func readLog() throws(StorageError) {
         var commits: [(UInt64, [UInt8])] = []
         let read = try tail.read(from: version.log, commit: version.commit) {
@@ -132,10 +133,11 @@ struct Opening {
         }
         readAhead = commits
         readTail = read
-        // Nothing is written to a file that was closed, and has no log. One that was opened since has frames before the header says so.
+        // A file that was closed is not written and has no log. One that was opened since has frames before the header
+        // names the segment.
         let named = dataFile.header.newestSegment
         guard named != 0 || read.frames > 0 else { return }
-        // A segment is begun when all before it is durable.
+        // Earlier segments are durable, because a segment is started only after everything before it is.
         if read.frames > 0, let last = read.segments.last {
             try last.file.syncForReader()
             if last.number > named { try tail.syncNamesForReader() }
@@ -143,7 +145,7 @@ struct Opening {
         try dataFile.file.syncForReader()
     }
 
-    /// Calls `apply` with the commits behind the checkpoint.
+    /// Calls `apply` with the commits after the checkpoint.
     func replay(
         _ apply: (_ operations: UnsafeRawBufferPointer, _ commit: UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> LogReader.Tail {
@@ -156,9 +158,10 @@ struct Opening {
         return readTail
     }
 
-    /// Keeps the pages that readers in other processes may see from being used again.
+    /// Keeps pages that readers in other processes may see from being reused.
     ///
-    /// What belongs to a checkpoint that is not retained is not known any more, so nothing that is free now is used while it is pinned.
+    /// The pages of a pinned checkpoint that is no longer retained are unknown, so no page that is free now is used
+    /// while it is pinned.
     private static func protect(_ space: SpaceMap, from file: any File, _ last: Meta, _ previous: Meta?)
         throws(StorageError) -> [UInt64]
     {
@@ -172,7 +175,7 @@ struct Opening {
 
     // MARK: The file
 
-    /// How often to begin again because another process has put another file in the place of the one that was opened.
+    /// The number of attempts when another process replaces the file during opening.
     private static let openings = 100
 
     private static func openFile(_ path: String, _ options: StoreOptions) throws(StorageError) -> any File {
@@ -189,12 +192,13 @@ struct Opening {
                 throw StorageError(error)
             }
             do throws(StorageError) {
-                // Readers pin what they read instead.
+                // Readers do not lock the file; they pin a checkpoint.
                 let isLocked = try storage { () throws(FileError) in
                     options.readOnly ? true : try file.lock(exclusive: true)
                 }
                 guard isLocked else { throw .alreadyOpen(path: path) }
-                // Compacting puts another file in the place of one that it has locked; what was opened before is nothing any more.
+                // A compaction replaces the file that it has locked; a file opened before is then no longer the
+                // database.
                 let isThere = try storage { () throws(FileError) in
                     options.readOnly ? true : try file.isNamed(path)
                 }
@@ -207,7 +211,7 @@ struct Opening {
                 guard !options.readOnly, options.createsInEmptyFile else {
                     throw .notADatabase(path: path, reason: "it is empty")
                 }
-                // An empty file is a new database. The lock on it keeps others from doing the same.
+                // An empty file becomes a new database. The lock on it keeps other processes from creating one too.
                 try create(path, options, over: file)
                 file.close()
             } catch {
@@ -218,13 +222,13 @@ struct Opening {
         throw .alreadyOpen(path: path)
     }
 
-    /// Brings an empty database into being, in the place of an empty file or of none.
+    /// Creates an empty database in place of an empty file or of none.
     private static func create(_ path: String, _ options: StoreOptions, over empty: (any File)?) throws(StorageError) {
         if options.encryption != nil && !Encryption.isAvailable { throw .encryptionUnavailable(path: path) }
         let new = try NewFile(at: path, on: options.files)
         try new.refuseOrphans()
         let access = try storage { () throws(FileError) in try empty?.access() }
-        // Where another process was faster, its file is the one to open.
+        // If another process was faster, open its file.
         _ = try new.make(access: access, replacing: empty != nil) { file throws(StorageError) in
             try DataFile.create(
                 file, segmentBytes: options.logSegmentBytes, encryption: options.encryption, entropy: options.entropy)
@@ -241,9 +245,9 @@ struct Opening {
         var findings: [String]
     }
 
-    /// The newest checkpoint that can be read whole. An older one stands in for it when it cannot.
+    /// Chooses the newest checkpoint that can be read completely; an older one if the newest cannot.
     ///
-    /// - Parameter path: of the file, when the checkpoint is to be pinned before it is read.
+    /// - Parameter path: the path of the file, if the checkpoint must be pinned before it is read.
     private static func chooseCheckpoint(
         _ dataFile: DataFile, _ metas: [Meta], pinning path: String?
     ) throws(StorageError) -> Chosen {
@@ -279,7 +283,7 @@ struct Opening {
         throw failure
     }
 
-    /// Where a file cannot be pinned a reader and the writer exclude each other.
+    /// Pins a checkpoint. On a file system without pins, the reader locks out the writer instead.
     private static func pin(_ meta: Meta, _ file: any File, _ path: String) throws(StorageError) {
         let isSafe = try storage { () throws(FileError) in
             if try file.pin(meta.point) { return true }
@@ -294,7 +298,7 @@ struct Opening {
         do throws(StorageError) {
             let (directory, pages) = try readDirectory(dataFile, meta)
             let bitmaps = try readBitmaps(dataFile, directory)
-            // Its directory waits with everything else that only it uses, unless the newer one shares it.
+            // The pages of its directory wait with its other pages, unless the newer checkpoint shares them.
             let shared = pages == last.directoryPages ? pages : []
             return (Checkpointer.Record(meta: meta, regions: directory.regions, directoryPages: shared), bitmaps)
         } catch { return nil }
@@ -353,14 +357,14 @@ struct Opening {
 }
 
 extension File {
-    /// Makes durable what somebody else may have written. On a medium that takes no writes there is nothing to be done.
+    /// Syncs what another process may have written. Does nothing on a read-only medium.
     func syncForReader() throws(StorageError) {
         do throws(FileError) { try sync() } catch { if !error.isForReadOnlyMedium { throw StorageError(error) } }
     }
 }
 
 extension LogReader {
-    /// The same for the names of segments, of which the header may not know the newest yet.
+    /// Syncs the names of segments, of which the header may not have the newest yet.
     func syncNamesForReader() throws(StorageError) {
         do throws(FileError) { try fileSystem.syncDirectory(FilePath.directory(of: path)) } catch {
             if !error.isForReadOnlyMedium { throw StorageError(error) }
@@ -369,7 +373,7 @@ extension LogReader {
 }
 
 extension StorageError {
-    /// Whether it may be the trace of a process that writes at this moment.
+    /// Whether the error may come from a concurrent write of another process.
     fileprivate var mayPass: Bool {
         switch self {
         case .corrupted, .logDamaged: true

@@ -1,19 +1,19 @@
-/// What recovery found and did when a store was opened.
+/// What recovery found and did at the opening of a store.
 public struct RecoveryReport: Sendable, Hashable, Codable {
-    /// Damaged copies and checkpoints that were passed over.
+    /// The damaged copies and checkpoints that were skipped.
     public internal(set) var findings: [String]
-    /// Commits replayed from the log.
+    /// The number of commits replayed from the log.
     public internal(set) var replayedCommits = 0
 
     init(findings: [String]) { self.findings = findings }
 }
 
 extension Store {
-    /// Replays the log behind the checkpoint, and makes the result a checkpoint before anybody reads it.
+    /// Replays the log after the checkpoint, and writes the result as a checkpoint before the store can be read.
     ///
-    /// After a failed sync the system may show log bytes that are not on the device. Only a state that was written
-    /// and synced anew can be trusted (Rebello et al., "Can Applications Recover from fsync Failures?", 2020).
-    /// Replaying writes to free slots only, so that a crash in the middle changes nothing.
+    /// After a failed sync the system may return log bytes that are not on the device. Only a state that was written
+    /// and synced again can be trusted (Rebello et al., "Can Applications Recover from fsync Failures?", 2020). Replay
+    /// writes to free pages only, so a crash during recovery changes nothing.
     func recover(_ opening: Opening) throws(StorageError) {
         let reserved = try reserveNamedPages(opening)
         let writer = Writer(store: self, base: newest, recording: false)
@@ -42,7 +42,7 @@ extension Store {
             let version = Version(
                 of: writer, commit: tail.lastCommit, point: point,
                 log: options.readOnly ? tail.beforeBarrier ?? tail.end : tail.end)
-            // The checkpoint's own pages are not to come to stand behind them.
+            // Return unused page ids, so that the checkpoint's pages are not placed behind them.
             writer.returnUnusedNumbers()
             writer.end()
             try adopt(tail)
@@ -51,8 +51,8 @@ extension Store {
             guard !options.readOnly else { return }
             try checkpointer.lock.withLock { () throws(StorageError) in
                 try checkpointer.repairMetas(self)
-                // What was read of the log may be in the system's cache alone, down to the name of its last file, and from before a
-                // barrier the log leads nowhere: from here on no checkpoint needs it.
+                // Write both slots: the log bytes, or the name of the last segment, may be in the system's cache only,
+                // and from before a barrier the log does not continue. From here on no checkpoint needs the old log.
                 try checkpointer.checkpoint(self, CheckpointRequest(version: version, fillsBothSlots: true))
                 let retained = [checkpointer.last.meta.commit, checkpointer.previous?.meta.commit]
                 assert(retained == [version.commit, version.commit], "recovery ends in a checkpoint of both slots")
@@ -63,8 +63,8 @@ extension Store {
         }
     }
 
-    /// Only the log behind the latest checkpoint was read, and the files before it will be written over: the older checkpoint, which
-    /// would need them, is not to be fallen back to.
+    /// Overwrites the older checkpoint: only the log after the latest one was read, and older segments will be reused,
+    /// so recovery must never use the older checkpoint.
     private func letGoOfOlderCheckpoint() throws(StorageError) {
         guard let previous = checkpointer.previous, previous.meta.log != checkpointer.last.meta.log else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in
@@ -72,7 +72,7 @@ extension Store {
         }
     }
 
-    /// Hands the segments that were read over to the log.
+    /// Passes the segments that were read to the log.
     private func adopt(_ tail: LogReader.Tail) throws(StorageError) {
         pipeline.lock.withLock { pipeline.log.adopt(tail) }
     }
@@ -90,7 +90,7 @@ extension Writer {
             guard let step else {
                 try enterWaitingPuts()
                 try packLeaves()
-                // Once for the last of many commits would do; but each of them is a commit by itself to a reader that follows.
+                // Once after the last commit would be enough for recovery, but a following reader shows each commit.
                 try settleCounts()
                 return
             }

@@ -4,7 +4,7 @@ extension Store {
     @inline(__always)
     func takeSerial() throws(StorageError) -> UInt64 { try takeSerials(1) }
 
-    /// The first of `count` consecutive serials. They are below the ceiling that the header vouches for.
+    /// Returns the first of `count` consecutive serials. They are below the ceiling in the header.
     @inline(__always)
     func takeSerials(_ count: Int) throws(StorageError) -> UInt64 {
         let first = dataFile.nextSerial.wrappingAdd(UInt64(count), ordering: .relaxed).oldValue
@@ -16,11 +16,11 @@ extension Store {
 
     /// Raises the ceiling when half of the stock is used, so that no writer has to.
     ///
-    /// - Returns: whether there was need for it.
+    /// - Returns: whether it was raised.
     func raiseCeilingAhead() throws(StorageError) -> Bool {
         let serial = nextSerial
         let ceiling = dataFile.ceiling.load(ordering: .relaxed)
-        // Where nothing was written since opening there is no stock, and no need for one.
+        // Without a write since opening there is no stock to renew.
         guard serial < ceiling, ceiling - serial < FileHeader.serialStock / 2 else { return false }
         try raiseCeiling(above: serial + FileHeader.serialStock / 2)
         return true

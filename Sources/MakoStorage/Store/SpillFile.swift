@@ -1,25 +1,27 @@
-/// What one operation cannot hold in its memory: a file without a name, which ends with its handle, or with its process.
+/// A temporary file for what an operation cannot hold in memory. It has no name, and is removed when its handle or its
+/// process ends.
 ///
-/// It is written in blocks, each once and one behind the other; they are read in any order. Those of an encrypted database are encrypted, with a
-/// key that this object draws and nothing keeps. One thread uses it.
+/// Blocks are appended, each is written once, and they are read in any order. For an encrypted database they are
+/// encrypted with a random key that only this object has. For one thread.
 ///
-///     block n, at n * 16 KiB:   content, zeros behind its end | tag (16 bytes, where it is encrypted)
+///     block n, at n * 16 KiB:   content, zeros behind its end | tag (16 bytes, if encrypted)
 package final class SpillFile {
     private static let storedBytes = 16 << 10
 
-    /// The content of a block, in bytes.
+    /// The bytes of content in a block.
     package let blockBytes: Int
     private let file: any File
-    /// What it was made beside: errors name that, since the file has no name.
+    /// The path next to which the file was created, for errors, because the file has no name.
     private let path: String
     private let key: CipherKey?
-    /// A block on its way: the nonce, and what the file has.
+    /// The nonce and the bytes of the block being read or written.
     private let block: UnsafeMutableRawBufferPointer
     private var blocks: UInt64 = 0
 
     /// - Parameters:
-    ///   - place: what the file is made beside: the database, or a name in a directory for temporary files.
-    ///   - cipher: what its blocks are encrypted with; nil for one that is not.
+    ///   - place: the path next to which the file is created: the database, or a name in a directory for temporary
+    ///     files.
+    ///   - cipher: the cipher of its blocks; nil for no encryption.
     init(
         beside place: String, on fileSystem: any FileSystem, cipher: Encryption.Cipher?, entropy: any Entropy
     ) throws(StorageError) {
@@ -33,7 +35,7 @@ package final class SpillFile {
         let temporary = try TemporaryFile.make(for: place, on: fileSystem, access: nil)
         file = temporary.file
         if let access = try? file.access() { file.adopt(access.ofOwnerAlone) }
-        // Before the first byte: no name leads to it, so that nothing is left of it when the process dies.
+        // Remove the name before the first byte, so that nothing remains when the process dies.
         do throws(FileError) { try fileSystem.remove(temporary.path) } catch {
             temporary.discard()
             throw StorageError(error)
@@ -49,9 +51,9 @@ package final class SpillFile {
 
     /// Writes the next block.
     ///
-    /// - Parameter content: at most ``blockBytes``.
-    /// - Returns: its number.
-    /// - Throws: `diskFull`, and what the device says.
+    /// - Parameter content: the content, at most ``blockBytes`` bytes.
+    /// - Returns: the number of the block.
+    /// - Throws: `diskFull` and I/O errors.
     package func append(_ content: UnsafeRawBufferPointer) throws(StorageError) -> UInt64 {
         assert(content.count <= blockBytes)
         let message = UnsafeMutableRawBufferPointer(rebasing: stored[..<blockBytes])
@@ -73,9 +75,11 @@ package final class SpillFile {
         return blocks - 1
     }
 
-    /// Reads a block that was written.
+    /// Reads a written block.
     ///
-    /// - Parameter content: gets ``blockBytes`` bytes.
+    /// - Parameters:
+    ///   - number: the number of the block.
+    ///   - content: memory of ``blockBytes`` bytes.
     package func read(_ number: UInt64, into content: UnsafeMutableRawPointer) throws(StorageError) {
         let offset = number * UInt64(SpillFile.storedBytes)
         let count: Int
@@ -99,31 +103,32 @@ package final class SpillFile {
         UnsafeMutableRawBufferPointer(rebasing: block[CipherKey.nonceBytes...])
     }
 
-    /// No block is written twice, and the key is this file's own: its number is nonce enough.
+    /// The block number is a sufficient nonce, because no block is written twice and the key is used for this file
+    /// only.
     private func setNonce(_ number: UInt64) {
         nonce.initializeMemory(as: UInt8.self, repeating: 0)
         nonce.storeBytes(of: number.littleEndian, as: UInt64.self)
     }
 
-    /// What is read is not what was written.
+    /// The error for a block that differs from what was written.
     package var isNotAsWritten: StorageError { .io(.lostBlock(of: path)) }
 }
 
-/// Where an operation leaves what its memory does not hold.
+/// A place for what an operation cannot hold in memory.
 package protocol SpillSpace: ~Copyable {
-    /// Counts what the operation has in memory beside pages, until it counts 0.
+    /// Counts memory that the operation uses outside pages, until it is set to 0.
     func countSide(bytes: Int)
     func makeSpillFile() throws(StorageError) -> SpillFile
 }
 
 extension WriteTransaction: SpillSpace {
-    /// How many bytes an operation may have in memory beside pages: a quarter of what the store has for them.
+    /// The largest memory of an operation outside pages in bytes: a quarter of the cache budget, within limits.
     package var sideMemory: Int { max(256 << 10, min(store.cacheBytes / 4, 256 << 20)) }
 
-    /// Counts what an operation has in memory beside pages against the store's budget, until it counts 0.
+    /// Counts memory that an operation uses outside pages against the store's budget, until it is set to 0.
     package func countSide(bytes: Int) { writer.countSide(bytes: bytes) }
 
-    /// A file for what an operation cannot hold in its memory, beside the database.
+    /// Creates a temporary file next to the database.
     package func makeSpillFile() throws(StorageError) -> SpillFile {
         try writer.check()
         return try store.makeSpillFile()
@@ -131,20 +136,20 @@ extension WriteTransaction: SpillSpace {
 }
 
 extension Store {
-    /// How many bytes each sort, set of groups or different rows, and hash join of a query may hold.
+    /// The largest memory of each sort, group, distinct or hash join operator of a query, in bytes.
     var queryMemory: Int {
         let bytes = options.queryMemoryBytes ?? max(StoreOptions.leastQueryMemory, cacheBytes / 4)
         return max(64 << 10, min(bytes, 1 << 30))
     }
 
-    /// Beside the database.
+    /// Creates a temporary file next to the database.
     func makeSpillFile() throws(StorageError) -> SpillFile {
         try SpillFile(
             beside: path, on: options.files, cipher: dataFile.keys?.cipher, entropy: options.entropy)
     }
 
-    /// Beside the database, or where that directory takes no file, as that of a database that is only read may, in the system's directory for
-    /// temporary files.
+    /// Creates a temporary file next to the database or, if that directory is not writable, in the system's directory
+    /// for temporary files.
     func makeQuerySpillFile() throws(StorageError) -> SpillFile {
         do throws(StorageError) { return try makeSpillFile() } catch {
             switch error {
@@ -160,16 +165,17 @@ extension Store {
 }
 
 extension Snapshot: SpillSpace {
-    /// How many bytes each sort, set of groups or different rows, and hash join of a query over the snapshot may hold.
+    /// The largest memory of each sort, group, distinct or hash join operator of a query over the snapshot, in bytes.
     package var queryMemory: Int { store._withUnsafeGuaranteedRef { $0.queryMemory } }
 
-    /// Whether this thread is inside a read that lends bytes: until that ends pages of others stay as well, so that it must not wait for anything.
+    /// Whether this thread is inside a read that borrows bytes. It must not wait for anything then, because other
+    /// snapshots' pages are retained too until that read ends.
     package static var isLending: Bool { Epochs.isInside }
 
-    /// What queries hold is not taken off the memory for pages.
+    /// Does nothing: the memory of queries is not taken off the cache budget.
     package func countSide(bytes: Int) {}
 
-    /// A file for what a query cannot hold in its memory.
+    /// Creates a temporary file for a query.
     package func makeSpillFile() throws(StorageError) -> SpillFile {
         try store._withUnsafeGuaranteedRef { store in
             result { () throws(StorageError) in try store.makeQuerySpillFile() }

@@ -1,10 +1,10 @@
-// The async forms. What waits here holds no thread, and leaves the queue at once when its task is cancelled or its time is up. What has
-// begun runs to its end: the writer's turn is never held across a suspension.
+// The async methods. A waiting call blocks no thread, and leaves the queue at once when its task is cancelled or its
+// timeout expires. A call that has begun runs to its end: the writer lock is never held across a suspension.
 extension Store {
-    /// Runs `body` in a write transaction, on a thread of the engine's own, and commits it; takes everything back when `body` throws.
+    /// Runs `body` in a write transaction on a thread of the store, and commits it; rolls back if `body` throws.
     ///
-    /// The order is that of arrival, with the writers that wait on threads. Cancelling the task ends the waiting; a transaction that
-    /// has begun is finished.
+    /// Transactions run in the order of their calls, together with writers that wait on threads. Cancelling the task
+    /// ends the waiting only; a transaction that has begun is finished.
     ///
     /// ```swift
     /// let count = try await store.write { transaction in
@@ -14,10 +14,12 @@ extension Store {
     /// ```
     ///
     /// - Parameters:
-    ///   - durability: what to wait for, when it is to differ from the store's setting.
-    ///   - timeout: how long to wait for the writers before, when it is to differ from ``StoreOptions/writerTimeout``.
-    /// - Throws: `CancellationError` when the task was cancelled before the transaction began, ``StorageError/writerTimeout(seconds:)``
-    ///   when the time was up before, what `body` throws, and what committing throws. Nothing is kept then.
+    ///   - durability: the durability of this commit; nil for that of the store.
+    ///   - timeout: the longest time to wait for other writers; nil for ``StoreOptions/writerTimeout``.
+    /// - Returns: the result of `body`.
+    /// - Throws: `CancellationError` if the task was cancelled before the transaction began,
+    ///   ``StorageError/writerTimeout(seconds:)`` after a timeout, the errors of `body`, and those of the commit. The
+    ///   transaction is rolled back then.
     public func write<R: Sendable>(
         durability: Durability? = nil, timeout: Duration? = nil,
         _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> R
@@ -38,7 +40,7 @@ extension Store {
         }
     }
 
-    /// The turn is the caller's: a thread does the rest.
+    /// Runs the transaction on a thread. The caller must hold the writer lock.
     private func runWrite<R: Sendable>(
         _ durability: Durability?, _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> R,
         for call: WaitingCall<R>
@@ -59,9 +61,10 @@ extension Store {
         }
     }
 
-    /// Calls `body` with a snapshot of the latest commit, on a thread of the engine's own.
+    /// Calls `body` with a snapshot of the latest commit, on a thread of the store.
     ///
-    /// - Throws: `CancellationError` when the task was cancelled before `body` began, and what `body` throws.
+    /// - Returns: the result of `body`.
+    /// - Throws: `CancellationError` if the task was cancelled before `body` began, and the errors of `body`.
     public func read<R: Sendable>(_ body: @escaping @Sendable (Snapshot) throws -> R) async throws -> R {
         try requireOpen()
         return try await WaitingCall<R>().result { call in
@@ -78,17 +81,17 @@ extension Store {
     }
 }
 
-/// An async call that waits for something, and ends once: with its result, or by giving up before it has begun.
+/// An async call that waits in a queue, and ends once: with its result, or by leaving the queue before it has begun.
 private final class WaitingCall<R: Sendable>: @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`.
     private var continuation: CheckedContinuation<R, any Error>?
-    /// Leaves the queue; false when it is too late for that.
+    /// Leaves the queue. Returns false if the call has begun.
     private var leave: (() -> Bool)?
-    /// Why it was given up before it came to wait.
+    /// The error of a call that was given up before it was queued.
     private var refusal: (any Error)?
 
-    /// - Parameter enqueue: joins a queue, and returns the way out of it.
+    /// - Parameter enqueue: joins a queue, and returns the closure that leaves it.
     func result(_ enqueue: (WaitingCall<R>) -> () -> Bool) async throws -> R {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -101,7 +104,7 @@ private final class WaitingCall<R: Sendable>: @unchecked Sendable {
                     return
                 }
                 let leave = enqueue(self)
-                // It may have been given up in between.
+                // The call may have been given up in between.
                 let late: (any Error)? = lock.withLock {
                     self.leave = leave
                     return self.refusal
@@ -113,7 +116,7 @@ private final class WaitingCall<R: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Ends the waiting with an error, unless what is waited for has begun.
+    /// Ends the waiting with an error, unless the call has begun.
     func giveUp(_ error: any Error) {
         let leave = lock.withLock {
             if refusal == nil { refusal = error }

@@ -1,36 +1,40 @@
-/// How far a copy of a store has come.
+/// The progress of a copy of a store.
 public struct CopyProgress: Sendable, Hashable {
-    /// What is copied: pages of a backup, entries of a compacted copy.
+    /// The number of copied units: pages of a backup, entries of a compacted copy.
     public var done: Int
+    /// The number of units to copy.
     public var total: Int
 }
 
-/// What a copy holds.
+/// The result of a copy.
 public struct CopyReport: Sendable, Hashable {
-    /// The commit that the copy shows.
+    /// The number of the commit that the copy shows.
     public var commitNumber: UInt64
-    /// The size of the new file, in bytes.
+    /// The size of the new file in bytes.
     public var bytes: UInt64
 }
 
 extension Store {
-    /// Copies the latest commit into a new file, page by page, while readers and the writer go on.
+    /// Copies the latest commit to a new file, page by page, while readers and the writer continue.
     ///
-    /// Each page is checked on its way, so that no damage is copied in silence. The file is a database of its own, needs no log, and
-    /// appears under its name only when it is whole and durable. Pages keep their places: free ones become holes where the file system
-    /// has them. ``copy(to:progress:)`` makes the smallest file instead, ``backup(to:since:progress:)`` only what has changed.
+    /// Each page is checked during the copy, so that damage is not copied unnoticed. The file is a database of its own,
+    /// needs no log, and gets its name when it is complete and durable. Pages keep their places; free pages become
+    /// holes if the file system supports them. ``copy(to:progress:)`` makes the smallest file instead,
+    /// ``backup(to:since:progress:)`` only stores the changes.
     ///
     /// ```swift
     /// try store.backup(to: "events-2026-11-21.mako") { print("\($0.done) of \($0.total) pages") }
     /// ```
     ///
     /// - Parameters:
-    ///   - path: where nothing must be yet, on the store's own file system.
-    ///   - sharesBlocks: where the file system can, the new file shares its blocks with the old one until either is written to. That takes
-    ///     no time and no space, looks at no page, and does not help when the device breaks. Elsewhere the pages are copied.
+    ///   - path: the path of the new file, which must not exist, on the store's file system.
+    ///   - sharesBlocks: whether the new file shares its blocks with the old one until either is written, if the file
+    ///     system can. That takes no time and no space, checks no page, and does not protect from a broken device. On
+    ///     other file systems the pages are copied.
     ///   - progress: called after every 256 pages and at the end.
-    /// - Throws: ``StorageError/corrupted(page:reason:)`` for a damaged page, ``StorageError/diskFull(path:)`` and I/O errors; no file is
-    ///   left then.
+    /// - Returns: the commit and the size of the backup.
+    /// - Throws: ``StorageError/corrupted(page:reason:)`` for a damaged page, ``StorageError/diskFull(path:)`` and I/O
+    ///   errors; no file remains then.
     /// - Complexity: linear in the pages in use.
     @discardableResult
     public func backup(
@@ -39,7 +43,7 @@ extension Store {
         try backup(to: path, on: options.files, sharesBlocks: sharesBlocks, progress: progress)
     }
 
-    /// The same on another file system: for a store in memory, whose own nobody would look into.
+    /// Backs up to another file system, for a store in memory.
     package func backup(
         to path: String, on fileSystem: any FileSystem, sharesBlocks: Bool = false, progress: (CopyProgress) -> Void
     ) throws(StorageError) -> CopyReport {
@@ -54,7 +58,7 @@ extension Store {
         let access = try storage { () throws(FileError) in try dataFile.file.access() }
         let isMade = try new.make(access: access) { file throws(StorageError) in
             let backup = try Backup(of: self, source, to: file)
-            // What is on the device before the blocks are shared need not be copied.
+            // Only pages that were not written before the blocks are shared must be copied.
             let unwritten = backup.pages.filter { frames.isUnwritten(page: $0) }
             let isShared = try storage { () throws(FileError) in
                 sharesBlocks ? try file.shareBlocks(of: dataFile.file) : false
@@ -67,9 +71,9 @@ extension Store {
         return report
     }
 
-    /// Writes what a backup lacks of the latest commit into a new file, while readers and the writer go on.
+    /// Writes the changes of the latest commit since a backup to a new file, while readers and the writer continue.
     ///
-    /// With the backup, and what was made of it in between, this becomes a database again: ``restore(_:applying:to:options:progress:)``.
+    /// ``restore(_:applying:to:options:progress:)`` makes a database from the backup and all its incremental backups.
     ///
     /// ```swift
     /// let sunday = try BackupPoint(of: "events-sunday.mako")
@@ -77,12 +81,13 @@ extension Store {
     /// ```
     ///
     /// - Parameters:
-    ///   - path: where nothing must be yet, on the store's own file system.
-    ///   - point: what an earlier backup shows, or an earlier part.
+    ///   - path: the path of the new file, which must not exist, on the store's file system.
+    ///   - point: the state of an earlier backup or incremental backup.
     ///   - progress: called after every 256 pages and at the end.
-    /// - Throws: ``StorageError/wrongBase(path:reason:)`` for the backup of another database, or of a later state of this one; else as
-    ///   ``backup(to:sharesBlocks:progress:)``.
-    /// - Complexity: all pages in use are read; what has changed is written.
+    /// - Returns: the commit and the size of the incremental backup.
+    /// - Throws: ``StorageError/wrongBase(path:reason:)`` for the backup of another database, or of a later state of
+    ///   this one; the errors of ``backup(to:sharesBlocks:progress:)``.
+    /// - Complexity: reads all pages in use, and writes those that have changed.
     @discardableResult
     public func backup(
         to path: String, since point: BackupPoint, progress: (CopyProgress) -> Void = { _ in }
@@ -117,16 +122,17 @@ extension Store {
         return report
     }
 
-    /// The latest commit, made durable, with the map of its pages, which stay as long as the snapshot.
+    /// Returns the latest commit, durable, with the bitmaps of its pages, which stay as long as the snapshot.
     ///
-    /// - Parameter label: what the snapshot is for, to be read in the statistics.
+    /// - Parameter label: the label of the snapshot in the statistics.
     func capture(label: String) throws(StorageError) -> (
         snapshot: Snapshot, version: Version, live: [[UInt64]]
     ) {
         try requireOpen()
         let hasFailed = pipeline.hasFailed.load(ordering: .acquiring)
         if !options.readOnly && !hasFailed { try flush(.durable) }
-        // A commit by checkpoint enters its pages into the map before it is published.
+        // Hold the checkpointer's lock, because a commit by checkpoint enters its pages into the bitmaps before it is
+        // published.
         return try checkpointer.lock.withLock { () throws(StorageError) in
             try versions.lock.withLock { () throws(StorageError) in
                 (try takeSnapshot(hasAge: false, label), versions.latest, versions.space.live)
@@ -136,15 +142,16 @@ extension Store {
 }
 
 extension Store {
-    /// What a backup copies: the latest commit, and the last checkpoint as well.
+    /// The pages of a backup: those of the latest commit and of the last checkpoint.
     ///
-    /// Between two checkpoints pages come and go otherwise when the log is replayed than they did at first: a page of the checkpoint may be
-    /// dead in this commit, and live in a later one that was recovered. So the next part needs it from here.
+    /// A replay of the log allocates and frees other pages than the original commits did: a page of the checkpoint may
+    /// be dead in this commit, but live in a later commit after a recovery. So an incremental backup relies on this
+    /// backup to have it.
     fileprivate struct BackupSource {
         var snapshot: Snapshot
         var version: Version
         var live: [[UInt64]]
-        /// Pages of the commit or of the checkpoint.
+        /// The pages of the commit or of the checkpoint.
         var pages: [[UInt64]]
         /// The point of the checkpoint.
         var basis: UInt64
@@ -193,14 +200,14 @@ extension Store {
     }
 }
 
-/// Writes a version of a store into a file of its own, each page in its place.
+/// Writes a version of a store to a new file, each page at its place.
 private struct Backup {
     private let store: Store
     private let source: Store.BackupSource
     private let file: any File
     private let space = SpaceMap()
     private let serial: UInt64
-    /// Pages born before this are not written.
+    /// Pages born before this transaction id are not written.
     private let basis: UInt64
     let pages: [UInt64]
     private static let pagesPerWrite = 64
@@ -253,7 +260,7 @@ private struct Backup {
 
     // MARK: Directory, bitmaps, metas, header
 
-    /// Answers how many pages the file has.
+    /// Writes the tables, metas and header. Returns the number of pages of the file.
     @discardableResult
     func writeTables() throws(StorageError) -> UInt64 {
         let version = source.version
@@ -278,7 +285,7 @@ private struct Backup {
                     bitmap: words, region: region, regions[region], to: file, store.frames.codec)
             }
             var header = store.dataFile.lock.withLock { store.dataFile.header }
-            // Reading on from here needs no log, and takes no serial that the copy holds.
+            // The copy needs no log, and must not reuse the serials of its pages.
             header.newestSegment = 0
             header.ceiling = max(header.ceiling, store.dataFile.ceiling.load(ordering: .relaxed))
             var meta = Meta(

@@ -1,24 +1,25 @@
 extension Store {
-    /// Whether everything in the store's files but the header block is encrypted.
+    /// Whether the store's files, except for the header block, are encrypted.
     public var isEncrypted: Bool { dataFile.keys != nil }
 
-    /// What copies of the store are encrypted with.
+    /// The encryption for copies of the store.
     var currentEncryption: Encryption? { dataFile.lock.withLock { dataFile.encryption } }
 
-    /// Sets what the database opens with from now on.
+    /// Changes the key of the database.
     ///
-    /// The data is not written again: its own key stays, and is locked with the new one. So this takes two writes, and a crash leaves a
-    /// database that opens with the old key or the new. Backups that were made before open with the old key; and whoever has the old key
-    /// and kept an older header of the file can read newer data, too. ``copy(to:encryption:progress:)`` and
-    /// ``compact(at:options:encryption:progress:)`` draw a new key for the data itself.
+    /// The data is not rewritten: its data key stays, and is encrypted with the new key. So the change takes two
+    /// writes, and after a crash the database opens with the old key or the new one. Earlier backups open with the old
+    /// key; an attacker with the old key and an older header of the file can also read newer data.
+    /// ``copy(to:encryption:progress:)`` and ``compact(at:options:encryption:progress:)`` use a new data key.
     ///
     /// ```swift
     /// try store.changeKey(to: .passphrase("correct horse battery staple"))
     /// ```
     ///
-    /// - Parameter new: its cipher does not count; the database keeps its own.
-    /// - Throws: ``StorageError/notEncrypted(path:)``, ``StorageError/readOnly(reason:)``, ``StorageError/invalidArgument(_:)`` for what is no
-    ///   key, and I/O errors: then it opens with the old key, or where the error came late with the new one.
+    /// - Parameter new: the new key. Its cipher is ignored; the database keeps its cipher.
+    /// - Throws: ``StorageError/notEncrypted(path:)``, ``StorageError/readOnly(reason:)``,
+    ///   ``StorageError/invalidArgument(_:)`` for an invalid key, and I/O errors: the database then opens with the old
+    ///   key or, after a late error, with the new one.
     public func changeKey(to new: Encryption) throws(StorageError) {
         guard let keys = dataFile.keys else { throw .notEncrypted(path: path) }
         guard !isInherited else { throw .inherited(path: path) }
@@ -36,7 +37,7 @@ extension Store {
         } catch { throw failed(error, "changing the key") }
     }
 
-    /// Tells of a passphrase that takes little work to guess.
+    /// Reports a passphrase with a weak key derivation.
     func noteWeakPassphrase() {
         guard let derivation = dataFile.lock.withLock({ dataFile.header.key?.derivation }),
             derivation.kind == .passphrase,

@@ -1,30 +1,31 @@
 extension Store {
-    /// The budget of memory for pages, in bytes. Statistics say how much of it is used: ``StoreStats/cacheUsedBytes``.
+    /// The cache budget in bytes. For the used part see ``StoreStats/cacheUsedBytes``.
     public var cacheBytes: Int {
         if let next = follower?.successor { return next.cacheBytes }
         return frames.wholeBudgetFrames * pageBytes
     }
 
-    /// Changes the budget of memory for pages while the store is open.
+    /// Changes the cache budget while the store is open.
     ///
-    /// A smaller budget gives memory back to the system: pages that the file has, and that no operation is reading, before the call returns. A
-    /// page that only memory has stays until the checkpoint has written it, which begins at once in the background, and one that an
-    /// operation is reading stays until that ends. Open snapshots, cursors and transactions go on; they read from the file what is no longer
-    /// in memory. Memory goes back in pages of the system, 4 KiB to 64 KiB, so a little more than the budget may be in use.
+    /// With a smaller budget, clean pages that no operation is reading are evicted, and their memory is given back to
+    /// the system, before the call returns. A dirty page stays until the checkpoint, which starts at once in the
+    /// background, has written it; a page that an operation is reading stays until that operation ends. Open snapshots,
+    /// cursors and transactions continue, and read evicted pages from the file. Memory is given back in system pages of
+    /// 4 KiB to 64 KiB, so slightly more than the budget may stay in use.
     ///
-    /// A larger budget takes nothing by itself: memory fills as pages are read and written.
+    /// A larger budget allocates nothing by itself: the cache grows as pages are read and written.
     ///
     /// ```swift
     /// try store.setCacheBytes(4 << 20)
     /// ```
     ///
-    /// - Parameter bytes: the budget; less than 256 KiB is 256 KiB.
+    /// - Parameter bytes: the budget, at least 256 KiB; smaller values count as 256 KiB.
     /// - Throws: ``StorageError/closed``, ``StorageError/inherited(path:)``.
-    /// - Complexity: O(pages given back).
+    /// - Complexity: linear in the evicted pages.
     public func setCacheBytes(_ bytes: Int) throws(StorageError) {
         try requireOpen()
         guard let follower else { return takeBudget(bytes) }
-        // A store that only reads has no background of its own, and may be opening its successor.
+        // A read-only store has no background work, and may be opening its successor.
         try follower.lock.withLock { () throws(StorageError) in
             try follower.successor?.setCacheBytes(bytes)
             takeBudget(bytes)

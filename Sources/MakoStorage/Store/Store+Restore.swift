@@ -1,21 +1,22 @@
 extension Store {
-    /// Makes a database of a backup and the incremental backups that were made after it.
+    /// Makes a database from a backup and the incremental backups made after it.
     ///
-    /// The new file appears under its name when it is whole, verified and durable. The backups are only read.
+    /// The new file gets its name when it is complete, verified and durable. The backups are only read.
     ///
     /// ```swift
     /// try Store.restore("events-sunday.mako", applying: ["events-monday.mako-part"], to: "events.mako")
     /// ```
     ///
     /// - Parameters:
-    ///   - base: a backup by ``backup(to:sharesBlocks:progress:)``, as it was made.
-    ///   - parts: incremental backups, each of which builds on what is before it.
-    ///   - path: where nothing must be yet.
-    ///   - options: the file system, the memory for the verification, and what the newest part opens with where they are encrypted.
+    ///   - base: an unchanged backup made by ``backup(to:sharesBlocks:progress:)``.
+    ///   - parts: incremental backups, each of which builds on the one before.
+    ///   - path: the path of the new file, which must not exist.
+    ///   - options: the file system, the memory for the verification, and the encryption of the newest part.
     ///   - progress: called after every 256 pages and at the end.
-    /// - Throws: ``StorageError/wrongBase(path:reason:)`` when they do not belong together, ``StorageError/corrupted(page:reason:)`` for a
-    ///   damaged page, ``StorageError/diskFull(path:)`` and I/O errors; no file is left then, except
-    ///   that it is there, whole, when only making its name durable failed.
+    /// - Returns: the commit and the size of the new file.
+    /// - Throws: ``StorageError/wrongBase(path:reason:)`` if the files do not belong together,
+    ///   ``StorageError/corrupted(page:reason:)`` for a damaged page, ``StorageError/diskFull(path:)`` and I/O errors.
+    ///   No file remains then, unless only the sync of its name failed.
     @discardableResult
     public static func restore(
         _ base: String, applying parts: [String], to path: String, options: StoreOptions = .init(),
@@ -40,7 +41,7 @@ extension Store {
         }
     }
 
-    /// Verifies all of what was put together, before it gets its name.
+    /// Verifies the restored file before it gets its name.
     private static func check(_ store: Store, _ point: BackupPoint, _ last: String) throws(StorageError) -> CopyReport {
         let report = try store.verify()
         if let failure = report.readFailure { throw .io(failure) }
@@ -52,15 +53,15 @@ extension Store {
     }
 }
 
-/// A backup and the parts that are put onto it.
+/// A backup and the parts that are applied to it.
 private struct Restoration {
     private let base: String
     private let fileSystem: any FileSystem
     private let parts: [(path: String, header: BackupPart.Header)]
     private let codec: PageCodec
-    /// What it becomes.
+    /// The state of the result.
     let point: BackupPoint
-    /// That of the backup: what is restored is as secret.
+    /// The access rights of the backup, which the restored file gets.
     let access: FileAccess?
     private static let pagesPerMove = 256
 
@@ -68,7 +69,7 @@ private struct Restoration {
         self.base = base
         fileSystem = options.files
         var headers: [BackupPart.Header] = []
-        // The key may have been changed since the older ones were made.
+        // Use the newest header, because the key may have changed since the older backups.
         var newest: FileHeader?
         for path in paths {
             let file = try Restoration.open(path, fileSystem)
@@ -104,7 +105,7 @@ private struct Restoration {
         self.access = try storage { () throws(FileError) in try file.access() }
     }
 
-    /// The header block of the database, out of a part whose pages are encrypted.
+    /// Returns the header block of the database from a part with encrypted pages.
     private static func fileHeader(of part: BackupPart.Header, in file: any File) throws(StorageError) -> FileHeader? {
         guard let list = try BackupPart.list(of: part, in: file), let place = list.firstIndex(of: 0) else { return nil }
         let page = SalvagedPage()
@@ -137,7 +138,7 @@ private struct Restoration {
     mutating func write(to file: any File, _ progress: (CopyProgress) -> Void) throws(StorageError) {
         let source = try Restoration.open(base, fileSystem)
         defer { source.close() }
-        // Where there are no locks, as on some network file systems, one has to go without.
+        // Without locks, as on some network file systems, continue unlocked.
         if let isLocked = try? source.lock(exclusive: false), !isLocked { throw .alreadyOpen(path: base) }
         let basePages = try storage { () throws(FileError) in try source.size() } / UInt64(pageBytes)
         let total = Int(clamping: parts.reduce(basePages) { $0 + $1.header.pages })
@@ -188,7 +189,7 @@ private struct Restoration {
         try storage { () throws(FileError) in try file.resize(to: header.filePages * UInt64(pageBytes)) }
     }
 
-    /// Hands on so many pages of a file, some at a time.
+    /// Passes on `count` pages of a file, some at a time.
     private static func move(
         _ count: UInt64, from file: any File, at start: UInt64,
         _ take: ([UInt8], UInt64) throws(StorageError) -> Void
@@ -207,7 +208,7 @@ private struct Restoration {
 }
 
 extension BackupPart {
-    /// The number that a page says it has.
+    /// Returns the page id in a page.
     fileprivate static func number(of page: [UInt8]) -> UInt64 {
         (0..<5).reduce(0) { $0 | UInt64(page[8 + $1]) << UInt64($1 * 8) }
     }

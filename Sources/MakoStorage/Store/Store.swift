@@ -1,10 +1,9 @@
 import Synchronization
 
-/// An ordered key-value store with transactions, in one file and a log beside it.
+/// An ordered key-value store with transactions, in one file with a log next to it.
 ///
-/// Any number of threads read consistent snapshots without locks while one thread at a time writes. A commit is
-/// durable when it returns, unless the options say otherwise, and after a crash the store opens with exactly the
-/// commits that were acknowledged.
+/// Any number of threads read consistent snapshots without locks while one thread at a time writes. With the default
+/// durability a commit is durable when it returns. After a crash the store opens with exactly the acknowledged commits.
 ///
 /// ```swift
 /// let store = try Store(at: "events.mako")
@@ -15,16 +14,17 @@ import Synchronization
 /// let snapshot = try store.snapshot()
 /// ```
 ///
-/// Copy-on-write pages with a logical redo log and checkpoints; `docs/architecture.md` has the design.
+/// The store uses copy-on-write pages with a logical redo log and checkpoints; `docs/architecture.md` describes the
+/// design.
 public final class Store: @unchecked Sendable {
-    /// The data file's path: where a symbolic link led, if it was opened by one.
+    /// The path of the data file; the target if it was opened by a symbolic link.
     public let path: String
     let options: StoreOptions
     let frames: FrameStore
     let dataFile: DataFile
     /// The writer lock.
     let turn = WriterTurn()
-    /// For the async forms. Writers mostly wait for the device, together.
+    /// The threads of the async methods. Many writer threads, because writers mostly wait for the device, together.
     let writerThreads = WorkerThreads(limit: 64)
     let readerThreads = WorkerThreads(limit: 16)
 
@@ -32,29 +32,33 @@ public final class Store: @unchecked Sendable {
     let pipeline: CommitPipeline
     let checkpointer: Checkpointer
     let background: BackgroundThread
-    /// Of a store that only reads.
+    /// The state for `refresh()`, in a read-only store.
     let follower: Follower?
     let events: EventQueue?
     let isClosed = Atomic<Bool>(false)
-    /// What recovery did at opening. Written before the store is anybody's.
+    /// What recovery did at opening. Set before the store is shared.
     public internal(set) var recovery: RecoveryReport
 
-    /// Opens a database, or creates it when there is none (or an empty file) at `path`.
+    /// Opens a database, or creates one if there is no file, or an empty file, at `path`.
     ///
     /// After a crash this replays the log and writes a checkpoint before it returns.
     ///
-    /// - Throws: ``StorageError``: not a database, another version, damaged, open elsewhere, or an I/O error.
+    /// - Parameters:
+    ///   - path: the path of the data file.
+    ///   - options: the options of the store.
+    /// - Throws: ``StorageError``: the file is no database, has another version, is damaged or open elsewhere, or an
+    ///   I/O error.
     public convenience init(at path: String, options: StoreOptions = .init()) throws(StorageError) {
         let opening = try Opening(path: path, options: options)
         try self.init(opening)
     }
 
-    /// Opens a file that is made, as the writer or the reader that the options say. The file is the store's to close.
+    /// Opens a newly created file for writing or reading, as the options say. The store closes the file.
     convenience init(of file: TemporaryFile, options: StoreOptions) throws(StorageError) {
         try self.init(Opening(of: file, options: options))
     }
 
-    /// A store in memory. It is gone when the last reference to it goes.
+    /// Creates a store in memory, which ends with its last reference.
     public static func inMemory(options: StoreOptions = .init()) throws(StorageError) -> Store {
         var options = options
         options.fileSystem = MemoryFileSystem()
@@ -93,13 +97,13 @@ public final class Store: @unchecked Sendable {
         if !isClosed.load(ordering: .acquiring) && !isInherited { try? shutDown(clean: true) }
     }
 
-    /// Whether this is the child of a fork, and its parent has opened the store. The files are the parent's then, and so are the threads; locks
-    /// may be held that no thread of the child will give up.
+    /// Whether this process is the child of a fork whose parent opened the store. The files and threads are then the
+    /// parent's, and locks may be held that no thread of the child releases.
     var isInherited: Bool {
         dataFile.isInherited
     }
 
-    /// Throws when the store is closed, or was opened by the parent of this process.
+    /// Throws if the store is closed, or was opened by the parent of this process.
     @inline(__always)
     func requireOpen() throws(StorageError) {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
@@ -108,16 +112,16 @@ public final class Store: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// A view of the latest commit. It stays as it is until it is released or closed. About 100 ns.
+    /// Returns a view of the latest commit, which does not change until it is released or closed. Takes about 100 ns.
     ///
-    /// - Parameter label: what ``StoreStats/oldestSnapshot`` calls it.
+    /// - Parameter label: the label in ``StoreStats/oldestSnapshot``.
     public func snapshot(label: String? = nil) throws(StorageError) -> Snapshot {
         try takeSnapshot(hasAge: true, label)
     }
 
     /// - Parameters:
-    ///   - hasAge: false for one that no age limit ends.
-    ///   - isLent: whether the caller keeps the store while the snapshot is used, and then ends the loan.
+    ///   - hasAge: whether the age limit applies.
+    ///   - isLent: whether the caller keeps the store alive while the snapshot is used, and then ends the loan.
     func takeSnapshot(hasAge: Bool, _ label: String?, isLent: Bool = false) throws(StorageError) -> Snapshot {
         try requireOpen()
         guard let slot = snapshots.claim(hasAge: hasAge, label: label) else {
@@ -142,6 +146,9 @@ public final class Store: @unchecked Sendable {
     }
 
     /// Calls `body` with a snapshot of the latest commit.
+    ///
+    /// - Returns: the result of `body`.
+    /// - Throws: ``StorageError/closed`` and the errors of `body`.
     public func read<R>(_ body: (Snapshot) throws -> R) throws -> R {
         var snapshot = try takeSnapshot(hasAge: true, nil, isLent: true)
         defer { withExtendedLifetime(self) { Snapshot.endLoan(of: &snapshot, keeping: self) } }
@@ -150,17 +157,17 @@ public final class Store: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Begins a write transaction, after the one before it has ended.
+    /// Begins a write transaction, after the running one has ended.
     ///
-    /// - Parameter timeout: how long to wait at most, when it is to differ from ``StoreOptions/writerTimeout``; zero for not at all.
-    /// - Throws: ``StorageError/writerTimeout(seconds:)`` when that time was up, ``StorageError/readOnly(reason:)``.
+    /// - Parameter timeout: the longest time to wait; nil for ``StoreOptions/writerTimeout``, zero for no waiting.
+    /// - Throws: ``StorageError/writerTimeout(seconds:)`` after the timeout, ``StorageError/readOnly(reason:)``.
     public func beginWrite(timeout: Duration? = nil) throws(StorageError) -> WriteTransaction {
         try requireOpen()
         try takeTurn(timeout: timeout)
         return try beginWriteWithTurn()
     }
 
-    /// The caller has the turn; it is given up when this throws.
+    /// Begins a transaction. The caller must hold the writer lock, which is released on an error.
     func beginWriteWithTurn() throws(StorageError) -> WriteTransaction {
         if let reason = writeRefusal {
             turn.release()
@@ -172,7 +179,7 @@ public final class Store: @unchecked Sendable {
         return WriteTransaction(Writer(store: self, base: newest))
     }
 
-    /// Waits for the writer before, as long as the caller or the options say.
+    /// Acquires the writer lock, with the timeout of the caller or the options.
     func takeTurn(timeout: Duration? = nil) throws(StorageError) {
         guard !isInherited else { throw .inherited(path: path) }
         let timeout = timeout ?? options.writerTimeout
@@ -185,11 +192,13 @@ public final class Store: @unchecked Sendable {
         return pipeline.hasFailed.load(ordering: .acquiring) ? pipeline.lock.withLock { pipeline.failure?.reason } : nil
     }
 
-    /// Runs `body` in a write transaction and commits it; takes everything back when `body` throws.
+    /// Runs `body` in a write transaction and commits it; rolls back if `body` throws.
     ///
     /// - Parameters:
-    ///   - durability: what to wait for, when it is to differ from the store's setting.
-    ///   - timeout: how long to wait for the writers before, when it is to differ from ``StoreOptions/writerTimeout``.
+    ///   - durability: the durability of this commit; nil for that of the store.
+    ///   - timeout: the longest time to wait for other writers; nil for ``StoreOptions/writerTimeout``.
+    /// - Returns: the result of `body`.
+    /// - Throws: the errors of ``beginWrite(timeout:)``, of `body`, and of the commit.
     public func write<R>(
         durability: Durability? = nil, timeout: Duration? = nil, _ body: (borrowing WriteTransaction) throws -> R
     ) throws -> R {
@@ -203,7 +212,7 @@ public final class Store: @unchecked Sendable {
 
     /// Writes a last checkpoint, removes the log files and closes the store.
     ///
-    /// Waits for the running write transaction. Snapshots that are still held cannot be read afterwards.
+    /// Waits for the running write transaction. Open snapshots cannot be read afterwards.
     public func close() throws(StorageError) {
         guard !isClosed.load(ordering: .acquiring) else { return }
         try shutDown(clean: true)
@@ -244,7 +253,7 @@ public final class Store: @unchecked Sendable {
         if options.diskReserveBytes == 0 { try cutOffUnused() }
     }
 
-    /// The last checkpoint: both meta slots say the same, so that nothing needs the log any more.
+    /// Writes the last checkpoint to both meta slots, so that the log is no longer needed.
     func finish() throws(StorageError) {
         try flush(.durable)
         let hasFiles = pipeline.lock.withLock { pipeline.log.hasFiles }

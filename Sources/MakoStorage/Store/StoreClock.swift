@@ -1,4 +1,4 @@
-/// What the engine reads the time from: nanoseconds since the store was opened.
+/// The clock of the engine: nanoseconds since the store was opened.
 struct StoreClock: Sendable {
     private let elapsed: @Sendable () -> Duration
 
@@ -21,7 +21,7 @@ struct StoreClock: Sendable {
 extension Duration {
     var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 
-    /// As a number that never overflows: none below zero, and centuries at most.
+    /// The duration in nanoseconds, clamped: not negative, and at most some centuries.
     var nanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

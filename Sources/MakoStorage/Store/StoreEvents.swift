@@ -1,40 +1,41 @@
-/// Something about a store that whoever operates it would want to know of; see ``StoreOptions/eventHandler``.
+/// An event of a store for its operator; see ``StoreOptions/eventHandler``.
 public enum StoreEvent: Sendable {
-    /// The store was opened, after what the report says, in so many seconds. The checkpoint at the end of a recovery is told before.
+    /// The store was opened, with the result and the duration of recovery. The event of the checkpoint at the end of a
+    /// recovery comes before.
     case opened(RecoveryReport, seconds: Double)
     /// A checkpoint was completed.
     case checkpointed(CheckpointReport)
-    /// A checkpoint came to nothing. Nothing is lost, and it is tried again.
+    /// A checkpoint failed. Nothing is lost, and the store tries again.
     case checkpointFailed(StorageError)
-    /// Nothing can be written any more, until the store is opened anew.
+    /// The store became read-only until it is opened again.
     case becameReadOnly(reason: String)
-    /// So many snapshots became older than ``StoreOptions/snapshotAgeLimit`` and were ended.
+    /// Snapshots exceeded ``StoreOptions/snapshotAgeLimit`` and were ended.
     case snapshotsExpired(count: Int, limitSeconds: Double)
-    /// The file was cut short.
+    /// The file was truncated.
     case shrank(fromBytes: UInt64, toBytes: UInt64)
-    /// The passphrase that the store was opened with, or was given, is locked with so few rounds of scrypt that guesses are cheap: fewer than
-    /// 32,768. ``Store/changeKey(to:)`` with more mends that.
+    /// The passphrase is protected by fewer than 32,768 rounds of scrypt, so that guessing it is cheap.
+    /// ``Store/changeKey(to:)`` with more rounds corrects this.
     case weakPassphrase(rounds: Int)
-    /// The numbers, every ``StoreOptions/statisticsInterval``.
+    /// The statistics, every ``StoreOptions/statisticsInterval``.
     case statistics(StoreStats)
-    /// The store was closed; `error` is what its last checkpoint met, if anything.
+    /// The store was closed; `error` is the error of its last checkpoint, if any.
     case closed(error: StorageError?)
 }
 
-/// What a checkpoint did.
+/// The result of a checkpoint.
 public struct CheckpointReport: Sendable, Hashable, Codable {
-    /// The commit that the file now holds without the log.
+    /// The number of the commit that the file has without the log.
     public var commitNumber: UInt64
-    /// Pages that were written, those of tables and bitmaps included.
+    /// The number of written pages, tables and bitmaps included.
     public var pages: Int
-    /// From its beginning to its end; others did their work in between.
+    /// The time from start to end, with pauses for other work.
     public var seconds: Double
 }
 
-/// Events on their way to the handler, in the order in which they came to pass.
+/// The queue of events for the handler, in the order in which they happened.
 ///
-/// They are noted wherever locks are held, and handed over where none is, by one thread at a time. So a handler may use the store; what it
-/// brings about is handed over when it returns.
+/// Events are noted with locks held, and delivered without locks, by one thread at a time. So a handler may use the
+/// store; events that it causes are delivered when it returns.
 final class EventQueue: Sendable {
     private let handler: @Sendable (StoreEvent) -> Void
     private let waiting = Guarded()
@@ -43,7 +44,7 @@ final class EventQueue: Sendable {
         let lock = Lock()
         var events: [StoreEvent] = []
         var isDelivering = false
-        /// When the next statistics are due.
+        /// The time of the next statistics.
         var statisticsDue: UInt64 = 0
     }
 
@@ -58,7 +59,7 @@ final class EventQueue: Sendable {
         }
     }
 
-    /// Whether statistics are due. If so, the next ones are due an interval later.
+    /// Whether statistics are due. If so, schedules the next ones an interval later.
     func takeStatisticsDue(at now: UInt64, _ interval: Duration) -> Bool {
         waiting.lock.withLock {
             guard now >= waiting.statisticsDue else { return false }
@@ -78,7 +79,7 @@ final class EventQueue: Sendable {
 }
 
 extension Store {
-    /// Notes the numbers when they are due.
+    /// Notes the statistics when they are due.
     func noteStatistics() {
         guard let events, let interval = options.statisticsInterval else { return }
         if events.takeStatisticsDue(at: clock.now, interval) { events.note(.statistics(stats)) }

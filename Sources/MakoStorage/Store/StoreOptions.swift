@@ -1,29 +1,32 @@
 /// What a commit waits for.
 public enum Durability: Sendable, Hashable {
-    /// The commit survives a power cut once it returns: one write and one sync to the device.
+    /// The commit survives a power failure once it returns: one write and one sync.
     case full
-    /// The commit is on its way through the device once it returns, and nothing that is written later can overtake it: it survives the end
-    /// of the process and of the system. After a power cut the newest commits may be missing, never an older one without the newer.
+    /// The commit is ordered before all later writes on the device once it returns: it survives a crash of the process
+    /// and of the system. After a power failure the newest commits may be missing, but never a commit before a
+    /// surviving one.
     ///
-    /// This is Apple's `F_BARRIERFSYNC`, what SQLite does there by default and a fourth of the time of `full`, `F_FULLFSYNC`
-    /// (`PRAGMA fullfsync`). Where the system has no barriers the commit is ``full``.
+    /// This is Apple's `F_BARRIERFSYNC`, SQLite's default there, and takes a fourth of the time of `full`,
+    /// `F_FULLFSYNC` (`PRAGMA fullfsync`). On a system without barriers the commit is ``full``.
     case barrier
-    /// The commit survives the end of the process once it returns. After a power cut or a crash of the system the newest commits may be
-    /// missing, never an older one without the newer.
+    /// The commit survives the end of the process once it returns. After a power failure or a crash of the system the
+    /// newest commits may be missing, but never a commit before a surviving one.
     case ordered
-    /// The commit waits for nothing, and is durable 100 milliseconds after it returned: ``async(maxDelay:)`` with that delay.
+    /// The commit does not wait, and is durable 100 milliseconds after it returned: ``async(maxDelay:)`` with that
+    /// delay.
     case async
-    /// What ``async(maxDelay:)`` makes.
+    /// The value of ``async(maxDelay:)``.
     case asyncWithin(Duration)
 
-    /// The commit waits for nothing, and is durable after `maxDelay` at the latest, together with all before it. It is visible at once, or
-    /// as soon as the commits before it are, where those still wait for the device. A crash of the process or the machine may
-    /// take back the commits of that time, never an older one without the newer.
+    /// The commit does not wait, and is durable after at most `maxDelay`, together with all commits before it. It is
+    /// visible at once, or as soon as earlier commits are that still wait for the device. A crash of the process or the
+    /// machine may lose the commits of that time, but never a commit before a surviving one.
     ///
-    /// The store begins to write after half of the delay. What a device takes longer than the other half comes on top.
+    /// The store begins to write after half of the delay. A device that takes longer than the other half exceeds the
+    /// delay.
     public static func async(maxDelay: Duration) -> Durability { .asyncWithin(maxDelay) }
 
-    /// In nanoseconds; nil for commits that wait themselves.
+    /// The delay in nanoseconds; nil for commits that wait.
     var maxDelay: UInt64? {
         switch self {
         case .full, .barrier, .ordered: nil
@@ -33,98 +36,107 @@ public enum Durability: Sendable, Hashable {
     }
 }
 
-/// Who drives flusher, checkpointer and evictor.
+/// What drives flusher, checkpointer and evictor.
 public enum BackgroundWork: Sendable, Hashable {
-    /// The store's own threads.
+    /// Threads of the store.
     case threads
     /// The caller, through ``Store/step()``: for tests that need every step in a known order.
     case manual
 }
 
-/// How a store is opened.
+/// The options for opening a store.
 public struct StoreOptions: Sendable {
-    /// What commits wait for unless they say otherwise.
+    /// The default durability of commits.
     public var durability: Durability = .full
-    /// Memory for pages, in bytes. A store larger than this works; it reads from the file more often. ``Store/setCacheBytes(_:)`` changes
-    /// it while the store is open.
+    /// The cache budget in bytes. A store may be larger than its cache; it then reads from the file more often.
+    /// ``Store/setCacheBytes(_:)`` changes the budget while the store is open.
     public var cacheBytes: Int = StoreOptions.defaultCacheBytes
-    /// Whether the store is only read. Another process may be writing it then, and ``Store/refresh()`` follows what it commits.
+    /// Whether the store is read-only. Another process may write it meanwhile, and ``Store/refresh()`` shows its
+    /// commits.
     public var readOnly = false
-    /// Memory, in bytes, that each sort, set of groups or of different rows, and hash join of a query may hold; what it cannot hold waits in a
-    /// temporary file. 64 KiB at least and 1 GiB at most. Nil: a quarter of the memory for pages, and 4 MiB at least.
+    /// The memory in bytes of each sort, group, distinct or hash join operator of a query; what exceeds it goes to a
+    /// temporary file. From 64 KiB to 1 GiB. Nil: a quarter of the cache budget, but at least 4 MiB.
     ///
-    /// The file is made beside the database, where that directory cannot be written to in the system's directory for temporary files
-    /// (`TMPDIR`, else `/tmp`), with mode 0600. It loses its name before its first byte, and its blocks are encrypted when the database is.
-    /// A database in memory has it in memory.
+    /// The file is created next to the database or, if that directory is not writable, in the system's directory for
+    /// temporary files (`TMPDIR`, else `/tmp`), with mode 0600. Its name is removed before its first byte is written,
+    /// and its blocks are encrypted if the database is. For a database in memory it is in memory too.
     public var queryMemoryBytes: Int? = nil
-    /// How many threads may run one query: 1, its caller's, unless it is set, and 64 at most.
+    /// The number of threads that may run one query, from 1, the caller's thread, to 64.
     ///
-    /// With more, a count, an aggregate, a `GROUP BY` or a `SELECT` without an order that reads more than 200,000 rows of a table with row ids in
-    /// their order starts the others, which read parts of the table on the same snapshot and end with the query. Its result is the same to the
-    /// bit at any number of threads. The others take processors from whatever else runs, and the memory of a query is shared between them.
+    /// With more than one, a count, an aggregate, a `GROUP BY`, or a `SELECT` without an order that reads more than
+    /// 200,000 rows of a table in the order of its row ids starts more threads, which read parts of the table from the
+    /// same snapshot and end with the query. The result is identical to the bit with any number of threads. The threads
+    /// take processors from other work, and share the memory of the query.
     public var queryThreads: Int = 1
+    /// What drives the background work.
     public var background: BackgroundWork = .threads
-    /// The size of a log segment in bytes; counts when a database is created. A transaction with more than a
-    /// quarter of it in changes, or a sixteenth of ``cacheBytes`` where that is less, commits by checkpoint instead of by log.
+    /// The size of a log segment in bytes, for a new database. A transaction whose changes exceed a quarter of it, or a
+    /// sixteenth of ``cacheBytes`` if that is less, commits by checkpoint instead of by log.
     public var logSegmentBytes: Int = 16 << 20
-    /// Log bytes after which a checkpoint begins in the background. It begins sooner when a quarter of the memory for pages waits to be
-    /// written, and, with a megabyte of log, when nothing was committed for two seconds: so an idle database opens quickly after a crash.
+    /// The bytes of log after which a checkpoint begins in the background. It begins sooner if a quarter of the cache
+    /// is dirty or, with a megabyte of log, if nothing was committed for two seconds, so that an idle database opens
+    /// quickly after a crash.
     public var checkpointBytes: Int = 64 << 20
-    /// Whether the file is made shorter in the background when much of it is free and nothing is written for a while. Such a step is a
-    /// commit without changes: it has a number like any other.
+    /// Whether to shrink the file in the background if much of it is free and nothing is written for a while. Each step
+    /// is a commit without changes, with a commit number.
     public var shrinksWhenIdle = true
-    /// Room in the data file, in bytes, that is left to deletions and checkpoints when the disk is full. Of a small file it is a sixteenth, of
-    /// one of more than a gigabyte a thousandth if that is more. 0: none, and a full disk may leave no way to delete anything.
+    /// The space in the data file, in bytes, that is reserved for deletions and checkpoints on a full disk. At most a
+    /// sixteenth of a small file; at least a thousandth of a file above a gigabyte. With 0 there is no reserve, and a
+    /// full disk may prevent deletions.
     public var diskReserveBytes: Int = 1 << 20
-    /// How long to wait for the writer before; nil for ever.
+    /// The longest time to wait for other writers; nil for no limit.
     public var writerTimeout: Duration? = nil
-    /// How old a snapshot may become; nil for any age. An older one ends: its next read throws
-    /// ``StorageError/snapshotExpired(limitSeconds:)``, and what only it could see is free. Reads that have begun are finished, and so are
-    /// backups and copies, whatever time they take. Looked after in the background, about ten times a second.
+    /// The largest age of a snapshot; nil for no limit. An older snapshot ends: its next read throws
+    /// ``StorageError/snapshotExpired(limitSeconds:)``, and pages that only it could see are freed. Running reads,
+    /// backups and copies are finished, whatever time they take. Checked in the background about ten times a second.
     public var snapshotAgeLimit: Duration? = nil
-    /// Is told what an operator would want to know: checkpoints, failures, old snapshots that were ended, numbers. Called in the order of the
-    /// events by one thread at a time, mostly the store's own: it should be quick, and may use the store. With the package's traits
-    /// `Logging` and `Metrics`, `logEvents(to:)` and `recordMetrics(in:)` set it.
+    /// Called with events for an operator: checkpoints, failures, expired snapshots, statistics. Calls are in the order
+    /// of the events, by one thread at a time, usually the background thread. The handler should be fast, and may use
+    /// the store. With the package traits `Logging` and `Metrics`, `logEvents(to:)` and `recordMetrics(in:)` set it.
     public var eventHandler: (@Sendable (StoreEvent) -> Void)? = nil
-    /// How often ``eventHandler`` gets ``StoreEvent/statistics(_:)``; nil: never. A store that only reads works in no background and tells none.
+    /// The interval of ``StoreEvent/statistics(_:)`` events; nil for none. A read-only store has no background work and
+    /// sends none.
     public var statisticsInterval: Duration? = nil
-    /// What the engine reads the time from: a clock of a test's own, or nil for the system's. With ``BackgroundWork/manual`` and no such
-    /// clock no commit waits for its time: each ``Store/step()`` writes what there is.
+    /// The clock of the engine, for tests; nil for the system clock. With ``BackgroundWork/manual`` and no clock, each
+    /// ``Store/step()`` flushes all pending commits at once.
     public var clock: (any Clock<Duration>)? = nil
-    /// What the database is encrypted with. Nil for one that is not, and is not to be. See ``Encryption``.
+    /// The encryption of the database; nil for an unencrypted one. See ``Encryption``.
     public var encryption: Encryption? = nil
-    /// When the files can be read and written on a device with a passcode: the data file, its log, and copies and backups made of it. Nil
-    /// leaves that to the directory. Files that are there get it when they are opened for writing. Apple systems alone have such classes.
+    /// When the files are accessible on a device with a passcode: the data file, its log, and copies and backups made
+    /// of it. Nil uses the default of the directory. Existing files get it when they are opened for writing. Only Apple
+    /// platforms have protection classes.
     public var fileProtection: FileProtection? = nil
-    /// Whether the backups that an Apple system makes leave these files out; nil leaves that as it is. On other systems nothing happens.
+    /// Whether backups of an Apple system exclude these files; nil leaves that unchanged. No effect on other systems.
     public var isExcludedFromBackup: Bool? = nil
+    /// The file system of the store's files.
     public var fileSystem: any FileSystem = POSIXFileSystem()
-    /// With ``encryption``, keys come from here: nobody may be able to guess what it gives.
+    /// The source of keys for ``encryption``; its output must be unpredictable.
     public var entropy: any Entropy = SystemEntropy()
 
     /// Whether an empty file becomes a database.
     var createsInEmptyFile = true
-    /// The unit in which memory goes back to the system, in bytes: the system's page, unless a test wants a larger one.
+    /// The unit of memory that is given back to the system, in bytes: the system page, or larger in a test.
     var memoryUnitBytes = SystemMemory.pageBytes
 
-    /// A scan of more rows may be read in parts, unless a test wants fewer.
+    /// The number of rows above which a scan may be parallel; fewer in tests.
     package var parallelRows = 200_000
-    /// About so many rows are one part of it.
+    /// The approximate number of rows of a part of a parallel scan.
     package var partRows = 16_384
 
+    /// Creates the default options.
     public init() {}
 
-    /// What ``cacheBytes`` is unless it is set, in bytes: an eighth of the memory that the process may have, 4 MiB at least and 256 MiB at
-    /// most; in an extension of an app 4 MiB.
+    /// The default of ``cacheBytes``: an eighth of the memory that the process may use, at least 4 MiB and at most 256
+    /// MiB; 4 MiB in an app extension.
     ///
-    /// The memory that a process may have is the machine's, on Linux the limit of its control groups if that is less, and where apps have a
-    /// limit what is left of it. It is looked up once.
+    /// The available memory is that of the machine, on Linux the limit of its control groups if that is less, and on
+    /// platforms that limit apps the rest of that limit. It is read once.
     public static var defaultCacheBytes: Int { MemoryShare.defaultBytes }
 
-    /// The least that operations of queries have in memory unless ``queryMemoryBytes`` says otherwise.
+    /// The least memory of query operators by default.
     static let leastQueryMemory = 4 << 20
 
-    /// Has a handler told of events as well, after the one that is there.
+    /// Adds an event handler, which is called after the existing one.
     public mutating func addEventHandler(_ handler: @escaping @Sendable (StoreEvent) -> Void) {
         guard let first = eventHandler else {
             eventHandler = handler
@@ -136,19 +148,20 @@ public struct StoreOptions: Sendable {
         }
     }
 
-    /// The files that the store makes and opens.
+    /// The file system for the store's files, with their attributes.
     var files: any FileSystem { withAttributes(fileSystem) }
 
-    /// Files that are given what these options ask for.
+    /// Returns a file system whose files get the attributes of these options.
     func withAttributes(_ fileSystem: any FileSystem) -> any FileSystem {
         let attributes = FileAttributes(protection: fileProtection, isExcludedFromBackup: isExcludedFromBackup)
         return attributes == FileAttributes() ? fileSystem : fileSystem.with(attributes)
     }
 
-    /// What a transaction notes for the log is memory beside that for pages: it takes at most a sixteenth as much, or 256 KiB.
+    /// The limit of a transaction's log payload, which is memory outside the cache: a sixteenth of the cache, but at
+    /// least 256 KiB.
     var mostNotedBytes: Int { max(256 << 10, cacheBytes / 16) }
 
-    /// For a store that the engine opens for a while on behalf of another.
+    /// The options for a store that the engine opens temporarily on behalf of another.
     var withoutEvents: StoreOptions {
         var options = self
         options.eventHandler = nil

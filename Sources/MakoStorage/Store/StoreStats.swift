@@ -1,61 +1,69 @@
-/// Numbers about a store, taken at one moment.
+/// Statistics of a store at one moment.
 ///
-/// As JSON the fields have the names they have here, and keep them.
+/// In JSON the fields have these names, which do not change.
 public struct StoreStats: Sendable, Hashable, Codable {
-    /// The latest commit that readers see.
+    /// The number of the latest published commit.
     public var commitNumber: UInt64
-    /// Size of a page, in bytes.
+    /// The size of a page in bytes.
     public var pageBytes: Int
-    /// Pages in use by the latest commit, fixed pages included.
+    /// The number of pages in use by the latest commit, fixed pages included.
     public var livePages: Int
-    /// Pages of the data file up to the last one ever used.
+    /// The number of pages of the data file up to the last one ever used.
     public var filePages: UInt64
-    /// Dead pages kept because a snapshot or a retained checkpoint still sees them.
+    /// The number of freed pages that a snapshot or a retained checkpoint still sees.
     public var waitingPages: Int
-    /// Memory for pages, in bytes: the budget, what holds pages, and what is taken from the system. More than the budget is taken while
-    /// nothing can be given up; what is free of it goes back when nothing else is to be done.
+    /// The cache budget in bytes.
     public var cacheBudgetBytes: Int
+    /// The bytes of cached pages.
     public var cacheUsedBytes: Int
+    /// The bytes of cache memory taken from the system. It exceeds the budget while nothing can be evicted; the
+    /// background work gives free memory above the budget back.
     public var cacheMappedBytes: Int
-    /// Pages brought into memory, and taken out again.
+    /// The number of pages read into the cache.
     public var pageLoads: UInt64
+    /// The number of pages evicted from the cache.
     public var evictions: UInt64
-    /// How often memory was taken beyond the budget because nothing could be evicted at that moment.
+    /// The number of times that memory above the budget was taken because nothing could be evicted.
     public var overBudget: UInt64
-    /// Open snapshots, and the commits behind the latest one that the oldest of them shows.
+    /// The number of open snapshots.
     public var openSnapshots: Int
+    /// The number of commits since the one that the oldest snapshot shows.
     public var oldestSnapshotAge: UInt64
-    /// The oldest of them.
+    /// The oldest open snapshot.
     public var oldestSnapshot: OldestSnapshot?
-    /// Checkpoints that readers in other processes held when this store last let go of one of its own.
+    /// The number of checkpoints that readers in other processes had pinned when this store last released a checkpoint.
     public var pinnedCheckpoints: Int
-    /// Bytes appended to the log since opening, and flushes.
+    /// The bytes appended to the log since opening.
     public var logBytes: UInt64
+    /// The number of flushes of the log since opening.
     public var flushes: UInt64
-    /// What compression has saved since opening.
+    /// The bytes saved by compression since opening.
     public var compression: CompressionStats
+    /// The number of completed checkpoints since opening.
     public var checkpoints: UInt64
-    /// Why the latest checkpoint came to nothing, if it did.
+    /// The error of the latest checkpoint, if it failed.
     public var checkpointError: StorageError?
-    /// Why the store takes no more writes, if so.
+    /// The reason why the store is read-only after a failure; nil if it is not.
     public var latch: String?
+    /// What recovery did at opening.
     public var recovery: RecoveryReport
 }
 
-/// The snapshot that holds dead pages longest.
+/// The oldest open snapshot, which keeps freed pages from reuse.
 public struct OldestSnapshot: Sendable, Hashable, Codable {
-    /// What it was called when it was taken; `backup` for the engine's own.
+    /// Its label; `backup` for the engine's own.
     public var label: String?
-    /// How long ago it was taken, to about a tenth of a second. Nil for the engine's own, which no age limit ends.
+    /// Its age in seconds, to about a tenth. Nil for the engine's own, which have no age limit.
     public var seconds: Double?
-    /// The commits behind the latest one that it shows.
+    /// The number of commits since the one that it shows.
     public var commits: UInt64
-    /// Bytes of dead pages that wait for it: when it goes they are free, but for those that the next one sees, too.
+    /// The bytes of freed pages that wait for it. They become free when it ends, unless the next snapshot sees them
+    /// too.
     public var heldBytes: Int
 }
 
 extension Store {
-    /// Numbers about the store at this moment.
+    /// The statistics at this moment.
     public var stats: StoreStats {
         if let next = follower?.successor { return next.stats }
         let counters = frames.currentCounters

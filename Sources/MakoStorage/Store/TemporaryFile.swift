@@ -1,10 +1,10 @@
-/// A file while it is written, under a name that no other file has had: it gets its own name when it is whole and durable.
+/// A file under a unique temporary name until it is complete and durable.
 ///
-/// The name is drawn at random and the file created exclusively, so that nothing that was there before is written to. The lock is held from
-/// the creation until after the renaming, which tells other processes this file from one that a crash has left behind.
+/// The name is random and the file is created exclusively, so nothing that existed before is written. Its lock is held
+/// from the creation until after the rename, by which other processes know that it is not left over from a crash.
 final class TemporaryFile {
     let fileSystem: any FileSystem
-    /// Where it is until it is published.
+    /// The temporary path.
     let path: String
     let file: any File
 
@@ -18,9 +18,9 @@ final class TemporaryFile {
         self.file = file
     }
 
-    /// Creates a file beside the one that it is to become, and removes what crashes have left of earlier ones.
+    /// Creates a file next to its final path, and removes temporary files of earlier crashes.
     ///
-    /// - Parameter access: what the file gets before its first byte; nil: what new files have.
+    /// - Parameter access: the access rights of the file; nil for those of new files.
     static func make(
         for path: String, on fileSystem: any FileSystem, access: FileAccess?
     ) throws(StorageError) -> TemporaryFile {
@@ -40,7 +40,7 @@ final class TemporaryFile {
                 throw StorageError(FileError(operation: "create", path: path, code: error.code))
             }
             do throws(FileError) {
-                // Until it is locked another process takes it for a file that a crash has left, and may remove it.
+                // Before it is locked, another process may take it for a left-over file and remove it.
                 if try file.lock(exclusive: true), try file.isNamed(name) {
                     return TemporaryFile(fileSystem, name, file)
                 }
@@ -58,13 +58,13 @@ final class TemporaryFile {
 
     deinit { UnfinishedFiles.forget(path) }
 
-    /// Makes what was written durable and gives the file its last name, durably as well. It stays open, and locked.
+    /// Syncs the file, renames it to its final path, and syncs the name. It stays open and locked.
     ///
-    /// - Parameter replacing: whether it takes the place of a file of that name.
-    /// - Returns: false when another file has the name, which it keeps.
+    /// - Parameter replacing: whether to replace a file of that name.
+    /// - Returns: false if another file has the name, and keeps it.
     func publish(as path: String, replacing: Bool) throws(StorageError) -> Bool {
         do throws(FileError) {
-            // A store that was never written to has not taken the checkpoint that would have done it.
+            // Sync here, because a store that was never written to took no checkpoint with a sync.
             try file.sync()
             if replacing {
                 try fileSystem.rename(self.path, to: path)
@@ -80,7 +80,7 @@ final class TemporaryFile {
         } catch { throw StorageError(error) }
     }
 
-    /// Gives up: what is there of the file, and of a log beside it, is removed, since it takes up space that may be what was missing.
+    /// Removes the file and a log next to it, to free their disk space.
     func discard() {
         TemporaryFile.remove(path, on: fileSystem)
         UnfinishedFiles.forget(path)
@@ -89,13 +89,13 @@ final class TemporaryFile {
 
     fileprivate static func remove(_ path: String, on fileSystem: any FileSystem) {
         let names = (try? fileSystem.list(directory: FilePath.directory(of: path))) ?? []
-        // The log first: without its data file it would be taken for an orphan.
+        // Remove the log first, because without its data file it would look like an orphan.
         let log = FilePath.name(of: path) + LogFile.infix
         for name in names where name.hasPrefix(log) { try? fileSystem.remove(FilePath.sibling(name, of: path)) }
         try? fileSystem.remove(path)
     }
 
-    /// Removes what processes that have ended left under such names. What a running process writes is locked.
+    /// Removes temporary files of processes that have ended. Files of running processes are locked.
     private static func removeAbandoned(for path: String, on fileSystem: any FileSystem) {
         let names = (try? fileSystem.list(directory: FilePath.directory(of: path))) ?? []
         for name in names {
@@ -112,7 +112,7 @@ final class TemporaryFile {
         }
     }
 
-    /// The name of the temporary data file that a name is, or belongs to as a file of its log. Nil for all other names.
+    /// Returns the name of the temporary data file that a name is, or whose log it belongs to; nil for all other names.
     private static func dataFile(of name: String, for base: String) -> String? {
         guard name.hasPrefix(base + infix) else { return nil }
         let rest = name.dropFirst((base + infix).count)
@@ -125,10 +125,11 @@ final class TemporaryFile {
     }
 }
 
-/// The temporary files of this process that have not got their last name yet.
+/// The temporary files of this process that do not have their final name yet.
 ///
-/// A program that a signal ends removes them, since a copy of a large database takes up space until the same file is made again. No call of
-/// a file system happens under the lock: those that give files their names are counted, and their end is waited for.
+/// A program that ends by a signal removes them, because a copy of a large database would take space until the same
+/// file is made again. No file system call is made under the lock: running renames are counted, and the removal waits
+/// for them.
 package enum UnfinishedFiles {
     private static let lock = Lock()
     // Guarded by `lock`.
@@ -136,7 +137,7 @@ package enum UnfinishedFiles {
     nonisolated(unsafe) private static var hasEnded = false
     nonisolated(unsafe) private static var underWay = 0
 
-    /// Before the file is there: its name is one that no other file has.
+    /// Registers a unique name before the file is created.
     fileprivate static func add(_ path: String, on fileSystem: any FileSystem) {
         lock.withLock { files.append((path, fileSystem)) }
     }
@@ -145,7 +146,8 @@ package enum UnfinishedFiles {
         lock.withLock { files.removeAll { $0.path.utf8.elementsEqual(path.utf8) } }
     }
 
-    /// Gives a file its name: one that belongs to an unfinished one, as the files of its log do, only until they are removed.
+    /// Creates or renames a file. If its name belongs to an unfinished file, as the names of its log do, fails after
+    /// `removeAtEnd`.
     static func whileUnfinished<R>(_ path: String, _ create: () throws(FileError) -> R) throws(FileError) -> R {
         let isOne = try lock.withLock { () throws(FileError) in
             let isOne = files.contains { path.utf8.starts(with: $0.path.utf8) }
@@ -157,13 +159,13 @@ package enum UnfinishedFiles {
         return try create()
     }
 
-    /// Removes all of them, at the end of the process. What writes them fails from then on.
+    /// Removes all of them at the end of the process. Writing them fails from then on.
     package static func removeAtEnd() {
         let left = lock.withLock {
             hasEnded = true
             return files
         }
-        // A device may keep one of the calls for longer than whoever ends the program wants to wait.
+        // Wait at most a second, because a device may delay a call for long.
         let deadline = ContinuousClock.now + .seconds(1)
         while lock.withLock({ underWay > 0 }), ContinuousClock.now < deadline { yieldThread() }
         for (path, fileSystem) in left { TemporaryFile.remove(path, on: fileSystem) }

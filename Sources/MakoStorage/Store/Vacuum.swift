@@ -1,27 +1,29 @@
-/// Makes the file shorter when much of it is free: pages from its end move to free places before, and the end is cut off.
+/// The vacuum: shrinks a file with many free pages by moving pages from its end to free places and truncating it.
 ///
-/// Moving is copying on write, so readers and crashes see nothing of it: a transaction without operations, a few pages long, for which the
-/// turn of the writer is taken only when nobody has it. Places that pages have left are free when no snapshot and no retained checkpoint
-/// needs them; therefore two checkpoints are taken before and after.
+/// Moving is copy-on-write, so readers and crashes are not affected: a transaction without operations, a few pages
+/// long, for which the writer lock is taken only if it is free. The old places are free when no snapshot and no
+/// retained checkpoint needs them; therefore two checkpoints are taken before and after.
 ///
-///     checkpoints  two, even when there is nothing new to keep
-///     moving       pages beyond `limit` move below it, in the order of their keys
+///     checkpoints  two, even without new commits
+///     moving       move pages beyond `limit` below it, in key order
 ///     checkpoints  two again
-///     cutting      regions and pages behind the last one in use leave the file
+///     cutting      remove regions and pages behind the last one in use
 ///
-/// The smallest unit is one page, and whatever fails leaves the store as it was.
+/// The unit of work is one page, and a failure leaves the store unchanged.
 final class Vacuum {
-    /// Background steps without any work and any commit before it begins by itself: two seconds, with a thread of the store's own.
+    /// The number of background steps without work and without commits before it begins by itself: two seconds, with a
+    /// background thread.
     static let patience = 20
-    /// Steps before it tries again when it could not gain anything: half a minute. What was in the way, mostly a snapshot, may be gone.
+    /// The number of steps before the next attempt after one without a gain: half a minute. The obstacle, usually a
+    /// snapshot, may be gone then.
     static let longPatience = 300
     private static let movesPerTransaction = 64
-    /// So many pages are looked for at once, the last of the file first.
+    /// The number of pages searched at once, the last pages of the file first.
     private static let movesPerRound = 8192
 
     private enum Phase {
         case resting
-        /// How many checkpoints are still to be taken.
+        /// The number of checkpoints still to take.
         case checkpoints(Int, then: Goal)
         case moving
         case cutting
@@ -29,7 +31,7 @@ final class Vacuum {
 
     private enum Goal { case moving, cutting }
 
-    /// A page to be moved: the way there.
+    /// A page to move, as the path to it.
     private struct Move {
         var tree: UInt32
         var position: TreePosition
@@ -37,11 +39,11 @@ final class Vacuum {
 
     private let lock = Lock()
     private var phase = Phase.resting
-    /// Pages from here on are to go.
+    /// Pages from this id on must move.
     private var limit: UInt64 = 0
-    /// The last key first.
+    /// The pages to move, the highest key first.
     private var moves: [Move] = []
-    /// Trees with large values beyond the limit, and how far they were looked through.
+    /// The trees with large values beyond the limit, each with the position of the search.
     private var largeValues: [Move] = []
     private var idleSteps = 0
     private var patience = Vacuum.patience
@@ -49,7 +51,7 @@ final class Vacuum {
 
     // MARK: Driving
 
-    /// Does a part of it when the store has been idle for a while. False when there is nothing to do now.
+    /// Does one step if the store is idle. Returns false if there is nothing to do now.
     func step(_ store: Store) throws(StorageError) -> Bool {
         guard lock.tryLock() else { return false }
         defer { lock.unlock() }
@@ -62,14 +64,14 @@ final class Vacuum {
             idleSteps += 1
             guard idleSteps >= patience else { return false }
             idleSteps = 0
-            // Until it has gained something it is not worth trying again soon.
+            // Try again soon only after a gain.
             patience = Vacuum.longPatience
             return try begin(store)
         }
         return try advance(store, waits: false)
     }
 
-    /// Goes on until the file is as short as it can be made now.
+    /// Runs until the file cannot be shrunk further now.
     func run(_ store: Store) throws(StorageError) {
         lock.lock()
         defer { lock.unlock() }
@@ -78,7 +80,7 @@ final class Vacuum {
         while try begin(store) {
             while try advance(store, waits: true) {}
             let now = store.versions.lock.withLock { store.versions.space.extent }
-            // What snapshots hold stays.
+            // Stop at pages that snapshots need.
             if now >= length { return }
             length = now
         }
@@ -105,7 +107,7 @@ final class Vacuum {
         idleSteps = 0
     }
 
-    /// The turn to write. Without waiting, false when somebody has it.
+    /// Acquires the writer lock. Without waiting, returns false if it is held.
     private func takeTurn(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
         if !waits {
             guard store.turn.tryTake() else { return false }
@@ -122,12 +124,12 @@ final class Vacuum {
 
     // MARK: Planning
 
-    /// False when the file is short enough.
+    /// Starts the vacuum. Returns false if the file is short enough.
     private func begin(_ store: Store) throws(StorageError) -> Bool {
         let (count, extent) = store.versions.lock.withLock {
             (UInt64(store.versions.space.liveCount), store.versions.space.extent)
         }
-        // A sixteenth is left free, and room for a directory: what is written next must not make it grow at once.
+        // Keep a sixteenth and a directory's pages free, so that the next writes do not grow the file at once.
         limit = count + count / 16 + 16
         let fileBytes = try storage { () throws(FileError) in try store.dataFile.file.size() }
         let filePages = fileBytes / UInt64(pageBytes)
@@ -137,9 +139,9 @@ final class Vacuum {
         return true
     }
 
-    /// Finds the pages to be moved.
+    /// Finds the pages to move.
     private func search(_ store: Store) throws(StorageError) {
-        // The snapshot keeps writers from using the places of pages that are about to be looked at.
+        // The snapshot keeps writers from reusing the pages that are examined.
         let source = try store.capture(label: "vacuum")
         defer { source.snapshot.close() }
         let live = source.live
@@ -159,7 +161,7 @@ final class Vacuum {
         phase = .moving
     }
 
-    /// What one search has found.
+    /// The result of one search.
     private struct Round {
         var moves: [Move] = []
         var trees = Set<UInt32>()
@@ -173,7 +175,7 @@ final class Vacuum {
             case .integerLeaf where page.count > 0:
                 moves.append(Move(tree: page.tree, position: .integer(IntegerNode.keys(scratch)[0])))
             case .integerInner where page.count > 1:
-                // The first key of an inner node says nothing.
+                // Use the second key, because the first key of an inner node is not maintained.
                 moves.append(Move(tree: page.tree, position: .integer(IntegerNode.keys(scratch)[1])))
             case .byteLeaf, .byteInner:
                 moves.append(Move(tree: page.tree, position: .bytes([UInt8](ByteNode.lower(scratch)))))
@@ -196,7 +198,7 @@ final class Vacuum {
             writer.useNumbers(below: limit, count: Vacuum.movesPerTransaction * 2)
             var count = 0
             while count < Vacuum.movesPerTransaction, let next = moves.last {
-                // Without room below, what was found stays where it is.
+                // Without free pages below the limit the found pages stay.
                 guard try writer.relocate(next.tree, next.position, beyond: limit) else {
                     if count == 0 { moves = [] }
                     break
@@ -214,7 +216,7 @@ final class Vacuum {
         return true
     }
 
-    /// Looks through the next entries of a tree for values beyond the limit, and writes them anew.
+    /// Visits the next entries of a tree, and rewrites values beyond the limit.
     private func moveLargeValues(_ writer: Writer) throws(StorageError) {
         guard let next = largeValues.last else { return }
         largeValues.removeLast()
@@ -223,7 +225,7 @@ final class Vacuum {
         }
     }
 
-    // MARK: Letting go
+    // MARK: Checkpoints and truncation
 
     private func checkpoint(_ store: Store, _ left: Int, _ goal: Goal, waits: Bool) throws(StorageError) -> Bool {
         guard left > 0 else {
@@ -238,7 +240,7 @@ final class Vacuum {
         if waits { store.checkpointer.lock.lock() } else if !store.checkpointer.lock.tryLock() { return false }
         defer { store.checkpointer.lock.unlock() }
         if waits { try store.checkpointer.runToEnd(store) }
-        // One that runs already, because there was enough to do, began before the last move perhaps.
+        // A checkpoint that is already running may have begun before the last move.
         if store.checkpointer.isRunning { return false }
         store.versions.lock.withLock { store.versions.space.settle() }
         _ = try store.checkpointer.begin(store, anyway: true)
@@ -247,7 +249,7 @@ final class Vacuum {
         return true
     }
 
-    /// The numbers that the next transaction has in hand are of any place.
+    /// Returns the page ids that were taken for the next transaction, because they may be at the end of the file.
     private func returnIdleNumbers(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
         guard try takeTurn(store, waits: waits) else { return false }
         store.returnIdleNumbers()
@@ -263,16 +265,16 @@ final class Vacuum {
         if store.checkpointer.isRunning { return false }
         let named = max(
             store.checkpointer.last.regions.count, store.checkpointer.previous?.regions.count ?? 0)
-        // Under the lock nobody gets a page behind the end that is about to go.
+        // Under the space lock, so that no page behind the new end is allocated meanwhile.
         let again: Bool
         do throws(FileError) {
             again = try store.versions.lock.withLock { () throws(FileError) in
                 store.versions.space.dropEmptyRegions()
-                // Those that a retained checkpoint names stay until it is let go of, also when that failed before.
+                // Regions that a retained checkpoint names stay until it is released, also after a failed attempt.
                 if named > store.versions.space.regionCount { return true }
                 store.versions.space.forgetTop()
                 let used = store.versions.space.extent
-                // Half of the reserve will do for what comes next, and the file is to be short.
+                // Keep half of the reserve, which is enough for the next writes, because the file should be short.
                 let lacking =
                     Int(clamping: store.reservePages(of: used) / 2) - store.versions.space.freeCount(below: used)
                 let end = used + UInt64(max(0, lacking))
@@ -287,7 +289,7 @@ final class Vacuum {
                 return false
             }
         } catch { throw StorageError(error) }
-        // The retained checkpoints still name the regions that are gone.
+        // The retained checkpoints still name the removed regions.
         if again { phase = .checkpoints(2, then: .cutting) } else { rest() }
         return true
     }

@@ -1,37 +1,41 @@
-/// What `verify` found wrong.
+/// The result of ``Store/verify(progress:)``.
 public struct VerifyReport: Sendable, Hashable {
+    /// The damages that were found.
     public internal(set) var findings: [String] = []
-    /// Pages that were read and checked.
+    /// The number of pages that were read and checked.
     public internal(set) var pages = 0
-    /// Entries of all trees.
+    /// The number of entries of all trees.
     public internal(set) var entries: UInt64 = 0
-    /// The first read that the system refused. It is among the findings, too.
+    /// The first read that the system refused. It is one of the findings too.
     public internal(set) var readFailure: FileError?
 
+    /// Whether there are no findings.
     public var isClean: Bool { findings.isEmpty }
 }
 
-/// How far a `verify` has come.
+/// The progress of a verification.
 public struct VerifyProgress: Sendable, Hashable {
-    /// Pages that were read and checked.
+    /// The number of pages that were read and checked.
     public var done: Int
-    /// Pages in use when it began.
+    /// The number of pages in use at the start.
     public var total: Int
 }
 
 extension Store {
-    /// Walks the whole store and says what does not hold.
+    /// Checks the whole store, and reports all inconsistencies.
     ///
-    /// Every page is reached once, or free, never both; keys ascend and lie between their parents' separators;
-    /// counts are right; pages on disk carry their checksum, number and serial; the copies of header and metas
-    /// agree. Waits for the writer; readers go on. Time grows with the file.
+    /// Every page must be reached once or be free, never both; keys must be in order and between their parents'
+    /// separators; counts must be right; pages in the file must have the right checksum, page id and serial; the copies
+    /// of header and metas must agree. Waits for the writer; readers continue.
     ///
     ///     let report = try store.verify { print("\($0.done) of \($0.total) pages") }
     ///     for finding in report.findings { print(finding) }
     ///
-    /// - Parameter progress: called after every 256 pages and at the end, on the caller's thread. It must not write to the store: that would
-    ///   wait for its own end.
-    /// - Throws: ``StorageError/closed``, or the error of a file that cannot be read at all. What is damaged is in the report.
+    /// - Parameter progress: called after every 256 pages and at the end, on the caller's thread. It must not write to
+    ///   the store, because that would deadlock.
+    /// - Returns: the findings.
+    /// - Throws: ``StorageError/closed``, or the error of a file that cannot be read at all. Damage is in the report.
+    /// - Complexity: linear in the size of the file.
     public func verify(
         progress: @escaping (VerifyProgress) -> Void = { _ in }
     ) throws(StorageError) -> VerifyReport {
@@ -56,10 +60,11 @@ extension Store {
     }
 }
 
-/// One pass over a version of a store. It works on copies of pages, and no operation goes on from page to page: so frames serve again, however
-/// large the database is.
+/// One pass over a version of a store. It works on copies of pages, and no operation spans two pages, so frames can be
+/// evicted however large the database is.
 private struct Verifier {
-    /// Room for the pages on the way to a leaf, one for each level, for a page of a value and one as the file has it, and for a key.
+    /// Memory for the pages on the path to a leaf, one for each level, for a page of a value and its file format, and
+    /// for a key.
     struct Copies {
         private let memory = BufferMemory((Limits.levels + 4) * pageBytes, alignment: pageBytes)
         private var start: UnsafeMutableRawPointer { memory.start }
@@ -75,9 +80,9 @@ private struct Verifier {
     private let store: Store
     private(set) var report = VerifyReport()
     private var reached = PageBitmaps()
-    /// The map of the file has so many regions.
+    /// The number of regions of the file's bitmaps.
     private let regions: Int
-    /// The serial boundary of what is walked over.
+    /// The transaction id of the version that is checked.
     private var point: UInt64 = .max
     private let copies: Copies
     private let total: Int
@@ -103,7 +108,7 @@ private struct Verifier {
         }
     }
 
-    /// All of them: those that no tree leads to were looked for, too.
+    /// Reports the end of the pass: pages that no tree reaches were searched too.
     func tellTheEnd() { progress(VerifyProgress(done: total, total: total)) }
 
     private mutating func note(_ finding: String) {
@@ -122,7 +127,7 @@ private struct Verifier {
         var file = try DataFile.open(store.dataFile.file, .known(store.dataFile.keys))
         _ = try file.readMetas()
         if store.options.readOnly, !file.findings.isEmpty {
-            // Another process may have been in the middle of writing them.
+            // Read again, because another process may have been writing these pages.
             file = try DataFile.open(store.dataFile.file, .known(store.dataFile.keys))
             _ = try file.readMetas()
         }
@@ -137,7 +142,7 @@ private struct Verifier {
         try checkCheckpoints()
     }
 
-    /// The checkpoints that opening may have to go back to, as they stand in the file. No other is written meanwhile.
+    /// Checks the checkpoints in the file that recovery may have to use. No other checkpoint is written meanwhile.
     private mutating func checkCheckpoints() throws(StorageError) {
         if store.checkpointer.isRunning { return }
         let file = try DataFile.open(store.dataFile.file, .known(store.dataFile.keys))
@@ -173,7 +178,7 @@ private struct Verifier {
 
     /// Notes that a page is in use.
     ///
-    /// - Returns: false when it was already.
+    /// - Returns: false if it was in use already.
     private mutating func reach(_ page: UInt64) -> Bool {
         // A damaged entry may name any page.
         if SpaceMap.region(of: page) >= regions {
@@ -187,7 +192,7 @@ private struct Verifier {
         return true
     }
 
-    /// A copy of a page, checked against its slot on disk. Nil when it cannot be used.
+    /// Returns a copy of a page, compared with the file. Returns nil if it cannot be used.
     private mutating func visit(_ reference: PageReference, _ type: PageType, _ level: Int, _ tree: UInt32)
         -> UnsafeMutableRawPointer?
     {
@@ -219,7 +224,7 @@ private struct Verifier {
             level == 0
             ? try store.frames.peek(reference, type: type, scratch: copy)
             : try store.frames.resolve(reference, type: type, level: level)
-        // It was read just now.
+        // The page was just read from the file.
         if page == copy { return }
         copy.copyMemory(from: page, byteCount: pageBytes)
         if store.frames.dirtyFrame(page: reference.page) != nil { return }
@@ -237,7 +242,7 @@ private struct Verifier {
         let keys = (0..<count).map { IntegerNode.keys(page)[$0] }
         let first = level > 0 ? 1 : 0
         for slot in first..<max(first, count) {
-            // A separator at the lower bound would leave no keys for the child before it.
+            // A separator equal to the lower bound would leave no keys for the child before it.
             if keys[slot] < low || keys[slot] > high || level > 0 && keys[slot] == low {
                 note("page \(reference.page): key \(keys[slot]) lies outside its bounds")
             }
@@ -302,7 +307,7 @@ private struct Verifier {
         return entries
     }
 
-    /// What an inner node says of a child against what was found there.
+    /// Checks the count of a child in an inner node against the entries found.
     private mutating func checkCount<Layout: NodeLayout>(
         _ layout: Layout.Type, _ tree: TreeState, _ page: UnsafeMutableRawPointer, _ slot: Int, _ found: UInt64
     ) {
@@ -341,7 +346,7 @@ private struct Verifier {
         } catch { note(error) }
     }
 
-    /// A value that is read past the frames.
+    /// Checks a value that bypasses the page cache.
     private mutating func visitRuns(of overflow: Overflow, _ tree: UInt32) throws(StorageError) {
         if overflow.isList {
             for index in 0..<overflow.pageCount { _ = visit(overflow.reference(at: index), .overflow, 0, tree) }
@@ -372,7 +377,7 @@ private struct Verifier {
 
     // MARK: Space
 
-    /// The map of live pages must be the pages reached, and the fixed ones.
+    /// Checks that the bitmap of live pages has the pages reached and the fixed pages.
     mutating func compare(with live: [[UInt64]]) {
         var unreached = 0
         for (region, words) in live.enumerated() {

@@ -1,6 +1,7 @@
-/// The engine's own threads for the async forms: bodies run here, never on Swift's cooperative pool, and may wait for files and locks.
+/// The store's threads for the async methods: bodies run here, never in Swift's cooperative pool, and may wait for
+/// files and locks.
 ///
-/// A thread is started when there is work and none is idle, up to a limit, and ends when it has had nothing to do for a while.
+/// A thread is started when there is work and no thread is idle, up to a limit, and ends after some idle time.
 final class WorkerThreads: @unchecked Sendable {
     private static let patience = Duration.seconds(5)
 
@@ -15,10 +16,10 @@ final class WorkerThreads: @unchecked Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Has a job run as soon as a thread is free.
+    /// Queues a job, which runs as soon as a thread is free.
     ///
-    /// - Returns: what `withdraw` needs.
-    /// - Throws: when there is no thread at all and the system gives none.
+    /// - Returns: the ticket for `withdraw`.
+    /// - Throws: if there is no thread and the system creates none.
     func run(_ job: @escaping @Sendable () -> Void) throws(FileError) -> UInt64 {
         lock.lock()
         defer { lock.unlock() }
@@ -30,7 +31,7 @@ final class WorkerThreads: @unchecked Sendable {
                 _ = try startThread(name: "mako worker") { [self] in serve() }
                 threads += 1
             } catch {
-                // Those that are there will come to it.
+                // The existing threads will run it.
                 guard threads == 0 else { return ticket }
                 _ = jobs.remove(ticket)
                 throw error
@@ -39,13 +40,13 @@ final class WorkerThreads: @unchecked Sendable {
         return ticket
     }
 
-    /// Takes a job back. False when it has begun.
+    /// Removes a job from the queue. Returns false if it has begun.
     func withdraw(_ ticket: UInt64) -> Bool { lock.withLock { jobs.remove(ticket) != nil } }
 
-    /// How many jobs wait.
+    /// The number of queued jobs.
     var waiting: Int { lock.withLock { jobs.count } }
 
-    /// Lets the threads end as soon as nothing is left to do.
+    /// Ends the threads as soon as the queue is empty.
     func stop() {
         lock.withLock {
             isStopping = true

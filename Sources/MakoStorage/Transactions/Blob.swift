@@ -1,6 +1,6 @@
-/// A value to be read in pieces, as one snapshot sees it.
+/// A value to be read in pieces, as seen by one snapshot.
 ///
-/// It keeps its snapshot, and reads from the file what is asked for; a value that lies in the tree itself is held in memory.
+/// A blob retains its snapshot, and reads requested bytes from the file. A value inside its leaf is copied to memory.
 ///
 /// ```swift
 /// guard let film = try snapshot.blob(of: 7, in: films) else { return }
@@ -8,7 +8,7 @@
 /// try film.forEachPiece { piece in hash.update(bufferPointer: piece) }
 /// ```
 public struct Blob: Sendable {
-    /// The length of the value, in bytes.
+    /// The length of the value in bytes.
     public let count: UInt64
     private let content: Content
     private let snapshot: Snapshot
@@ -16,7 +16,7 @@ public struct Blob: Sendable {
 
     private enum Content: @unchecked Sendable {
         case bytes([UInt8])
-        /// On pages in memory, or brought there: they are lent as they are.
+        /// On overflow pages, which are read through the page cache and borrowed in place.
         case pages(Overflow)
         case runs(RunReader)
     }
@@ -45,11 +45,11 @@ public struct Blob: Sendable {
     /// Copies bytes of the value into a buffer.
     ///
     /// - Parameters:
-    ///   - buffer: gets as much as it has room for.
-    ///   - offset: where in the value to begin, in bytes.
-    /// - Returns: how many bytes were copied: fewer than there is room for at the value's end, none beyond it.
+    ///   - buffer: the memory to fill.
+    ///   - offset: the offset in the value, in bytes.
+    /// - Returns: the number of copied bytes: fewer than the buffer holds at the value's end, none beyond it.
     /// - Throws: ``StorageError/closed``, ``StorageError/corrupted(page:reason:)`` and I/O errors.
-    /// - Complexity: linear in the bytes copied.
+    /// - Complexity: linear in the copied bytes.
     public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
         guard offset < count, !buffer.isEmpty else { return 0 }
         let length = ByteCount.step(count - offset, most: buffer.count)
@@ -75,7 +75,8 @@ public struct Blob: Sendable {
         case .runs(let reader):
             var done = 0
             while done < length {
-                // The snapshot must not end in the middle, nor wait for the whole of a long value.
+                // Read in pieces, so that the snapshot stays open during a read, but closing it does not wait for a
+                // whole long value.
                 let piece = min(length - done, Int(Blob.pieceBytes))
                 let part = UnsafeMutableRawBufferPointer(rebasing: target[done..<done + piece])
                 try snapshot.whileOpen { () throws(StorageError) in
@@ -87,10 +88,10 @@ public struct Blob: Sendable {
         return length
     }
 
-    /// A part of the value.
+    /// Returns a part of the value.
     ///
-    /// - Throws: ``StorageError/invalidArgument(_:)`` when the range goes on behind the value's end, which is at ``count``; what
-    ///   ``read(into:at:)`` throws.
+    /// - Throws: ``StorageError/invalidArgument(_:)`` if the range exceeds ``count``; the errors of ``read(into:at:)``.
+    /// - Complexity: linear in the length of the range.
     public func bytes(in range: Range<UInt64>) throws(StorageError) -> [UInt8] {
         guard range.upperBound <= count else {
             throw .invalidArgument("bytes up to \(range.upperBound) were asked for of a value of \(count) bytes")
@@ -107,7 +108,9 @@ public struct Blob: Sendable {
         return bytes
     }
 
-    /// Calls `body` with the value's bytes in order, in pieces of at most 256 KiB. They are valid until it returns.
+    /// Calls `body` with the value's bytes in order, in pieces of at most 256 KiB, which are valid until it returns.
+    ///
+    /// - Complexity: linear in the length of the value.
     public func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         if case .pages(let value) = content { return try forEachPage(of: value, body) }
         var pieces = Pieces(of: self)
@@ -115,7 +118,7 @@ public struct Blob: Sendable {
         while let piece = try pieces.next() { try body(piece) }
     }
 
-    /// The pages stay in their place while the epoch is entered, which is left between them.
+    /// Reads the pages in place, in an epoch that is left between them.
     private func forEachPage(of value: Overflow, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let frames = snapshot.frames
         let count = value.pageCount
@@ -123,7 +126,7 @@ public struct Blob: Sendable {
             let entry = try snapshot.enter()
             defer { Epochs.leave(entry) }
             let page = try value.page(index, of: frames)
-            // More than once, as a walk over leaves does, and for the same reason.
+            // Prefetch each page more than once, for the same reason as a scan of leaves.
             if index + 1 < count { frames.prefetchDownwards(value.reference(at: index + 1)) }
             if index + 2 < count { frames.prefetchDownwards(value.reference(at: index + 2)) }
             if index + 1 < count { frames.prefetchAll(value.reference(at: index + 1)) }
@@ -132,7 +135,7 @@ public struct Blob: Sendable {
         }
     }
 
-    /// A walk over the value in order.
+    /// An iterator over the pieces of the value.
     struct Pieces {
         private let blob: Blob
         private let buffer: UnsafeMutableRawBufferPointer
@@ -145,7 +148,7 @@ public struct Blob: Sendable {
 
         func deallocate() { buffer.deallocate() }
 
-        /// The next bytes, valid until the next call.
+        /// Returns the next bytes, which are valid until the next call.
         mutating func next() throws(StorageError) -> UnsafeRawBufferPointer? {
             guard offset < blob.count else { return nil }
             let length = try blob.read(into: buffer, at: offset)
@@ -156,7 +159,10 @@ public struct Blob: Sendable {
 }
 
 extension Snapshot {
-    /// The value of `key`, to be read in pieces, or nil. Works for every value, however it was put.
+    /// Returns the value of `key` for reading in pieces; nil if there is none. Works for every value, however it was
+    /// written.
+    ///
+    /// - Complexity: logarithmic.
     public func blob(of key: UInt64, in tree: Tree) throws(StorageError) -> Blob? {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -164,7 +170,10 @@ extension Snapshot {
         return try Blob(record, self)
     }
 
-    /// The value of `key`, to be read in pieces, or nil. Works for every value, however it was put.
+    /// Returns the value of `key` for reading in pieces; nil if there is none. Works for every value, however it was
+    /// written.
+    ///
+    /// - Complexity: logarithmic.
     public func blob(of key: [UInt8], in tree: Tree) throws(StorageError) -> Blob? {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }

@@ -1,10 +1,10 @@
-/// Takes the bytes of a value piece by piece; see ``WriteTransaction/putBlob(for:in:_:)-(UInt64,_,_)``.
+/// Receives the bytes of a value in pieces; see ``WriteTransaction/putBlob(for:in:_:)-(UInt64,_,_)``.
 ///
-/// What is appended goes to the file at once, once there is enough of it to be worth pages of its own.
+/// Appended bytes are written to the file at once when there are enough for pages of their own.
 public struct BlobWriter: ~Copyable {
     private let writer: Writer
     private let tree: UInt32
-    /// What came first: a value that stays short is put like any other.
+    /// The first bytes; a short value is put as any other.
     private var head: [UInt8] = []
     private var pages: RunWriter?
 
@@ -13,12 +13,13 @@ public struct BlobWriter: ~Copyable {
         self.tree = tree
     }
 
-    /// How many bytes were appended.
+    /// The number of appended bytes.
     public var count: UInt64 { pages?.stored ?? UInt64(head.count) }
 
     /// Appends bytes to the value.
     ///
-    /// - Throws: ``StorageError/diskFull(path:)`` and I/O errors. The value is not entered then.
+    /// - Throws: ``StorageError/diskFull(path:)`` and I/O errors; the value is then not put.
+    /// - Complexity: linear in the bytes.
     public mutating func append(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         if let pages { return try pages.append(bytes) }
         guard head.count + bytes.count >= writer.store.pipeline.namedValueBytes else {
@@ -34,6 +35,8 @@ public struct BlobWriter: ~Copyable {
     }
 
     /// Appends bytes to the value.
+    ///
+    /// - Complexity: linear in the bytes.
     public mutating func append(_ bytes: [UInt8]) throws(StorageError) {
         let outcome: Result<Void, StorageError> = bytes.withUnsafeBytes { bytes in
             do throws(StorageError) { return .success(try append(bytes)) } catch { return .failure(error) }
@@ -41,12 +44,13 @@ public struct BlobWriter: ~Copyable {
         try outcome.get()
     }
 
-    /// What was collected: a short value, or the pages of a long one.
+    /// Returns the bytes of a short value, or the pages of a long one.
     consuming func end() -> (short: [UInt8], long: RunWriter?) { (head, pages) }
 }
 
 extension WriteTransaction {
-    /// Enters a value that is handed over piece by piece, in the place of any the key had: in a megabyte of memory, however long it is.
+    /// Puts a value that `body` supplies in pieces, replacing any value of the key. Needs a megabyte of memory,
+    /// whatever the length.
     ///
     /// ```swift
     /// try transaction.putBlob(for: 7, in: films) { blob in
@@ -54,11 +58,12 @@ extension WriteTransaction {
     /// }
     /// ```
     ///
-    /// The bytes are written to the file as they come, and only once: the log gets a note of where they are. Nothing is changed when
-    /// `body` throws.
+    /// The bytes are written to the file as they are appended, and only once: the log records only where they are. If
+    /// `body` throws, the key keeps its value.
     ///
-    /// - Parameter body: appends the value's bytes. It may read the transaction; what it changes of it stays changed.
-    /// - Throws: ``StorageError``, and whatever `body` throws.
+    /// - Parameter body: appends the value's bytes. It may read the transaction; its changes to the transaction
+    ///   persist.
+    /// - Throws: ``StorageError``, and the errors of `body`.
     /// - Complexity: linear in the bytes.
     public func putBlob(for key: UInt64, in tree: Tree, _ body: (inout BlobWriter) throws -> Void) throws {
         _ = try prepare(tree, .integer)
@@ -67,7 +72,9 @@ extension WriteTransaction {
         try enter(blob, for: key, in: tree)
     }
 
-    /// Enters a value that is handed over piece by piece, for a key of at most 900 bytes, in the place of any the key had.
+    /// Puts a value that `body` supplies in pieces, replacing any value of the key, which has at most 900 bytes.
+    ///
+    /// - Complexity: linear in the bytes.
     public func putBlob(for key: [UInt8], in tree: Tree, _ body: (inout BlobWriter) throws -> Void) throws {
         _ = try prepare(tree, .bytes)
         guard key.count <= Limits.keyBytes else {
@@ -81,7 +88,7 @@ extension WriteTransaction {
     private func enter(_ blob: consuming BlobWriter, for key: UInt64, in tree: Tree) throws(StorageError) {
         let (short, long) = blob.end()
         guard let long else { return try put(short, for: key, in: tree) }
-        // The body may have changed the transaction's trees.
+        // Look the tree up again, because `body` may have changed the transaction's trees.
         let index = try prepare(tree, .integer)
         let value = try writer.put(IntegerLayout.self, index, key, long)
         writer.record { $0.put(key, value, tree: tree.id, to: &$1) }
@@ -101,9 +108,9 @@ extension WriteTransaction {
         writer.noteChange()
     }
 
-    // MARK: At places in trees of either kind
+    // MARK: At positions in trees of either key kind
 
-    /// Enters a value that is handed over piece by piece.
+    /// Puts a value that `body` supplies in pieces.
     func put(
         at position: TreePosition, in tree: Tree, _ body: (inout BlobWriter) throws(StorageError) -> Void
     ) throws(StorageError) {
@@ -116,7 +123,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Whether there is an entry.
+    /// Whether there is an entry at a position.
     func holds(_ position: TreePosition, in tree: Tree) throws(StorageError) -> Bool {
         switch position {
         case .start: false
@@ -125,7 +132,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Removes the entry, if there is one.
+    /// Removes the entry at a position if there is one.
     func delete(at position: TreePosition, in tree: Tree) throws(StorageError) {
         switch position {
         case .start: break

@@ -1,9 +1,9 @@
-/// Takes the entries of a bulk load; see ``WriteTransaction/bulkLoad(into:_:)``.
+/// Receives the entries of a bulk load; see ``WriteTransaction/bulkLoad(into:_:)``.
 public struct BulkLoader: ~Copyable {
     private let writer: Writer
     private let tree: Tree
     private var load: Writer.LoadState?
-    /// How many entries were appended.
+    /// The number of appended entries.
     public private(set) var count: UInt64 = 0
 
     init(_ writer: Writer, _ tree: Tree) {
@@ -13,8 +13,9 @@ public struct BulkLoader: ~Copyable {
 
     /// Appends an entry to a tree with integer keys.
     ///
-    /// - Throws: ``StorageError/invalidArgument(_:)`` when the key does not come behind all others, ``StorageError/wrongKeyKind(tree:expected:)``;
-    ///   the load can go on then. ``StorageError/diskFull(path:)`` and I/O errors, after which the transaction can only be rolled back.
+    /// - Throws: ``StorageError/invalidArgument(_:)`` if the key is not greater than all others,
+    ///   ``StorageError/wrongKeyKind(tree:expected:)``; the load can continue after both.
+    ///   ``StorageError/diskFull(path:)`` and I/O errors; the transaction can then only be rolled back.
     /// - Complexity: constant.
     @inline(__always)
     public mutating func append(_ value: UnsafeRawBufferPointer, for key: UInt64) throws(StorageError) {
@@ -23,10 +24,11 @@ public struct BulkLoader: ~Copyable {
         count &+= 1
     }
 
-    /// Appends an entry to a tree whose keys are bytes.
+    /// Appends an entry to a tree with byte keys.
     ///
-    /// - Parameter key: at most 900 bytes.
-    /// - Throws: ``StorageError/keyTooLong(bytes:limit:)``, and what ``append(_:for:)-(UnsafeRawBufferPointer,UInt64)`` throws.
+    /// - Parameter key: the key, at most 900 bytes.
+    /// - Throws: ``StorageError/keyTooLong(bytes:limit:)``, and the errors of
+    ///   ``append(_:for:)-(UnsafeRawBufferPointer,UInt64)``.
     /// - Complexity: constant.
     public mutating func append(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer) throws(StorageError) {
         let load = try begun(.bytes)
@@ -44,7 +46,7 @@ public struct BulkLoader: ~Copyable {
         count &+= 1
     }
 
-    /// Appends an entry to a tree whose keys are bytes.
+    /// Appends an entry to a tree with byte keys.
     public mutating func append(_ value: [UInt8], for key: [UInt8]) throws(StorageError) {
         let load = try begun(.bytes)
         try key.withUnsafeBytes { key in
@@ -58,9 +60,11 @@ public struct BulkLoader: ~Copyable {
         count &+= 1
     }
 
-    /// Appends an entry whose value is handed over piece by piece: in a megabyte of memory, however long it is.
+    /// Appends an entry whose value `body` supplies in pieces. Needs a megabyte of memory, whatever the length.
     ///
-    /// - Throws: what the other forms throw, and whatever `body` throws; nothing is appended then, and the load can go on.
+    /// - Throws: the errors of the other methods, and those of `body`; if `body` throws, nothing is appended, and the
+    ///   load can continue.
+    /// - Complexity: linear in the bytes.
     public mutating func appendBlob(for key: UInt64, _ body: (inout BlobWriter) throws -> Void) throws {
         try writer.check(IntegerLayout.self, try begun(.integer), key)
         var blob = BlobWriter(writer, tree: tree.id)
@@ -68,7 +72,9 @@ public struct BulkLoader: ~Copyable {
         try append(blob, at: .integer(key))
     }
 
-    /// Appends an entry whose value is handed over piece by piece, for a key of at most 900 bytes.
+    /// Appends an entry with a key of at most 900 bytes, whose value `body` supplies in pieces.
+    ///
+    /// - Complexity: linear in the bytes.
     public mutating func appendBlob(for key: [UInt8], _ body: (inout BlobWriter) throws -> Void) throws {
         let load = try begun(.bytes)
         try key.withUnsafeBytes { key in
@@ -82,7 +88,7 @@ public struct BulkLoader: ~Copyable {
         try append(blob, at: .bytes(key))
     }
 
-    /// Appends a value that was handed over piece by piece.
+    /// Appends a value that was supplied in pieces.
     mutating func append(_ blob: consuming BlobWriter, at position: TreePosition) throws(StorageError) {
         let (short, long) = blob.end()
         switch position {
@@ -104,7 +110,7 @@ public struct BulkLoader: ~Copyable {
         guard key.count <= Limits.keyBytes else { throw .keyTooLong(bytes: key.count, limit: Limits.keyBytes) }
     }
 
-    /// The load, which begins with the first entry.
+    /// Returns the state of the load; starts it with the first entry.
     @inline(__always)
     private mutating func begun(_ kind: KeyKind) throws(StorageError) -> Writer.LoadState {
         guard tree.keys == kind else { throw wrongKind }
@@ -118,15 +124,15 @@ public struct BulkLoader: ~Copyable {
         .wrongKeyKind(tree: writer.names.name(of: tree.id) ?? "", expected: tree.keys)
     }
 
-    /// Makes what was appended a part of the tree.
+    /// Ends the load, and makes the appended entries visible to the transaction.
     consuming func finish() throws(StorageError) {
         if let load { try writer.endLoad(load, of: tree) }
     }
 }
 
 extension WriteTransaction {
-    /// Appends many entries in ascending order of keys to a tree that is empty, or whose keys all come before them: the fastest way to
-    /// fill a tree, and the one that leaves it smallest.
+    /// Appends many entries in ascending key order to a tree that is empty or has only lower keys. The fastest way to
+    /// fill a tree, with the smallest result.
     ///
     /// ```swift
     /// try store.write { transaction in
@@ -137,14 +143,15 @@ extension WriteTransaction {
     /// }
     /// ```
     ///
-    /// Pages are filled to the last entry that has room, and written once, while the next ones are filled; the load takes no more memory
-    /// than the store may use. Nothing of the transaction is logged, so its commit is a checkpoint: worth it from some thousand entries on.
-    /// What was loaded can be seen when this call has returned. Until then no other change can be made in the transaction.
+    /// Pages are filled completely, and written once, while the next ones are filled. The load uses no more memory than
+    /// the cache budget. The transaction is not logged, so its commit is a checkpoint, which pays from some thousand
+    /// entries on. The entries become readable when this call returns. Until then no other change is possible in the
+    /// transaction.
     ///
-    /// - Parameter body: appends the entries. What it has appended when it throws stays a part of the transaction; go back to a savepoint
-    ///   that was made before, or roll back, to be rid of it.
-    /// - Returns: how many entries were appended.
-    /// - Throws: what ``BulkLoader/append(_:for:)-(UnsafeRawBufferPointer,UInt64)`` throws, and whatever `body` throws.
+    /// - Parameter body: appends the entries. If it throws, the entries that it has appended stay in the transaction; a
+    ///   rollback, also to an earlier savepoint, removes them.
+    /// - Returns: the number of appended entries.
+    /// - Throws: the errors of ``BulkLoader/append(_:for:)-(UnsafeRawBufferPointer,UInt64)``, and those of `body`.
     /// - Complexity: linear in the entries.
     @discardableResult
     public func bulkLoad(into tree: Tree, _ body: (inout BulkLoader) throws -> Void) throws -> UInt64 {
@@ -153,7 +160,7 @@ extension WriteTransaction {
         do {
             try body(&loader)
         } catch {
-            // What is wrong with the transaction itself its next use tells again.
+            // The next use of the transaction reports its own failure again.
             do throws(StorageError) { try loader.finish() } catch {}
             throw error
         }

@@ -1,18 +1,18 @@
-/// Pages that commits brought and removed.
+/// The pages that commits allocated and freed.
 struct ChangedPages {
     var allocated = PackedList<UInt64>()
     var freed = PackedList<SpaceMap.DeadPage>()
 
-    /// The memory that they take.
+    /// The memory of the lists in bytes.
     var bytes: Int { allocated.bytes + freed.bytes }
 
-    /// Empties the lists. The memory of short ones is kept.
+    /// Empties the lists. Keeps the memory of short lists.
     mutating func removeAll() {
         allocated.removeAll()
         freed.removeAll()
     }
 
-    /// Puts other ones, which are empty afterwards, behind these.
+    /// Appends the pages of `other`, which is empty afterwards.
     mutating func append(_ other: inout ChangedPages) {
         if allocated.isEmpty && freed.isEmpty { return swap(&self, &other) }
         allocated.append(contentsOf: other.allocated)
@@ -20,7 +20,7 @@ struct ChangedPages {
         other.removeAll()
     }
 
-    /// Takes the first ones off.
+    /// Removes the first pages, and returns them.
     mutating func removeFirst(allocated first: Int, freed second: Int) -> ChangedPages {
         ChangedPages(allocated: allocated.removeFirst(first), freed: freed.removeFirst(second))
     }

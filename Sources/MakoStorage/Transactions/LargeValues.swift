@@ -1,10 +1,12 @@
-/// Values whose pages are written before the commit, which names them in the log: their bytes are written once.
+/// Named values: the pages of large values are written before the commit, and the log only names them, so their bytes
+/// are written once.
 ///
-/// The pages are durable before a frame that names them is in the log. So replay finds them as they were: recovery first reserves all that
-/// the log names, lest what it writes itself come to stand on them; and pages that a value leaves are not used again while a retained
-/// checkpoint is older than that, because the log from there on may name them.
+/// The pages must be durable before a frame that names them is in the log, so that recovery finds them intact. Recovery
+/// first reserves all pages that the log names, so that it does not overwrite them itself. Freed pages of such a value
+/// are not reused while a retained checkpoint is older than the removal, because the log after that checkpoint may name
+/// them.
 extension Writer {
-    /// Enters a value that is long enough to be named. False when the key exists and was to be left alone.
+    /// Puts a value that is long enough to be named. Returns false if the key exists and the mode is `insertOnly`.
     func putNamed<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: UnsafeRawBufferPointer, _ mode: PutMode
     ) throws(StorageError) -> ValueRuns? {
@@ -14,7 +16,7 @@ extension Writer {
         return try put(layout, index, key, pages, length: UInt64(value.count))
     }
 
-    /// Writes the pages of a value, packed when that saves one.
+    /// Writes the pages of a value, compressed if that saves a page.
     private func writeNamed(_ value: UnsafeRawBufferPointer, tree: UInt32) throws(StorageError) -> RunWriter {
         let plain = Int(ValueRuns.pageCount(of: UInt64(value.count)))
         let block = LZ4.compress(value, limit: (plain - 1) * Overflow.payloadBytes)
@@ -27,13 +29,13 @@ extension Writer {
         return pages
     }
 
-    /// Writes a value that has pages of its own, in a transaction that is not logged.
+    /// Writes a value with pages of its own, in a transaction that is not logged.
     func writeLarge(_ value: UnsafeRawBufferPointer, tree: UInt32) throws(StorageError) -> Overflow {
         guard value.count >= store.pipeline.namedValueBytes else { return try writeOverflow(value, tree: tree) }
         return try descriptor(of: writeNamed(value, tree: tree), length: UInt64(value.count), tree: tree)
     }
 
-    /// Makes pages that were written the transaction's.
+    /// Adopts written pages into the transaction, and returns their descriptor.
     func descriptor(of pages: RunWriter, length: UInt64? = nil, tree: UInt32) throws(StorageError) -> Overflow {
         let value = try finish(pages, length)
         pages.noteAdopted()
@@ -60,7 +62,7 @@ extension Writer {
         return try frames.find(layout, trees[index], key) != nil
     }
 
-    /// Enters a value whose pages were written.
+    /// Puts a value whose pages are written.
     func put<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ pages: RunWriter, length: UInt64? = nil
     ) throws(StorageError) -> ValueRuns {
@@ -69,7 +71,7 @@ extension Writer {
         return value
     }
 
-    /// Enters a value that stands on these pages, which become the transaction's.
+    /// Puts a value on these pages, which the transaction adopts.
     func put<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, runs value: ValueRuns, whenAdopted: () -> Void = {}
     ) throws(StorageError) {
@@ -81,14 +83,14 @@ extension Writer {
         try enter(layout, index, key, value)
     }
 
-    /// Gives the pages of a record's value back, if it has any.
+    /// Frees the pages of a record's value, if it has any.
     func freeValue(_ record: RecordView) throws(StorageError) {
         guard record.isOverflow, !isMovingValue else { return }
         let overflow = try view.overflow(record)
         if overflow.isList {
             for run in try overflow.runs(from: frames).runs { free(run, isNamed: true) }
         }
-        // Longer values may have been named as well; nothing tells which.
+        // A longer value may be named too; its record does not tell, so assume it.
         free(
             ValueRuns.Run(
                 page: overflow.firstPage, serial: overflow.firstSerial,
@@ -96,11 +98,11 @@ extension Writer {
             isNamed: !overflow.isList && overflow.length >= store.pipeline.namedValueBytes)
     }
 
-    // MARK: Other places
+    // MARK: Relocation
 
-    /// Moves those runs of a value that end behind `limit` to lower places, where there is room for them.
+    /// Moves the runs of a value that end beyond `limit` to lower pages, if there is free space.
     ///
-    /// - Returns: how many pages were moved.
+    /// - Returns: the number of moved pages, plus one for the entry; 0 if nothing was moved.
     func moveRuns<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, of old: Overflow, beyond limit: UInt64
     ) throws(StorageError) -> Int {
@@ -142,13 +144,13 @@ extension Writer {
 
     // MARK: Recovery
 
-    /// Enters a value that a logged commit names, once its pages were found to be what they were.
+    /// Puts a value that a logged commit names, after its pages were checked.
     func replay<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, runs value: ValueRuns
     ) throws(StorageError) {
         for run in value.runs where !reserved.contains(run) {
-            // A store that only reads meets frames that were not there when it looked. Its own pages may stand in the way then: it has to
-            // begin anew from a later checkpoint.
+            // A read-only store may read frames that did not exist when it reserved pages, so its own pages may overlap
+            // them. It must then start again from a later checkpoint.
             guard store.options.readOnly, try store.reserve(run) else {
                 throw .invalidArgument("pages are named for two values")
             }
@@ -163,7 +165,7 @@ extension Writer {
 }
 
 extension Store {
-    /// Keeps replay from writing to pages that the log names.
+    /// Reserves the pages that the log names, so that replay does not write to them.
     func reserveNamedPages(_ opening: Opening) throws(StorageError) -> Set<ValueRuns.Run> {
         var reserved = Set<ValueRuns.Run>()
         guard dataFile.header.features.contains(.namedValues) else {
@@ -182,12 +184,12 @@ extension Store {
                 }
             }
         }
-        // A store that only reads has read its tail already, and goes on with it.
+        // A read-only store has read the tail already, and continues with it.
         if opening.readTail == nil { for segment in tail.segments { segment.file.close() } }
         return reserved
     }
 
-    /// Takes the pages of a run before anything else gets them. False when it cannot be where the log says it is.
+    /// Reserves the pages of a run. Returns false if it cannot be where the log says.
     func reserve(_ run: ValueRuns.Run) throws(StorageError) -> Bool {
         let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
         guard run.pages.upperBound <= filePages else { return false }

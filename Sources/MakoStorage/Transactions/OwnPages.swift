@@ -1,26 +1,27 @@
 import CPlatform
 
-// The pages that a transaction takes, changes and gives up.
+// The pages that a transaction allocates, changes and frees.
 //
-// A page is the transaction's own when it took it since its latest savepoint: no snapshot, no checkpoint and no savepoint can see it, and
-// nothing durable refers to it. Therefore its place may be written again before the commit, each time under another serial: after the device
-// got it, the next change gives it a serial that it never had (`renew`), and a place that was given up goes back to the space map between two
-// changes (`returnDeadPages`). Both writes are this thread's, one after the other, and the sync of the commit is behind the last of them.
+// A page is the transaction's own if it allocated the page since its latest savepoint: no snapshot, checkpoint or
+// savepoint can see it, and nothing durable refers to it. So its place in the file may be written repeatedly before the
+// commit, each time with another serial: after a write, the next change gives the page a new serial (`renew`), and
+// freed places return to the space map between two changes (`returnDeadPages`). This thread makes all these writes in
+// order, and the sync of the commit follows the last of them.
 extension Writer {
-    /// Fewer places than these are not worth looking for.
+    /// The number of freed places below which none are returned.
     static var leastReturn: Int { 64 }
 
-    /// A fresh page that only this transaction sees.
+    /// Allocates a page that only this transaction sees.
     func allocate(_ type: PageType, level: Int, tree: UInt32) throws(StorageError) -> UnsafeMutableRawPointer {
         let number = takeNumber()
         let frame = try frames.makeDirty(page: number)
-        // What the frame held before must not reach the file.
+        // Clear the frame, because its old contents must not reach the file.
         memset(frame, 0, pageBytes)
         Page(frame).format(page: number, type: type, level: level, serial: try store.takeSerial(), tree: tree)
         return frame
     }
 
-    /// Consecutive pages with consecutive serials, for a value of its own.
+    /// Allocates consecutive pages with consecutive serials for a value.
     func allocateRun(_ count: Int) throws(StorageError) -> (page: UInt64, serial: UInt64) {
         let serial = try store.takeSerials(count)
         if count > 1 { returnUnusedNumbers() }
@@ -46,13 +47,13 @@ extension Writer {
         if lists.unwritten.count >= spillSize { isTidyDue = true }
     }
 
-    /// Gives back the numbers fetched ahead, so that what is written now does not come to stand behind them.
+    /// Returns the page ids taken ahead, so that the pages allocated next are not placed behind them.
     func returnUnusedNumbers() {
         store.versions.giveBack(lists.pages)
         lists.pages = []
     }
 
-    /// Takes over pages that were written already.
+    /// Adopts pages that were written already.
     func adopt(_ pages: Range<UInt64>) {
         namesPages = true
         for page in pages { allocated.append(page) }
@@ -65,28 +66,29 @@ extension Writer {
         Page(page).serial >= floor && (!hasSpilled || frames.isDirty(page))
     }
 
-    /// A page that may be changed, in the place of one that may not: the same under another serial when it is the transaction's own, else a copy
-    /// under another number. The parent must refer to it.
+    /// Returns a page that may be changed in place of one that must not: the same page with another serial if it is the
+    /// transaction's own, else a copy with another page id. The parent must refer to it afterwards.
     func replaceable(_ page: UnsafeMutableRawPointer) throws(StorageError) -> UnsafeMutableRawPointer {
         if Page(page).serial >= floor { return try renew(page) }
         return try copy(page)
     }
 
-    /// A page of its own that the device has: what is written there next is another page. The caller is inside an operation epoch.
+    /// Gives an own page that was written a new serial, so that the next write is distinguishable. The caller must be
+    /// inside an operation epoch.
     private func renew(_ page: UnsafeMutableRawPointer) throws(StorageError) -> UnsafeMutableRawPointer {
         let number = Page(page).number
         let serial = try store.takeSerial()
         let frame = try frames.makeDirty(page: number)
-        // The evictor may have unhooked the frame, which stays as it is until this operation is over.
+        // If the evictor has unhooked the frame, its contents stay until this operation ends.
         if frame != page { memcpy(frame, page, pageBytes) }
         Page(frame).serial = serial
         noteUnwritten(number)
-        // References to it from before are no good.
+        // References with the old serial are invalid now.
         noteShape()
         return frame
     }
 
-    /// A copy of a page under a new number and serial; the old one is dead.
+    /// Copies a page to a new page id and serial; the old page is freed.
     private func copy(_ page: UnsafeMutableRawPointer) throws(StorageError) -> UnsafeMutableRawPointer {
         let number = takeNumber()
         let frame = try frames.makeDirty(page: number)
@@ -98,7 +100,7 @@ extension Writer {
         return frame
     }
 
-    // MARK: Giving up
+    // MARK: Freeing
 
     func free(_ page: UnsafeMutableRawPointer) {
         noteShape()
@@ -109,9 +111,9 @@ extension Writer {
         note(.init(page: Page(page).number, birth: Page(page).serial))
     }
 
-    /// - Parameter isNamed: a frame of the log may name them.
+    /// - Parameter isNamed: whether a frame of the log may name the pages.
     func free(_ run: ValueRuns.Run, isNamed: Bool) {
-        // What this transaction has recorded itself may name them, too.
+        // A frame of this transaction itself may name them too.
         let waits = isNamed && (isRecording || run.serial < floor)
         for index in 0..<max(0, run.count) {
             let page = SpaceMap.DeadPage(page: run.page + UInt64(index), birth: run.serial + UInt64(index))
@@ -125,10 +127,10 @@ extension Writer {
         if lists.dead.count >= returnSize { isTidyDue = true }
     }
 
-    /// Gives back the places of pages that the transaction took and gave up since its latest savepoint, when there are enough of them to be worth
-    /// looking for. Between changes only: a change may still look at what it gave up.
+    /// Returns the places of pages that the transaction allocated and freed since its latest savepoint, if there are
+    /// enough of them. Between changes only, because a change may still read pages that it freed.
     ///
-    /// - Parameter always: also when there are few.
+    /// - Parameter always: whether to return few pages too.
     func returnDeadPages(always: Bool = false) {
         let (kept, first) = openMarks.last.map { ($0.dead, $0.allocated) } ?? (0, 0)
         let limit = always ? 1 : max(Writer.leastReturn, (allocated.count - first) / 8)
@@ -138,7 +140,7 @@ extension Writer {
         noteShape()
     }
 
-    /// Determines when to look again for places to be given back.
+    /// Computes the number of freed pages at which to return places again.
     func noteReturnSize() {
         let (kept, first) = openMarks.last.map { ($0.dead, $0.allocated) } ?? (0, 0)
         returnSize = kept + max(Writer.leastReturn, (allocated.count - first) / 8)

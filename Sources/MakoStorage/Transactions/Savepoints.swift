@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The number of the latest savepoint of any transaction: one of another transaction is known by it, also where a writer has the place in memory
-/// that another one had.
+/// The number of the latest savepoint of any transaction. The numbers are unique, so a savepoint of another transaction
+/// is detected even if its writer had the same address.
 private let savepointNumber = Atomic<UInt64>(0)
 
-/// Savepoints of a write transaction: what is there at one is sealed until the transaction goes back past it, or releases it.
+/// Savepoints of a write transaction: the pages of a savepoint are sealed until it is rolled back past or released.
 extension Writer {
     struct Mark {
         var trees: [TreeState]
@@ -16,22 +16,22 @@ extension Writer {
         var unwritten: Int
         var spills: Int
         var number: UInt64
-        /// A transaction that had failed before has failed after a rollback to here, too.
+        /// The failure of the transaction at the savepoint; a rollback restores it.
         var failure: StorageError?
     }
 
-    /// What the transaction keeps of a savepoint that can be gone back to.
+    /// What the transaction stores for an open savepoint.
     struct OpenMark {
         var number: UInt64
-        /// The `floor` from before it.
+        /// The `floor` before the savepoint.
         var floor: UInt64
-        /// How many pages it had by then, and how many of them it had given up.
+        /// The number of pages allocated before it, and of those freed.
         var allocated: Int
         var dead: Int
     }
 
     func savepoint() -> Mark {
-        // A failure is noted by `fail` and met by the next change or the commit.
+        // `fail` records a failure; the next change or the commit throws it.
         do throws(StorageError) {
             try enterWaitingPuts()
             try packLeaves()
@@ -45,14 +45,14 @@ extension Writer {
             failure: failure)
         openMarks.append(
             OpenMark(number: number, floor: floor, allocated: allocated.count, dead: lists.dead.count))
-        // What exists now is sealed: it is what a rollback comes back to.
+        // Seal all existing pages, because a rollback returns to them.
         floor = store.nextSerial
         noteReturnSize()
         forgetHints()
         return mark
     }
 
-    /// Where a savepoint stands among those that can be gone back to.
+    /// Returns the position of a savepoint among the open ones; nil if it is not open.
     func place(of mark: Mark) -> Int? {
         var low = 0
         var high = openMarks.count
@@ -74,7 +74,7 @@ extension Writer {
         setNames(mark.names)
         memory.operations.truncate(to: mark.operations)
         store.versions.giveBack(allocated.removeLast(from: openMarks[place].allocated))
-        // What was not written by the savepoint has been since, when anything was.
+        // If pages were spilled since the savepoint, those unwritten at the savepoint are written now.
         lists.unwritten.removeLast(lists.unwritten.count - (spills == mark.spills ? mark.unwritten : 0))
         freed.truncate(to: mark.freed)
         lists.named.truncate(to: mark.named)
@@ -86,13 +86,13 @@ extension Writer {
         noteChange()
     }
 
-    /// Forgets a savepoint and those made after it: what they kept is the transaction's own again.
+    /// Releases a savepoint and all later ones: the transaction may change their pages in place again.
     func release(_ mark: Mark) {
         guard let place = place(of: mark) else { return }
         floor = max(openMarks[place].floor, leastFloor)
         openMarks.removeLast(openMarks.count - place)
         lists.reclaimFreed(from: mark.freed, bornSince: floor)
-        // Now, because the next savepoint may be made before the next change, and would keep them.
+        // Return places now, because a savepoint before the next change would seal them.
         returnDeadPages()
         forgetHints()
     }

@@ -2,10 +2,9 @@ import Synchronization
 
 /// A consistent view of the whole store at one commit.
 ///
-/// Reading takes no lock and is never blocked by a writer, and nothing a writer does changes what a snapshot
-/// shows. A snapshot may be kept as long as needed and used from any thread; while it lives, the space of pages
-/// that only it can see is not used again (``StoreStats`` tells how much that is). It ends when it is released or
-/// closed, or when it is older than ``StoreOptions/snapshotAgeLimit``.
+/// Reads take no lock, are never blocked by a writer, and never see later changes. A snapshot may be kept as long as needed and used from
+/// any thread. While it is open, pages that only it can see are not reused (``StoreStats`` reports their number). It ends when it is
+/// released or closed, or when it exceeds ``StoreOptions/snapshotAgeLimit``.
 ///
 /// ```swift
 /// let snapshot = try store.snapshot()
@@ -14,39 +13,39 @@ import Synchronization
 /// }
 /// ```
 public final class Snapshot: @unchecked Sendable {
-    // Not counted, since readers on other processors would count it, too: either `holder` keeps it, or the call of `Store.read` that
-    // lends the snapshot, or the write transaction whose view it is.
+    // Unmanaged, because readers on other processors share the reference count. `holder` keeps the store alive, or the caller of
+    // `Store.read` that borrows the snapshot, or the write transaction of the view.
     let store: Unmanaged<Store>
     private var holder: Store?
     let state: UnsafeMutablePointer<ViewState>
-    /// What keeps the pages in place; nil for a write transaction's own view.
+    /// Pins the pages; nil for the view of a write transaction.
     let slot: UnsafeMutablePointer<SnapshotSlot>?
-    /// The write transaction whose view this is, while it lasts.
+    /// The write transaction of this view, while it runs.
     private var writer: Unmanaged<Writer>?
-    /// Of the view of a transaction that is over: what its commit left, or what was there before it; by that it goes on to name its trees.
+    /// For the view of an ended transaction: the version that it has committed, or the one before, whose trees it still names.
     private var shown: Version?
 
-    /// What a snapshot reads from: raw, so that a lookup counts no references.
+    /// What a snapshot reads from, in unmanaged memory, so that a lookup touches no reference counts.
     struct ViewState: ~Copyable {
         var trees: UnsafeMutablePointer<TreeState>
         var treeCount: Int
         var commit: UInt64
-        /// Counts the changes of a write transaction's own view; a cursor looks whether it must seek again.
+        /// Counts the changes of a write transaction; a cursor compares it to detect that it must seek again.
         var changes: UInt64
-        /// Puts of a write transaction that its trees do not show yet; see `PutBatch`.
+        /// The number of buffered puts of a write transaction; see `PutBatch`.
         var waitingPuts: Int
         var names: Unmanaged<TreeNames>
-        /// The process that may read it: the pages that a fork's child would find are its parent's to reuse.
+        /// The fork generation that may read it: in a forked child the parent may reuse the pages.
         let generation = Forks.generation
-        /// Whether it can be read, and since when it is open.
+        /// Whether it can be read, and its time of opening.
         let life = Atomic<UInt64>(Life.open.rawValue)
     }
 
-    /// The low bits of `ViewState.life`; above them the time at which the snapshot was taken, in milliseconds.
+    /// The low bits of `ViewState.life`. The bits above are the time when the snapshot was taken, in milliseconds.
     enum Life: UInt64 {
         case open = 0
         case closed = 1
-        /// Too old: nothing more is read, and its pages are let go of when all reads that had begun have ended.
+        /// Too old: no new reads; its pages are released when all running operations have ended.
         case expiring = 2
         case expired = 3
 
@@ -57,14 +56,14 @@ public final class Snapshot: @unchecked Sendable {
     @inline(__always)
     var frames: FrameStore { store._withUnsafeGuaranteedRef { $0.frames } }
 
-    /// Takes a registered version.
+    /// Creates a snapshot of a registered version.
     ///
-    /// - Parameter isLent: the caller keeps the store, and calls ``endLoan(of:keeping:)`` before it lets go of it.
+    /// - Parameter isLent: whether the caller keeps the store alive, and calls ``endLoan(of:keeping:)`` before it releases the store.
     init(version: Version, slot: UnsafeMutablePointer<SnapshotSlot>, store: Store, isLent: Bool) {
         self.store = .passUnretained(store)
         holder = isLent ? nil : store
         self.slot = slot
-        // It comes first in the slot, which lives as long as the store.
+        // The view is the first field of the slot, which lives as long as the store.
         state = UnsafeMutableRawPointer(slot).assumingMemoryBound(to: ViewState.self)
         state.pointee.trees = version.trees
         state.pointee.treeCount = version.treeCount
@@ -72,7 +71,7 @@ public final class Snapshot: @unchecked Sendable {
         state.pointee.names = Unmanaged.passUnretained(version.names)
     }
 
-    /// Wraps the state of a write transaction.
+    /// Creates the view of a write transaction.
     init(writerState: UnsafeMutablePointer<ViewState>, store: Store) {
         self.store = .passUnretained(store)
         holder = store
@@ -80,7 +79,7 @@ public final class Snapshot: @unchecked Sendable {
         slot = nil
     }
 
-    /// What is left of a write transaction that has ended: it answers nothing.
+    /// Creates the view of an ended write transaction; reads throw.
     convenience init(over store: Store) {
         let state = UnsafeMutablePointer<ViewState>.allocate(capacity: 1)
         state.initialize(to: .none())
@@ -94,16 +93,17 @@ public final class Snapshot: @unchecked Sendable {
         state.deallocate()
     }
 
-    /// The caller that lent the snapshot is about to let go of the store. Whoever has kept the snapshot has to keep the store, too.
+    /// Ends the loan of a snapshot. If a caller has kept it, the snapshot must retain the store from now on.
     static func endLoan(of snapshot: inout Snapshot, keeping store: Store) {
         guard !isKnownUniquelyReferenced(&snapshot), snapshot.holder == nil else { return }
         snapshot.holder = store
     }
 
-    /// Makes this the view of a write transaction that may have waiting puts.
+    /// Makes this the view of a write transaction that may have buffered puts.
     func serve(_ writer: Writer) { self.writer = .passUnretained(writer) }
 
-    /// The transaction is over: reads throw from now on. A view that something else still has goes on to name the trees of the latest commit, `shown`.
+    /// Ends the view of a transaction: reads throw from now on. A view that is still referenced names the trees of `shown`, the latest
+    /// commit.
     func endView(showing shown: Version? = nil) {
         if let shown {
             self.shown = shown
@@ -116,7 +116,7 @@ public final class Snapshot: @unchecked Sendable {
         writer = nil
     }
 
-    /// Makes a tree show the puts that wait for it.
+    /// Applies the buffered puts of a tree.
     @inline(never)
     private func enterWaitingPuts(of tree: Tree?) throws(StorageError) {
         guard let writer else { return }
@@ -128,10 +128,9 @@ public final class Snapshot: @unchecked Sendable {
         }.get()
     }
 
-    /// Ends the snapshot before it is released. Reads after this throw ``StorageError/closed``.
+    /// Closes the snapshot before it is released. Later reads throw ``StorageError/closed``.
     ///
-    /// Operations that other threads are in the middle of are waited for. A call from inside `withValue` is
-    /// ignored; the snapshot then ends when it is released.
+    /// Waits for running operations of other threads. A call inside `withValue` has no effect; the snapshot then ends when it is released.
     public func close() {
         guard let slot, !Epochs.isInside, !state.pointee.isInherited else { return }
         let life = state.pointee.life.load(ordering: .relaxed)
@@ -148,14 +147,14 @@ public final class Snapshot: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` unless the snapshot has ended, which it does not meanwhile.
+    /// Runs `body` unless the snapshot has ended; it stays open until `body` returns.
     func whileOpen(_ body: () throws(StorageError) -> Void) throws(StorageError) {
         let entry = try enter()
         defer { Epochs.leave(entry) }
         try body()
     }
 
-    /// Keeps the snapshot from ending, until the epoch is left.
+    /// Enters an operation epoch, in which the snapshot stays open.
     func enter() throws(StorageError) -> Epochs.Entry {
         let entry = Epochs.enter()
         do throws(StorageError) { try requireOpen() } catch {
@@ -167,13 +166,12 @@ public final class Snapshot: @unchecked Sendable {
 
     // MARK: Trees
 
-    /// The number of the commit this snapshot shows. A write transaction's view shows the one it builds on.
+    /// The number of the commit that this snapshot shows; for the view of a write transaction, of the commit that it builds on.
     public var commitNumber: UInt64 { state.pointee.commit }
 
-    /// The tree of that name, or nil. Constant time.
+    /// Returns the tree with a name; nil if there is none. Constant time.
     ///
-    /// A snapshot that was closed, or ended because it was too old, and the view of a transaction that is over still know their trees; whatever
-    /// is read of these throws.
+    /// Closed and expired snapshots and views of ended transactions still know their trees; reads of these trees throw.
     public func tree(named name: String) -> Tree? {
         withNames { names in
             guard let id = names.id(of: name),
@@ -183,9 +181,9 @@ public final class Snapshot: @unchecked Sendable {
         }
     }
 
-    /// All trees, by name; of a snapshot that has ended, too.
+    /// All trees, sorted by name; also of a snapshot that has ended.
     public var trees: [TreeInfo] {
-        // What fails here fails the transaction, and its next operation says so.
+        // A failure here fails the transaction, and its next operation throws it.
         if state.pointee.waitingPuts != 0 { do throws(StorageError) { try enterWaitingPuts(of: nil) } catch {} }
         return withNames { names in
             names.all.compactMap { name, id in
@@ -206,14 +204,14 @@ public final class Snapshot: @unchecked Sendable {
         return state.pointee.names._withUnsafeGuaranteedRef { body($0) }
     }
 
-    /// The number of entries in a tree. Constant time.
+    /// Returns the number of entries of a tree. Constant time.
     public func count(of tree: Tree) throws(StorageError) -> UInt64 {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         return try lookUp(tree).count
     }
 
-    /// What has gone on to read where it stood looks at this again. The caller is inside an operation epoch.
+    /// Checks that the snapshot is open, for reads that continue from a position. The caller must be inside an operation epoch.
     @inline(__always)
     func requireOpen() throws(StorageError) {
         if !isOpen { throw whyOver }
@@ -232,7 +230,7 @@ public final class Snapshot: @unchecked Sendable {
         return .expired(after: limit)
     }
 
-    /// The state of a tree, checked. The caller is inside an operation epoch.
+    /// Returns the checked state of a tree. The caller must be inside an operation epoch.
     @inline(__always)
     func lookUp(_ tree: Tree) throws(StorageError) -> TreeState {
         try requireOpen()
@@ -244,7 +242,7 @@ public final class Snapshot: @unchecked Sendable {
         return trees[index]
     }
 
-    /// The state of a tree whose counts are known.
+    /// Returns the state of a tree whose subtree counts are known.
     func lookUpCounted(_ tree: Tree, _ kind: KeyKind) throws(StorageError) -> TreeState {
         let found = try lookUp(tree, kind)
         guard found.countsAreStale, let writer else { return found }
@@ -268,7 +266,7 @@ public final class Snapshot: @unchecked Sendable {
 
     // MARK: Values
 
-    /// The value of `key`, or nil. Logarithmic time.
+    /// Returns the value of `key`; nil if there is none. Logarithmic time.
     public func get(_ key: UInt64, in tree: Tree) throws(StorageError) -> [UInt8]? {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -276,7 +274,7 @@ public final class Snapshot: @unchecked Sendable {
         return try bytes(record)
     }
 
-    /// The value of `key`, or nil. Logarithmic time.
+    /// Returns the value of `key`; nil if there is none. Logarithmic time.
     public func get(_ key: [UInt8], in tree: Tree) throws(StorageError) -> [UInt8]? {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -288,9 +286,9 @@ public final class Snapshot: @unchecked Sendable {
         return try bytes(record)
     }
 
-    /// The record of `key`. The caller is inside an operation epoch.
+    /// Returns the record of `key`. The caller must be inside an operation epoch.
     ///
-    /// What leads to it is not counted: threads that read at once would take the counts' cache lines from each other.
+    /// Touches no reference counts, because concurrent readers would compete for their cache lines.
     @inline(__always)
     private func find<Layout: NodeLayout>(
         _ layout: Layout.Type, _ state: TreeState, _ key: Layout.Key
@@ -312,11 +310,11 @@ public final class Snapshot: @unchecked Sendable {
         return overflow
     }
 
-    // MARK: Lent values
+    // MARK: Borrowed values
 
-    /// Calls `body` with the bytes of the value of `key`, without copying them, or answers nil when it is absent.
+    /// Calls `body` with the bytes of the value of `key`, without a copy; returns nil if there is none.
     ///
-    /// The bytes are valid until `body` returns. Values on overflow pages are put together in memory first.
+    /// The bytes are valid until `body` returns. A value on overflow pages is read into memory first.
     @inlinable
     public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         let loan = try _lend(key, tree)
@@ -325,7 +323,7 @@ public final class Snapshot: @unchecked Sendable {
         return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
     }
 
-    /// Calls `body` with the bytes of the value of `key`, without copying them, or answers nil when it is absent.
+    /// Calls `body` with the bytes of the value of `key`, without a copy; returns nil if there is none.
     @inlinable
     public func withValue<R>(of key: [UInt8], in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R?
     {
@@ -335,10 +333,9 @@ public final class Snapshot: @unchecked Sendable {
         return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
     }
 
-    /// Calls `body` once for each of `keys`, in order, with its position and the bytes of its value, or nil.
+    /// Calls `body` for each of `keys`, in order, with its position and the bytes of its value or nil.
     ///
-    /// The lookups go down the tree together in small groups: several times as fast as one after the other when
-    /// the tree is larger than the processor's caches.
+    /// The lookups descend together in small groups: several times faster than single lookups if the tree exceeds the processor's caches.
     @inlinable
     public func withValues(
         of keys: [UInt64], in tree: Tree, _ body: (Int, UnsafeRawBufferPointer?) throws -> Void
@@ -346,9 +343,9 @@ public final class Snapshot: @unchecked Sendable {
         try _lendInGroups(keys.count, { try _lend(keys, $0, tree, $1) }, body)
     }
 
-    /// Calls `body` once for each of `keys`, in order, with its position and the bytes of its value, or nil.
+    /// Calls `body` for each of `keys`, in order, with its position and the bytes of its value or nil.
     ///
-    /// The lookups go down the tree together in small groups, as those of integers do.
+    /// The lookups descend together in small groups, as those of integer keys.
     ///
     /// ```swift
     /// try snapshot.withValues(of: words.map { Array($0.utf8) }, in: counts) { index, value in
@@ -381,7 +378,7 @@ public final class Snapshot: @unchecked Sendable {
                     do {
                         try body(index, loan.start.map { UnsafeRawBufferPointer(start: $0, count: loan.count) })
                     } catch {
-                        // Large values are lent as copies: those that the body never sees go back, too.
+                        // Release the copies of large values that `body` has not seen.
                         for rest in index + 1..<end { _takeBack(loans[rest - start]) }
                         throw error
                     }
@@ -392,13 +389,15 @@ public final class Snapshot: @unchecked Sendable {
     }
 }
 
-/// Bytes lent by a snapshot; only for the inlined functions above.
+/// Bytes borrowed from a snapshot; only for the inlined functions above.
 public struct _Loan {
+    /// The first byte; nil without a value.
     public let start: UnsafeRawPointer?
+    /// The number of bytes.
     public let count: Int
-    /// The epoch cell to be cleared when the loan is given back.
+    /// The epoch cell to clear at the end of the loan.
     @usableFromInline let entry: UnsafeMutableRawPointer?
-    /// Memory of the loan's own.
+    /// Memory that the loan owns.
     @usableFromInline let owner: UnsafeMutableRawPointer?
 
     @usableFromInline
@@ -426,8 +425,8 @@ extension Snapshot {
         }
     }
 
-    /// The leaf that a write transaction changed last in a tree, where the key belongs there: who changes one row after the other reads each
-    /// before, and is spared the way down.
+    /// Returns the leaf that a write transaction changed last in a tree, if it covers the key: changing row after row reads each one first,
+    /// and needs no descent then.
     @inline(__always)
     private func changedLeaf(of tree: Tree, _ key: UInt64) -> UnsafeMutableRawPointer? {
         guard let writer else { return nil }
@@ -452,7 +451,7 @@ extension Snapshot {
         }
     }
 
-    /// Fills `loans` with the values of a group of keys. The epoch stays entered; give it back with the answer.
+    /// Fills `loans` with the values of a group of keys. The epoch stays entered; pass the result to the end of the loan.
     public func _lend(
         _ keys: [UInt64], _ range: Range<Int>, _ tree: Tree, _ loans: UnsafeMutableBufferPointer<_Loan>
     ) throws(StorageError) -> UnsafeMutableRawPointer? {
@@ -463,7 +462,7 @@ extension Snapshot {
         }.get()
     }
 
-    /// Fills `loans` with the values of a group of keys. The epoch stays entered; give it back with the answer.
+    /// Fills `loans` with the values of a group of keys. The epoch stays entered; pass the result to the end of the loan.
     public func _lend(
         _ keys: [[UInt8]], _ range: Range<Int>, _ tree: Tree, _ loans: UnsafeMutableBufferPointer<_Loan>
     ) throws(StorageError) -> UnsafeMutableRawPointer? {
@@ -478,7 +477,7 @@ extension Snapshot {
         _ loans: UnsafeMutableBufferPointer<_Loan>
     ) throws(StorageError) -> UnsafeMutableRawPointer? {
         let entry = Epochs.enter()
-        // In a variable of its own: what stands in an object is counted for each key.
+        // A local variable, because a field would touch a reference count for each key.
         let frames = frames
         do throws(StorageError) {
             let state = try lookUp(tree, kind)
@@ -492,8 +491,8 @@ extension Snapshot {
                 result { () throws(StorageError) in
                     guard let leaves = references.baseAddress else { return }
                     try frames.descend(layout, state, keys, leaves)
-                    // All are found before the first is looked at: meanwhile the records come together, too. Until then a loan says in
-                    // which leaf and slot.
+                    // Find all keys before reading any record, so that the cache misses of the records overlap. Until then each loan has
+                    // its leaf and slot.
                     for index in 0..<keys.count {
                         let leaf = try frames.resolve(leaves[index], type: Layout.leafType, level: 0)
                         let (slot, found) = Layout.find(leaf, keys[index])
@@ -546,7 +545,7 @@ extension Snapshot {
 }
 
 extension _Loan {
-    /// Ends the loan: nothing of it is read any more.
+    /// Ends the loan. Its bytes must not be read afterwards.
     @inlinable
     func end() {
         owner?.deallocate()
@@ -554,13 +553,13 @@ extension _Loan {
     }
 }
 
-/// A buffer with an address, also when it is empty: the key algorithms do pointer arithmetic on it.
+/// Returns a buffer with an address, also if it is empty, because the key algorithms do pointer arithmetic on it.
 @inline(__always)
 func lendable(_ key: UnsafeRawBufferPointer) -> KeyBytes {
     key.baseAddress == nil ? KeyBytes(start: emptyKeyAddress, count: 0) : key
 }
 
-/// Calls `body` with a group of keys, which stand side by side in memory until it returns.
+/// Calls `body` with a group of keys, copied to contiguous memory that is valid until it returns.
 func withKeyBytes<R>(_ keys: ArraySlice<[UInt8]>, _ body: (UnsafeBufferPointer<KeyBytes>) -> R) -> R {
     let bytes = keys.reduce(0) { $0 + $1.count }
     return withUnsafeTemporaryAllocation(byteCount: max(1, bytes), alignment: 8) { memory in
@@ -579,14 +578,14 @@ func withKeyBytes<R>(_ keys: ArraySlice<[UInt8]>, _ body: (UnsafeBufferPointer<K
 nonisolated(unsafe) let emptyKeyAddress = UnsafeRawPointer(
     UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8))
 
-/// The longest key, of the highest bytes.
+/// The highest possible key: of the greatest length, with the highest bytes.
 nonisolated(unsafe) let highestKeyAddress = {
     let bytes = UnsafeMutableRawPointer.allocate(byteCount: Limits.keyBytes, alignment: 8)
     bytes.initializeMemory(as: UInt8.self, repeating: .max, count: Limits.keyBytes)
     return UnsafeRawPointer(bytes)
 }()
 
-/// A throwing body as a result, to carry a typed error out of closures that rethrow untyped.
+/// Wraps a throwing body in a result, to pass a typed error through closures that rethrow untyped.
 @inline(__always)
 func result<R>(_ body: () throws(StorageError) -> R) -> Result<R, StorageError> {
     do { return .success(try body()) } catch { return .failure(error) }

@@ -1,24 +1,24 @@
 import Synchronization
 
-/// Which versions are being read: one slot per open snapshot, each alone on its cache lines.
+/// The open snapshots: one slot each, on cache lines of its own.
 ///
-/// A reader publishes the point it wants in a slot and then looks whether that is still the published version; if
-/// not it tries again. Whoever publishes a version looks at the slots afterwards. All four steps are sequentially
+/// A reader stores the transaction id (point) that it wants in a slot, and then checks that this is still the published
+/// version; if not, it tries again. A publisher reads the slots after it has published. All four steps are sequentially
 /// consistent, so either the reader sees the new version or the publisher sees the reader.
 final class SnapshotRegistry: @unchecked Sendable {
     private static let chunkLimit = 20
     private static let firstChunk = 64
 
     private let lock = Lock()
-    // Chunk k has 64 << k slots. Chunks are only added, and freed with the registry.
+    // Chunk k has 64 << k slots. Chunks are added, and freed with the registry.
     private let chunks: UnsafeMutablePointer<Atomic<UInt>>
     private let chunkCount = Atomic<Int>(0)
-    /// Behind the last slot of the first chunk that was ever claimed: who publishes looks no further.
+    /// The end of the slots of the first chunk that were ever claimed; publishers read no further.
     private let reach = Atomic<Int>(0)
     // Guarded by `lock`.
     private var labels: [UnsafeMutablePointer<SnapshotSlot>: String] = [:]
 
-    /// Snapshots that read no more, and the epoch after which no operation reads in them. Guarded by `expiryLock`.
+    /// Expired snapshots, each with the epoch after which no operation reads them. Guarded by `expiryLock`.
     @exclusivity(unchecked) var expiring: [(epoch: UInt64, slots: [UnsafeMutablePointer<SnapshotSlot>])] = []
     let expiryLock = Lock()
 
@@ -38,9 +38,9 @@ final class SnapshotRegistry: @unchecked Sendable {
         chunks.deallocate()
     }
 
-    /// Claims a slot, or nil when tens of millions are open. It pins nothing until a point is stored.
+    /// Claims a slot; nil if tens of millions are open. It pins nothing until a point is stored.
     ///
-    /// - Parameter hasAge: false for one that no age limit ends.
+    /// - Parameter hasAge: whether the age limit applies.
     func claim(hasAge: Bool, label: String? = nil) -> UnsafeMutablePointer<SnapshotSlot>? {
         guard let slot = claim() else { return nil }
         slot.pointee.view.life.store(
@@ -50,13 +50,13 @@ final class SnapshotRegistry: @unchecked Sendable {
         return slot
     }
 
-    /// Nobody has looked at the clock for it yet.
+    /// No time yet; the next `age` sets it.
     private static let unknown: UInt64 = 0
-    /// A time that never comes to be long ago.
+    /// A time that never reaches the age limit.
     private static let never = UInt64.max >> Snapshot.Life.timeShift
 
     private func claim() -> UnsafeMutablePointer<SnapshotSlot>? {
-        // Threads begin at places of their own: a slot that goes from one to another takes its cache lines along.
+        // Threads start at different slots, because a slot that changes threads also moves its cache lines.
         let place = Epochs.threadNumber & (SnapshotRegistry.firstChunk - 1)
         while true {
             let known = chunkCount.load(ordering: .acquiring)
@@ -80,8 +80,8 @@ final class SnapshotRegistry: @unchecked Sendable {
         }
     }
 
-    /// Sees to it that a slot is looked at, before its point is stored: with that store and the look at the published version behind it
-    /// this is as sequentially consistent as they are.
+    /// Extends the range of slots that publishers read. Must come before the point is stored: together with that store
+    /// and the following check of the published version it is sequentially consistent.
     @inline(__always)
     private func reach(_ end: Int) {
         while true {
@@ -93,15 +93,15 @@ final class SnapshotRegistry: @unchecked Sendable {
         }
     }
 
-    /// Lets go of the pages of a snapshot that nobody reads any more. The slot stays its own.
+    /// Releases the pages of a snapshot that no operation reads any more. The slot stays claimed.
     func unpin(_ slot: UnsafeMutablePointer<SnapshotSlot>) {
         slot.pointee.point.store(0, ordering: .sequentiallyConsistent)
     }
 
-    /// Gives a slot back for other snapshots: its own is gone.
+    /// Releases a slot after its snapshot was released.
     func release(_ slot: UnsafeMutablePointer<SnapshotSlot>) {
         let life = slot.pointee.view.life.exchange(Snapshot.Life.closed.rawValue, ordering: .acquiringAndReleasing)
-        // Whoever made it expire still has to unpin it, and finds that it is closed.
+        // If the snapshot is expiring, `endExpiry` frees the slot when it finds it closed.
         if life & Snapshot.Life.mask == Snapshot.Life.expiring.rawValue { return }
         free(slot)
     }
@@ -116,18 +116,18 @@ final class SnapshotRegistry: @unchecked Sendable {
 
     // MARK: Age
 
-    /// Gives the snapshots that are new since the last call their time, so that taking one costs no look at the clock, and marks those
-    /// that are too old: they read no more from their next operation on.
+    /// Sets the time of snapshots that were taken since the last call, so that taking one does not read the clock, and
+    /// marks those that are too old as expiring: they read nothing from their next operation on.
     ///
     /// - Parameters:
-    ///   - now: in milliseconds, not 0.
-    ///   - limit: how old they may be.
-    /// - Returns: the slots of those marked, to be handed to `endExpiry` when all operations that had begun before have ended.
+    ///   - now: the time in milliseconds, not 0.
+    ///   - limit: the age limit in milliseconds.
+    /// - Returns: the slots of the marked snapshots, for `endExpiry` when all operations that began before have ended.
     func age(to now: UInt64, limit: UInt64) -> [UnsafeMutablePointer<SnapshotSlot>] {
         var slots: [UnsafeMutablePointer<SnapshotSlot>] = []
         forEachSlot { slot in
             guard slot.pointee.point.load(ordering: .relaxed) != 0 else { return }
-            // The time is part of what is compared: the slot cannot have come to be another's meanwhile.
+            // The time is part of the compared word, so the slot cannot belong to another snapshot meanwhile.
             let life = slot.pointee.view.life.load(ordering: .acquiring)
             let time = life >> Snapshot.Life.timeShift
             guard life & Snapshot.Life.mask == Snapshot.Life.open.rawValue else { return }
@@ -145,7 +145,7 @@ final class SnapshotRegistry: @unchecked Sendable {
         return slots
     }
 
-    /// Lets go of the pages of snapshots that were made to expire.
+    /// Releases the pages of expired snapshots.
     func endExpiry(_ slots: [UnsafeMutablePointer<SnapshotSlot>]) {
         for slot in slots {
             unpin(slot)
@@ -155,12 +155,13 @@ final class SnapshotRegistry: @unchecked Sendable {
                 && slot.pointee.view.life.compareExchange(
                     expected: life, desired: life | Snapshot.Life.expired.rawValue, ordering: .acquiringAndReleasing
                 ).exchanged
-            // Its snapshot went meanwhile and left the rest to this.
+            // The snapshot was released meanwhile and left its slot to this function.
             if !isStillHeld { free(slot) }
         }
     }
 
-    /// The oldest snapshot that is open: its point, when it was first seen (nil when no limit counts for it), and its label.
+    /// Returns the oldest open snapshot: its point, the time when it was first seen (nil without an age limit), and its
+    /// label.
     func oldest() -> (point: UInt64, time: UInt64?, label: String?)? {
         var oldest: (point: UInt64, slot: UnsafeMutablePointer<SnapshotSlot>)?
         forEachSlot { slot in
@@ -172,7 +173,7 @@ final class SnapshotRegistry: @unchecked Sendable {
         return (oldest.point, time == SnapshotRegistry.never ? nil : time, lock.withLock { labels[oldest.slot] })
     }
 
-    /// The points in use, ascending, without repetition.
+    /// Returns the points in use, in ascending order, without duplicates.
     func activePoints() -> [UInt64] {
         var points: [UInt64] = []
         forEachSlot { slot in
@@ -186,7 +187,7 @@ final class SnapshotRegistry: @unchecked Sendable {
         return unique
     }
 
-    /// Open snapshots.
+    /// The number of open snapshots.
     var count: Int {
         var count = 0
         forEachSlot { if $0.pointee.point.load(ordering: .relaxed) != 0 { count += 1 } }
@@ -203,7 +204,7 @@ final class SnapshotRegistry: @unchecked Sendable {
 
     private func chunk(_ index: Int) -> (UnsafeMutablePointer<SnapshotSlot>, Int) {
         let address = chunks[index].load(ordering: .acquiring)
-        // Stored before the count that led here.
+        // The chunk's address was stored before the chunk was counted.
         return (UnsafeMutablePointer(bitPattern: address).unsafelyUnwrapped, SnapshotRegistry.firstChunk << index)
     }
 
@@ -216,14 +217,15 @@ final class SnapshotRegistry: @unchecked Sendable {
     }
 }
 
-/// A snapshot's view and its point in use, or 0. The view comes first: a snapshot knows it by the slot's address.
+/// A snapshot's view, and its point in use or 0. The view must be the first field, because a snapshot uses the slot's
+/// address for it.
 struct SnapshotSlot: ~Copyable {
     var view = Snapshot.ViewState.none()
     let point = Atomic<UInt64>(0)
     let isClaimed = Atomic<Bool>(false)
-    /// Whether the registry knows a label for it.
+    /// Whether the registry has a label for it.
     var hasLabel = false
-    /// What its view goes on to know its trees by when it reads no more.
+    /// The version whose trees its view still names after the snapshot has ended.
     var kept: Unmanaged<Version>?
     private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
 }
@@ -236,7 +238,7 @@ extension Snapshot.ViewState {
     private static let noNames = TreeNames()
     private nonisolated(unsafe) static let noTrees = UnsafeMutablePointer<TreeState>.allocate(capacity: 1)
 
-    /// Of a slot that nobody has used yet.
+    /// Returns the view of an unused slot.
     static func none() -> Snapshot.ViewState {
         Snapshot.ViewState(
             trees: noTrees, treeCount: 0, commit: 0, changes: 0, waitingPuts: 0,
@@ -244,12 +246,12 @@ extension Snapshot.ViewState {
     }
 }
 
-/// Keeps the pages of a point in use, without a version that could be read.
+/// Pins the pages of a point without a readable version.
 struct PointHold {
     private let slot: UnsafeMutablePointer<SnapshotSlot>
     private let registry: SnapshotRegistry
 
-    /// Nil when there is no slot left. The point must be in use at this moment.
+    /// Nil without a free slot. The point must be in use at this time.
     init?(_ point: UInt64, in registry: SnapshotRegistry) {
         guard let slot = registry.claim(hasAge: false, label: "backup") else { return nil }
         slot.pointee.point.store(point, ordering: .sequentiallyConsistent)
@@ -261,11 +263,12 @@ struct PointHold {
 }
 
 extension Store {
-    /// Lets the snapshot of a slot, which is about to let go of its pages, go on to know its trees: what is asked of them says why it ended.
+    /// Keeps the version of a slot whose pages are about to be released, so that its snapshot still names its trees,
+    /// and reads report why it ended.
     func keepTrees(of slot: UnsafeMutablePointer<SnapshotSlot>) {
         let point = slot.pointee.point.load(ordering: .relaxed)
         slot.pointee.kept = versions.lock.withLock {
-            // A version stays as long as its point is in use.
+            // A version stays in the list while its point is in use.
             versions.all.last { $0.point == point }.map { Unmanaged.passRetained($0) }
         }
     }

@@ -1,4 +1,4 @@
-/// A queue that anyone in it can leave: who came first is served first, and leaving costs no search.
+/// A first-in, first-out queue whose elements can leave from any position in constant time.
 struct TicketQueue<Element> {
     private var elements: [UInt64: Element] = [:]
     private var nextTicket: UInt64 = 0
@@ -8,14 +8,14 @@ struct TicketQueue<Element> {
     var isEmpty: Bool { elements.isEmpty }
     var count: Int { elements.count }
 
-    /// Joins at the end.
+    /// Appends an element, and returns its ticket.
     mutating func append(_ element: Element) -> UInt64 {
         defer { nextTicket += 1 }
         elements[nextTicket] = element
         return nextTicket
     }
 
-    /// Who has waited longest. Each ticket is passed by once, those of the ones that left included.
+    /// Returns the oldest element. Skips each ticket that has left once.
     mutating func first() -> (ticket: UInt64, element: Element)? {
         while oldest < nextTicket {
             if let element = elements[oldest] { return (oldest, element) }
@@ -24,14 +24,14 @@ struct TicketQueue<Element> {
         return nil
     }
 
-    /// Takes out who has waited longest.
+    /// Removes the oldest element, and returns it.
     mutating func popFirst() -> Element? { first().flatMap { elements.removeValue(forKey: $0.ticket) } }
 
-    /// Who came last.
+    /// Returns the newest element.
     func last() -> (ticket: UInt64, element: Element)? {
         elements.max { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    /// Leaves the queue. Nil when the ticket was served already.
+    /// Removes an element by its ticket, and returns it; nil if it was served already.
     mutating func remove(_ ticket: UInt64) -> Element? { elements.removeValue(forKey: ticket) }
 }

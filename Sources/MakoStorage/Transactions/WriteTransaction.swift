@@ -1,7 +1,7 @@
-/// The one running write transaction of a store.
+/// The running write transaction of a store; there is at most one.
 ///
-/// Its changes are private until ``commit(durability:)`` returns; dropping it without commit takes them back.
-/// It belongs to the thread that began it.
+/// Its changes are private until ``commit(durability:)`` returns; releasing it without a commit rolls them back. It
+/// must be used on the thread that began it.
 ///
 /// ```swift
 /// try store.write { transaction in
@@ -18,11 +18,11 @@ public struct WriteTransaction: ~Copyable {
 
     deinit { writer.rollback() }
 
-    /// The transaction's own state, changes included, for reading. Valid until the transaction ends.
+    /// The state of the transaction with its changes, for reading. Valid until the transaction ends.
     public var view: Snapshot { writer.view }
 
-    /// Calls `body` with the bytes of the value that `key` has in the transaction, its own changes included, without copying them, or
-    /// answers nil when it is absent. What ``view`` answers, without a count of references to that.
+    /// Calls `body` with the bytes of the value that `key` has in the transaction, its changes included, without a
+    /// copy; returns nil if there is none. As a read of ``view``, but without touching its reference count.
     @inlinable
     public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         let loan = try _lend(key, tree)
@@ -31,11 +31,11 @@ public struct WriteTransaction: ~Copyable {
         return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
     }
 
-    /// For ``withValue(of:in:_:)``, which is compiled where it is called.
+    /// For ``withValue(of:in:_:)``, which is inlined into its callers.
     public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan { try writer.lend(key, tree) }
     public func _takeBack(_ loan: _Loan) { loan.end() }
 
-    /// Notes, durably, that the file has from now on what programs must heed that write it.
+    /// Notes durably that programs which write the file must support a feature from now on.
     package func use(_ feature: WriterFeatures) throws(StorageError) {
         try writer.check()
         try store.use(feature)
@@ -45,36 +45,46 @@ public struct WriteTransaction: ~Copyable {
 
     /// Creates an empty tree.
     ///
-    /// - Parameter options: what it is to have beyond an ordered map, for as long as it exists.
+    /// - Parameters:
+    ///   - name: the name of the tree, at most 4,095 bytes.
+    ///   - keys: the kind of its keys.
+    ///   - options: its features beyond an ordered map, for its whole life.
+    /// - Returns: the handle of the tree.
+    /// - Throws: ``StorageError/treeExists(_:)`` if a tree has the name, ``StorageError/invalidArgument(_:)`` if the
+    ///   name is too long.
     public func createTree(named name: String, keys: KeyKind, options: TreeOptions = []) throws(StorageError) -> Tree {
         try writer.check()
         return try writer.createTree(named: name, keys: keys, options: options)
     }
 
-    /// Gives a tree another name. Its handle stays valid; what is in it is not touched.
+    /// Renames a tree. Its handle stays valid, and its entries are unchanged.
     ///
-    /// Names can change hands: a tree may take the name that another one had before, in the same transaction.
+    /// A tree may take a name that another tree had before, in the same transaction.
     ///
     /// ```swift
     /// try transaction.renameTree(live, to: "old")
     /// try transaction.renameTree(rebuilt, to: "live")
     /// ```
     ///
-    /// - Throws: ``StorageError/treeExists(_:)`` when another tree has the name, ``StorageError/invalidArgument(_:)`` when it is longer
-    ///   than 4,095 bytes, ``StorageError/treeNotFound(_:)``. The transaction can go on in each case.
+    /// - Throws: ``StorageError/treeExists(_:)`` if another tree has the name, ``StorageError/invalidArgument(_:)`` if
+    ///   it exceeds 4,095 bytes, ``StorageError/treeNotFound(_:)``. The transaction can continue after each of them.
     public func renameTree(_ tree: Tree, to name: String) throws(StorageError) {
         _ = try prepare(tree, nil)
         try writer.renameTree(tree.id, to: name)
     }
 
-    /// Removes a tree with everything in it. Time grows with its pages.
+    /// Removes a tree and its entries.
+    ///
+    /// - Complexity: linear in the pages of the tree.
     public func dropTree(_ tree: Tree) throws(StorageError) {
         let index = try prepare(tree, nil)
         try empty(tree, index)
         writer.removeTree(at: index)
     }
 
-    /// Removes every entry of a tree. Time grows with its pages.
+    /// Removes all entries of a tree.
+    ///
+    /// - Complexity: linear in the pages of the tree.
     public func deleteAll(in tree: Tree) throws(StorageError) {
         let index = try prepare(tree, nil)
         try empty(tree, index)
@@ -91,63 +101,86 @@ public struct WriteTransaction: ~Copyable {
 
     // MARK: Values
 
-    /// Enters a value, in the place of any the key had. Logarithmic time; ascending keys are appended.
+    /// Puts a value, replacing any value of the key. Ascending keys are appended.
+    ///
+    /// - Throws: ``StorageError/treeNotFound(_:)``, ``StorageError/wrongKeyKind(tree:expected:)`` and
+    ///   ``StorageError/valueTooLarge(bytes:limit:)``; the transaction can continue. ``StorageError/diskFull(path:)``
+    ///   and I/O errors; it can then only be rolled back.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func put(_ value: UnsafeRawBufferPointer, for key: UInt64, in tree: Tree) throws(StorageError) {
         _ = try enter(value, key, tree, .replace)
     }
 
-    /// Enters a value, in the place of any the key had.
+    /// Puts a value, replacing any value of the key; see ``put(_:for:in:)-(UnsafeRawBufferPointer,UInt64,_)``.
+    ///
+    /// - Complexity: logarithmic in the entries of the tree.
     public func put(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StorageError) {
         _ = try value.withUnsafeBytes { bytes in
             result { () throws(StorageError) in try enter(bytes, key, tree, .replace) }
         }.get()
     }
 
-    /// Enters a value for a key of at most 900 bytes, in the place of any the key had.
+    /// Puts a value for a key of at most 900 bytes, replacing any value of the key.
+    ///
+    /// - Throws: ``StorageError/keyTooLong(bytes:limit:)``, and the errors of
+    ///   ``put(_:for:in:)-(UnsafeRawBufferPointer,UInt64,_)``.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func put(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StorageError) {
         _ = try enter(value, key, tree, .replace)
     }
 
-    /// Enters a value for a key of at most 900 bytes, in the place of any the key had.
+    /// Puts a value for a key of at most 900 bytes, replacing any value of the key.
+    ///
+    /// - Throws: ``StorageError/keyTooLong(bytes:limit:)``, and the errors of
+    ///   ``put(_:for:in:)-(UnsafeRawBufferPointer,UInt64,_)``.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func put(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer, in tree: Tree)
         throws(StorageError)
     {
         _ = try enter(value, lendable(key), tree, .replace)
     }
 
-    /// Enters a value unless the key has one.
+    /// Inserts a value unless the key exists.
     ///
-    /// - Returns: false when the key exists; nothing is changed then.
+    /// - Returns: false if the key exists; nothing is changed then.
+    /// - Throws: the errors of ``put(_:for:in:)-(UnsafeRawBufferPointer,UInt64,_)``.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func insert(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
         try value.withUnsafeBytes { bytes in
             result { () throws(StorageError) in try enter(bytes, key, tree, .insertOnly) }
         }.get()
     }
 
-    /// Enters a value unless the key has one.
+    /// Inserts a value unless the key exists.
     ///
-    /// - Returns: false when the key exists; nothing is changed then.
+    /// - Returns: false if the key exists; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func insert(_ value: UnsafeRawBufferPointer, for key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
         try enter(value, key, tree, .insertOnly)
     }
 
-    /// Enters a value unless the key has one.
+    /// Inserts a value unless the key, of at most 900 bytes, exists.
     ///
-    /// - Returns: false when the key exists; nothing is changed then.
+    /// - Returns: false if the key exists; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func insert(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StorageError) -> Bool {
         try enter(value, key, tree, .insertOnly)
     }
 
-    /// Enters a value unless the key, of at most 900 bytes, has one.
+    /// Inserts a value unless the key, of at most 900 bytes, exists.
     ///
-    /// - Returns: false when the key exists; nothing is changed then.
+    /// - Returns: false if the key exists; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func insert(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer, in tree: Tree)
         throws(StorageError) -> Bool
     {
         try enter(value, lendable(key), tree, .insertOnly)
     }
 
-    /// Removes an entry. False when the key is absent.
+    /// Removes an entry.
+    ///
+    /// - Returns: false if the key does not exist; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func delete(_ key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
         let index = try prepare(tree, .integer)
         guard try writer.delete(IntegerLayout.self, index, key) else { return false }
@@ -156,14 +189,20 @@ public struct WriteTransaction: ~Copyable {
         return true
     }
 
-    /// Removes an entry. False when the key is absent.
+    /// Removes an entry.
+    ///
+    /// - Returns: false if the key does not exist; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func delete(_ key: [UInt8], in tree: Tree) throws(StorageError) -> Bool {
         try key.withUnsafeBytes { bytes in
             result { () throws(StorageError) in try delete(bytes, in: tree) }
         }.get()
     }
 
-    /// Removes an entry. False when the key is absent.
+    /// Removes an entry.
+    ///
+    /// - Returns: false if the key does not exist; nothing is changed then.
+    /// - Complexity: logarithmic in the entries of the tree.
     public func delete(_ key: UnsafeRawBufferPointer, in tree: Tree) throws(StorageError) -> Bool {
         let index = try prepare(tree, .bytes)
         guard key.count <= Limits.keyBytes, try writer.delete(ByteLayout.self, index, lendable(key)) else {
@@ -176,14 +215,14 @@ public struct WriteTransaction: ~Copyable {
 
     /// Removes the entries of many keys.
     ///
-    /// Keys in no order are removed faster than one by one when the tree is larger than the processor's caches: small groups of them wait
-    /// for memory together. When it throws, those that were removed before stay removed in the transaction.
+    /// Keys in random order are removed faster than one by one if the tree exceeds the processor's caches, because the
+    /// cache misses of a group overlap. If it throws, the entries removed before stay removed in the transaction.
     ///
     /// ```swift
     /// let gone = try transaction.delete(keys: expired, in: sessions)
     /// ```
     ///
-    /// - Returns: how many of the keys there were.
+    /// - Returns: the number of removed entries.
     public func delete(keys: [UInt64], in tree: Tree) throws(StorageError) -> Int {
         try keys.withUnsafeBufferPointer { keys in
             result { () throws(StorageError) in
@@ -196,7 +235,7 @@ public struct WriteTransaction: ~Copyable {
 
     /// Removes the entries of many keys, as ``delete(keys:in:)-([UInt64],_)`` does.
     ///
-    /// - Returns: how many of the keys there were.
+    /// - Returns: the number of removed entries.
     public func delete(keys: [[UInt8]], in tree: Tree) throws(StorageError) -> Int {
         try deleteInGroups(keys.count) { (range) throws(StorageError) in
             try withKeyBytes(keys[range]) { group in
@@ -205,9 +244,9 @@ public struct WriteTransaction: ~Copyable {
         }
     }
 
-    /// Removes the entries of many keys, as ``delete(keys:in:)-([UInt64],_)`` does. The keys are read where they stand.
+    /// Removes the entries of many keys, as ``delete(keys:in:)-([UInt64],_)`` does. The keys are read in place.
     ///
-    /// - Returns: how many of the keys there were.
+    /// - Returns: the number of removed entries.
     public func delete(keys: [UnsafeRawBufferPointer], in tree: Tree) throws(StorageError) -> Int {
         let keys = keys.map { lendable($0) }
         return try keys.withUnsafeBufferPointer { keys in
@@ -235,10 +274,10 @@ public struct WriteTransaction: ~Copyable {
         try writer.deleteGroup(layout, prepare(tree, kind), keys, in: tree)
     }
 
-    /// Removes all entries whose keys lie in a range.
+    /// Removes all entries with keys in a range.
     ///
-    /// - Returns: how many there were.
-    /// - Complexity: a small share of the range's pages: those wholly inside it are given back by what their headers say.
+    /// - Returns: the number of removed entries.
+    /// - Complexity: linear in the pages of the range, but most of them are freed by reading their headers only.
     public func deleteRange(_ range: ClosedRange<UInt64>, in tree: Tree) throws(StorageError) -> UInt64 {
         let index = try prepare(tree, .integer)
         var cursor = try writer.view.cursor(in: tree)
@@ -251,17 +290,17 @@ public struct WriteTransaction: ~Copyable {
         return removed
     }
 
-    /// Removes all entries from one key up to below another, in the order of keys.
+    /// Removes all entries with keys from `lower` to before `upper`.
     ///
     /// ```swift
     /// let gone = try transaction.deleteRange(from: Array("log/2024/".utf8), to: Array("log/20240".utf8), in: files)
     /// ```
     ///
     /// - Parameters:
-    ///   - lower: the first key to go. It need not exist, nor be short enough to.
-    ///   - upper: the first key to stay; nil when all from `lower` on are to go.
-    /// - Returns: how many there were.
-    /// - Complexity: a small share of the range's pages; see ``deleteRange(_:in:)``.
+    ///   - lower: the lower bound, included. It need not exist, and may exceed the length limit of keys.
+    ///   - upper: the upper bound, excluded; nil for the end of the tree.
+    /// - Returns: the number of removed entries.
+    /// - Complexity: as ``deleteRange(_:in:)``.
     public func deleteRange(from lower: [UInt8], to upper: [UInt8]? = nil, in tree: Tree) throws(StorageError) -> UInt64
     {
         try lower.withUnsafeBytes { lower in
@@ -274,7 +313,7 @@ public struct WriteTransaction: ~Copyable {
         }.get()
     }
 
-    /// Removes all entries from one key up to below another; see ``deleteRange(from:to:in:)-(_,[UInt8]?,_)``.
+    /// Removes all entries with keys from `lower` to before `upper`; see ``deleteRange(from:to:in:)-(_,[UInt8]?,_)``.
     public func deleteRange(from lower: UnsafeRawBufferPointer, to upper: UnsafeRawBufferPointer?, in tree: Tree)
         throws(StorageError) -> UInt64
     {
@@ -292,7 +331,7 @@ public struct WriteTransaction: ~Copyable {
         return removed
     }
 
-    /// A bound as far as it matters: a longer key than any that is stored comes directly behind its first bytes.
+    /// Truncates a bound to the bytes that matter: one more than the longest key.
     private func bound(_ key: UnsafeRawBufferPointer) -> KeyBytes {
         lendable(UnsafeRawBufferPointer(rebasing: key.prefix(Limits.keyBytes + 1)))
     }
@@ -369,22 +408,26 @@ public struct WriteTransaction: ~Copyable {
         return index
     }
 
-    // MARK: Savepoints and the end
+    // MARK: Savepoints, commit and rollback
 
-    /// A point inside the transaction to which it can be taken back.
+    /// Creates a savepoint, to which the transaction can be rolled back.
     public func savepoint() -> Savepoint { Savepoint(mark: writer.savepoint()) }
 
-    /// Takes back everything done since a savepoint of this transaction. The savepoint stays usable, until it is released; later ones
-    /// do not.
+    /// Undoes all changes since a savepoint of this transaction. The savepoint stays usable until it is released; later
+    /// savepoints do not.
+    ///
+    /// - Throws: ``StorageError/invalidArgument(_:)`` if it was rolled back past or released before, or belongs to
+    ///   another transaction.
     public func rollback(to savepoint: Savepoint) throws(StorageError) {
         try check(savepoint)
         writer.rollback(to: savepoint.mark)
     }
 
-    /// Forgets a savepoint of this transaction, and those made after it. Everything done since stays done.
+    /// Releases a savepoint of this transaction and all later ones. The changes since then persist.
     ///
-    /// What a savepoint sees is kept: each page that is changed behind it is copied, and the old one takes its place in the file until the
-    /// transaction ends. A transaction with many savepoints releases those that it does not go back to.
+    /// A savepoint seals its pages: each page that is changed after it is copied, and the old page takes space in the
+    /// file until the transaction ends. A transaction with many savepoints should release those that it no longer
+    /// needs.
     ///
     /// ```swift
     /// for part in parts {
@@ -394,7 +437,8 @@ public struct WriteTransaction: ~Copyable {
     /// }
     /// ```
     ///
-    /// - Throws: ``StorageError/invalidArgument(_:)`` when it was rolled back past or released before, or belongs to another transaction.
+    /// - Throws: ``StorageError/invalidArgument(_:)`` if it was rolled back past or released before, or belongs to
+    ///   another transaction.
     public func release(_ savepoint: Savepoint) throws(StorageError) {
         try check(savepoint)
         writer.release(savepoint.mark)
@@ -406,35 +450,35 @@ public struct WriteTransaction: ~Copyable {
         }
     }
 
-    /// Notes that a change of several entries broke off in the middle: from now on the transaction throws this error instead of
-    /// changing or committing anything, until it is taken back to a savepoint from before.
+    /// Notes that a change of several entries failed in the middle: from now on changes and the commit throw this
+    /// error, until the transaction is rolled back to an earlier savepoint.
     package func breakOff(_ error: StorageError) { _ = writer.fail(error) }
 
-    /// Makes the changes durable and visible; returns when both is the case.
+    /// Commits: makes the changes durable and visible, and returns when both is done.
     ///
-    /// - Parameter durability: what to wait for, when it is to differ from the store's setting.
-    /// - Throws: an error that was met before the commit entered the log fails this transaction alone and leaves
-    ///   nothing of it. Later ones make the store read-only: whether the commit survives is known after reopening.
+    /// - Parameter durability: the durability of this commit; nil for that of the store.
+    /// - Throws: an error before the append to the log fails this transaction alone and leaves nothing of it. A later
+    ///   error makes the store read-only; whether the commit survives is known after reopening.
     public consuming func commit(durability: Durability? = nil) throws(StorageError) {
         try writer.commit(durability)
     }
 
-    /// Commits. A transaction of which nothing entered the log has ended, but goes on having the writer's turn until it is rolled back: nobody
-    /// writes before its owner has taken back what is known of it elsewhere.
+    /// Commits. After an error before the append to the log the transaction has ended, but keeps the writer lock until
+    /// it is rolled back, so that no other writer runs before the caller has undone its own state.
     ///
-    /// - Parameter isShown: whether to wait, with every durability, until new snapshots show the commit, and what was there before it.
+    /// - Parameter isShown: whether to wait, at every durability, until new snapshots see the commit and all before it.
     package borrowing func commitOrHold(durability: Durability?, isShown: Bool) throws(StorageError) {
         try writer.commitOrHold(durability, isShown: isShown)
     }
 
-    /// Whether nobody else can write yet.
+    /// Whether the transaction holds the writer lock.
     package var hasTurn: Bool { writer.hasTurn }
 
-    /// Takes all changes back.
+    /// Rolls all changes back.
     public consuming func rollback() { writer.rollback() }
 }
 
-/// A point inside a write transaction; see ``WriteTransaction/savepoint()``.
+/// A position inside a write transaction; see ``WriteTransaction/savepoint()``.
 public struct Savepoint {
     let mark: Writer.Mark
 }

@@ -1,68 +1,69 @@
 import CPlatform
 
-/// The state of one write transaction: private roots, the pages it brought and removed, its operations.
+/// The state of one write transaction: private roots, the pages that it allocated and freed, and its operations.
 ///
-/// A page may be changed in place only if this transaction allocated it since its latest savepoint and the device does not have it. One that
-/// the device has gets another serial first and keeps its place; any other page is copied (`OwnPages.swift`). Used by one thread at a time: the
-/// hot properties go without dynamic exclusivity checks, a tenth of an ordered insertion's time.
+/// A page may be changed in place only if this transaction allocated it since its latest savepoint and it is not
+/// written yet. A written page gets another serial first and keeps its place; every other page is copied
+/// (`OwnPages.swift`). Used by one thread at a time. The hot properties have no dynamic exclusivity checks, which would
+/// take a tenth of an ordered insertion.
 final class Writer {
     let store: Store
     let frames: FrameStore
     let base: Version
     let state: UnsafeMutablePointer<Snapshot.ViewState>
     private let generation = Forks.generation
-    /// Made at the first use: what only writes needs none.
+    /// Created at the first use; a transaction that only writes needs none.
     @exclusivity(unchecked) private var knownView: Snapshot?
-    /// The same: once made it stays until the writer goes.
+    /// The view for `lend`, created at the first use; stays until the writer is released.
     private var lentView: Unmanaged<Snapshot>?
 
     @exclusivity(unchecked) var memory: WriterMemory
     @exclusivity(unchecked) var lists = WriterLists()
     @exclusivity(unchecked) var treeCount: Int
-    /// The names of the trees, when they are not those from before.
+    /// The names of the trees if they differ from those of the base version.
     @exclusivity(unchecked) private var newNames: TreeNames?
     var nextTreeID: UInt32
 
     @exclusivity(unchecked) private var recorder: OperationWriter
-    /// The pages of a value change their places: those of its entry are not given back with it.
+    /// Whether the pages of a value are being moved, so that they are not freed with its entry.
     var isMovingValue = false
-    /// At recovery: the runs of pages that the log names, until a value takes them.
+    /// For recovery: the runs of pages that the log names and no value has taken yet.
     var reserved = Set<ValueRuns.Run>()
-    /// Pages with this serial or a later one are this transaction's, and no savepoint needs them.
+    /// Pages with this serial or a later one belong to this transaction, and no savepoint needs them.
     @exclusivity(unchecked) var floor: UInt64
-    /// The least that `floor` can be: pages from before it are not this transaction's, or the device may have a part of them.
+    /// The lower bound of `floor`: pages with lower serials are not this transaction's, or may be partly written.
     var leastFloor: UInt64
-    /// How often pages of this transaction were handed to the device.
+    /// The number of times that pages were spilled.
     @exclusivity(unchecked) private(set) var spills = 0
-    /// When to look again whether pages should be handed over: at so many that only memory has.
+    /// The number of unwritten pages at which to check for a spill.
     @exclusivity(unchecked) var spillSize: Int
-    /// When to look again whether places should be given back: at so many pages that it gave up.
+    /// The number of freed pages at which to return places.
     @exclusivity(unchecked) var returnSize = Writer.leastReturn
-    /// Whether one of the two is to be looked at before the next change.
+    /// Whether one of the two is due before the next change.
     @exclusivity(unchecked) var isTidyDue = false
-    /// Memory that an operation has beside pages.
+    /// The memory that an operation uses outside pages.
     private var sideBytes = 0
-    /// The transaction's own memory beside pages, when it was counted last.
+    /// The transaction's own memory outside pages, when last counted.
     private var otherBytes = 0
-    /// Leaves that an ascending load left behind since then.
+    /// The number of leaves that an ascending load has finished since then.
     @exclusivity(unchecked) private var finishedLeaves = 0
-    /// Leaves that were full, or had lost much, since the beginning or the last time that leaves were packed.
+    /// The number of full or sparse leaves since the start or the last packing.
     @exclusivity(unchecked) var crowdedLeaves = 0
-    /// Those of them that stood beside a leaf of the transaction.
+    /// The number of those that were beside a leaf of the transaction.
     @exclusivity(unchecked) var crowdedBesideOwn = 0
-    /// Changes when a page goes without a copy in its place, or entries go from a leaf to another: what was known of the leaves of keys is not
-    /// known then.
+    /// Changes when a page is freed without a copy, or entries move between leaves: leaves found for keys before are
+    /// then unknown.
     @exclusivity(unchecked) private(set) var shape: UInt64 = 0
-    /// The savepoints that can still be gone back to, oldest first.
+    /// The open savepoints, oldest first.
     @exclusivity(unchecked) var openMarks: [OpenMark] = []
     var isEnded = false
-    /// Whether it stands in the way of other writers. Of a transaction: what replays a log has a turn that is not its own.
+    /// Whether it holds the writer lock. Only for a transaction; replay of a log runs under a lock of its own.
     var hasTurn = true
     private var isResting = false
-    /// A failure in the middle of a change leaves the private trees unusable.
+    /// The error of a change that failed in the middle, which leaves the private trees unusable.
     var failure: StorageError?
 
-    /// Where in the table the tree stands that a bulk load fills.
+    /// The position in the table of the tree that a bulk load fills.
     var loadedTree: Int?
     static let loading = StorageError.invalidArgument(
         "a tree is being loaded in bulk; use it, and change others, before that or afterwards")
@@ -76,12 +77,12 @@ final class Writer {
         get { lists.batch }
         _modify { yield &lists.batch }
     }
-    /// Pages handed to this transaction, in order, each once.
+    /// The pages allocated by this transaction, in order, each once.
     var allocated: PackedList<UInt64> {
         get { lists.changed.allocated }
         _modify { yield &lists.changed.allocated }
     }
-    /// Pages it removed that were there before it or that a savepoint needs.
+    /// The pages that it freed and that existed before it or that a savepoint needs.
     var freed: PackedList<SpaceMap.DeadPage> {
         get { lists.changed.freed }
         _modify { yield &lists.changed.freed }
@@ -90,7 +91,7 @@ final class Writer {
     /// 8 MiB.
     private static let spillPages = 2048
 
-    /// An eighth of a small budget: others' pages that only memory has take a part of it, too.
+    /// At most an eighth of a small budget, because the dirty pages of other commits take a part of it too.
     private static func spillStep(_ frames: FrameStore) -> Int { min(spillPages, frames.budgetFrames / 8 + 1) }
 
     struct PathStep {
@@ -98,12 +99,12 @@ final class Writer {
         var slot: Int
     }
 
-    /// The leaf that the last change of a tree ended in, and what keys it covers.
+    /// The leaf of the last change in a tree, and the keys that it covers.
     struct LeafHint {
         var page: UnsafeMutableRawPointer?
         var low: UInt64
         var high: UInt64
-        /// Where the last insertion went: the next one directly behind it is part of an ascending run.
+        /// The slot of the last insertion; an insertion directly after it is part of an ascending run.
         var slot: Int
 
         static var none: LeafHint { LeafHint(page: nil, low: 0, high: 0, slot: -1) }
@@ -128,7 +129,7 @@ final class Writer {
 
     deinit { rest() }
 
-    /// The transaction's own state, for reading.
+    /// The state of the transaction, for reading.
     var view: Snapshot { knownView ?? makeView() }
 
     @inline(never)
@@ -141,7 +142,7 @@ final class Writer {
         return view
     }
 
-    /// What the view lends, without a count of references to that.
+    /// Borrows a value from the view without touching its reference count.
     @inline(__always)
     func lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan {
         guard let lentView else { return try view._lend(key, tree) }
@@ -150,13 +151,13 @@ final class Writer {
         }.get()
     }
 
-    /// Hands the memory on to the next transaction, before the turn is given up. Nothing is read or changed through
-    /// this one any more.
+    /// Passes the memory on to the next transaction, before the writer lock is released. Nothing may be read or changed
+    /// through this writer afterwards.
     func rest() {
         guard !isResting else { return }
         isResting = true
         if knownView != nil {
-            // Who has it goes on looking at its state.
+            // A view that is still referenced keeps reading its state.
             let isHeld = !isKnownUniquelyReferenced(&knownView)
             knownView?.endView(showing: isHeld ? store.newest : nil)
         } else {
@@ -169,16 +170,16 @@ final class Writer {
         swap(&lists, &store.turn.idleLists)
     }
 
-    /// Looked at before each change is recorded: a plain read, where the buffer itself needs exclusive access.
+    /// Checked before each change is recorded: a plain load, where an access of the buffer would need exclusivity.
     @inline(__always)
     var isRecording: Bool { recorder.isRecording }
 
     var names: TreeNames { newNames ?? base.names }
 
-    /// Whether what was recorded names pages of values.
+    /// Whether recorded operations name pages of values.
     var namesPages = false
 
-    /// Whether counts of some tree are to be found out before the pages are anybody else's.
+    /// Whether subtree counts must be computed before the pages become visible to others.
     var hasStaleCounts = false
 
     var hasChanges: Bool {
@@ -186,13 +187,13 @@ final class Writer {
             || !isRecording || newNames != nil && newNames !== base.names
     }
 
-    /// Records what was done, as long as the transaction is small enough for the log.
+    /// Records an operation, while the transaction is small enough for the log.
     @inline(__always)
     func record(_ body: (inout OperationWriter, inout GrowingBytes) -> Void) {
         if recorder.isRecording { body(&recorder, &memory.operations) }
     }
 
-    /// Nothing of the transaction goes to the log: its commit is a checkpoint.
+    /// Stops logging the transaction: its commit will be a checkpoint.
     func stopRecording() {
         if recorder.isRecording { recorder.stop(&memory.operations) }
     }
@@ -226,7 +227,7 @@ final class Writer {
         return Tree(id: id, keys: keys)
     }
 
-    /// Gives a tree another name.
+    /// Renames a tree.
     func renameTree(_ id: UInt32, to name: String) throws(StorageError) {
         guard names.name(of: id) != name else { return }
         try checkName(name)
@@ -236,7 +237,7 @@ final class Writer {
         noteChange()
     }
 
-    /// Whether a tree may get a name.
+    /// Checks that a tree may get a name.
     private func checkName(_ name: String) throws(StorageError) {
         guard names.id(of: name) == nil else { throw .treeExists(name) }
         guard name.utf8.count <= Limits.nameBytes else {
@@ -246,7 +247,7 @@ final class Writer {
 
     private func growTreeTable() { memory.growTables(to: memory.treeCapacity * 2, keeping: treeCount) }
 
-    /// Takes a tree out of the table; its pages must be freed already.
+    /// Removes a tree from the table. Its pages must be freed already.
     func removeTree(at index: Int) {
         let id = trees[index].id
         (trees + index).update(from: trees + index + 1, count: treeCount - index - 1)
@@ -265,7 +266,7 @@ final class Writer {
         state.pointee.treeCount = treeCount
     }
 
-    /// Tells cursors over the transaction's own view that they must find their place again.
+    /// Notifies cursors over the transaction's view that they must find their position again.
     @inline(__always)
     func noteChange() {
         state.pointee.trees = trees
@@ -280,14 +281,14 @@ final class Writer {
 
     func noteShape() { shape &+= 1 }
 
-    /// Remembers that a change broke off in the middle: the transaction can only be rolled back.
+    /// Records that a change failed in the middle: the transaction can only be rolled back.
     func fail(_ error: StorageError) -> StorageError {
         failure = error
         forgetHints()
         return error
     }
 
-    /// A tree is being filled at its end: until that is over nobody else may change the transaction, or read that tree.
+    /// Starts a bulk load: until it ends no other change of the transaction and no read of this tree is possible.
     func beginLoading(_ index: Int) {
         loadedTree = index
         failure = Writer.loading
@@ -309,7 +310,7 @@ final class Writer {
 
     func check() throws(StorageError) {
         if let failure { throw failure }
-        // Pages that a child hands to the device would be those of its parent.
+        // In a forked child, writing pages would overwrite those of the parent.
         if generation != Forks.generation {
             throw .inherited(path: store.path)
         }
@@ -317,8 +318,8 @@ final class Writer {
 
     // MARK: Memory
 
-    /// Hands the transaction's own pages to the device when memory is short, or when they are finished anyway, and gives back the places
-    /// that it gave up. Between changes only.
+    /// Spills the transaction's pages to the file if memory is short or they are finished, and returns freed places.
+    /// Between changes only.
     @inline(__always)
     func spillIfNeeded() throws(StorageError) {
         if isTidyDue { try tidy() }
@@ -337,7 +338,7 @@ final class Writer {
         lend()
     }
 
-    /// Counts memory that an operation has beside pages against the budget, until it is set to 0.
+    /// Counts memory that an operation uses outside pages against the budget, until it is set to 0.
     func countSide(bytes: Int) {
         sideBytes = bytes
         lend()
@@ -348,27 +349,28 @@ final class Writer {
         frames.evictToBudget()
     }
 
-    /// Ascending loads leave full leaves behind that nobody comes back to: written early, they keep the device busy
-    /// while the next ones are filled. Other pages wait, because a page changed after its writing has to be written again.
+    /// Spills unwritten pages. An ascending load leaves full leaves that do not change again: writing them early keeps
+    /// the device busy while the next ones are filled. Other pages wait, because a page that changes after its write
+    /// must be written again.
     private func spill() throws(StorageError) {
         let own = lists.unwritten.count
-        // Those of others that only memory has count, too, as long as it is worth the while.
+        // The dirty pages of other commits count too, if this transaction has enough of its own.
         let isShort =
             own > frames.budgetFrames / 2
             || frames.dirtyFrames > frames.budgetFrames / 2 && own > frames.budgetFrames / 8
         let isFinished = !isRecording && finishedLeaves >= own / 8 * 7
         finishedLeaves = 0
-        // A store that only reads keeps in memory what it replays.
+        // A read-only store keeps what it replays in memory.
         guard isShort || isFinished, !store.options.readOnly else {
             spillSize = min(spillSize + Writer.spillStep(frames), frames.budgetFrames / 2 + 1)
             return
         }
-        // What is left to be packed is as full as it will be: pages that were written are shared at once.
+        // Pack before the first spill, because written leaves are not packed later.
         if !hasSpilled { try packLeaves() }
         try settleCounts()
         try store.growFile(for: self)
         do throws(StorageError) { try store.writePages(lists.unwritten) } catch {
-            // Some of them may be on the device: like all that is there they are copied at their next change.
+            // Some pages may be on the device, so their next change must copy them, as for all written pages.
             floor = store.nextSerial
             leastFloor = floor
             forgetHints()
@@ -380,11 +382,11 @@ final class Writer {
         forgetHints()
     }
 
-    /// Whether pages of this transaction were handed to the device.
+    /// Whether pages of this transaction were spilled.
     @inline(__always)
     var hasSpilled: Bool { spills > 0 }
 
-    /// Notes that a leaf was left behind by an ascending load.
+    /// Notes that an ascending load has finished a leaf.
     func noteFinishedLeaf() { finishedLeaves &+= 1 }
 
     // MARK: Ending
@@ -399,25 +401,26 @@ final class Writer {
 
     func rollback() { store.rollback(self) }
 
-    /// Readies what the commit hands to the store. Nothing may be changed afterwards.
+    /// Prepares the lists for the store. Nothing may be changed afterwards.
     func end() {
         isEnded = true
         gatherFreed()
     }
 
-    /// Puts all removed pages into one list.
+    /// Moves all freed pages into one list.
     func gatherFreed() {
         lists.changed.freed.append(contentsOf: lists.dead)
         lists.dead.removeAll()
         if lists.named.isEmpty { return }
-        // As if born before the oldest retained checkpoint: they wait until none is older than their death.
+        // Treat named pages as born before the oldest retained checkpoint, so that they wait until no checkpoint is
+        // older than their removal.
         let oldest = store.versions.oldestCheckpointPoint
         let named = lists.named
         named.forEach { freed.append(.init(page: $0.page, birth: min($0.birth, oldest - 1))) }
         lists.named.removeAll()
     }
 
-    /// Gives everything back.
+    /// Frees everything that the transaction allocated.
     func abandon() {
         isEnded = true
         forgetWaitingPuts()
@@ -427,7 +430,7 @@ final class Writer {
 }
 
 extension Version {
-    /// The state of a transaction, as a commit of that number.
+    /// Creates the version of a transaction's commit.
     convenience init(of writer: Writer, commit: UInt64, point: UInt64, log: LogPosition) {
         self.init(
             commit: commit, point: point, trees: writer.trees, treeCount: writer.treeCount,

@@ -1,18 +1,18 @@
-/// The memory that a write transaction works with. One transaction after the other uses the same: a small commit
-/// then allocates next to nothing. Nothing in it is counted, so that handing it on costs as much as copying it.
+/// The memory of a write transaction, reused by the next one, so that a small commit allocates almost nothing. It has
+/// no reference counts, so passing it on costs as much as copying it.
 struct WriterMemory {
     private static let keptOperationBytes = 64 << 10
 
     let scratch: Scratch
-    /// The path of the latest descent: for each level the page and the slot taken.
+    /// The path of the latest descent: the page and the slot of each level.
     let path: UnsafeMutablePointer<Writer.PathStep>
-    /// Private roots, in order of tree number; `hints` and `streaks` run beside it.
+    /// The private roots, ordered by tree id; `hints` and `streaks` are parallel arrays.
     private(set) var trees: UnsafeMutablePointer<TreeState>
     private(set) var hints: UnsafeMutablePointer<Writer.LeafHint>
     private(set) var streaks: UnsafeMutablePointer<Writer.PutStreak>
     private(set) var treeCapacity: Int
     var operations = GrowingBytes()
-    /// What the view of a transaction reads from, unless a view that somebody may still have has taken it along.
+    /// The state for the view of a transaction; nil if a view that may still be referenced has kept it.
     private var state: UnsafeMutablePointer<Snapshot.ViewState>?
 
     init(trees count: Int) {
@@ -24,7 +24,7 @@ struct WriterMemory {
         streaks = .allocate(capacity: treeCapacity)
     }
 
-    /// Starts a transaction from the roots of a version.
+    /// Starts a transaction with the roots of a version.
     mutating func begin(_ source: UnsafePointer<TreeState>, count: Int) {
         if count > treeCapacity { growTables(to: count + 8, keeping: 0) }
         trees.initialize(from: source, count: count)
@@ -32,7 +32,7 @@ struct WriterMemory {
         streaks.initialize(repeating: Writer.PutStreak(), count: treeCapacity)
     }
 
-    /// The state of a view over these trees. The caller has it until it gives it back or makes it a view's own.
+    /// Returns the state of a view over these trees. The caller must give it back, or pass it to a view.
     mutating func takeState(of base: Version) -> UnsafeMutablePointer<Snapshot.ViewState> {
         let place = state ?? .allocate(capacity: 1)
         state = nil
@@ -43,13 +43,13 @@ struct WriterMemory {
         return place
     }
 
-    /// Keeps a state that no view has come to know for the next transaction.
+    /// Keeps a state that no view uses for the next transaction.
     mutating func giveBack(_ place: UnsafeMutablePointer<Snapshot.ViewState>) {
         place.deinitialize(count: 1)
         state = place
     }
 
-    /// Makes room for more trees. Hints are forgotten.
+    /// Grows the tables for more trees. Drops the hints.
     mutating func growTables(to capacity: Int, keeping count: Int) {
         let newTrees = UnsafeMutablePointer<TreeState>.allocate(capacity: capacity)
         newTrees.moveInitialize(from: trees, count: count)
@@ -64,7 +64,7 @@ struct WriterMemory {
         treeCapacity = capacity
     }
 
-    /// Readies the memory for the next transaction.
+    /// Prepares the memory for the next transaction.
     mutating func rest() {
         operations.removeAll(keeping: WriterMemory.keptOperationBytes)
     }
@@ -84,26 +84,26 @@ struct WriterMemory {
     }
 }
 
-/// The lists that a write transaction works with, handed on in the same way: exchanged, never copied.
+/// The lists of a write transaction, passed on to the next one by exchange, never copied.
 struct WriterLists {
     private static let keptCount = 1024
 
-    /// Pages handed to the transaction, in order, and those it removed.
+    /// The pages that the transaction allocated, in order, and those it freed.
     var changed = ChangedPages()
-    /// Page numbers fetched ahead from the space map.
+    /// Page ids taken ahead from the space map.
     var pages: [UInt64] = []
-    /// Pages of the transaction that were changed since they were written, if they were: some more than once, some given up since.
+    /// Pages of the transaction that were changed since their last write, if any. May have duplicates and freed pages.
     var unwritten: [UInt64] = []
-    /// Pages that the transaction took and gave up, whose places are its own again.
+    /// Pages that the transaction allocated and freed, whose places it may reuse.
     var dead = PackedList<SpaceMap.DeadPage>()
-    /// Pages it removed that a frame of the log may name.
+    /// Pages that it freed and that a frame of the log may name.
     var named = PackedList<SpaceMap.DeadPage>()
     var batch = PutBatch()
 
-    /// The memory that grows with what the transaction changes.
+    /// The memory that grows with the changes of the transaction, in bytes.
     var bytes: Int { changed.bytes + dead.bytes + named.bytes + unwritten.count * MemoryLayout<UInt64>.stride }
 
-    /// Readies the lists for the next transaction.
+    /// Prepares the lists for the next transaction.
     mutating func rest() {
         forgetPages()
         batch.removeAll()
@@ -117,12 +117,13 @@ struct WriterLists {
         unwritten.removeAll(keepingCapacity: unwritten.capacity <= WriterLists.keptCount)
     }
 
-    /// Takes pages that were given up out of the lists.
+    /// Removes freed pages from the lists.
     ///
     /// - Parameters:
-    ///   - kept: how many of those that were given up stay, because a savepoint is younger.
-    ///   - first: where in `changed.allocated` the others are.
-    /// - Returns: their places. A page that is not there was never this transaction's, whatever its entry says: it stays among those removed.
+    ///   - kept: the number of freed pages to keep, because a savepoint is younger.
+    ///   - first: the position of the others in `changed.allocated`.
+    /// - Returns: their page ids. A page that was not allocated by this transaction, by a damaged entry, stays in the
+    ///   list of freed pages.
     mutating func takeOwn(dead kept: Int, allocated first: Int) -> PackedList<UInt64> {
         // A damaged entry may name any page.
         var end: UInt64 = 0
@@ -143,7 +144,8 @@ struct WriterLists {
         return places
     }
 
-    /// Pages that were removed behind a savepoint, which is released: those that the transaction took itself were kept for that savepoint alone.
+    /// Makes pages that were freed after a released savepoint reusable, if the transaction allocated them: only that
+    /// savepoint needed them.
     mutating func reclaimFreed(from first: Int, bornSince floor: UInt64) {
         var own = dead
         changed.freed.removeAll(from: first) { page in

@@ -1,26 +1,29 @@
-/// The right to write: one holder at a time.
+/// The writer lock of a store: at most one holder.
 ///
-/// Those who wait are served in the order of their arrival, but a turn that is given up is nobody's at first: whoever has waited longest is
-/// woken and takes it, unless somebody who is awake comes first. To hand it to a sleeper each time would have every commit wait until a
-/// thread is awake, which takes longer than a small commit. So that nobody is overtaken for long, the turn of a sleeper that has waited for
-/// a millisecond is handed over. Source: the two modes of Go's `sync.Mutex` (Go 1.9, 2017).
+/// Waiters are served in their order, with one exception: a released lock belongs to no thread at first. The oldest
+/// waiter is woken and takes it, unless a running thread takes it before. Passing it to a sleeping thread each time
+/// would make every commit wait until that thread runs, which takes longer than a small commit. To bound the waiting, a
+/// waiter that has waited for a millisecond gets the lock directly. Source: the two modes of Go's `sync.Mutex` (Go 1.9,
+/// 2017).
 ///
-/// Who waits either sleeps or has left word what is to be done with the turn; the latter is handed it at once. Whether the turn was given to a
-/// waiter or the waiter has left is decided under the lock, once: so no turn is lost to one that gives up at that moment.
+/// A waiter either sleeps or has registered a call, which runs with the lock when the waiter is served. Whether a
+/// waiter got the lock or left the queue is decided once, under `lock`, so a waiter that gives up at this moment loses
+/// no lock.
 final class WriterTurn: @unchecked Sendable {
-    /// How long a sleeper may be overtaken.
+    /// The time for which other threads may overtake a sleeping waiter.
     private static let patience = Duration.milliseconds(1)
 
     private let lock = Lock()
-    // Guarded by `lock`. When nobody has the turn and there are waiters, the first of them is a sleeper that was woken.
+    // Guarded by `lock`. If the writer lock is free and there are waiters, the first of them is a sleeper that was
+    // woken.
     @exclusivity(unchecked) private var isTaken = false
     @exclusivity(unchecked) private var waiters = TicketQueue<Waiter>()
-    /// The first waiter was woken, and has not looked yet.
+    /// Whether the first waiter was woken and has not run yet.
     private var isWaking = false
 
-    // Guarded by the turn itself.
+    // Guarded by the writer lock itself.
 
-    /// What the last transaction worked with, for the next one.
+    /// The memory and lists of the last transaction, for the next one.
     @exclusivity(unchecked) var idleMemory: WriterMemory?
     @exclusivity(unchecked) var idleLists = WriterLists()
 
@@ -40,10 +43,10 @@ final class WriterTurn: @unchecked Sendable {
         var hasTurn = false
     }
 
-    /// Waits for the turn.
+    /// Acquires the writer lock.
     ///
-    /// - Parameter timeout: how long to wait at most; nil for ever.
-    /// - Returns: false when the time ran out; the caller does not have the turn then.
+    /// - Parameter timeout: the longest time to wait; nil for no limit.
+    /// - Returns: false after a timeout; the caller does not hold the lock then.
     func take(timeout: Duration?) -> Bool {
         lock.lock()
         if !isTaken {
@@ -59,7 +62,7 @@ final class WriterTurn: @unchecked Sendable {
         return sleep(timeout)
     }
 
-    /// Waits in the queue, under the lock. False when the time ran out.
+    /// Waits in the queue, under `lock`. Returns false after a timeout.
     private func sleep(_ timeout: Duration?) -> Bool {
         let sleeper = Sleeper()
         let ticket = waiters.append(.sleeper(sleeper))
@@ -88,10 +91,10 @@ final class WriterTurn: @unchecked Sendable {
         }
     }
 
-    /// Has `hold` called with the turn: at once on this thread when nobody has it, else by whoever gives it up. It must not wait for
-    /// anything, and the turn must be released later.
+    /// Calls `hold` with the writer lock held: at once on this thread if it is free, else later on the thread that
+    /// releases it. `hold` must not wait, and the lock must be released later.
     ///
-    /// - Returns: what `leave` needs; nil when `hold` was called.
+    /// - Returns: the ticket for `leave`; nil if `hold` was called.
     func wait(_ hold: @escaping @Sendable () -> Void) -> UInt64? {
         let ticket: UInt64? = lock.withLock {
             guard isTaken else {
@@ -104,12 +107,12 @@ final class WriterTurn: @unchecked Sendable {
         return ticket
     }
 
-    /// Gives up waiting. False when the turn is that waiter's already.
+    /// Leaves the queue. Returns false if the waiter has got the lock already.
     func leave(_ ticket: UInt64) -> Bool {
         lock.withLock { waiters.remove(ticket) != nil }
     }
 
-    /// Gives up the turn.
+    /// Releases the writer lock.
     func release() {
         lock.lock()
         if waiters.isEmpty {
@@ -146,9 +149,9 @@ final class WriterTurn: @unchecked Sendable {
         call?()
     }
 
-    /// How many wait.
+    /// The number of waiters.
     var waiting: Int { lock.withLock { waiters.count } }
 
-    /// Takes the turn only when nobody has it.
+    /// Acquires the writer lock only if it is free.
     func tryTake() -> Bool { take(timeout: .zero) }
 }

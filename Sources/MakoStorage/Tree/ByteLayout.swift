@@ -1,6 +1,6 @@
 import CPlatform
 
-/// Byte-key nodes, as the tree algorithms see them.
+/// The layout of nodes with byte keys, for the tree algorithms.
 enum ByteLayout: NodeLayout {
     typealias Key = KeyBytes
 
@@ -161,19 +161,19 @@ enum ByteLayout: NodeLayout {
             if view.level > 0 { wanted = innerCut(wanted, of: count) }
         }
         wanted = max(lowest, min(max(lowest, highest), wanted))
-        // A long separator may leave one side without room: try the nearest cuts until both sides fit.
+        // A long separator may leave too little space on one side: try the nearest cuts until both sides fit.
         for distance in 0...count {
             for cut in distance == 0 ? [wanted] : [wanted - distance, wanted + distance]
             where cut >= lowest && cut <= highest && sidesFit(page, cut: cut, incoming: key) { return cut }
         }
-        // Of a page whose fences and keys agree this cannot be said.
+        // Only in a damaged page, where fences and keys disagree, does no cut fit.
         return nil
     }
 
-    /// Moves the cut of an inner node so that both halves have two children.
+    /// Moves the cut of an inner node so that both halves have at least two children.
     ///
-    /// A full node has four at least: between fences that have little in common lies a short separator. Halves of one child would
-    /// make a level as wide as the one below it, and the tree as high as it has leaves.
+    /// A full node has at least four: fences with a short common prefix have a short separator between them. With
+    /// halves of one child a level would be as wide as the level below, and the tree as high as it has leaves.
     private static func innerCut(_ cut: Int, of count: Int) -> Int { max(2, min(count - 2, cut)) }
 
     private static func sidesFit(_ page: UnsafeMutableRawPointer, cut: Int, incoming key: KeyBytes) -> Bool {
@@ -198,7 +198,7 @@ enum ByteLayout: NodeLayout {
         return length
     }
 
-    /// The key that parts the entries before `cut` from those behind it, or from the incoming one.
+    /// Calls `body` with the key that separates the entries before `cut` from those after it, or from the incoming one.
     private static func withSeparator<R>(
         _ page: UnsafeMutableRawPointer, cut: Int, incoming key: KeyBytes, _ body: (KeyBytes) -> R
     ) -> R {
@@ -234,14 +234,14 @@ enum ByteLayout: NodeLayout {
         return separator
     }
 
-    // MARK: Cutting a range out
+    // MARK: Removing a range
 
     static func fences(
         below left: UnsafeMutableRawPointer, above right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
         slot: Int
     ) -> (KeyBytes, KeyBytes) {
         let lower = ByteNode.lower(right)
-        // Only on a damaged page is the left one the last of its level.
+        // Only in a damaged file is the left leaf the last of its level.
         return (ByteNode.upper(left) ?? lower, lower)
     }
 
@@ -282,7 +282,7 @@ enum ByteLayout: NodeLayout {
         guard !moved.isEmpty else { return false }
         return withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 8) { memory in
             let base = memory.baseAddress.unsafelyUnwrapped
-            // What will be the last key on the left, and the first one on the right.
+            // The last key on the left and the first key on the right after the move.
             let (last, first) =
                 toRight
                 ? ((left, moved.lowerBound - 1), (left, moved.lowerBound))
@@ -306,7 +306,8 @@ enum ByteLayout: NodeLayout {
         }
     }
 
-    /// Whether a node has room for all its entries and some of another's between other fences; nil is the one it has.
+    /// Whether a node has space for its entries and some entries of another node between other fences; nil keeps a
+    /// fence.
     private static func fits(
         _ page: UnsafeMutableRawPointer, more entries: Range<Int>, of source: UnsafeMutableRawPointer,
         lower: KeyBytes?, upper: KeyBytes?
@@ -318,7 +319,7 @@ enum ByteLayout: NodeLayout {
             + ByteNode.entryBytes(source, entries, prefix: prefix) <= room
     }
 
-    /// Writes two leaves anew, with some entries of one in the other.
+    /// Rewrites two leaves, with some entries moved from one to the other.
     private static func exchange(
         _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, _ moved: Range<Int>, toRight: Bool,
         _ separator: KeyBytes, scratch: Scratch
@@ -351,7 +352,7 @@ enum ByteLayout: NodeLayout {
         let prefix = upper.map { common(lower, $0) } ?? 0
         var bytes = lower.count + (upper?.count ?? 0)
         for node in [left, right] { bytes += ByteNode.entryBytes(node, 0..<Page(node).count, prefix: prefix) }
-        // The right node's first entry has no suffix when inner; merged, it needs the separator in full.
+        // The first entry of the right inner node has no suffix; after the merge it needs the whole separator.
         if Page(left).level > 0 { bytes += ByteNode.lower(right).count }
         let fewest = min(Page(left).count, Page(right).count)
         if fewest <= (Page(left).level > 0 ? 1 : 0) { return bytes <= room }

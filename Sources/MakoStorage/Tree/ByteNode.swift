@@ -1,22 +1,22 @@
 import CPlatform
 
-// Nodes of trees whose keys are bytes, leaf and inner alike: an inner node's values are page references, of 8 bytes each; in a tree
-// that keeps counts 8 more bytes tell the entries below.
+// Nodes of trees with byte keys, leaf and inner nodes alike. The values of an inner node are page references of 8
+// bytes; in a tree with subtree counts, 8 more bytes count the entries below.
 //
-//      40  lower fence   2 bytes offset, 2 bytes length: no key below it comes here
+//      40  lower fence   2 bytes offset, 2 bytes length: no key here is below it
 //      44  upper fence   the same; length 0xffff when there is no upper bound. Keys here are less than it.
 //      48  heads         4 x count: the first bytes of the suffixes, big-endian, padded with zeros
 //       .  slots         2 x count, heap offsets
 //       .  free
 //    heap  records and the two fences
 //
-// All keys between the fences share the fences' common prefix, which is not repeated in the entries: a record is
-// 2 bytes (length of the suffix), 2 bytes (length of the value, top bit for an overflow descriptor), the suffix
-// and the value. Most searches end in the heads, which lie in a few cache lines. In an inner node the first
-// entry's suffix is not looked at. Separators are the shortest keys that separate (Bayer and Unterauer, "Prefix
-// B-trees", 1977); heads and fences follow Graefe, "Modern B-Tree Techniques", 2011.
+// All keys between the fences have the fences' common prefix, which the entries do not repeat: a record is 2 bytes
+// (length of the suffix), 2 bytes (length of the value, top bit for an overflow descriptor), the suffix and the value.
+// Most searches need only the heads, which take few cache lines. In an inner node the suffix of the first entry is not
+// used. Separators are the shortest keys that separate (Bayer and Unterauer, "Prefix B-trees", 1977); heads and fences
+// follow Graefe, "Modern B-Tree Techniques", 2011.
 
-/// Bytes of a key, lent.
+/// The bytes of a key, borrowed.
 typealias KeyBytes = UnsafeRawBufferPointer
 
 enum ByteNode {
@@ -24,7 +24,7 @@ enum ByteNode {
     static let upperFence = Page.bodyOffset + 4
     static let headsOffset = Page.bodyOffset + 8
     static let noUpperFence = 0xffff
-    /// Bytes of an entry beside its suffix and value: head, slot, lengths.
+    /// The bytes of an entry beside its suffix and value: head, slot and lengths.
     static let entryOverhead = 4 + 2 + 4
     static let overflowFlag: UInt16 = 0x8000
 
@@ -46,13 +46,13 @@ enum ByteNode {
     static func lower(_ page: UnsafeMutableRawPointer) -> KeyBytes {
         KeyBytes(start: page + word(page, lowerFence), count: word(page, lowerFence + 2))
     }
-    /// The upper fence, or nil when the node is the last of its level.
+    /// Returns the upper fence; nil for the last node of a level.
     static func upper(_ page: UnsafeMutableRawPointer) -> KeyBytes? {
         let length = word(page, upperFence + 2)
         return length == noUpperFence ? nil : KeyBytes(start: page + word(page, upperFence), count: length)
     }
 
-    /// Whether `key` belongs between the node's fences.
+    /// Whether `key` is between the node's fences.
     static func covers(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Bool {
         if compare(key, lower(page)) < 0 { return false }
         if let upper = upper(page) { return compare(key, upper) < 0 }
@@ -81,14 +81,14 @@ enum ByteNode {
         return head
     }
 
-    /// The suffix of the entry in `slot`.
+    /// Returns the suffix of the entry in `slot`.
     @inline(__always)
     static func suffix(_ page: UnsafeMutableRawPointer, _ slot: Int, count: Int) -> KeyBytes {
         let offset = Int(slots(page, count: count)[slot])
         return KeyBytes(start: page + offset + 4, count: word(page, offset))
     }
 
-    /// The first position whose head is not less.
+    /// Returns the first position whose head is not less.
     @inline(__always)
     private static func firstSlot(
         _ heads: UnsafeMutablePointer<UInt32>, from first: Int, to count: Int, notBelow wanted: UInt32
@@ -102,7 +102,8 @@ enum ByteNode {
         return low
     }
 
-    /// The slot whose suffix a search for `key` in a leaf compares first; the number of entries when it compares none.
+    /// Returns the slot whose suffix a search for `key` in a leaf compares first; the number of entries if it compares
+    /// none.
     @inline(__always)
     static func likelySlot(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Int {
         let prefix = Page(page).prefix
@@ -110,8 +111,8 @@ enum ByteNode {
         return firstSlot(heads(page), from: 0, to: Page(page).count, notBelow: wanted)
     }
 
-    /// The position of `key` among the entries, or where it would be inserted. The key must lie between the
-    /// fences: its first `prefix` bytes are taken as known.
+    /// Returns the position of `key` among the entries, or where to insert it. The key must be between the fences: its
+    /// first `prefix` bytes are not compared.
     @inline(__always)
     static func find(_ page: UnsafeMutableRawPointer, _ key: KeyBytes, from first: Int = 0) -> (slot: Int, found: Bool)
     {
@@ -119,13 +120,13 @@ enum ByteNode {
         let count = view.count
         let prefix = view.prefix
         let start = key.baseAddress.unsafelyUnwrapped + prefix
-        // Only under fences that contradict the parent's can a key be shorter than the prefix.
+        // A key is shorter than the prefix only if the fences contradict the parent's.
         let length = max(0, key.count &- prefix)
         let wanted = head(start, count: length)
         let heads = heads(page)
         var low = firstSlot(heads, from: first, to: count, notBelow: wanted)
         if low == count || heads[low] != wanted { return (low, false) }
-        // Equal heads: compare what follows them.
+        // Equal heads: compare the rest.
         var end = low &+ 1
         var step = 1
         while end < count && heads[end] == wanted {
@@ -146,7 +147,7 @@ enum ByteNode {
         return (low, false)
     }
 
-    /// Which child of an inner node holds `key`.
+    /// Returns the slot of the child of an inner node that holds `key`.
     @inline(__always)
     static func childSlot(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Int {
         let (slot, found) = find(page, key, from: 1)
@@ -170,7 +171,7 @@ enum ByteNode {
         record(page, at: Int(slots(page, count: Page(page).count)[slot]))
     }
 
-    /// The record that begins at `offset`.
+    /// Returns the record that starts at `offset`.
     @inline(__always)
     static func record(_ page: UnsafeMutableRawPointer, at offset: Int) -> RecordView {
         let lengths = page.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
@@ -181,7 +182,7 @@ enum ByteNode {
             isOverflow: value & overflowFlag != 0)
     }
 
-    /// Writes the whole key of the entry in `slot`, prefix and suffix, to `buffer`; returns its length.
+    /// Copies the whole key of the entry in `slot`, prefix and suffix, to `buffer`. Returns its length.
     static func copyKey(_ page: UnsafeMutableRawPointer, _ slot: Int, to buffer: UnsafeMutableRawPointer) -> Int {
         let view = Page(page)
         let suffix = suffix(page, slot, count: view.count)
@@ -191,7 +192,7 @@ enum ByteNode {
         return prefix + suffix.count
     }
 
-    // MARK: Room
+    // MARK: Space
 
     @inline(__always)
     static func gap(_ page: UnsafeMutableRawPointer) -> Int {
@@ -202,16 +203,16 @@ enum ByteNode {
         gap(page) + Page(page).garbage >= max(0, keyBytes - Page(page).prefix) + valueBytes + entryOverhead
     }
 
-    /// Bytes of entries and fences, without the header.
+    /// Returns the bytes of entries and fences, without the header.
     static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int {
         Page(page).count * 6 + pageBytes - Page(page).heap - Page(page).garbage
     }
 
     // MARK: Building and editing
 
-    /// Empties a formatted page and gives it its fences, and from them its prefix.
+    /// Empties a formatted page and sets its fences, and from them its prefix.
     ///
-    /// The fences must not lie in the page itself.
+    /// The fences must not be in the page itself.
     static func setFences(_ page: UnsafeMutableRawPointer, lower: KeyBytes, upper: KeyBytes?) {
         let view = Page(page)
         view.count = 0
@@ -222,7 +223,7 @@ enum ByteNode {
         writeFence(page, upperFence, upper)
     }
 
-    /// How many bytes all keys between two fences share.
+    /// Returns the length of the prefix that all keys between two fences share.
     static func commonPrefix(_ lower: KeyBytes, _ upper: KeyBytes?) -> Int {
         guard let upper else { return 0 }
         let limit = min(lower.count, upper.count)
@@ -231,7 +232,7 @@ enum ByteNode {
         return prefix
     }
 
-    /// Gives a leaf that has room for it an upper fence, which leaves its prefix as it is.
+    /// Sets the upper fence of a leaf that has space for it. The fence must not change the prefix.
     static func writeUpperFence(_ page: UnsafeMutableRawPointer, _ fence: KeyBytes, scratch: UnsafeMutableRawPointer) {
         if gap(page) < fence.count { rewriteWithout(page, slot: -1, scratch: scratch) }
         writeFence(page, upperFence, fence)
@@ -247,7 +248,7 @@ enum ByteNode {
         page.storeBytes(of: UInt16(fence?.count ?? noUpperFence), toByteOffset: place + 2, as: UInt16.self)
     }
 
-    /// Inserts an entry that fits; `key` is whole and lies between the fences.
+    /// Inserts an entry that fits. `key` is the whole key, and must be between the fences.
     static func insert(
         _ page: UnsafeMutableRawPointer, at slot: Int, key: KeyBytes, value: RecordView,
         scratch: UnsafeMutableRawPointer
@@ -288,7 +289,7 @@ enum ByteNode {
         return UInt16(truncatingIfNeeded: offset)
     }
 
-    /// Replaces the value in `slot`. False when the page has no room: nothing was changed then.
+    /// Replaces the value in `slot`. Returns false, and changes nothing, if the page has too little space.
     static func replace(
         _ page: UnsafeMutableRawPointer, at slot: Int, value: RecordView, scratch: UnsafeMutableRawPointer
     ) -> Bool {
@@ -305,7 +306,7 @@ enum ByteNode {
             return true
         }
         guard gap(page) + view.garbage + old.count >= value.count else { return false }
-        // The suffix moves with the value: keep it aside while the page is tidied up.
+        // The suffix moves with the value: copy it before the page is compacted.
         let suffix: KeyBytes
         if gap(page) < suffixCount + value.count + 4 {
             rewriteWithout(page, slot: slot, scratch: scratch)
@@ -331,7 +332,7 @@ enum ByteNode {
         view.count = count &- 1
     }
 
-    /// The entries at one end of a leaf that take no more than so many bytes; one stays behind.
+    /// Returns the entries at one end of a leaf that take at most `bytes` bytes, but not all entries.
     static func edge(_ page: UnsafeMutableRawPointer, bytes: Int, atEnd: Bool) -> Range<Int> {
         let count = Page(page).count
         let prefix = Page(page).prefix
@@ -346,13 +347,14 @@ enum ByteNode {
         return atEnd ? count - moved..<count : 0..<moved
     }
 
-    /// Moves entries between two leaves as they stand, which is possible while no prefix changes. False when it is not.
+    /// Moves entries between two leaves without re-encoding them. Returns false if a prefix would change, or they do
+    /// not fit.
     static func shift(
         _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, _ moved: Range<Int>, toRight: Bool,
         _ separator: KeyBytes, scratch: UnsafeMutableRawPointer
     ) -> Bool {
         let prefix = Page(left).prefix
-        // Only in a damaged file has a leaf to the left of another no upper fence, whose room could be used.
+        // Only in a damaged file does a leaf to the left of another have no upper fence.
         guard Page(right).prefix == prefix, commonPrefix(lower(left), separator) == prefix,
             commonPrefix(separator, upper(right)) == prefix, upper(left) != nil
         else { return false }
@@ -363,7 +365,7 @@ enum ByteNode {
             rewriteWithout(target, slot: -1, scratch: scratch)
             guard gap(target) >= bytes else { return false }
         }
-        // What the source gives back is room for its new fence, unless that is longer than what goes.
+        // The moved entries free the space for the new fence, unless the fence is longer than they are.
         guard gap(source) >= separator.count || word(source, (toRight ? upperFence : lowerFence) + 2) >= separator.count
         else { return false }
         insertEntries(target, at: toRight ? 0 : Page(target).count, from: source, moved)
@@ -373,7 +375,7 @@ enum ByteNode {
         return true
     }
 
-    /// Gives a node another fence that leaves its prefix as it is. It must have room.
+    /// Replaces a fence of a node with one that keeps the prefix. It must fit.
     private static func changeFence(_ page: UnsafeMutableRawPointer, _ place: Int, _ fence: KeyBytes) {
         let length = word(page, place + 2)
         if fence.count > length {
@@ -386,7 +388,7 @@ enum ByteNode {
         }
     }
 
-    /// Inserts entries of a leaf with the same prefix, for which there is room in one piece, in a row.
+    /// Inserts consecutive entries of a leaf with the same prefix. They must fit the gap.
     private static func insertEntries(
         _ page: UnsafeMutableRawPointer, at slot: Int, from source: UnsafeMutableRawPointer, _ entries: Range<Int>
     ) {
@@ -396,7 +398,7 @@ enum ByteNode {
         let heads = heads(page)
         let oldSlots = slots(page, count: count)
         let newSlots = slots(page, count: count + entries.count)
-        // What moves furthest goes first.
+        // Move what moves furthest first, because the ranges overlap.
         memmove(newSlots + slot + entries.count, oldSlots + slot, (count - slot) * 2)
         memmove(newSlots, oldSlots, slot * 2)
         memmove(heads + slot + entries.count, heads + slot, (count - slot) * 4)
@@ -408,7 +410,7 @@ enum ByteNode {
         view.count = count + entries.count
     }
 
-    /// Takes a run of entries out of a leaf.
+    /// Removes consecutive entries from a leaf.
     private static func removeEntries(_ page: UnsafeMutableRawPointer, _ entries: Range<Int>) {
         let view = Page(page)
         let count = view.count
@@ -423,8 +425,8 @@ enum ByteNode {
         view.count = count - entries.count
     }
 
-    /// Gives the bytes of a record back. The lowest one fills its place where it is as long, as most are: then nothing is left to
-    /// be tidied up.
+    /// Frees the bytes of a record. If the lowest record has the same length, as most have, it moves into the freed
+    /// place, so that no garbage remains.
     private static func giveBack(_ page: UnsafeMutableRawPointer, _ slot: Int, count: Int) {
         let view = Page(page)
         let slots = slots(page, count: count)
@@ -442,7 +444,7 @@ enum ByteNode {
             memcpy(page + Int(slots[slot]), page + heap, length)
             slots[last] = slots[slot]
         }
-        // It must not be taken for the record that stands there now.
+        // Clear the slot, so that it is not taken for the moved record's.
         slots[slot] = 0
         view.heap = heap + length
     }
@@ -451,7 +453,8 @@ enum ByteNode {
         record(page, slot).count + suffix(page, slot, count: count).count + 4
     }
 
-    /// Whether the entry in `slot` of an inner node, not the first, can have another key between the same neighbours.
+    /// Whether the entry in `slot` of an inner node, which is not the first, can get another key between the same
+    /// neighbours.
     static func canRename(_ page: UnsafeMutableRawPointer, _ slot: Int, _ key: KeyBytes) -> Bool {
         let suffix = suffix(page, slot, count: Page(page).count)
         return max(0, key.count - Page(page).prefix) <= suffix.count + gap(page) + Page(page).garbage
@@ -471,7 +474,7 @@ enum ByteNode {
 
     // MARK: Counts
 
-    /// Bytes of an inner node's value, without and with a count.
+    /// The bytes of an inner node's value, without and with a count.
     static let childBytes = 8
     static let countedChildBytes = 16
 
@@ -491,7 +494,7 @@ enum ByteNode {
         page.storeBytes(of: count, toByteOffset: offset &+ 4 &+ word(page, offset) &+ childBytes, as: UInt64.self)
     }
 
-    /// Writes fences and records without gaps, leaving out the record of one slot (its slot is then undefined).
+    /// Rewrites fences and records without gaps, except for the record of one slot (whose slot is then undefined).
     private static func rewriteWithout(
         _ page: UnsafeMutableRawPointer, slot skipped: Int, scratch: UnsafeMutableRawPointer
     ) {
@@ -510,7 +513,7 @@ enum ByteNode {
 
     /// Appends the entries `range` of `source` to `page`, whose fences may imply another prefix.
     ///
-    /// In an inner node the first entry of the page is stored with an empty suffix.
+    /// In an inner node the first entry is stored with an empty suffix.
     static func copyEntries(
         _ page: UnsafeMutableRawPointer, from source: UnsafeMutableRawPointer, _ range: Range<Int>,
         firstKey: KeyBytes? = nil, key: UnsafeMutableRawPointer
@@ -529,7 +532,7 @@ enum ByteNode {
         }
     }
 
-    /// Appends entries of another leaf to one without garbage, each as long as the prefix makes it.
+    /// Appends entries of another leaf to a leaf without garbage, with suffixes for its prefix.
     private static func appendEntries(
         _ page: UnsafeMutableRawPointer, from source: UnsafeMutableRawPointer, _ entries: Range<Int>
     ) {
@@ -537,7 +540,7 @@ enum ByteNode {
         let view = Page(page)
         let count = view.count
         let sourceCount = Page(source).count
-        // What the prefixes differ by is dropped from each suffix, or comes before it.
+        // The difference of the prefixes is removed from each suffix, or put before it.
         let dropped = max(0, view.prefix - Page(source).prefix)
         let added = max(0, Page(source).prefix - view.prefix)
         let addition = lower(source).baseAddress.unsafelyUnwrapped + view.prefix
@@ -565,7 +568,7 @@ enum ByteNode {
         view.count = count + entries.count
     }
 
-    /// The bytes that the entries `range` of `source` would take under a prefix of `prefix` bytes.
+    /// Returns the bytes that the entries `range` of `source` take under a prefix of `prefix` bytes.
     static func entryBytes(_ source: UnsafeMutableRawPointer, _ range: Range<Int>, prefix: Int) -> Int {
         let count = Page(source).count
         let saved = prefix - Page(source).prefix
@@ -578,7 +581,7 @@ enum ByteNode {
     }
 }
 
-/// The shortest key that is greater than `left` and not greater than `right`, as a length of `right`'s prefix.
+/// Returns the length of the prefix of `right` that is the shortest key greater than `left`.
 func separatorLength(_ left: KeyBytes, _ right: KeyBytes) -> Int {
     let limit = min(left.count, right.count)
     var common = 0

@@ -1,10 +1,10 @@
 import CPlatform
 
-/// A position in a tree that moves in key order, both ways.
+/// A position in a tree that moves in key order, forwards and backwards.
 ///
-/// The cursor works on a copy of the leaf it stands on: between steps it holds nothing that others could wait
-/// for, and stepping inside a leaf touches no shared memory. A cursor over a write transaction's own view notices
-/// when the transaction has changed the tree and finds its place again by key.
+/// The cursor works on a copy of its current leaf: between steps it holds no lock and no page, and a step inside a leaf
+/// reads no shared memory. A cursor over the view of a write transaction detects that the transaction has changed the
+/// tree, and finds its position again by key.
 ///
 /// ```swift
 /// var cursor = try snapshot.cursor(in: events)
@@ -16,10 +16,10 @@ import CPlatform
 /// ```
 public struct Cursor: ~Copyable {
     let snapshot: Snapshot
-    // Asked for once: all readers of a store count the same references.
+    // Stored here, because a read through the snapshot would touch a reference count that all readers share.
     private let frames: FrameStore
     let tree: Tree
-    /// The leaf's copy, and behind it room for the current key of a byte tree.
+    /// The copy of the leaf, followed by space for the current key of a byte tree.
     private let leaf: UnsafeMutableRawPointer
     private let path: UnsafeMutablePointer<Step>
     private var levels = 0
@@ -27,7 +27,7 @@ public struct Cursor: ~Copyable {
     private var count = 0
     private var place = Place.outside
     private var changes: UInt64 = 0
-    /// Whether the leaf and the path to it are whole.
+    /// Whether the copy of the leaf and the path to it are valid.
     private var hasLeaf = false
     private var readAhead = ReadAhead()
 
@@ -37,7 +37,7 @@ public struct Cursor: ~Copyable {
     }
 
     private enum Place {
-        /// Not on an entry: before the first positioning call, or past either end.
+        /// On no entry: before the first positioning call, or past either end.
         case outside
         case entry
     }
@@ -57,7 +57,9 @@ public struct Cursor: ~Copyable {
 
     // MARK: Positioning
 
-    /// Goes to the first entry. False when the tree is empty.
+    /// Moves to the first entry.
+    ///
+    /// - Returns: false if the tree is empty.
     public mutating func first() throws(StorageError) -> Bool {
         switch tree.keys {
         case .integer: try goToEdge(IntegerLayout.self, last: false)
@@ -65,7 +67,9 @@ public struct Cursor: ~Copyable {
         }
     }
 
-    /// Goes to the last entry. False when the tree is empty.
+    /// Moves to the last entry.
+    ///
+    /// - Returns: false if the tree is empty.
     public mutating func last() throws(StorageError) -> Bool {
         switch tree.keys {
         case .integer: try goToEdge(IntegerLayout.self, last: true)
@@ -73,34 +77,44 @@ public struct Cursor: ~Copyable {
         }
     }
 
-    /// Goes to the first entry whose key is not less than `key`. False when there is none.
+    /// Moves to the first entry whose key is at least `key`.
+    ///
+    /// - Returns: false if there is none.
+    /// - Throws: ``StorageError/wrongKeyKind(tree:expected:)`` in a byte tree.
+    /// - Complexity: logarithmic.
     public mutating func seek(_ key: UInt64) throws(StorageError) -> Bool {
         guard tree.keys == .integer else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: .bytes) }
         _ = try seek(IntegerLayout.self, key)
         return try settleForward()
     }
 
-    /// Goes to the first entry whose key is not less than `key`. False when there is none.
+    /// Moves to the first entry whose key is at least `key`.
+    ///
+    /// - Returns: false if there is none.
+    /// - Throws: ``StorageError/wrongKeyKind(tree:expected:)`` in an integer tree.
+    /// - Complexity: logarithmic.
     public mutating func seek(_ key: [UInt8]) throws(StorageError) -> Bool {
         guard tree.keys == .bytes else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: .integer) }
         _ = try seekBytes(key)
         return try settleForward()
     }
 
-    /// Goes to the last entry whose key is not greater than `key`. False when there is none.
+    /// Moves to the last entry whose key is at most `key`. Returns false if there is none.
     ///
-    /// Keys that lie near each other cost a search of the leaf only.
+    /// If the key is in the current leaf, only that leaf is searched.
     package mutating func seek(notBehind key: UnsafeRawBufferPointer) throws(StorageError) -> Bool {
         guard tree.keys == .bytes else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: .integer) }
         if try !seekBytes(key) { slot -= 1 }
         return try settleBackward()
     }
 
-    /// Steps to the next entry. False at the end; the cursor then stands on no entry.
+    /// Moves to the next entry.
+    ///
+    /// - Returns: false at the end; the cursor is then on no entry.
     public mutating func next() throws(StorageError) -> Bool {
         guard case .entry = place else { return false }
         if changes != snapshot.state.pointee.changes {
-            // The entry itself may be gone: then the first one behind it is the next.
+            // If the entry was removed, the first entry after it is the next one.
             if try seekAgain() { slot += 1 }
             return try settleForward()
         }
@@ -109,7 +123,9 @@ public struct Cursor: ~Copyable {
         return try settleForward()
     }
 
-    /// Steps to the entry before. False at the start; the cursor then stands on no entry.
+    /// Moves to the previous entry.
+    ///
+    /// - Returns: false at the start; the cursor is then on no entry.
     public mutating func previous() throws(StorageError) -> Bool {
         guard case .entry = place else { return false }
         if changes != snapshot.state.pointee.changes { _ = try seekAgain() }
@@ -120,20 +136,20 @@ public struct Cursor: ~Copyable {
 
     // MARK: The current entry
 
-    /// The key of the current entry of an integer tree. 0 when the cursor stands on no entry.
+    /// The key of the current entry of an integer tree; 0 if the cursor is on no entry.
     public var integerKey: UInt64 {
         guard case .entry = place, tree.keys == .integer else { return 0 }
         return IntegerNode.keys(leaf)[slot]
     }
 
-    /// The key of the current entry of a byte tree. Empty when the cursor stands on no entry.
+    /// The key of the current entry of a byte tree; empty if the cursor is on no entry.
     public var key: [UInt8] {
         guard case .entry = place, tree.keys == .bytes else { return [] }
         let length = ByteNode.copyKey(leaf, slot, to: leaf + pageBytes)
         return [UInt8](UnsafeRawBufferPointer(start: leaf + pageBytes, count: length))
     }
 
-    /// A copy of the value of the current entry. Empty when the cursor stands on no entry.
+    /// Returns a copy of the current entry's value; empty if the cursor is on no entry.
     public func value() throws(StorageError) -> [UInt8] {
         guard case .entry = place else { return [] }
         let entry = Epochs.enter()
@@ -142,13 +158,13 @@ public struct Cursor: ~Copyable {
         return try snapshot.bytes(record())
     }
 
-    /// Calls `body` with the bytes of the current key of a byte tree. They are valid until it returns.
+    /// Calls `body` with the bytes of the current key of a byte tree, which are valid until it returns.
     @inlinable
     public func withKey<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         try body(_currentKey())
     }
 
-    /// Calls `body` with the bytes of the current value. They are valid until it returns.
+    /// Calls `body` with the bytes of the current value, which are valid until it returns.
     @inlinable
     public func withValue<R>(_ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         let loan = try _currentValue()
@@ -179,14 +195,14 @@ public struct Cursor: ~Copyable {
     @inlinable
     public func _deallocate(_ loan: _Loan) { loan.owner?.deallocate() }
 
-    /// The record of the current entry; the cursor must stand on one.
+    /// Returns the record of the current entry. The cursor must be on one.
     func record() -> RecordView {
         tree.keys == .integer ? IntegerNode.record(leaf, slot) : ByteNode.record(leaf, slot)
     }
 
     // MARK: Moving between leaves
 
-    /// Makes the position an entry, going on to the next leaf as long as this one has none left.
+    /// Moves to the next leaves until the position is an entry.
     private mutating func settleForward() throws(StorageError) -> Bool {
         while slot >= count {
             let moved =
@@ -219,7 +235,7 @@ public struct Cursor: ~Copyable {
         return true
     }
 
-    /// Seeks the key the cursor stood on. True when it is still there.
+    /// Seeks the last key of the cursor. Returns whether it still exists.
     private mutating func seekAgain() throws(StorageError) -> Bool {
         switch tree.keys {
         case .integer: try seek(IntegerLayout.self, integerKey)
@@ -233,7 +249,7 @@ public struct Cursor: ~Copyable {
 
     private mutating func seekBytes(_ key: UnsafeRawBufferPointer) throws(StorageError) -> Bool {
         let memory = leaf + pageBytes
-        // A longer key than any stored one sorts directly behind its prefix of the limit's length.
+        // A key above the length limit sorts directly after its prefix with the length of the limit.
         let length = min(key.count, Limits.keyBytes + 1)
         if let start = key.baseAddress { memcpy(memory, start, length) }
         let sought = KeyBytes(start: memory, count: length)
@@ -243,7 +259,7 @@ public struct Cursor: ~Copyable {
         return found
     }
 
-    /// Whether a key can only stand in the leaf that is here, and that is still as it was copied.
+    /// Whether a key can only be in the current leaf, and the tree has not changed since the leaf was copied.
     private func isInLeaf(_ key: KeyBytes) throws(StorageError) -> Bool {
         guard hasLeaf, changes == snapshot.state.pointee.changes else {
             return false
@@ -311,7 +327,8 @@ public struct Cursor: ~Copyable {
         return true
     }
 
-    /// Goes to an entry that has about a share of the others before it, 0 being the first and 1 the last. False when the tree is empty.
+    /// Moves to an entry with about the given share of the entries before it: 0 is the first, 1 the last. Returns false
+    /// if the tree is empty.
     ///
     /// - Complexity: logarithmic.
     package mutating func seek(share: Double) throws(StorageError) -> Bool {
@@ -320,13 +337,13 @@ public struct Cursor: ~Copyable {
             case .integer: try seek(IntegerLayout.self, share: share)
             case .bytes: try seek(ByteLayout.self, share: share)
             }
-        // A leaf of byte keys may have lost all its entries: those behind it, or else the last, are about as far.
+        // A leaf of byte keys may be empty: then take the next entry, or else the last.
         guard isInTree, place == .outside else { return isInTree }
         if try settleForward() { return true }
         return try last()
     }
 
-    /// False when there is no leaf; where the leaf is empty the place is outside.
+    /// Returns false if there is no leaf. If the leaf is empty, `place` is `outside`.
     private mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, share: Double) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -358,7 +375,7 @@ public struct Cursor: ~Copyable {
         return last ? try settleBackward() : try settleForward()
     }
 
-    /// Reads the root. False when the tree is empty. `path[levels]` holds the root's reference.
+    /// Reads the root; `path[levels]` gets the root's reference. Returns false if the tree is empty.
     private mutating func start() throws(StorageError) -> Bool {
         let state = try snapshot.lookUp(tree, tree.keys)
         changes = snapshot.state.pointee.changes
@@ -370,7 +387,7 @@ public struct Cursor: ~Copyable {
         return levels > 0
     }
 
-    /// Goes down from a node to the first or last leaf below it.
+    /// Descends from a node to the first or last leaf below it.
     private mutating func descend<Layout: NodeLayout>(
         _ layout: Layout.Type, from start: Int, _ root: PageReference, last: Bool
     ) throws(StorageError) {
@@ -397,7 +414,7 @@ public struct Cursor: ~Copyable {
         hasLeaf = true
     }
 
-    /// Goes to the neighbouring leaf. False when there is none.
+    /// Moves to the neighbouring leaf. Returns false if there is none.
     private mutating func step<Layout: NodeLayout>(_ layout: Layout.Type, forward: Bool) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -422,7 +439,10 @@ public struct Cursor: ~Copyable {
 }
 
 extension Snapshot {
-    /// A cursor over a tree, on no entry yet.
+    /// Returns a cursor over a tree, which is on no entry yet.
+    ///
+    /// - Throws: ``StorageError/treeNotFound(_:)``, ``StorageError/closed`` and
+    ///   ``StorageError/snapshotExpired(limitSeconds:)``.
     public func cursor(in tree: Tree) throws(StorageError) -> Cursor {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }

@@ -1,9 +1,8 @@
-// A group of keys is removed together: the ways to all of their leaves are gone first, so that what one waits for in memory
-// the others wait for, too.
+// Deletes a group of keys: descends to all of their leaves first, so that the cache misses of the keys overlap.
 extension Writer {
-    /// Removes the entries of a group of keys, each looked for in the leaf where it belonged when all of them were looked for.
+    /// Removes the entries of a group of keys, each from the leaf that was found for it before the first removal.
     ///
-    /// - Returns: how many of the keys there were.
+    /// - Returns: the number of removed entries.
     func deleteGroup<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ keys: UnsafeBufferPointer<Layout.Key>, in tree: Tree
     ) throws(StorageError) -> Int {
@@ -28,9 +27,9 @@ extension Writer {
         }.get()
     }
 
-    /// Finds the leaves of a group of keys that are about to be removed, and asks for the records; all misses of a kind at once.
+    /// Finds the leaves of a group of keys and prefetches their records; cache misses of one kind overlap.
     ///
-    /// - Parameter leaves: memory for as many references as there are keys.
+    /// - Parameter leaves: memory for one reference per key.
     private func findLeaves<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ keys: UnsafeBufferPointer<Layout.Key>,
         _ leaves: UnsafeMutablePointer<PageReference>

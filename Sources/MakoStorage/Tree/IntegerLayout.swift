@@ -1,6 +1,6 @@
 import CPlatform
 
-/// Integer-key nodes, as the tree algorithms see them.
+/// The layout of nodes with integer keys, for the tree algorithms.
 enum IntegerLayout: NodeLayout {
     typealias Key = UInt64
 
@@ -155,7 +155,7 @@ enum IntegerLayout: NodeLayout {
 
     static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: UInt64, ascending: Bool) -> Int? {
         let view = Page(page)
-        // One without entries has room, unless it is not what an engine wrote.
+        // A node without entries is never full, except in a damaged file.
         guard view.count > 0 else { return nil }
         if view.level > 0 { return ascending ? view.count - 1 : view.count / 2 }
         if ascending && slot > 0 { return slot }
@@ -171,7 +171,7 @@ enum IntegerLayout: NodeLayout {
             return IntegerNode.keys(right)[0]
         }
         if cut == Page(page).count {
-            // One lone entry may have to make way to the right of a smaller key.
+            // A single entry may have to move to the right of a smaller key.
             let last = IntegerNode.keys(page)[cut - 1]
             if last < key { return key }
             IntegerNode.moveTail(page, from: 0, to: right, scratch: scratch.page)

@@ -8,11 +8,11 @@ import CPlatform
 //       .  slots     2 x count, heap offsets          2064  children  8 x 253, page references
 //       .  free
 //    heap  records   length and flag, bytes          Child i holds keys >= key i and < key i + 1. Key 0 is not
-//                                                    looked at: child 0 holds everything below key 1.
+//                                                    used: child 0 holds everything below key 1.
 // A record is 2 bytes (length in the low 15 bits, the top bit for an overflow descriptor) and the value's bytes.
 //
-// An inner node with counts of the entries below its children says so in its header (`prefix` is 1) and has up to 168 children. Keys and
-// children stand where they always do, so that a search need not ask; the counts stand behind them, half here and half there:
+// An inner node with subtree counts has the `prefix` 1 in its header and up to 168 children. Keys and children are at
+// the same offsets as without counts, so that a search is the same; the counts are behind them, in two halves:
 //
 //    1384  counts    8 x 84, of children 0 to 83    3408  counts    8 x 84, of children 84 to 167
 
@@ -24,7 +24,7 @@ enum IntegerNode {
     private static let countsPerPart = countedCapacity / 2
     static let firstCountsOffset = keysOffset + countedCapacity * 8
     static let lastCountsOffset = childrenOffset + countedCapacity * 8
-    /// Bytes of a record beside its value, with its key and slot.
+    /// The bytes of an entry beside its value: key, slot and length.
     static let entryOverhead = 8 + 2 + 2
     static let overflowFlag: UInt16 = 0x8000
 
@@ -43,10 +43,10 @@ enum IntegerNode {
 
     // MARK: Search
 
-    /// The number of keys that are less than or equal to `key`.
+    /// Returns the number of keys that are less than or equal to `key`.
     ///
-    /// Row ids are dense or nearly so: the position is guessed by interpolation and mended by steps that double,
-    /// so that the worst case stays logarithmic. A run without gaps is addressed directly.
+    /// Row ids are dense or nearly so: interpolation guesses the position, and steps that double in size correct it, so
+    /// the worst case stays logarithmic. In a run without gaps the guess is exact.
     @inline(__always)
     static func upperBound(_ keys: UnsafeMutablePointer<UInt64>, count: Int, key: UInt64) -> Int {
         if count <= 0 || key < keys[0] { return 0 }
@@ -90,7 +90,7 @@ enum IntegerNode {
         return low &+ 1
     }
 
-    /// The position of `key` among the leaf's keys, or where it would be inserted.
+    /// Returns the position of `key` among the leaf's keys, or where to insert it.
     @inline(__always)
     static func find(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> (slot: Int, found: Bool) {
         let keys = keys(page)
@@ -99,15 +99,15 @@ enum IntegerNode {
         return (bound, false)
     }
 
-    /// Which child of an inner node holds `key`. The first child's own key is not looked at: when a child before it went away,
-    /// it stands for lower ones too.
+    /// Returns the slot of the child of an inner node that holds `key`. Does not use the first child's key, because
+    /// after the removal of a child before it the first child covers lower keys too.
     @inline(__always)
     static func childSlot(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> Int {
         upperBound(keys(page) + 1, count: Page(page).count &- 1, key: key)
     }
 
-    /// Where a leaf's record probably begins, for a prefetch: keys that are dense were mostly loaded in order, so that their leaf is full
-    /// and its records, of about one length, stand from the page's end downwards.
+    /// Guesses the offset of a leaf's record, for a prefetch: dense keys were probably loaded in order, so their leaf
+    /// is full, and its records, of about equal length, lie from the end of the page downwards.
     @inline(__always)
     static func likelyOffset(of key: UInt64, inChildAt slot: Int, of parent: UnsafeMutableRawPointer) -> Int {
         let keys = keys(parent)
@@ -121,18 +121,18 @@ enum IntegerNode {
         return pageBytes &- Int(end)
     }
 
-    /// As many entries as one leaf can hold.
+    /// The largest number of entries of a leaf.
     private static var densestLeaf: Int { (pageBytes - keysOffset) / entryOverhead }
 
     // MARK: Leaf records
 
-    /// The record in `slot`: where its bytes are, how many, and whether they describe an overflow value.
+    /// Returns the record in `slot`: its bytes, their number, and whether they are an overflow descriptor.
     @inline(__always)
     static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView {
         record(page, at: Int(slots(page, count: Page(page).count)[slot]))
     }
 
-    /// The record that begins at `offset`.
+    /// Returns the record that starts at `offset`.
     @inline(__always)
     static func record(_ page: UnsafeMutableRawPointer, at offset: Int) -> RecordView {
         let word = page.loadUnaligned(fromByteOffset: offset, as: UInt16.self)
@@ -140,13 +140,13 @@ enum IntegerNode {
             bytes: UnsafeRawPointer(page + offset + 2), count: Int(word & 0x7fff), isOverflow: word & overflowFlag != 0)
     }
 
-    /// Bytes between the slots and the heap.
+    /// Returns the number of bytes between the slots and the heap.
     @inline(__always)
     static func gap(_ page: UnsafeMutableRawPointer) -> Int {
         Page(page).heap &- keysOffset &- Page(page).count &* 10
     }
 
-    /// Bytes of entries, without the header.
+    /// Returns the bytes of the entries, without the header.
     static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int {
         Page(page).count * 10 + pageBytes - Page(page).heap - Page(page).garbage
     }
@@ -155,7 +155,7 @@ enum IntegerNode {
         gap(page) + Page(page).garbage >= valueBytes + entryOverhead
     }
 
-    /// Inserts an entry that fits. `scratch` is a page of memory for tidying up.
+    /// Inserts an entry that fits. `scratch` is a page of memory for compaction.
     static func insert(
         _ page: UnsafeMutableRawPointer, at slot: Int, key: UInt64, value: RecordView, scratch: UnsafeMutableRawPointer
     ) {
@@ -164,7 +164,7 @@ enum IntegerNode {
         let count = view.count
         let keys = keys(page)
         let oldSlots = UnsafeMutableRawPointer(slots(page, count: count))
-        // The slots move up by one key; those behind the new entry by one slot more.
+        // The new key moves the slots by 8 bytes; those after the new entry move by one slot more.
         let after = count &- slot
         if after > 0 { memmove(oldSlots + 8 + (slot &+ 1) &* 2, oldSlots + slot &* 2, after &* 2) }
         if slot > 0 { memmove(oldSlots + 8, oldSlots, slot &* 2) }
@@ -186,7 +186,7 @@ enum IntegerNode {
         return UInt16(truncatingIfNeeded: offset)
     }
 
-    /// Replaces the record in `slot`. False when the page has no room: nothing was changed then.
+    /// Replaces the record in `slot`. Returns false, and changes nothing, if the page has too little space.
     static func replace(
         _ page: UnsafeMutableRawPointer, at slot: Int, value: RecordView, scratch: UnsafeMutableRawPointer
     ) -> Bool {
@@ -224,7 +224,7 @@ enum IntegerNode {
         view.count = count &- 1
     }
 
-    /// Takes a run of entries out of a leaf or an inner node.
+    /// Removes consecutive entries from a leaf or an inner node.
     static func removeEntries(_ page: UnsafeMutableRawPointer, _ slots: Range<Int>) {
         guard !slots.isEmpty else { return }
         let view = Page(page)
@@ -247,8 +247,8 @@ enum IntegerNode {
         view.count = count - slots.count
     }
 
-    /// Gives the bytes of a record back. The lowest one fills its place where it is as long, as most are: then nothing is left to
-    /// be tidied up.
+    /// Frees the bytes of a record. If the lowest record has the same length, as most have, it moves into the freed
+    /// place, so that no garbage remains.
     private static func giveBack(_ page: UnsafeMutableRawPointer, _ slot: Int) {
         let view = Page(page)
         let slots = slots(page, count: view.count)
@@ -266,12 +266,12 @@ enum IntegerNode {
             memcpy(page + Int(slots[slot]), page + heap, length)
             slots[last] = slots[slot]
         }
-        // It must not be taken for the record that stands there now.
+        // Clear the slot, so that it is not taken for the moved record's.
         slots[slot] = 0
         view.heap = heap + length
     }
 
-    /// Writes the records without gaps.
+    /// Rewrites the records without gaps.
     static func compact(_ page: UnsafeMutableRawPointer, scratch: UnsafeMutableRawPointer) {
         rewriteWithout(page, slot: -1, scratch: scratch)
     }
@@ -289,7 +289,7 @@ enum IntegerNode {
         }
     }
 
-    /// Moves the entries from `slot` on into an empty leaf.
+    /// Moves the entries from `slot` on to an empty leaf.
     static func moveTail(
         _ page: UnsafeMutableRawPointer, from slot: Int, to right: UnsafeMutableRawPointer,
         scratch: UnsafeMutableRawPointer
@@ -309,7 +309,7 @@ enum IntegerNode {
         }
     }
 
-    /// Appends all entries of `right`, which fit, to `page`.
+    /// Appends all entries of `right`, which must fit, to `page`.
     static func append(
         _ page: UnsafeMutableRawPointer, from right: UnsafeMutableRawPointer, scratch: UnsafeMutableRawPointer
     ) {
@@ -319,7 +319,7 @@ enum IntegerNode {
         }
     }
 
-    /// The entries at one end of a leaf that take no more than so many bytes; one stays behind.
+    /// Returns the entries at one end of a leaf that take at most `bytes` bytes, but not all entries.
     static func edge(_ page: UnsafeMutableRawPointer, bytes: Int, atEnd: Bool) -> Range<Int> {
         let count = Page(page).count
         var left = bytes
@@ -340,7 +340,7 @@ enum IntegerNode {
         return bytes <= gap(page) + Page(page).garbage
     }
 
-    /// Inserts entries of another leaf, which fit, in a row.
+    /// Inserts consecutive entries of another leaf. They must fit.
     static func insertEntries(
         _ page: UnsafeMutableRawPointer, at slot: Int, from source: UnsafeMutableRawPointer, _ entries: Range<Int>,
         scratch: UnsafeMutableRawPointer
@@ -353,7 +353,7 @@ enum IntegerNode {
         let keys = keys(page)
         let oldSlots = slots(page, count: count)
         let newSlots = slots(page, count: count + entries.count)
-        // What moves furthest goes first.
+        // Move what moves furthest first, because the ranges overlap.
         memmove(newSlots + slot + entries.count, oldSlots + slot, (count - slot) * 2)
         memmove(newSlots, oldSlots, slot * 2)
         memmove(keys + slot + entries.count, keys + slot, (count - slot) * 8)
@@ -364,7 +364,7 @@ enum IntegerNode {
         view.count = count + entries.count
     }
 
-    /// The slot that parts the entries into halves of about the same bytes.
+    /// Returns the slot that divides the entries into halves of about equal size.
     static func splitSlot(_ page: UnsafeMutableRawPointer) -> Int {
         let count = Page(page).count
         let half = usedBytes(page) / 2
@@ -405,7 +405,7 @@ enum IntegerNode {
         Page(page).count = count &- 1
     }
 
-    /// Moves the children from `slot` on into an empty inner node.
+    /// Moves the children from `slot` on to an empty inner node.
     static func moveChildren(_ page: UnsafeMutableRawPointer, from slot: Int, to right: UnsafeMutableRawPointer) {
         let moved = Page(page).count - slot
         memcpy(keys(right), keys(page) + slot, moved * 8)
@@ -438,7 +438,7 @@ extension IntegerNode {
     @inline(__always)
     static func hasCounts(_ page: UnsafeMutableRawPointer) -> Bool { Page(page).prefix == 1 }
 
-    /// Children that an inner node can have.
+    /// Returns the largest number of children of an inner node.
     static func capacity(_ page: UnsafeMutableRawPointer) -> Int { hasCounts(page) ? countedCapacity : innerCapacity }
 
     @inline(__always)
@@ -459,7 +459,7 @@ extension IntegerNode {
     private static func copyCounts(
         _ source: UnsafeMutableRawPointer, _ slots: Range<Int>, to target: UnsafeMutableRawPointer, at first: Int
     ) {
-        // Those that would be written over go first.
+        // Copy in the order that reads each count before it is overwritten.
         if first > slots.lowerBound {
             for slot in slots.reversed() { setCount(target, first + slot - slots.lowerBound, count(source, slot)) }
         } else {
@@ -468,7 +468,7 @@ extension IntegerNode {
     }
 }
 
-/// A value as a leaf holds it: its bytes, or the description of the pages that hold them.
+/// A value in a leaf: its bytes, or the descriptor of its overflow pages.
 struct RecordView {
     var bytes: UnsafeRawPointer
     var count: Int

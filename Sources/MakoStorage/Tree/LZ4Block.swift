@@ -1,14 +1,14 @@
-// The SDKs of Apple systems have no liblz4, and all other systems no Compression. Both write the LZ4 block format, so that a file of one is
-// read by the other.
+// The SDKs of Apple platforms have no liblz4, and other platforms have no Compression framework. Both write the LZ4
+// block format, so each reads the files of the other.
 #if canImport(Darwin)
     import Compression
 #else
     import CLZ4
 #endif
 
-/// LZ4 blocks without a frame: what is stored beside them says how long they are, packed and unpacked.
+/// LZ4 blocks without a frame: the caller stores the compressed and the uncompressed length.
 enum LZ4 {
-    /// The LZ4 block of `bytes`, or nil when it would be larger than `limit` bytes.
+    /// Returns the LZ4 block of `bytes`; nil if it would be larger than `limit` bytes.
     static func compress(_ bytes: UnsafeRawBufferPointer, limit: Int) -> [UInt8]? {
         guard limit > 0, bytes.count > 0, bytes.count <= Limits.valueBytes else { return nil }
         let block = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
@@ -17,7 +17,7 @@ enum LZ4 {
         return block.isEmpty ? nil : block
     }
 
-    /// Unpacks a block. Nil when it is malformed or does not give exactly `length` bytes.
+    /// Decompresses a block. Returns nil if it is malformed or does not have exactly `length` bytes.
     static func decompress(_ block: [UInt8], length: Int) -> [UInt8]? {
         block.withUnsafeBytes { decompress($0, length: length) }
     }
@@ -35,10 +35,11 @@ enum LZ4 {
 }
 
 #if canImport(Darwin)
-    /// This decoder stops when the buffer is full: only a byte too many tells a block that goes on from one that ends.
+    /// The extra byte of the buffer: this decoder stops when the buffer is full, so only an extra byte shows that a
+    /// block is too long.
     private let excess = 1
 
-    /// How many bytes the block has; 0 when it does not fit.
+    /// Returns the size of the block; 0 if it does not fit.
     private func pack(_ bytes: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return 0 }
         return compression_encode_buffer(
@@ -46,7 +47,7 @@ enum LZ4 {
             bytes.count, nil, COMPRESSION_LZ4_RAW)
     }
 
-    /// How many bytes were unpacked, at most as many as the buffer has; 0 for a malformed block.
+    /// Returns the number of decompressed bytes, at most the size of the buffer; 0 for a malformed block.
     private func unpack(_ block: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let source = block.baseAddress, let target = buffer.baseAddress else { return 0 }
         return compression_decode_buffer(
@@ -56,7 +57,7 @@ enum LZ4 {
 #else
     private let excess = 0
 
-    /// How many bytes the block has; 0 when it does not fit.
+    /// Returns the size of the block; 0 if it does not fit.
     private func pack(_ bytes: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let written = LZ4_compress_default(
             bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
@@ -65,7 +66,7 @@ enum LZ4 {
         return max(0, Int(written))
     }
 
-    /// How many bytes were unpacked; negative for a malformed block, and for one that gives more than the buffer has room for.
+    /// Returns the number of decompressed bytes; negative for a block that is malformed or too large for the buffer.
     private func unpack(_ block: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let written = LZ4_decompress_safe(
             block.baseAddress?.assumingMemoryBound(to: CChar.self),

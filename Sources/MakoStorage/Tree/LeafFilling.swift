@@ -1,7 +1,8 @@
 import CPlatform
 
-// A leaf that ascending keys fill. Until it is closed it is at the end of its level and has no upper fence; yet a byte leaf's entries
-// already leave out what they share with its lower fence, so that it takes as many as it will be able to hold.
+// Filling a leaf with ascending keys. Until it is closed it is the last of its level and has no upper fence. The
+// entries of a byte leaf nevertheless leave out the prefix that they share with its lower fence, so that the leaf takes
+// as many entries as it can hold when closed.
 
 extension IntegerLayout {
     static func formatLeaf(_ page: UnsafeMutableRawPointer, lower: UInt64) {}
@@ -31,7 +32,7 @@ extension IntegerLayout {
 extension ByteLayout {
     static func formatLeaf(_ page: UnsafeMutableRawPointer, lower: KeyBytes) {
         ByteNode.setFences(page, lower: lower, upper: nil)
-        // The first key says how much of the fence it shares.
+        // The first key determines how much of the fence is shared.
         Page(page).prefix = lower.count
     }
 
@@ -57,10 +58,10 @@ extension ByteLayout {
         return true
     }
 
-    /// What the separator from the next key may take.
+    /// Returns the most bytes that the separator before the next key may need.
     private static func fenceBytes(behind key: KeyBytes) -> Int { key.count + 1 }
 
-    /// Gives the entries another prefix, if there is room for them then and for one more.
+    /// Re-encodes the entries with another prefix, if they and one more entry then fit.
     private static func shorten(
         _ page: UnsafeMutableRawPointer, to prefix: Int, _ key: KeyBytes, _ value: RecordView,
         scratch: UnsafeMutableRawPointer
@@ -91,7 +92,7 @@ extension ByteLayout {
                 trim(page, keeping: 0..<count, lower: nil, upper: separator, scratch: scratch)
                 return separator
             }
-            // With so little in common the entries would be too long. Another separator has more, if a longer one.
+            // The common prefix became too short for the entries to fit. Use a longer separator that keeps the prefix.
             guard let place = (prefix..<max(prefix, last.count)).first(where: { last[$0] < 0xff }) else { return nil }
             memcpy(memory, scratch.key, place)
             memory.storeBytes(of: last[place] + 1, toByteOffset: place, as: UInt8.self)

@@ -1,17 +1,19 @@
-/// Leaves that are made full in one pass at the end of a transaction that changes many.
+/// Leaf packing: fills the leaves of a tree in one pass at the end of a transaction that changed many of them.
 ///
-/// Sharing with neighbours keeps a tree's leaves full change by change (LeafSpread.swift), and each change pays for it. A transaction that has
-/// met many full leaves, or emptied many, most of them beside leaves of its own, leaves that for later: those are its own until the commit, so
-/// it can fill them all from left to right in one walk, and each entry moves once. One that changes a leaf here and there has nothing to move.
+/// Leaf rebalancing (LeafSpread.swift) keeps leaves full at every change, and every change pays for it. A transaction
+/// that has met many full or sparse leaves, most of them beside leaves of its own, defers this work. At the commit it
+/// owns these leaves, so one pass from left to right fills all of them and moves each entry once. A transaction that
+/// changes single leaves has nothing to pack.
 extension Writer {
-    /// Full and emptied leaves that a transaction looks after at once before it leaves the rest for later.
+    /// The number of full or sparse leaves that a transaction rebalances at once before it defers the rest.
     private static var sharesAtOnce: Int { 64 }
-    /// A packed leaf has room for one more small entry, so that the next insertion need not divide it.
+    /// Returns the target size of a packed leaf: it leaves space for a small entry, so that the next insertion does not
+    /// split it.
     private static func packedBytes(_ room: Int) -> Int { room * 97 / 100 }
 
-    /// Whether a tree's leaves are packed in the end: what is asked for each leaf that is full, or has lost much.
+    /// Whether the rebalancing of a tree's leaves is deferred. Called for each leaf that is full, or has lost much.
     ///
-    /// Not once pages were handed to the device: a walk over all that are there would bring them back to memory.
+    /// Never after pages were spilled, because the pass would load them into memory again.
     func sharesLater<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) -> Bool {
         crowdedLeaves &+= 1
         if trees[index].levels < 2 || isBesideOwn(layout) {
@@ -24,14 +26,14 @@ extension Writer {
         return true
     }
 
-    /// Whether a leaf next to the path's is the transaction's own.
+    /// Whether a leaf next to the path's leaf belongs to this transaction.
     private func isBesideOwn<Layout: NodeLayout>(_ layout: Layout.Type) -> Bool {
         let (parent, slot) = (path[1].page, path[1].slot)
         if slot > 0 && ownChild(layout, parent, slot - 1) != nil { return true }
         return slot + 1 < Page(parent).count && ownChild(layout, parent, slot + 1) != nil
     }
 
-    /// Packs the leaves of the trees that were left for later. No puts must be waiting.
+    /// Packs the leaves of the trees whose rebalancing was deferred. There must be no buffered inserts.
     func packLeaves() throws(StorageError) {
         let isNeeded = crowdedLeaves > Writer.sharesAtOnce
         crowdedLeaves = 0
@@ -63,11 +65,11 @@ extension Writer {
             hasStaleCounts = true
         }
         try shrinkRoot(layout, index)
-        // They were never written, and are not to be.
+        // The merged pages were never written, and need not be.
         returnDeadPages(always: true)
     }
 
-    /// Packs what is below an inner node that is the transaction's own, as far as that is, too.
+    /// Packs the subtrees of an inner node that belong to this transaction. The node must belong to it too.
     private func pack<Layout: NodeLayout>(
         _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ level: Int, isRoot: Bool
     ) {
@@ -85,7 +87,7 @@ extension Writer {
                 slot += 1
                 continue
             }
-            // An inner node keeps two children, so that no level becomes as wide as the one below it.
+            // An inner node keeps two children, so that no level becomes as wide as the level below.
             if Page(page).count > 2 || isRoot, Layout.canMerge(left, right) {
                 forgetCount(layout, page, slot)
                 Layout.merge(left, right, parent: page, separator: slot + 1, scratch: scratch)
@@ -98,7 +100,7 @@ extension Writer {
         }
     }
 
-    /// Moves entries from a leaf to the one before it, as many as that has room for.
+    /// Moves as many entries as fit from a leaf to the leaf before it.
     private func fill<Layout: NodeLayout>(
         _ layout: Layout.Type, _ left: UnsafeMutableRawPointer, from right: UnsafeMutableRawPointer,
         _ parent: UnsafeMutableRawPointer, _ slot: Int
@@ -107,12 +109,12 @@ extension Writer {
         guard room > Layout.leafRoom / 50 else { return }
         forgetCount(layout, parent, slot)
         forgetCount(layout, parent, slot + 1)
-        // Where it cannot be done both stay as they are.
+        // If the move is not possible, both leaves stay as they are.
         _ = Layout.shift(
             left, right, bytes: room, toRight: false, parent: parent, separator: slot + 1, scratch: scratch)
     }
 
-    /// A child that this transaction may change in place. Others are not looked at: they may have to be read first.
+    /// Returns a child that this transaction may change in place; nil for others, which are not loaded.
     private func ownChild<Layout: NodeLayout>(
         _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ slot: Int
     ) -> UnsafeMutableRawPointer? {

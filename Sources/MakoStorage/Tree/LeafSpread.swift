@@ -1,20 +1,23 @@
-/// Leaves that share what they hold with their neighbours, so that a tree that was filled or emptied in no order has full pages.
+/// Leaf rebalancing: leaves share their contents with their neighbours, so that a tree filled or emptied in random
+/// order has full pages.
 ///
-/// All of them are children of one node. Entries move from a leaf to the one beside it only, in as many steps as it takes.
+/// Only children of one node take part. Entries move between adjacent leaves only, in as many steps as needed.
 extension Writer {
-    /// How far from a leaf room is sought.
+    /// The number of leaves on each side in which space is searched.
     private static var reach: Int { 3 }
-    /// How far others are sought that can take over what a leaf has left.
+    /// The number of leaves on each side that may take over the entries of a sparse leaf.
     private static var condensingReach: Int { 4 }
-    /// A split is followed by levelling with so many leaves on each side.
+    /// The number of leaves on each side that are levelled after a split.
     private static var splitReach: Int { 2 }
 
-    /// Moves entries of a full leaf, the path's, towards a neighbour that has room. False when none has, or the way is blocked.
+    /// Moves entries of the path's leaf, which is full, towards a neighbour with space. Returns false if no neighbour
+    /// has enough, or the entries cannot be moved.
     ///
-    /// Full pages cost insertions time: with half of this demand a tree filled at random would be a few hundredths smaller, and
-    /// filling it take a third longer.
+    /// Fuller pages make insertions slower: with half of this margin a tree filled in random order would be a few
+    /// percent smaller, and filling it would take a third longer.
     ///
-    /// - Parameter needed: the bytes that an entry needs; each of the leaves on the way is to have half as many again in the end.
+    /// - Parameter needed: the bytes of the new entry; each leaf on the way must end with one and a half times as much
+    ///   space.
     func spread<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, needed: Int) throws(StorageError) -> Bool {
         guard trees[index].levels > 1 else { return false }
         let slot = path[1].slot
@@ -32,12 +35,12 @@ extension Writer {
         return false
     }
 
-    /// After the path's leaf was split: its neighbours share in the room.
+    /// Levels the neighbours of the path's leaf after a split.
     func shareRoom<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         _ = try level(layout, index, window(path[1].slot, Writer.splitReach), without: nil)
     }
 
-    /// Does without the path's leaf when its neighbours have room for what is in it. False when it stays.
+    /// Removes the path's leaf if its neighbours have space for its entries. Returns false if it stays.
     func condense<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) -> Bool {
         guard trees[index].levels > 1 else { return false }
         let slot = path[1].slot
@@ -45,13 +48,13 @@ extension Writer {
         prefetchHeaders(layout, around)
         guard let leaves = try dispensable(layout, slot, around) else { return false }
         if leaves.count > 2 {
-            // What cannot be moved stays, and then the leaf does.
+            // If some entries cannot be moved, the leaf stays.
             _ = try level(layout, index, leaves, without: slot)
         }
         return try mergeWithNeighbour(layout, index, 0)
     }
 
-    /// The fewest leaves about the path's that have room for all their entries with one leaf less.
+    /// Returns the smallest range of leaves around the path's leaf whose entries fit one leaf less.
     private func dispensable<Layout: NodeLayout>(_ layout: Layout.Type, _ slot: Int, _ around: Range<Int>)
         throws(StorageError) -> Range<Int>?
     {
@@ -66,10 +69,10 @@ extension Writer {
         return nil
     }
 
-    /// Makes leaves equally full, but for one that is to lose all it can.
+    /// Makes leaves equally full, except for one that loses as much as possible.
     ///
-    /// - Parameter leaves: their places in the path's parent.
-    /// - Returns: whether anything was moved.
+    /// - Parameter leaves: the slots of the leaves in the path's parent.
+    /// - Returns: whether entries were moved.
     private func level<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ leaves: Range<Int>, without lost: Int?
     ) throws(StorageError) -> Bool {
@@ -80,7 +83,7 @@ extension Writer {
             frames.prefetchHeap(Layout.child(path[1].page, at: leaf))
         }
         let share = used.reduce(0, +) / max(1, leaves.count - (lost == nil ? 0 : 1))
-        // What has to pass from each leaf to the next, backwards when it is negative.
+        // The bytes to move from each leaf to the next; negative for the other direction.
         var flows: [Int] = []
         var surplus = 0
         for (leaf, bytes) in zip(leaves, used).dropLast() {
@@ -88,7 +91,7 @@ extension Writer {
             flows.append(surplus)
         }
         var hasMoved = false
-        // The leaf that takes always comes first: it has made room by giving before.
+        // Process the leaves so that each gives before it takes, because giving frees the space.
         for place in flows.indices.reversed() where flows[place] > 0 {
             if try shift(layout, index, leaves.lowerBound + place, bytes: flows[place], toRight: true) {
                 hasMoved = true
@@ -102,12 +105,12 @@ extension Writer {
         return hasMoved
     }
 
-    /// Moves entries between the leaf in `slot` of the path's parent and the next one.
+    /// Moves entries between the leaf in `slot` of the path's parent and the next leaf.
     private func shift<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ slot: Int, bytes: Int, toRight: Bool
     ) throws(StorageError) -> Bool {
         let parent = path[1].page
-        // Asked before the two are copied: large entries often do not divide so finely.
+        // Check before both leaves are copied, because large entries often cannot be divided so finely.
         let giver = try frames.resolve(
             Layout.child(parent, at: toRight ? slot : slot + 1), type: Layout.leafType, level: 0)
         guard Layout.canGive(giver, bytes: bytes, atEnd: toRight) else { return false }
@@ -127,7 +130,7 @@ extension Writer {
             left, right, bytes: bytes, toRight: toRight, parent: parent, separator: slot + 1, scratch: scratch)
     }
 
-    /// The children of the path's parent that are no further than `reach` from one of them.
+    /// Returns the children of the path's parent within `reach` of a slot.
     private func window(_ slot: Int, _ reach: Int) -> Range<Int> {
         max(0, slot - reach)..<min(Page(path[1].page).count, slot + reach + 1)
     }

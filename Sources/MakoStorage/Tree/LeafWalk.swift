@@ -1,10 +1,10 @@
 import CPlatform
 
-/// The leaves of a tree, one after the other, for the inlined loops below: each is lent in place, under an
-/// operation epoch that lasts until the next one is asked for. Used by one thread at a time, and without dynamic exclusivity checks.
+/// A scan of a tree's leaves for the inlined loops below. Each leaf is borrowed in place, in an operation epoch that
+/// lasts until the next leaf. For one thread at a time, without dynamic exclusivity checks.
 public final class _LeafWalk {
     private let snapshot: Snapshot
-    // Asked for once: all readers of a store count the same references.
+    // Stored here, because a read through the snapshot would touch a reference count that all readers share.
     private let frames: FrameStore
     private let tree: Tree
     private let levels: Int
@@ -12,10 +12,10 @@ public final class _LeafWalk {
     @exclusivity(unchecked) private var entry: Epochs.Entry = nil
     @exclusivity(unchecked) private var next: PageReference?
     @exclusivity(unchecked) private var first: Int
-    /// How many leaves were lent.
+    /// The number of leaves borrowed so far.
     @exclusivity(unchecked) private var lent = 0
     @exclusivity(unchecked) private var readAhead = ReadAhead()
-    /// The current leaf, lent.
+    /// The current leaf, borrowed.
     @exclusivity(unchecked) private var leaf: UnsafeMutableRawPointer?
     private let key: UnsafeMutableRawPointer
 
@@ -24,16 +24,22 @@ public final class _LeafWalk {
         var slot: Int
     }
 
-    /// A leaf's entries from `first` up to below `count`.
+    /// The entries of a leaf from `first` to before `count`.
     @frozen
     public struct Leaf {
+        /// The page with the records.
         public let page: UnsafeRawPointer
+        /// The keys of an integer tree.
         public let keys: UnsafePointer<UInt64>
+        /// The offsets of the records in the page.
         public let slots: UnsafePointer<UInt16>
+        /// The first entry of the scan in this leaf.
         public let first: Int
+        /// The number of entries of the leaf.
         public let count: Int
-        /// Byte trees: memory that holds the shared prefix, with room for a suffix, and the prefix's length.
+        /// Memory for the current key of a byte tree; it holds the shared prefix, with space for a suffix.
         public let key: UnsafeMutableRawPointer
+        /// The length of the shared prefix in bytes.
         public let prefix: Int
     }
 
@@ -42,7 +48,7 @@ public final class _LeafWalk {
         frames = snapshot.frames
         self.tree = tree
         path = .allocate(capacity: Limits.levels + 1)
-        // Integers are read where they stand.
+        // Integer keys are read in place and need no memory.
         key = tree.keys == .bytes ? .allocate(byteCount: 1024, alignment: 16) : UnsafeMutableRawPointer(path)
         first = 0
         let entry = Epochs.enter()
@@ -85,7 +91,7 @@ public final class _LeafWalk {
         next = reference
     }
 
-    /// Gives the current leaf back and lends the next one, or answers nil at the end.
+    /// Ends the loan of the current leaf and borrows the next one. Returns nil at the end.
     public func _advance() throws(StorageError) -> Leaf? {
         _end()
         guard let reference = next else { return nil }
@@ -102,7 +108,7 @@ public final class _LeafWalk {
         }
     }
 
-    /// Gives the current leaf back.
+    /// Ends the loan of the current leaf.
     public func _end() {
         Epochs.leave(entry)
         entry = nil
@@ -132,7 +138,7 @@ public final class _LeafWalk {
             prefix: prefix)
     }
 
-    /// The leaf behind the current one; asks the processor for it ahead of time.
+    /// Returns the leaf after the current one, and prefetches it.
     private func follower<Layout: NodeLayout>(_ layout: Layout.Type) throws(StorageError) -> PageReference? {
         var level = 1
         while level < levels {
@@ -157,10 +163,10 @@ public final class _LeafWalk {
         return nil
     }
 
-    /// Asks the processor for whole leaves, of a walk that has come so far that it is likely to go on.
+    /// Prefetches whole leaves for a scan that has passed enough leaves that it will probably continue.
     ///
-    /// It drops what is asked of it while too many lines are on their way, and a leaf has more lines than that: so each leaf is asked for four
-    /// times, with the work on another leaf in between, and not in the same direction each time.
+    /// The processor drops prefetches while too many lines are in flight, and a leaf has more lines than that. So each
+    /// leaf is prefetched four times, with the work on another leaf in between, and in both directions.
     @inline(__always)
     private func prefetch<Layout: NodeLayout>(
         _ layout: Layout.Type, from slot: Int, of node: UnsafeMutableRawPointer
@@ -172,7 +178,7 @@ public final class _LeafWalk {
         frames.prefetchAll(Layout.child(node, at: slot))
     }
 
-    /// The value of an entry that lies on overflow pages, put together.
+    /// Returns the value of an entry on overflow pages.
     public func _overflow(_ slot: Int) throws(StorageError) -> [UInt8] {
         guard let leaf else { return [] }
         return try snapshot.bytes(
@@ -180,7 +186,7 @@ public final class _LeafWalk {
     }
 }
 
-/// Copies a few bytes in words: a call for each row costs more than the copy.
+/// Copies a few bytes in words, because a call for each row costs more than the copy.
 @inlinable @inline(__always)
 func copyShort(_ source: UnsafeRawPointer, to target: UnsafeMutableRawPointer, _ count: Int) {
     guard count >= 8, count <= 64 else { return target.copyMemory(from: source, byteCount: count) }
@@ -196,11 +202,11 @@ func copyShort(_ source: UnsafeRawPointer, to target: UnsafeMutableRawPointer, _
 }
 
 extension Snapshot {
-    /// Calls `body` with the key and the value's bytes of every entry from `start` on, in order, until it
-    /// answers false.
+    /// Calls `body` with the key and the value's bytes of every entry from `start` on, in key order, until it returns
+    /// false.
     ///
-    /// The fastest way through a tree: nothing is copied. The bytes are valid until `body` returns. In a write
-    /// transaction's own view the tree must not be changed meanwhile; use a ``Cursor`` for that.
+    /// The fastest scan of a tree: nothing is copied. The bytes are valid until `body` returns. In the view of a write
+    /// transaction the tree must not be changed meanwhile; use a ``Cursor`` for that.
     ///
     /// ```swift
     /// var bytes = 0
@@ -230,8 +236,9 @@ extension Snapshot {
         }
     }
 
-    /// The same, for work that is done for many values at once: `body` gathers values, which stay valid until `finish`, which is
-    /// called before they are taken back. It is called at least once behind the last value, unless one of the two throws.
+    /// Calls `body` as ``forEach(in:from:_:)-(_,UInt64,_)`` does, with values that stay valid until the next call of
+    /// `finish`, for work on many values at once. `finish` is called before the values become invalid, and at least
+    /// once after the last value unless a closure throws.
     @inlinable
     public func forEach(
         in tree: Tree, from start: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Bool,
@@ -261,7 +268,7 @@ extension Snapshot {
         }
     }
 
-    /// Calls `body` with the bytes of key and value of every entry from `start` on, in order, until it answers
+    /// Calls `body` with the bytes of key and value of every entry from `start` on, in key order, until it returns
     /// false. Both are valid until `body` returns; see ``forEach(in:from:_:)-(_,UInt64,_)``.
     @inlinable
     public func forEach(

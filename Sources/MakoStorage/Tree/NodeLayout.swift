@@ -1,46 +1,47 @@
-/// What the tree algorithms need to know of a kind of node.
+/// The operations on one kind of node that the tree algorithms need.
 ///
-/// The algorithms are written once, generic over the layout; everything here is static and specialised inside the
-/// module, so that nothing is left of the generality at run time.
+/// The algorithms are generic over the layout. All requirements are static and specialised inside the module, so the
+/// generic code has no cost at run time.
 protocol NodeLayout {
     associatedtype Key
 
     static var leafType: PageType { get }
     static var innerType: PageType { get }
-    /// Whether a node knows between which keys it stands.
+    /// Whether a node stores the bounds of its keys.
     static var hasFences: Bool { get }
 
-    // Looking.
+    // Search.
     static func childSlot(_ page: UnsafeMutableRawPointer, _ key: Key) -> Int
     static func child(_ page: UnsafeMutableRawPointer, at slot: Int) -> PageReference
     static func find(_ page: UnsafeMutableRawPointer, _ key: Key) -> (slot: Int, found: Bool)
     static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView
-    /// Where the record in a slot begins.
+    /// Returns the offset of the record in a slot.
     static func offset(_ page: UnsafeMutableRawPointer, _ slot: Int) -> Int
-    /// Where in a leaf the record of `key` begins, guessed from the keys beside its child in the parent. Any number, 0 for no idea.
+    /// Guesses the offset of the record of `key` in a leaf, from the keys beside its child in the parent. May be any
+    /// number; 0 without a guess.
     static func likelyOffset(of key: Key, inChildAt slot: Int, of parent: UnsafeMutableRawPointer) -> Int
     static func isLess(_ a: Key, _ b: Key) -> Bool
     static func keyBytes(_ key: Key) -> Int
-    /// Asks for the lines of a leaf that a search will touch first.
+    /// Prefetches the lines of a leaf that a search reads first.
     static func prefetchLeaf(_ page: UnsafeMutableRawPointer)
-    /// Asks for the first line of the record that a search for a key in a leaf would look at.
+    /// Prefetches the first line of the record that a search for a key in a leaf reads.
     static func prefetchRecord(_ page: UnsafeMutableRawPointer, _ key: Key)
 
-    /// Copies a key to memory of at least `keyBytes(key)` bytes, or answers it as a number.
+    /// Copies a key to memory of at least `keyBytes(key)` bytes, or returns it as a number.
     static func keep(_ key: Key, at memory: UnsafeMutableRawPointer) -> (number: UInt64, bytes: Int)
 
-    /// The key again, copied to memory of at least `Limits.keyBytes` bytes if it needs any.
+    /// Returns a copy of the key, in memory of at least `Limits.keyBytes` bytes if it needs any.
     static func keep(_ key: Key, in memory: UnsafeMutableRawPointer) -> Key
 
-    /// A key that no other is below.
+    /// The lowest key.
     static var lowest: Key { get }
-    /// A key that no other is above.
+    /// A key that no other key exceeds.
     static var highest: Key { get }
 
-    // The hint that spares a run of changes to one leaf the descent.
-    /// The hinted leaf, when `key` belongs there.
+    // The hint: the leaf of the last change, which spares the next change to it the descent.
+    /// Returns the hinted leaf if `key` belongs there.
     static func hinted(_ hint: UnsafeMutablePointer<Writer.LeafHint>, _ key: Key) -> UnsafeMutableRawPointer?
-    /// Makes the leaf at the end of a path the hint.
+    /// Sets the leaf at the end of a path as the hint.
     static func setHint(
         _ hint: UnsafeMutablePointer<Writer.LeafHint>, _ path: UnsafeMutablePointer<Writer.PathStep>, levels: Int,
         slot: Int)
@@ -54,34 +55,35 @@ protocol NodeLayout {
         _ page: UnsafeMutableRawPointer, at slot: Int, _ value: RecordView, scratch: UnsafeMutableRawPointer
     ) -> Bool
     static func remove(_ page: UnsafeMutableRawPointer, at slot: Int)
-    /// Writes that an entry was removed, as it is to stand in the log.
+    /// Records the removal of an entry for the log.
     static func logRemoval(
         of key: Key, tree: UInt32, _ operations: inout OperationWriter, to bytes: inout GrowingBytes)
 
-    // A leaf at the end of its level that ascending keys fill; see LeafFilling.swift.
-    /// Readies a formatted leaf.
+    // The last leaf of a level that ascending keys fill; see LeafFilling.swift.
+    /// Prepares a formatted leaf.
     static func formatLeaf(_ page: UnsafeMutableRawPointer, lower: Key)
-    /// Whether a key comes behind all entries.
+    /// Whether a key is greater than all entries.
     static func isBehind(_ page: UnsafeMutableRawPointer, _ key: Key) -> Bool
-    /// Enters a key that does. False when there is no room: nothing was changed then.
+    /// Appends such a key. Returns false, and changes nothing, if it does not fit.
     static func append(
         _ page: UnsafeMutableRawPointer, _ key: Key, _ value: RecordView, scratch: UnsafeMutableRawPointer
     ) -> Bool
-    /// Makes the leaf, which has entries, one that others stand behind.
+    /// Closes the leaf, which must have entries, before another leaf follows it.
     ///
-    /// - Parameter separator: memory for the key that parts it from `key`, `Limits.keyBytes` long.
-    /// - Returns: that key. Nil when the entries do not fit between the fences, and have to be divided.
+    /// - Parameter separator: memory for the separator from `key`, `Limits.keyBytes` long.
+    /// - Returns: the separator. Nil if the entries do not fit between the fences, so that the leaf must be split.
     static func close(
         _ page: UnsafeMutableRawPointer, before key: Key, scratch: Scratch, separator: UnsafeMutableRawPointer
     ) -> Key?
-    /// Makes the leaf one like any other at the end of its level. False when the entries do not fit, and have to be divided.
+    /// Makes the leaf a regular last leaf of its level. Returns false if the entries do not fit, so that it must be
+    /// split.
     static func closeLast(_ page: UnsafeMutableRawPointer, scratch: Scratch) -> Bool
 
     // Inner entries.
-    /// Enters the only child of a root.
+    /// Inserts the first child of a root.
     static func insertFirstChild(
         _ page: UnsafeMutableRawPointer, _ child: PageReference, counted: Bool, scratch: UnsafeMutableRawPointer)
-    /// Whether an inner node tells how many entries are below each child.
+    /// Whether an inner node has the number of entries below each child.
     static func hasCounts(_ page: UnsafeMutableRawPointer) -> Bool
     static func count(_ page: UnsafeMutableRawPointer, at slot: Int) -> UInt64
     static func setCount(_ page: UnsafeMutableRawPointer, at slot: Int, _ count: UInt64)
@@ -92,56 +94,59 @@ protocol NodeLayout {
     static func setChild(_ page: UnsafeMutableRawPointer, at slot: Int, _ child: PageReference)
     static func removeChild(_ page: UnsafeMutableRawPointer, at slot: Int)
 
-    /// Takes a run of entries out of a leaf or an inner node; of a byte tree's inner node not the first.
+    /// Removes consecutive entries from a leaf or an inner node; in a byte tree's inner node, not the first.
     static func removeEntries(_ page: UnsafeMutableRawPointer, _ slots: Range<Int>)
 
-    // Cutting a range out.
-    /// Two keys at which what stands before and in the leaf `left` may meet what stands in and behind the leaf `right`.
+    // Removing a range.
+    /// Returns two candidates for the key that separates the entries up to the leaf `left` from those from the leaf
+    /// `right` on, after everything between was removed.
     ///
-    /// - Parameter slot: the child of `parent` that leads to `right`.
+    /// - Parameter slot: the slot of the child of `parent` that leads to `right`.
     static func fences(
         below left: UnsafeMutableRawPointer, above right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
         slot: Int
     ) -> (Key, Key)
-    /// Whether a node has room for these of its entries between other fences; nil is the one it has.
+    /// Whether a node has space for these of its entries between other fences; nil keeps a fence.
     static func fits(_ page: UnsafeMutableRawPointer, keeping slots: Range<Int>, lower: Key?, upper: Key?) -> Bool
-    /// Leaves these of a node's entries, between other fences; nil is the one it has.
+    /// Keeps only these of a node's entries, between other fences; nil keeps a fence.
     static func trim(
         _ page: UnsafeMutableRawPointer, keeping slots: Range<Int>, lower: Key?, upper: Key?, scratch: Scratch)
 
     // Whole nodes.
-    /// Readies a formatted page to be the only node of its level.
+    /// Prepares a formatted page as the only node of its level.
     static func formatRoot(_ page: UnsafeMutableRawPointer)
-    /// The entry at which a full node is best cut for an entry that comes in at `slot`.
+    /// Returns the entry at which to split a full node for an entry that is inserted at `slot`.
     ///
-    /// - Parameter ascending: keys are arriving in order: what stands before the new entry stays together.
-    /// - Returns: 1...count; `count` leaves the node as it is and the new entry alone to the right (leaves only).
-    ///   Nil when no cut leaves room on both sides, as only a damaged page can have it.
+    /// - Parameter ascending: whether keys arrive in ascending order, so that the entries before the new one stay
+    ///   together.
+    /// - Returns: 1...count; `count` leaves the node unchanged and puts the new entry alone to the right (leaves only).
+    ///   Nil if no cut leaves space on both sides, which happens only in a damaged page.
     static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: Key, ascending: Bool) -> Int?
-    /// Moves the entries from `cut` on into the formatted page `right`; returns the key that parts the two.
+    /// Moves the entries from `cut` on to the formatted page `right`. Returns the separator.
     ///
-    /// - Parameter separator: memory for that key, `Limits.keyBytes` long.
+    /// - Parameter separator: memory for the separator, `Limits.keyBytes` long.
     static func split(
         _ page: UnsafeMutableRawPointer, at cut: Int, into right: UnsafeMutableRawPointer, incoming key: Key,
         scratch: Scratch, separator: UnsafeMutableRawPointer
     ) -> Key
-    /// Bytes for entries, of a leaf.
+    /// The bytes for entries in a leaf.
     static var leafRoom: Int { get }
-    /// Bytes that the entries of a node take.
+    /// Returns the bytes that the entries of a node take.
     static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int
-    /// Whether a leaf has entries at one end that take no more than so many bytes, and more besides.
+    /// Whether a leaf has entries at one end that take at most `bytes` bytes, and other entries.
     static func canGive(_ page: UnsafeMutableRawPointer, bytes: Int, atEnd: Bool) -> Bool
-    /// Moves entries of about so many bytes from one leaf to the one beside it. False when it cannot: nothing was changed then.
+    /// Moves entries of about `bytes` bytes to the adjacent leaf. Returns false, and changes nothing, if that is not
+    /// possible.
     ///
-    /// Each keeps one at least. `separator` is the key slot of `right` in `parent`.
+    /// Each leaf keeps at least one entry. `separator` is the key slot of `right` in `parent`.
     static func shift(
         _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, bytes: Int, toRight: Bool,
         parent: UnsafeMutableRawPointer, separator slot: Int, scratch: Scratch
     ) -> Bool
     static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool
-    /// Whether two neighbours fit one page with room to spare (or at all, when one of them has next to nothing in it).
+    /// Whether two neighbours fit one page with some space left, or at all if one of them is nearly empty.
     static func canMerge(_ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer) -> Bool
-    /// Moves everything from `right` into `left`. `separator` is the key slot of `right` in `parent`.
+    /// Moves all entries of `right` to `left`. `separator` is the key slot of `right` in `parent`.
     static func merge(
         _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
         separator slot: Int, scratch: Scratch)
@@ -151,7 +156,7 @@ protocol NodeLayout {
 struct Scratch {
     let page: UnsafeMutableRawPointer
     let key: UnsafeMutableRawPointer
-    /// Another page.
+    /// A second page.
     let neighbour: UnsafeMutableRawPointer
     private let separators: UnsafeMutableRawPointer
 
@@ -163,7 +168,7 @@ struct Scratch {
             separators: .allocate(byteCount: (Limits.levels + 1) * 1024, alignment: 16))
     }
 
-    /// The memory for the separator of a split at `level`.
+    /// Returns the memory for the separator of a split at `level`.
     func separator(_ level: Int) -> UnsafeMutableRawPointer { separators + level * 1024 }
 
     func deallocate() {

@@ -1,14 +1,14 @@
 import CPlatform
 
-// A value too large for its leaf lies in a run of pages with consecutive numbers and consecutive serials. Each is
-// a page like any other, with header and checksum; the bodies, put together, are the value, or its LZ4 block when
-// that saves at least a page. The leaf holds a descriptor:
+// A value too large for its leaf is stored in a run of pages with consecutive page ids and consecutive serials. Each
+// has a header and a checksum; the bodies together are the value, or its LZ4 block if that saves at least a page. The
+// leaf has a descriptor:
 //
 //        0  8  page     number of the first page
 //        8  8  serial   of the first page
 //       16  4  length   of the value
-//       20  4  stored   bytes in the run; the top bit says that they are an LZ4 block, the next that they are not the value but a list of
-//                       the runs of pages that it lies on; see ValueRuns.swift
+//       20  4  stored   bytes in the run; the top bit says that they are an LZ4 block, the next that they are a list of
+//                       the runs of the value's pages; see ValueRuns.swift
 
 struct Overflow: Hashable {
     static let descriptorBytes = 24
@@ -21,7 +21,7 @@ struct Overflow: Hashable {
     var length: Int
     var stored: Int
     var isCompressed: Bool
-    /// Whether the pages hold a list of runs, `ValueRuns`, instead of the value.
+    /// Whether the pages hold a list of runs (`ValueRuns`) instead of the value.
     var isList = false
 
     var pageCount: Int { (stored + Overflow.payloadBytes - 1) / Overflow.payloadBytes }
@@ -34,7 +34,7 @@ struct Overflow: Hashable {
         self.isCompressed = isCompressed
     }
 
-    /// Reads a descriptor. Nil when its fields contradict each other.
+    /// Reads a descriptor. Nil if its fields contradict each other.
     init?(_ record: RecordView) {
         guard record.isOverflow, record.count == Overflow.descriptorBytes else { return nil }
         firstPage = record.bytes.loadUnaligned(as: UInt64.self)
@@ -62,9 +62,9 @@ struct Overflow: Hashable {
         PageReference(page: firstPage + UInt64(index), serial: firstSerial &+ UInt64(index))
     }
 
-    /// Puts the value together.
+    /// Reads the whole value.
     ///
-    /// - Throws: ``StorageError/valueTooLarge(bytes:limit:)`` for one that was streamed and does not fit an array.
+    /// - Throws: ``StorageError/valueTooLarge(bytes:limit:)`` for a streamed value that does not fit an array.
     func read(from frames: FrameStore) throws(StorageError) -> [UInt8] {
         if isList {
             let runs = try runs(from: frames)
@@ -83,14 +83,14 @@ struct Overflow: Hashable {
         return value
     }
 
-    /// The runs of pages that the value lies on.
+    /// Returns the runs of pages of the value.
     func runs(from frames: FrameStore) throws(StorageError) -> ValueRuns {
         guard isList else { return ValueRuns(self) }
         let list = try readStored(from: frames).withUnsafeBytes { ValueRuns($0) }
         guard let list, !list.isCompressed else {
             throw .corrupted(page: firstPage, reason: "its list of runs contradicts itself")
         }
-        // Whoever walks over the pages of a run, to read them or to give them back, must come to an end.
+        // Check the runs against the file, so that loops over their pages are bounded.
         let filePages = try storage { () throws(FileError) in try frames.file.size() } / UInt64(pageBytes)
         guard list.runs.allSatisfy({ $0.pages.upperBound <= filePages }) else {
             throw .corrupted(page: firstPage, reason: "its list of runs goes on behind the end of the file")
@@ -98,7 +98,7 @@ struct Overflow: Hashable {
         return list
     }
 
-    /// What the pages of the run hold.
+    /// Returns the stored bytes of the run's pages.
     private func readStored(from frames: FrameStore) throws(StorageError) -> [UInt8] {
         try Overflow.bytes(stored) { (buffer) throws(StorageError) in
             if stored >= Limits.directBytes {
@@ -123,7 +123,7 @@ struct Overflow: Hashable {
         return bytes
     }
 
-    /// What a page of the run holds. The caller is inside an operation epoch.
+    /// Returns the body of a page of the run. The caller must be inside an operation epoch.
     func page(_ index: Int, of frames: FrameStore) throws(StorageError) -> UnsafeRawPointer {
         let page = try frames.resolve(reference(at: index), type: .overflow, level: 0)
         return UnsafeRawPointer(page + Page.bodyOffset)

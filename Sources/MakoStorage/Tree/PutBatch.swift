@@ -1,30 +1,30 @@
 import CPlatform
 
-/// Puts that were accepted and recorded but are not in their trees yet.
+/// The write buffer of a transaction: puts that were accepted and recorded but are not in their trees yet.
 ///
-/// A put to a random place of a large tree waits for the leaf's header, then its keys, then its heap to come from
-/// memory. A group of them can wait for all of these at once, so a transaction whose puts jump about collects a
-/// few before it enters them, in the order they came. Whatever looks at a tree with waiting puts, or changes it in
-/// another way, enters them first.
+/// A put at a random place of a large tree has cache misses on the leaf's header, its keys and its heap. The misses of
+/// a group of puts can overlap. So a transaction whose puts are not sequential buffers a few before it applies them in
+/// their order. Every other read or change of the tree applies the buffered puts first.
 struct PutBatch {
     static let capacity = 32
-    /// Puts in a row that missed the hint before the next ones are collected: ascending loads miss once a leaf.
+    /// The number of consecutive puts that must miss the hint before the next ones are buffered. Ascending loads miss
+    /// once for each leaf.
     static let patience = 4
-    /// Puts that are not collected after a read that came soon after the last ones.
+    /// The number of puts that are not buffered after a read that soon followed buffered puts.
     static let pause: Int32 = 64
     private static let arenaBytes = 32 << 10
 
     struct Entry {
         var integerKey: UInt64
-        /// Position of the tree in the writer's table.
+        /// The position of the tree in the writer's table.
         var tree: Int32
-        /// Where key and value stand in the arena.
+        /// The offset of key and value in the arena.
         var offset: Int32
         var keyBytes: Int32
         var valueBytes: Int32
     }
 
-    /// Made at the first use: most transactions are small and never collect anything.
+    /// Allocated at the first use, because most transactions are small and never buffer puts.
     private var arena: UnsafeMutableRawPointer?
     private(set) var entries: [Entry] = []
     private var used = 0
@@ -32,7 +32,7 @@ struct PutBatch {
     var isEmpty: Bool { entries.isEmpty }
     var isFull: Bool { entries.count >= PutBatch.capacity }
 
-    /// Whether a put of that size has room.
+    /// Whether a put of this size fits the arena.
     func fits(keyBytes: Int, valueBytes: Int) -> Bool { used + keyBytes + valueBytes <= PutBatch.arenaBytes }
 
     mutating func add<Layout: NodeLayout>(_ layout: Layout.Type, tree: Int, _ key: Layout.Key, _ value: RecordView) {
@@ -51,7 +51,7 @@ struct PutBatch {
         used += keyBytes + value.count
     }
 
-    /// The bytes of an entry's key.
+    /// Returns the key of an entry.
     @inline(__always)
     func key(_ entry: Entry) -> KeyBytes { KeyBytes(start: start(entry), count: Int(entry.keyBytes)) }
 
@@ -63,7 +63,7 @@ struct PutBatch {
 
     @inline(__always)
     private func start(_ entry: Entry) -> UnsafeRawPointer {
-        // There is an arena as soon as there is an entry; the other address is never read.
+        // With an entry there is an arena; the other address is never read.
         UnsafeRawPointer(arena ?? UnsafeMutableRawPointer(mutating: emptyKeyAddress)) + Int(entry.offset)
     }
 
@@ -76,7 +76,7 @@ struct PutBatch {
 }
 
 extension Writer {
-    /// Collects a put; enters those before it when there is no room for it.
+    /// Buffers a put. Applies the earlier ones first if it does not fit.
     func collect<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: RecordView)
         throws(StorageError)
     {
@@ -88,22 +88,22 @@ extension Writer {
         state.pointee.waitingPuts &+= 1
     }
 
-    /// Enters the waiting puts if the tree in question has any.
+    /// Applies the buffered puts if the tree has any.
     @inline(__always)
     func enterWaitingPuts(of index: Int) throws(StorageError) {
         if streaks[index].waiting > 0 { try enterWaitingPuts() }
     }
 
-    /// Enters the waiting puts because somebody reads the tree.
+    /// Applies the buffered puts before a read of the tree.
     func showWaitingPuts(of index: Int) throws(StorageError) {
-        // Where each put is followed by a read there is never a group to be collected.
+        // If a read follows each put, no group would form: pause the buffering.
         let waiting = streaks[index].waiting
         if waiting == 0 { return }
         if waiting <= PutBatch.patience { streaks[index].misses = -PutBatch.pause }
         try enterWaitingPuts()
     }
 
-    /// Enters all waiting puts in their trees.
+    /// Applies all buffered puts to their trees.
     @inline(never)
     func enterWaitingPuts() throws(StorageError) {
         if loadedTree != nil { throw Writer.loading }
@@ -125,14 +125,14 @@ extension Writer {
         } catch { throw fail(error) }
     }
 
-    /// Drops the waiting puts: they were entered, or are taken back.
+    /// Empties the buffer, after the puts were applied or rolled back.
     func forgetWaitingPuts() {
         for entry in batch.entries { streaks[Int(entry.tree)].waiting = 0 }
         batch.removeAll()
         state.pointee.waitingPuts = 0
     }
 
-    /// Asks for everything that entering the puts will touch, all misses of a kind at once.
+    /// Prefetches everything that the buffered puts will touch, so that cache misses of one kind overlap.
     private func prefetchLeaves() throws(StorageError) {
         let count = batch.entries.count
         try withUnsafeTemporaryAllocation(of: PageReference.self, capacity: count) { leaves in

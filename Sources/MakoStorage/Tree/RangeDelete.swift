@@ -1,10 +1,10 @@
-/// Deletion of many entries at once: what lies wholly inside a range goes subtree by subtree, without a look at its entries.
+/// Range deletion: frees subtrees inside the range without reading their entries.
 extension Writer {
-    /// Removes the entries from `lower` up to below `upper`; nil is the tree's end.
+    /// Removes the entries from `lower` to before `upper`; nil is the end of the tree.
     ///
-    /// The pages on the two edges of the range are cut and then joined with what stands beside them; those between are given back.
+    /// The pages on the two edges of the range are cut and joined with their neighbours; the pages between are freed.
     ///
-    /// - Returns: how many entries there were.
+    /// - Returns: the number of removed entries.
     func deleteRange<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, from lower: Layout.Key, to upper: Layout.Key?
     ) throws(StorageError) -> UInt64 {
@@ -18,14 +18,14 @@ extension Writer {
             try cutRange(layout, index, lower, upper)
             try mend(layout, index, at: lower)
             try mend(layout, index, at: upper ?? Layout.highest)
-            // A forged count may be smaller than what goes.
+            // Wrapping, because a forged count may be too small.
             return before &- trees[index].count
         } catch { throw fail(error) }
     }
 
-    /// Frees every page of a tree and leaves it empty.
+    /// Frees all pages of a tree and leaves it empty.
     func deleteAll<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
-        // All of them: the tree may be on its way out of the table, and the others would change places.
+        // Apply the puts of all trees, because this tree may be removed from the table, which moves the others.
         try enterWaitingPuts()
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -39,7 +39,7 @@ extension Writer {
 
     // MARK: Cutting
 
-    /// Takes the range out and leaves the tree whole, if perhaps with nodes that have next to nothing in them.
+    /// Removes the range. The tree stays valid, but may have sparse nodes.
     private func cutRange<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ lower: Layout.Key, _ upper: Layout.Key?
     ) throws(StorageError) {
@@ -58,9 +58,11 @@ extension Writer {
         }
     }
 
-    /// The key that will part what is left on both sides of the range; nil after a node was split that had no room for it.
+    /// Returns the separator of the entries on both sides of the range; nil after the split of a node that had no space
+    /// for it.
     ///
-    /// The nodes on both edges get it as a fence, and other fences may mean shorter prefixes and longer entries.
+    /// The nodes on both edges get it as a fence; the new fence may shorten their prefixes, and so lengthen their
+    /// entries.
     private func meetingPoint<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ right: [PathStep], _ top: Int, _ upper: Layout.Key
     ) throws(StorageError) -> Layout.Key? {
@@ -75,7 +77,7 @@ extension Writer {
         return nil
     }
 
-    /// The first node on an edge that has no room for a new fence.
+    /// Returns the first node on an edge that has no space for a new fence.
     private func obstacle<Layout: NodeLayout>(
         _ layout: Layout.Type, _ right: [PathStep], _ top: Int, _ bound: Layout.Key
     ) -> (level: Int, isRight: Bool)? {
@@ -90,7 +92,7 @@ extension Writer {
         return nil
     }
 
-    /// Cuts along both paths, which part at the level `top`, and lets the edges meet at `bound`.
+    /// Cuts along both paths, which diverge at the level `top`, and makes the edges meet at `bound`.
     private func cut<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ right: [PathStep], _ top: Int, at bound: Layout.Key
     ) throws(StorageError) {
@@ -114,7 +116,7 @@ extension Writer {
             path[top].page, at: path[top].slot + 1, bound, Page(right[top - 1].page).reference, scratch: scratch.page)
     }
 
-    /// Gives back what the entries of a node stand for, and takes them out of it.
+    /// Frees what the entries of a node refer to, and removes the entries.
     private func empty<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ page: UnsafeMutableRawPointer, _ slots: Range<Int>,
         removing: Bool = true
@@ -130,8 +132,8 @@ extension Writer {
 
     // MARK: Joining
 
-    /// Joins the nodes on the way to a key with their neighbours where they have become too small, from the root downwards: a node
-    /// below one that has other children finds somebody to be joined with.
+    /// Joins sparse nodes on the path to a key with their neighbours, from the root down, because a node whose parent
+    /// has other children has a neighbour to join.
     private func mend<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, at key: Layout.Key)
         throws(StorageError)
     {
@@ -140,7 +142,7 @@ extension Writer {
         while level >= 0 {
             try descend(layout, index, key)
             if try join(layout, index, level) {
-                // Its parent may have lost a child.
+                // The parent may have lost a child.
                 try shrinkRoot(layout, index)
                 level = min(level + 1, trees[index].levels - 2)
             } else {
@@ -149,7 +151,7 @@ extension Writer {
         }
     }
 
-    /// Joins the path's node at `level` with a neighbour if it is small. False when it stays as it is.
+    /// Joins the path's node at `level` with a neighbour if it is sparse. Returns false if it stays unchanged.
     private func join<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ level: Int) throws(StorageError)
         -> Bool
     {
@@ -162,14 +164,14 @@ extension Writer {
         }
         if try mergeWithNeighbour(layout, index, level) { return true }
         guard level > 0 && Page(page).count == 1 else { return false }
-        // Nobody has room for it: half a neighbour will.
+        // No neighbour has space for it: take half of a neighbour's children instead.
         let parent = path[level + 1]
-        // Where keys are very long its parent may be as lonely.
+        // With very long keys the parent may have a single child too.
         guard Page(parent.page).count > 1 else { return false }
         let slot = parent.slot > 0 ? parent.slot - 1 : parent.slot + 1
         let reference = Layout.child(parent.page, at: slot)
         let neighbour = try frames.resolve(reference, type: Layout.innerType, level: level)
-        // So few children have very long keys between them, and each half would be as lonely.
+        // A neighbour with fewer children has very long keys, and each half would have a single child.
         guard Page(neighbour).count >= 4 else { return false }
         path[level + 1].slot = slot
         path[level] = PathStep(page: try own(layout, index, level, neighbour), slot: 0)
@@ -177,11 +179,11 @@ extension Writer {
         return true
     }
 
-    // MARK: Giving back
+    // MARK: Freeing
 
-    /// Gives back a subtree. Leaves are not looked into when no value of the tree has pages of its own.
+    /// Frees a subtree. Reads no leaves if no value of the tree has pages of its own.
     ///
-    /// - Returns: the entries in it.
+    /// - Returns: the number of entries in it.
     private func freeSubtree<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ reference: PageReference, level: Int
     ) throws(StorageError) -> UInt64 {
@@ -197,7 +199,7 @@ extension Writer {
     ) throws(StorageError) -> UInt64 {
         var removed: UInt64 = 0
         for slot in slots {
-            // The headers of the next ones come from memory meanwhile.
+            // Prefetch the headers of the next children meanwhile.
             let ahead = slot == slots.lowerBound ? slot..<slot + Writer.headersAhead : slot..<slot + 1
             for next in ahead where next + Writer.headersAhead <= slots.upperBound {
                 frames.prefetchHeader(Layout.child(page, at: next + Writer.headersAhead - 1))
@@ -212,7 +214,7 @@ extension Writer {
     private func freeLeaf<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ reference: PageReference)
         throws(StorageError) -> UInt64
     {
-        // One that is not in memory takes no frame on its way out.
+        // Read a leaf that is not in memory into scratch memory, because it is freed at once.
         let leaf = try frames.peek(reference, type: Layout.leafType, scratch: scratch.page)
         let count = Page(leaf).count
         if trees[index].mayHoldLargeValues { _ = try freeValues(layout, index, leaf, 0..<count) }

@@ -1,10 +1,10 @@
-/// A place in a tree of either kind of keys.
+/// A position in a tree of either key kind.
 enum TreePosition {
     case start
     case integer(UInt64)
     case bytes([UInt8])
 
-    /// Whether it comes before another place at a key of the same tree.
+    /// Whether it is before another position of the same tree.
     func isBefore(_ other: TreePosition) -> Bool {
         switch (self, other) {
         case (.integer(let a), .integer(let b)): a < b
@@ -14,21 +14,21 @@ enum TreePosition {
     }
 }
 
-/// Pages that change their place and nothing else. What is moved is not logged: the log speaks of keys and values only.
+/// Relocation of pages, for the vacuum. It is not logged, because the log has keys and values only.
 extension Writer {
-    /// Entries that one call looks through, and pages of values that it moves.
+    /// The number of entries that one call visits, and of pages of values that it moves.
     private static let entriesPerCall = 4096
     private static let pagesPerCall = 256
 
-    /// Takes the pages that will be needed from below `limit`.
+    /// Takes pages below `limit` for the coming relocations.
     func useNumbers(below limit: UInt64, count: Int) {
         returnUnusedNumbers()
         lists.pages = store.versions.allocatePages(count, below: limit)
     }
 
-    /// Moves the pages on the way to a key when one of them lies beyond `limit`.
+    /// Moves the pages on the path to a key if one of them is beyond `limit`.
     ///
-    /// - Returns: false when the pages in hand do not suffice.
+    /// - Returns: false if too few pages were taken.
     func relocate(_ tree: UInt32, _ position: TreePosition, beyond limit: UInt64) throws(StorageError) -> Bool {
         guard let index = treeIndex(trees, count: treeCount, id: tree), trees[index].levels > 0 else { return true }
         switch (trees[index].kind, position) {
@@ -49,7 +49,7 @@ extension Writer {
         guard try leads(layout, index, key, beyond: limit) else { return true }
         guard lists.pages.count >= trees[index].levels else { return false }
         do throws(StorageError) { try descend(layout, index, key) } catch { throw fail(error) }
-        // They may name a page that was left.
+        // The hints may name a page that was moved.
         forgetHints()
         noteChange()
         return true
@@ -69,9 +69,9 @@ extension Writer {
         return true
     }
 
-    /// Writes values anew whose pages lie beyond `limit`.
+    /// Rewrites values whose pages are beyond `limit`.
     ///
-    /// - Returns: where to go on; nil at the tree's end.
+    /// - Returns: where to continue; nil at the end of the tree.
     func relocateLargeValues(_ tree: UInt32, from start: TreePosition, beyond limit: UInt64) throws(StorageError)
         -> TreePosition?
     {
@@ -84,7 +84,7 @@ extension Writer {
         while isThere {
             if entries == Writer.entriesPerCall || pages >= Writer.pagesPerCall { return cursor.position }
             if let old = try cursor.overflow() {
-                // Runs are looked for among the pages that nobody has in hand: no more than the way to one value takes.
+                // Take no more pages than one path needs, because runs are searched among the free pages.
                 useNumbers(below: limit, count: trees[index].levels + 1)
                 let moved = try move(old, at: cursor.position, index, beyond: limit)
                 if moved > 0 { noteChange() }
@@ -113,7 +113,7 @@ extension Writer {
 }
 
 extension Cursor {
-    /// Where the cursor stands.
+    /// The position of the cursor.
     var position: TreePosition { tree.keys == .integer ? .integer(integerKey) : .bytes(key) }
 
     mutating func seek(_ position: TreePosition) throws(StorageError) -> Bool {
@@ -124,7 +124,7 @@ extension Cursor {
         }
     }
 
-    /// The pages of the current value, when it has pages of its own.
+    /// Returns the overflow descriptor of the current value; nil if the value is in its leaf.
     func overflow() throws(StorageError) -> Overflow? {
         let record = record()
         return record.isOverflow ? try snapshot.overflow(record) : nil

@@ -1,12 +1,13 @@
 import CPlatform
 
-/// Reads the pages of a large value from the file, past the frames: a long value would push everything else out of memory.
+/// Reads the pages of a large value from the file, bypassing the page cache, from which a long value would evict
+/// everything else.
 struct RunReader {
     private static let pagesPerRead = 64
 
     let frames: FrameStore
     let value: ValueRuns
-    /// For each run, the pages before it.
+    /// For each run, the number of pages before it.
     private let starts: [UInt64]
 
     init(_ value: ValueRuns, of frames: FrameStore) {
@@ -19,7 +20,7 @@ struct RunReader {
         }
     }
 
-    /// Copies stored bytes from an offset on. The buffer must lie within them.
+    /// Reads stored bytes from an offset on. The range must be inside the value.
     func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) {
         guard let target = buffer.baseAddress else { return }
         var done = 0
@@ -29,7 +30,8 @@ struct RunReader {
         }
     }
 
-    /// Reads everything. Nil when it is not what the digest says, though each page by itself is whole.
+    /// Reads the whole value. Returns whether its stored bytes match the digest; they may differ although each page is
+    /// intact.
     func checkDigest() throws(StorageError) -> Bool {
         var digest: UInt64 = 0
         var offset: UInt64 = 0
@@ -43,7 +45,7 @@ struct RunReader {
         return digest == value.digest
     }
 
-    /// Calls `body` with the share of each page in a range of stored bytes.
+    /// Calls `body` with the bytes of each page in a range of stored bytes.
     private func forEachPage(at offset: UInt64, count: Int, _ body: (UnsafeRawPointer, Int) -> Void)
         throws(StorageError)
     {
@@ -73,7 +75,7 @@ struct RunReader {
         }
     }
 
-    /// The run that holds a page of the value, and the pages of the run before it.
+    /// Returns the run that holds a page of the value, and the number of pages before that run.
     private func run(of index: UInt64) -> (run: ValueRuns.Run, before: UInt64) {
         var low = 0
         var high = starts.count

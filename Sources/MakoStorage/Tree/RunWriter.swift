@@ -1,35 +1,36 @@
-/// Writes a large value to pages of its own, piece by piece, past memory and log: in as much memory as one write takes.
+/// Writes a large value to pages of its own in pieces, bypassing page cache and log. Needs the memory of one write
+/// only.
 ///
-/// The pages are nobody's until a transaction adopts them; those of a writer that goes without are given back.
+/// The pages belong to no transaction until one adopts them; a writer that ends without adoption frees them.
 final class RunWriter {
     private static let pagesPerWrite = 64
     private static let pagesPerRun = 1024
 
-    /// Pages that one write takes, and that `staging` has room for: no more than there will be.
+    /// The number of pages of one write, and the size of `staging`; at most the pages of the value.
     private let pagesPerWrite: Int
 
     private let writer: Writer
     private let tree: UInt32
     private let staging: UnsafeMutableRawPointer
-    /// Full pages in `staging`, and bytes of the one behind them.
+    /// The number of full pages in `staging`, and the bytes in the page after them.
     private var staged = 0
     private var filled = 0
     private var runs: [ValueRuns.Run] = []
-    /// Pages of the last run that are written.
+    /// The number of written pages of the last run.
     private var written = 0
     private var digest: UInt64 = 0
     private(set) var stored: UInt64 = 0
-    /// The pages of the next run: each has twice as many as the one before, up to 4 MiB.
+    /// The number of pages of the next run: twice as many as before, up to 4 MiB.
     private var nextRunPages: Int
-    /// One run for all of it, wherever there is one.
+    /// Whether the value must get a single run.
     private let isWhole: Bool
     private var isAdopted = false
-    /// A write that failed may have left a part of it on the device. Nothing else is written under the same serials.
+    /// A failed write may have stored a part on the device. Nothing else may be written with the same serials.
     private var failure: StorageError?
 
     private var store: Store { writer.store }
 
-    /// - Parameter bytes: how many there will be, when it is known: then they stand in one run.
+    /// - Parameter bytes: the length of the value, if known; the value then gets a single run.
     init(_ writer: Writer, tree: UInt32, bytes: Int? = nil) {
         self.writer = writer
         self.tree = tree
@@ -46,7 +47,7 @@ final class RunWriter {
         if !isAdopted { for run in runs { store.versions.giveBack(Array(run.pages)) } }
     }
 
-    /// Writes more bytes behind those before.
+    /// Appends bytes.
     func append(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         if let failure { throw failure }
         guard var source = bytes.baseAddress else { return }
@@ -63,7 +64,7 @@ final class RunWriter {
         }
     }
 
-    /// Writes what the pages of another run hold.
+    /// Appends the contents of another run's pages.
     func append(copyOf run: ValueRuns.Run) throws(StorageError) {
         let buffer = UnsafeMutableRawPointer.allocate(
             byteCount: min(run.count, RunWriter.pagesPerWrite) * pageBytes, alignment: pageBytes)
@@ -90,7 +91,7 @@ final class RunWriter {
         filled = 0
     }
 
-    /// Writes what is left, and gives back what of the last run was not needed.
+    /// Writes the rest, and frees the unused pages of the last run.
     func finish(length: UInt64? = nil) throws(StorageError) -> ValueRuns {
         if let failure { throw failure }
         if filled > 0 { closePage() }
@@ -103,7 +104,7 @@ final class RunWriter {
         return ValueRuns(length: length, stored: stored, isCompressed: length != stored, digest: digest, runs: runs)
     }
 
-    /// The pages are a transaction's from here on.
+    /// Notes that a transaction has adopted the pages.
     func noteAdopted() { isAdopted = true }
 
     private func flush() throws(StorageError) {
@@ -138,7 +139,7 @@ final class RunWriter {
     private func addRun() throws(StorageError) {
         writer.returnUnusedNumbers()
         let run = store.versions.allocateRun(upTo: nextRunPages, isWhole: isWhole)
-        // Noted at once: what fails from here on must not lose them.
+        // Record the run first, so that a failure from here on does not leak it.
         runs.append(ValueRuns.Run(page: run.page, serial: 0, count: run.count))
         try store.growFile(for: writer)
         runs[runs.count - 1].serial = try store.takeSerials(run.count)

@@ -1,9 +1,9 @@
-/// Counts of the entries below each child of an inner node, in trees that have them.
+/// The number of entries below each child of an inner node, in trees with subtree counts.
 ///
-/// A transaction does not keep them up to date with each entry: a descent for writing marks those on its way as unknown, and so does
-/// whatever else changes what is below a child. They are found out when somebody asks, and before the pages become anybody else's: at a
-/// savepoint, before pages are written, at the commit. So changes cost no more than a mark on the way down, and each changed node is
-/// looked at once in the end. An entry above an unknown one is unknown, too.
+/// A transaction does not update counts for each entry: a descent for writing marks those on its path as unknown, and
+/// so does every other change below a child. Unknown counts are computed when they are read, and before other
+/// transactions can see the pages: at a savepoint, before pages are written, and at the commit. So a change only marks
+/// its path, and each changed node is visited once at the end. All counts above an unknown count are unknown.
 enum SubtreeCounts {
     static let unknown = UInt64.max
 }
@@ -16,19 +16,19 @@ extension Writer {
         hasStaleCounts = true
     }
 
-    /// Marks the count of a child as unknown, where there are any.
+    /// Marks the count of a child as unknown, in a tree with counts.
     func forgetCount<Layout: NodeLayout>(_ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ slot: Int) {
         if Layout.hasCounts(page) { Layout.setCount(page, at: slot, SubtreeCounts.unknown) }
     }
 
-    /// Finds out all counts that are unknown.
+    /// Computes all unknown counts.
     func settleCounts() throws(StorageError) {
         guard hasStaleCounts else { return }
         for index in 0..<treeCount where trees[index].countsAreStale { try settleCounts(of: index) }
         hasStaleCounts = false
     }
 
-    /// Finds out what counts of a tree are unknown, if any are. No puts to it must be waiting.
+    /// Computes the unknown counts of a tree. The tree must have no buffered puts.
     func settleCounts(of index: Int) throws(StorageError) {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -42,11 +42,11 @@ extension Writer {
             }
         } catch { throw fail(error) }
         trees[index].countsAreStale = false
-        // The next change has to come down the tree and mark its way.
+        // Drop the hint, so that the next change descends and marks its path.
         hints[index] = .none
     }
 
-    /// - Returns: the entries below an inner node.
+    /// - Returns: the number of entries below an inner node.
     private func settle<Layout: NodeLayout>(_ layout: Layout.Type, _ reference: PageReference, _ level: Int)
         throws(StorageError) -> UInt64
     {
@@ -68,16 +68,16 @@ extension Writer {
                     : UInt64(Page(try frames.resolve(child, type: Layout.leafType, level: 0)).count)
                 Layout.setCount(page, at: slot, count)
             }
-            // Only forged counts have a sum that overflows.
+            // Wrapping, because forged counts may overflow.
             entries &+= count
         }
         return entries
     }
 }
 
-/// Entries counted by what inner nodes say, or else by a walk over the headers of leaves. The caller is inside an operation epoch.
+/// Counts entries by subtree counts, or else by the headers of leaves. The caller must be inside an operation epoch.
 extension FrameStore {
-    /// The entries of a tree from one key up to below another; nil is the tree's end.
+    /// Returns the number of entries from a key to before another; nil is the end of the tree.
     func count<Layout: NodeLayout>(
         _ layout: Layout.Type, _ tree: TreeState, from lower: Layout.Key?, to upper: Layout.Key?
     ) throws(StorageError) -> UInt64 {
@@ -92,7 +92,7 @@ extension FrameStore {
         to upper: Layout.Key?, _ scratch: UnsafeMutableRawPointer
     ) throws(StorageError) -> UInt64 {
         guard level > 0 else {
-            // Any number of leaves in one operation: memory that is full has none of them to keep.
+            // With a full cache, read leaves into scratch memory: an operation may visit any number of leaves.
             let leaf =
                 isInMemory(reference) || !isFull
                 ? try resolve(reference, type: Layout.leafType, level: 0)
@@ -120,7 +120,7 @@ extension FrameStore {
                 : try count(layout, Layout.child(page, at: last), level - 1, from: nil, to: upper, scratch))
     }
 
-    /// The entries below a child of an inner node.
+    /// Returns the number of entries below a child of an inner node.
     func count<Layout: NodeLayout>(
         _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ slot: Int, _ level: Int,
         _ scratch: UnsafeMutableRawPointer
@@ -130,7 +130,7 @@ extension FrameStore {
         return try count(layout, Layout.child(page, at: slot), level - 1, from: nil, to: nil, scratch)
     }
 
-    /// Lends memory for a page.
+    /// Calls `body` with memory for one page.
     func withPageScratch<R>(_ body: (UnsafeMutableRawPointer) throws(StorageError) -> R) throws(StorageError) -> R {
         let scratch = UnsafeMutableRawPointer.allocate(byteCount: pageBytes, alignment: 64)
         defer { scratch.deallocate() }
@@ -139,34 +139,38 @@ extension FrameStore {
 }
 
 extension Snapshot {
-    /// How many keys of a tree come before `key`, which need not be there.
+    /// Returns the number of keys of a tree before `key`, which need not exist.
     ///
-    /// - Complexity: logarithmic in a tree with ``TreeOptions/subtreeCounts``; of any other the leaves before the key are visited.
+    /// - Complexity: logarithmic in a tree with ``TreeOptions/subtreeCounts``; otherwise linear in the number of leaves
+    ///   before the key.
     public func rank(of key: UInt64, in tree: Tree) throws(StorageError) -> UInt64 {
         try count(IntegerLayout.self, tree, from: nil, to: key)
     }
 
-    /// How many keys of a tree come before `key`, which need not be there.
+    /// Returns the number of keys of a tree before `key`, which need not exist.
     ///
-    /// - Complexity: logarithmic in a tree with ``TreeOptions/subtreeCounts``; of any other the leaves before the key are visited.
+    /// - Complexity: logarithmic in a tree with ``TreeOptions/subtreeCounts``; otherwise linear in the number of leaves
+    ///   before the key.
     public func rank(of key: [UInt8], in tree: Tree) throws(StorageError) -> UInt64 {
         try key.withUnsafeBytes { key in
             result { () throws(StorageError) in try count(ByteLayout.self, tree, from: nil, to: bound(key)) }
         }.get()
     }
 
-    /// How many entries of a tree have keys in a range.
+    /// Returns the number of entries of a tree with keys in a range.
     ///
-    /// - Complexity: logarithmic in a tree with ``TreeOptions/subtreeCounts``; of any other the leaves in the range are visited.
+    /// - Complexity: logarithmic in a tree with ``TreeOptions/subtreeCounts``; otherwise linear in the number of leaves
+    ///   in the range.
     public func count(of range: ClosedRange<UInt64>, in tree: Tree) throws(StorageError) -> UInt64 {
         try count(
             IntegerLayout.self, tree, from: range.lowerBound,
             to: range.upperBound == .max ? nil : range.upperBound + 1)
     }
 
-    /// How many entries of a tree have keys from one up to below another, in the order of keys; nil is the tree's end.
+    /// Returns the number of entries of a tree with keys from `lower` to before `upper`; nil is the end of the tree.
     ///
-    /// - Complexity: logarithmic in a tree with ``TreeOptions/subtreeCounts``; of any other the leaves in the range are visited.
+    /// - Complexity: logarithmic in a tree with ``TreeOptions/subtreeCounts``; otherwise linear in the number of leaves
+    ///   in the range.
     public func count(from lower: [UInt8], to upper: [UInt8]? = nil, in tree: Tree) throws(StorageError) -> UInt64 {
         try lower.withUnsafeBytes { lower in
             guard let upper else {
@@ -197,14 +201,16 @@ extension Snapshot {
 }
 
 extension Cursor {
-    /// Goes to the entry that has `offset` others before it. False when the tree has no so many.
+    /// Moves to the entry that has `offset` entries before it.
     ///
     /// ```swift
     /// var cursor = try snapshot.cursor(in: scores)
     /// var more = try cursor.seek(offset: 100_000)    // page 1,001 of a list
     /// ```
     ///
-    /// - Complexity: logarithmic in a tree with ``TreeOptions/subtreeCounts``; of any other the leaves before the entry are visited.
+    /// - Returns: false if the tree has at most `offset` entries.
+    /// - Complexity: logarithmic in a tree with ``TreeOptions/subtreeCounts``; otherwise linear in the number of leaves
+    ///   before the entry.
     public mutating func seek(offset: UInt64) throws(StorageError) -> Bool {
         switch tree.keys {
         case .integer: try seek(IntegerLayout.self, offset: offset)
@@ -212,9 +218,10 @@ extension Cursor {
         }
     }
 
-    /// Goes to the entry that has `offset` others behind it, 0 being the last. False when the tree has no so many.
+    /// Moves to the entry that has `offset` entries after it; 0 is the last.
     ///
-    /// - Complexity: that of ``seek(offset:)``.
+    /// - Returns: false if the tree has at most `offset` entries.
+    /// - Complexity: as ``seek(offset:)``.
     public mutating func seek(offsetFromEnd offset: UInt64) throws(StorageError) -> Bool {
         let count = try snapshot.count(of: tree)
         return try seek(offset: offset < count ? count - 1 - offset : .max)

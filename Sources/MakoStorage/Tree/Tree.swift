@@ -1,18 +1,19 @@
-/// What the keys of a tree are.
+/// The kind of keys of a tree.
 public enum KeyKind: UInt8, Sendable, Hashable, Codable {
-    /// Unsigned 64-bit integers: row ids, for which the tree has a node form of its own.
+    /// Unsigned 64-bit integers, as row ids; these trees have a node format of their own.
     case integer = 1
-    /// Up to 900 bytes, ordered as unsigned bytes.
+    /// Byte strings of at most 900 bytes, ordered as unsigned bytes.
     case bytes = 2
 }
 
-/// A handle to a tree: an ordered map from keys to values inside a store.
+/// A handle to a tree: an ordered map from keys to values in a store.
 ///
-/// It is a name for the tree, not a view of it; reads go through a ``Snapshot``, changes through a
-/// ``WriteTransaction``. A handle stays valid across transactions and reopening, until the tree is dropped.
+/// A handle names a tree; reads use a ``Snapshot``, changes a ``WriteTransaction``. It stays valid across transactions
+/// and reopening until the tree is dropped.
 public struct Tree: Sendable, Hashable {
-    /// The tree's number in its store. Numbers are not used again.
+    /// The tree's number in its store. Numbers are never reused.
     public let id: UInt32
+    /// The kind of the tree's keys.
     public let keys: KeyKind
 
     package init(id: UInt32, keys: KeyKind) {
@@ -21,27 +22,31 @@ public struct Tree: Sendable, Hashable {
     }
 }
 
-/// What a tree has beyond an ordered map; chosen when it is created.
+/// Features of a tree beyond an ordered map, chosen at its creation.
 public struct TreeOptions: OptionSet, Sendable, Hashable {
+    /// The options as bits.
     public let rawValue: UInt8
 
+    /// Creates options from bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Each inner node knows how many entries are below its children: ``Snapshot/rank(of:in:)-(UInt64,_)``,
-    /// ``Snapshot/count(of:in:)`` and ``Cursor/seek(offset:)`` then take logarithmic time instead of a walk over leaves. Inner nodes are
-    /// a third (of short byte keys up to a half) larger for it; changes cost about as much as without.
+    /// Inner nodes store the number of entries below each child, so that ``Snapshot/rank(of:in:)-(UInt64,_)``,
+    /// ``Snapshot/count(of:in:)`` and ``Cursor/seek(offset:)`` take logarithmic time instead of a scan of leaves. Inner
+    /// nodes are a third larger (up to a half with short byte keys); changes cost about the same.
     public static let subtreeCounts = TreeOptions(rawValue: 1)
 }
 
-/// A tree as one snapshot sees it.
+/// A tree as seen by one snapshot.
 public struct TreeInfo: Sendable, Hashable {
+    /// The name of the tree.
     public var name: String
+    /// The handle of the tree.
     public var tree: Tree
-    /// What it was created with.
+    /// The options of its creation.
     public var options: TreeOptions
-    /// Entries.
+    /// The number of entries.
     public var count: UInt64
-    /// Node levels: 0 for an empty tree, 1 for a single leaf.
+    /// The number of node levels: 0 for an empty tree, 1 for a single leaf.
     public var levels: Int
 }
 
@@ -52,11 +57,11 @@ struct TreeState {
     var levels: Int
     var root: PageReference
     var count: UInt64
-    /// False as long as no value of the tree has pages of its own: its leaves can then be given back unread.
+    /// Whether a value of the tree may have pages of its own. If not, its leaves can be freed without reading them.
     var mayHoldLargeValues = false
-    /// Whether inner nodes have counts.
+    /// Whether inner nodes have subtree counts.
     var isCounted: Bool
-    /// Some of them are to be found out yet; only inside a transaction.
+    /// Whether some counts are unknown; only inside a transaction.
     var countsAreStale = false
 
     init(id: UInt32, kind: KeyKind, isCounted: Bool = false) {
@@ -68,10 +73,10 @@ struct TreeState {
         count = 0
     }
 
-    /// Nothing is left in it.
+    /// Makes the tree empty.
     mutating func becomeEmpty() { self = TreeState(id: id, kind: kind, isCounted: isCounted) }
 
-    /// Key kind and options as one byte of the directory and the log.
+    /// Returns key kind and options as one byte of the directory and the log.
     static func kindByte(_ kind: KeyKind, _ options: TreeOptions) -> UInt8 {
         kind.rawValue | (options.contains(.subtreeCounts) ? countedBit : 0)
     }
@@ -85,16 +90,16 @@ struct TreeState {
     var options: TreeOptions { isCounted ? .subtreeCounts : [] }
 }
 
-/// The roots of all trees at one commit, in memory of its own so that readers need not count references.
+/// The roots of all trees at one commit, in memory of its own, so that readers touch no reference counts.
 final class Version: @unchecked Sendable {
     let commit: UInt64
-    /// The serial boundary: pages with lower serials were born at or before this commit.
+    /// The transaction id of the commit: pages with lower serials were born at or before it.
     let point: UInt64
     let trees: UnsafeMutablePointer<TreeState>
     let treeCount: Int
     let nextTreeID: UInt32
     let names: TreeNames
-    /// Where the log stands after this commit's frame.
+    /// The position of the log after this commit's frame.
     let log: LogPosition
 
     init(
@@ -114,10 +119,10 @@ final class Version: @unchecked Sendable {
     deinit { trees.deallocate() }
 }
 
-/// The position of a tree in a table sorted by id.
+/// Returns the position of a tree in a table sorted by id.
 @inline(__always)
 func treeIndex(_ trees: UnsafePointer<TreeState>, count: Int, id: UInt32) -> Int? {
-    // Without dropped trees, ids and positions are the same but for the start.
+    // Without dropped trees the position is the id minus one.
     let guess = Int(id) &- 1
     if guess >= 0 && guess < count && trees[guess].id == id { return guess }
     var low = 0

@@ -1,6 +1,6 @@
 import CPlatform
 
-/// An entry of a tree that is not the same in two snapshots.
+/// An entry of a tree that differs between two snapshots.
 package struct EntryDifference: Sendable, Hashable {
     package enum Key: Sendable, Hashable {
         case integer(UInt64)
@@ -8,20 +8,20 @@ package struct EntryDifference: Sendable, Hashable {
     }
 
     package let key: Key
-    /// Its value in the earlier snapshot; nil: it was not there.
+    /// Its value in the earlier snapshot; nil if it did not exist.
     package let old: [UInt8]?
-    /// Its value in the later one; nil: it is gone.
+    /// Its value in the later snapshot; nil if it was removed.
     package let new: [UInt8]?
 }
 
 extension Snapshot {
-    /// Which opening of a file a snapshot was read from.
+    /// Identifies the opening of the file that a snapshot was read from.
     package var opening: ObjectIdentifier { ObjectIdentifier(frames) }
 
-    /// Whether two snapshots were read from one opening of a file, so that a page which both have holds the same in both.
+    /// Whether two snapshots are of the same opening of a file, so that a page of both has the same contents in both.
     package func isOfOneOpening(with other: Snapshot) -> Bool { frames === other.frames }
 
-    /// Whether a tree is certainly the same in both snapshots, which is asked without reading a page.
+    /// Whether a tree is certainly the same in both snapshots. Reads no pages.
     package func sharesWhole(_ tree: Tree, with other: Snapshot) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -30,10 +30,11 @@ extension Snapshot {
         return isOfOneOpening(with: other) && mine.levels == others.levels && mine.root == others.root
     }
 
-    /// Calls a closure with each entry of a tree that is not the same in an earlier snapshot, in the order of keys, until it answers false.
+    /// Calls a closure with each entry of a tree that differs from an earlier snapshot, in key order, until it returns
+    /// false.
     ///
-    /// Pages that both snapshots have are passed over unread, which takes that both are of one opening of the file; of two openings every
-    /// entry is compared.
+    /// Skips pages of both snapshots without reading them if both are of the same opening of the file; otherwise
+    /// compares every entry.
     package func forEachDifference(
         from earlier: Snapshot, in tree: Tree, _ body: (EntryDifference) throws -> Bool
     ) throws {
@@ -61,7 +62,7 @@ extension Snapshot {
         }
     }
 
-    /// The leaves that only the earlier snapshot has, and those that only this one has, each in the order of keys.
+    /// Returns the leaves that only the earlier snapshot has, and those that only this one has, each in key order.
     private func ownLeaves(
         of tree: Tree, _ earlier: Snapshot
     ) throws(StorageError) -> (old: [PageReference], new: [PageReference]) {
@@ -70,7 +71,7 @@ extension Snapshot {
         var old = LevelOfPages(earlier, try earlier.lookUp(tree))
         var new = LevelOfPages(self, try lookUp(tree))
         while true {
-            // A page stands on one level for ever, so only pages of one level can be the same.
+            // A page never changes its level, so only pages of the same level can be equal.
             while old.level > new.level { try old.goDown(tree.keys) }
             while new.level > old.level { try new.goDown(tree.keys) }
             if isOfOneOpening(with: earlier) {
@@ -85,11 +86,11 @@ extension Snapshot {
     }
 }
 
-/// Pages of one level of a tree, in the order of keys.
+/// The pages of one level of a tree, in key order.
 private struct LevelOfPages {
     private let snapshot: Snapshot
     var pages: [PageReference]
-    /// 0: leaves; -1: the tree is empty.
+    /// The level: 0 for leaves, -1 for an empty tree.
     private(set) var level: Int
 
     init(_ snapshot: Snapshot, _ tree: TreeState) {
@@ -119,12 +120,12 @@ private struct LevelOfPages {
     }
 }
 
-/// The entries of some leaves, one after the other. Each leaf is copied when its turn comes.
+/// The entries of some leaves in order. Each leaf is copied when it is reached.
 private struct LeafEntries: ~Copyable {
     private let snapshot: Snapshot
     private let keys: KeyKind
     private let leaves: [PageReference]
-    /// The leaf's copy, and behind it room for the current key of a byte tree.
+    /// The copy of the leaf, followed by space for the current key of a byte tree.
     private let leaf: UnsafeMutableRawPointer
     private var next = 0
     private var slot = -1
@@ -172,7 +173,7 @@ private struct LeafEntries: ~Copyable {
         }
     }
 
-    /// Below 0: this key comes first. Where no entry is left, the other's does.
+    /// Compares the current keys; negative if this one is less. An iterator without an entry sorts last.
     func compare(with other: borrowing LeafEntries) -> Int {
         guard isThere, other.isThere else { return isThere ? -1 : 1 }
         switch keys {
@@ -201,7 +202,7 @@ private struct LeafEntries: ~Copyable {
         let isAlike =
             mine.isOverflow == others.isOverflow && mine.count == others.count
             && memcmp(mine.bytes, others.bytes, mine.count) == 0
-        // A value with pages of its own is the same where they are.
+        // Values with pages of their own are equal if their pages are.
         if !mine.isOverflow && !others.isOverflow { return isAlike }
         if isAlike && snapshot.isOfOneOpening(with: other.snapshot) { return true }
         return try value() == other.value()

@@ -1,15 +1,15 @@
-/// Fills a tree with ascending entries behind what it has: one leaf after the other, each written once and never divided.
+/// Bulk load: appends ascending entries to a tree, leaf by leaf; each leaf is written once and never split.
 ///
-/// The path stays at the last leaf. Until the load ends that leaf may lack what the last of a level has, so nothing else may change the
-/// transaction's trees meanwhile: for everybody else it counts as failed.
+/// The path stays at the last leaf. Until the load ends this leaf is not a regular last leaf of its level, so no other
+/// change to the transaction's trees is allowed: all other operations fail meanwhile.
 extension Writer {
-    /// What a load has to find as it left it.
+    /// The state that a load must find unchanged.
     struct LoadState {
         fileprivate var index: Int
         fileprivate var floor: UInt64
     }
 
-    /// Goes to the end of a tree. The transaction is not logged from here on: its commit is a checkpoint.
+    /// Descends to the end of a tree. The transaction is not logged from here on; it is committed by checkpoint.
     func beginLoad(of tree: Tree) throws(StorageError) -> LoadState {
         try check()
         let index = try index(of: tree)
@@ -29,7 +29,7 @@ extension Writer {
         do throws(StorageError) { try descend(layout, index, Layout.highest) } catch { throw fail(error) }
     }
 
-    /// Enters a value behind all others.
+    /// Appends a value after all entries.
     @inline(__always)
     func append<Layout: NodeLayout>(
         _ layout: Layout.Type, _ load: LoadState, _ key: Layout.Key, _ value: UnsafeRawBufferPointer
@@ -48,7 +48,7 @@ extension Writer {
         } catch { throw fail(error) }
     }
 
-    /// Enters a value whose pages were written, behind all others.
+    /// Appends a value whose pages were written, after all entries.
     func append<Layout: NodeLayout>(_ layout: Layout.Type, _ load: LoadState, _ key: Layout.Key, _ pages: RunWriter)
         throws(StorageError)
     {
@@ -72,7 +72,7 @@ extension Writer {
         }.get()
     }
 
-    /// Whether the load may go on with a key.
+    /// Checks that the load may continue with a key.
     @inline(__always)
     func check<Layout: NodeLayout>(_ layout: Layout.Type, _ load: LoadState, _ key: Layout.Key) throws(StorageError) {
         try check(load)
@@ -83,7 +83,7 @@ extension Writer {
 
     @inline(__always)
     private func check(_ load: LoadState) throws(StorageError) {
-        // A savepoint seals what is there; a rollback takes it away.
+        // A savepoint seals the loaded pages, and a rollback removes them.
         guard floor == load.floor, failure == Writer.loading else { throw brokenLoad() }
     }
 
@@ -107,7 +107,7 @@ extension Writer {
         trees[index].count &+= 1
     }
 
-    /// Closes the last leaf and puts an empty one behind it.
+    /// Closes the last leaf and appends an empty one.
     @inline(never)
     private func beginLeaf<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key)
         throws(StorageError)
@@ -121,7 +121,8 @@ extension Writer {
         }
         guard let separator else { return }
         noteFinishedLeaf()
-        // Nobody comes back to what is closed: it may go to the device, if the way to the end of the tree is copied afterwards.
+        // A closed leaf does not change again, so it may be spilled; the path to the end of the tree must be copied
+        // afterwards.
         try spillIfNeeded()
         if trees[index].levels > 1, !isEditable(path[1].page) {
             try ownLastInnerNodes(layout, index)
@@ -131,7 +132,7 @@ extension Writer {
         try enterLast(layout, index, leaf, separator)
     }
 
-    /// Divides the last leaf where what it holds would not fit between its last fences.
+    /// Splits the last leaf if its entries would not fit between its final fences.
     private func divideLast<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         let leaf = path[0].page
         guard Page(leaf).count > 1,
@@ -145,7 +146,7 @@ extension Writer {
         try enterLast(layout, index, right, separator)
     }
 
-    /// Enters a leaf in its parent as the last of its level; the path leads to it then.
+    /// Inserts a leaf in its parent as the last of its level, and sets the path to it.
     private func enterLast<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ leaf: UnsafeMutableRawPointer, _ separator: Layout.Key
     ) throws(StorageError) {
@@ -161,7 +162,7 @@ extension Writer {
         if trees[index].isCounted { forgetCounts(layout, index) }
     }
 
-    /// Makes the inner nodes above the last leaf this transaction's own again.
+    /// Copies the inner nodes above the last leaf again if they were spilled.
     private func ownLastInnerNodes<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         var reference = trees[index].root
         for level in (1..<trees[index].levels).reversed() {
@@ -173,7 +174,7 @@ extension Writer {
         }
     }
 
-    /// Gives the last leaf what the last of a level has. The transaction goes on.
+    /// Makes the last leaf a regular last leaf of its level. The transaction continues.
     func endLoad(_ load: LoadState, of tree: Tree) throws(StorageError) {
         try check(load)
         let entry = Epochs.enter()

@@ -1,14 +1,15 @@
-/// The names of the trees of a version. Shared between versions until a tree is created, renamed or dropped.
+/// The names of the trees of a version, shared between versions until a tree is created, renamed or dropped.
 ///
-/// A version differs from the one before it by few names: those are kept apart from the tables of most, until there are as many as the root of
-/// those. So creating n trees, one after the other, takes time that grows with n to the power of 1.5.
+/// Consecutive versions differ in few names. Changes are stored apart from the base table until there are as many as
+/// the square root of its size, so creating n trees one after the other takes time in the order of n to the power of
+/// 1.5.
 final class TreeNames: Sendable {
-    /// The names of a version of before.
+    /// The names of an earlier version.
     private let base: Table
-    /// What has changed since: nil where there is no such tree any more.
+    /// The changes since the base; nil for names and ids without a tree.
     private let changedIDs: [String: UInt32?]
     private let changedNames: [UInt32: String?]
-    /// How many names there are.
+    /// The number of names.
     let count: Int
 
     private final class Table: Sendable {
@@ -45,7 +46,7 @@ final class TreeNames: Sendable {
         return base.names[id]
     }
 
-    /// All names with their numbers.
+    /// All names with the ids of their trees.
     var all: [String: UInt32] {
         var all = base.ids
         for (name, id) in changedIDs { all[name] = id }
@@ -55,7 +56,7 @@ final class TreeNames: Sendable {
     /// The name of each tree.
     var byID: [UInt32: String] { Dictionary(all.map { ($1, $0) }, uniquingKeysWith: min) }
 
-    /// The names after a tree got one, which no other tree has, in the place of the one it had.
+    /// Returns the names after a tree was created or renamed. No other tree may have the name.
     func naming(_ id: UInt32, _ name: String) -> TreeNames {
         let old = self.name(of: id)
         var (ids, names) = (changedIDs, changedNames)
@@ -65,7 +66,7 @@ final class TreeNames: Sendable {
         return changed(ids, names, count: count + (old == nil ? 1 : 0))
     }
 
-    /// The names after a tree was dropped.
+    /// Returns the names after a tree was dropped.
     func removing(_ id: UInt32) -> TreeNames {
         guard let old = name(of: id) else { return self }
         var (ids, names) = (changedIDs, changedNames)

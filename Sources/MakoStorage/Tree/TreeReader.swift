@@ -1,8 +1,8 @@
 import CPlatform
 
-/// Descents from a root. The caller is inside an operation epoch; what comes back is valid until it leaves it.
+/// Descents from a root. The caller must be inside an operation epoch; results are valid until its end.
 extension FrameStore {
-    /// The record of `key`, or nil.
+    /// Returns the record of `key`; nil if there is none.
     @inline(__always)
     func find<Layout: NodeLayout>(_ layout: Layout.Type, _ tree: TreeState, _ key: Layout.Key) throws(StorageError)
         -> RecordView?
@@ -24,14 +24,14 @@ extension FrameStore {
         let (slot, found) = Layout.find(leaf, key)
         guard found else { return nil }
         let offset = Layout.offset(leaf, slot)
-        // Length and value come together: whoever asks for a record reads all of it.
+        // Prefetch the next lines too, because callers read the whole record.
         mako_prefetch(leaf + (offset &+ 64) & (pageBytes &- 1))
         mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
         return Layout.record(leaf, slot)
     }
 
-    /// Asks the processor for the lines about the place where a record probably stands, while the search that finds out is still waiting
-    /// for the leaf's first lines.
+    /// Prefetches the lines around the guessed offset of a record, while the search still waits for the leaf's first
+    /// lines.
     @inline(__always)
     private func prefetchRecord(_ leaf: UnsafeMutableRawPointer, at offset: Int) {
         mako_prefetch(leaf + (offset &- 64) & (pageBytes &- 1))
@@ -40,7 +40,7 @@ extension FrameStore {
         mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
     }
 
-    /// Asks for a record that was found, whoever asks for which reads all of it.
+    /// Prefetches a record that was found, because callers read all of it.
     @inline(__always)
     func prefetchRecord(_ leaf: UnsafeMutableRawPointer, from offset: Int) {
         mako_prefetch(leaf + offset & (pageBytes &- 1))
@@ -48,13 +48,13 @@ extension FrameStore {
         mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
     }
 
-    /// The same for a walk that begins there: records that were put in order stand before the one of the key before.
+    /// Prefetches records for a scan. Records inserted in order are stored before the record of the preceding key.
     @inline(__always)
     func prefetchRecords(_ leaf: UnsafeMutableRawPointer, endingAt offset: Int) {
         for line in -2..<20 { mako_prefetch(leaf + (offset &- line &* 64) & (pageBytes &- 1)) }
     }
 
-    /// One step down from an inner node; the processor is asked for the lines of the child that come next.
+    /// Descends one step from an inner node, and prefetches the lines of the child that are read next.
     @inline(__always)
     func step<Layout: NodeLayout>(
         _ layout: Layout.Type, _ reference: PageReference, level: Int, _ key: Layout.Key
@@ -65,11 +65,11 @@ extension FrameStore {
         return child
     }
 
-    /// Moves a batch of lookups down together, level by level, so that their cache misses overlap.
+    /// Descends with a batch of lookups together, level by level, so that their cache misses overlap.
     ///
     /// - Parameters:
     ///   - keys: the keys, in any order.
-    ///   - references: as many, scratch; holds the leaves afterwards.
+    ///   - references: memory for one reference per key; holds the leaves afterwards.
     @inline(__always)
     func descend<Layout: NodeLayout>(
         _ layout: Layout.Type, _ tree: TreeState, _ keys: UnsafeBufferPointer<Layout.Key>,

@@ -1,10 +1,12 @@
-/// About where keys stand in a tree: told by the nodes on the way to them, without a walk and without counts that somebody keeps. It is what a
-/// planner of queries asks, who wants to know whether a range has a hundred entries or a hundred thousand.
+/// The range cardinality estimator: the approximate position of a key in a tree, from the nodes on its path, without a
+/// scan and without counts. The query planner uses it to tell a range of a hundred entries from one of a hundred
+/// thousand.
 ///
-/// The children of a node are taken to be equally large, as in a tree whose leaves are full they nearly are; only the last may have just
-/// begun, and is weighed by its header against one in the middle. The caller is inside an operation epoch.
+/// The children of a node are assumed to be equally large, which is nearly true with full leaves. Only the last child
+/// may be much smaller, so its entry count is compared with that of a middle child. The caller must be inside an
+/// operation epoch.
 extension FrameStore {
-    /// The share of a tree's entries that come before a key, from 0 to 1.
+    /// Returns the share of a tree's entries before a key, from 0 to 1.
     func share<Layout: NodeLayout>(
         _ layout: Layout.Type, _ tree: TreeState, before key: Layout.Key
     ) throws(StorageError) -> Double {
@@ -27,16 +29,16 @@ extension FrameStore {
     }
 }
 
-/// Which shares of a node's entries are below its children.
+/// The estimated shares of a node's entries below each child.
 struct ChildShares {
     private let last: Int
-    /// All children, where the last one has `end` and each other 1.
+    /// The size of the last child, where each other child has the size 1.
     private let end: Double
 
     init<Layout: NodeLayout>(
         _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ level: Int, _ frames: FrameStore
     ) throws(StorageError) {
-        // Of a damaged page that has none, too, one is looked at.
+        // A damaged page may have no children; treat it as one.
         last = max(0, Page(page).count - 1)
         func size(_ slot: Int) throws(StorageError) -> Double {
             let type = level == 1 ? Layout.leafType : Layout.innerType
@@ -52,7 +54,7 @@ struct ChildShares {
 
     func share(_ slot: Int) -> Double { (slot == last ? end : 1) / whole }
 
-    /// The child in which a share of the entries ends, and which share of its own that is.
+    /// Returns the child in which a share of the entries ends, and the share inside that child.
     func child(at share: Double) -> (slot: Int, rest: Double) {
         let place = min(max(0, share), 1) * whole
         let slot = min(last, Int(place))
@@ -61,9 +63,9 @@ struct ChildShares {
 }
 
 extension Snapshot {
-    /// About how many entries of a tree have keys from one up to below another; nil is the tree's end.
+    /// Returns the estimated number of entries with keys from `lower` to before `upper`; nil is the end of the tree.
     ///
-    /// - Complexity: logarithmic, whatever lies between.
+    /// - Complexity: logarithmic.
     package func estimatedCount(
         from lower: [UInt8], to upper: [UInt8]?, in tree: Tree
     ) throws(StorageError) -> Double {
@@ -88,25 +90,26 @@ extension Snapshot {
 // MARK: - Parts of a tree
 
 extension Snapshot {
-    /// How many threads may read the snapshot for one query; the view of a transaction is one thread's.
+    /// The number of threads that may read the snapshot for one query; 1 for the view of a transaction.
     package var queryThreads: Int {
         slot == nil ? 1 : max(1, min(64, store._withUnsafeGuaranteedRef { $0.options.queryThreads }))
     }
 
-    /// A query that reads more rows reads them in parts.
+    /// The number of rows above which a query reads in parallel.
     package var parallelRows: Int { store._withUnsafeGuaranteedRef { $0.options.parallelRows } }
 
-    /// About how many entries of a tree have keys from one to another.
+    /// Returns the estimated number of entries with keys in a range.
     ///
-    /// - Complexity: logarithmic, whatever lies between.
+    /// - Complexity: logarithmic.
     package func estimatedCount(in range: ClosedRange<UInt64>, of tree: Tree) throws(StorageError) -> Double {
         let shares = try shares(of: range, in: tree)
         return max(0, shares.end - shares.start) * Double(try count(of: tree))
     }
 
-    /// Ranges of keys, one behind the other, that have about equally many entries of a tree and are all of a range together. They depend on the tree alone.
+    /// Divides a range of keys into consecutive ranges with about equally many entries. The result depends on the tree
+    /// alone.
     ///
-    /// - Complexity: for each of them, logarithmic in the size of the tree.
+    /// - Complexity: logarithmic in the size of the tree for each range.
     package func parts(of range: ClosedRange<UInt64>, in tree: Tree) throws(StorageError) -> [ClosedRange<UInt64>] {
         let shares = try shares(of: range, in: tree)
         let width = max(0, shares.end - shares.start)
@@ -127,7 +130,7 @@ extension Snapshot {
         return parts + [low...range.upperBound]
     }
 
-    /// Which shares of a tree's entries come before a range, and before its end.
+    /// Returns the shares of a tree's entries before the start and before the end of a range.
     private func shares(
         of range: ClosedRange<UInt64>, in tree: Tree
     ) throws(StorageError) -> (start: Double, end: Double) {

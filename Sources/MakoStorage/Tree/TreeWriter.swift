@@ -1,26 +1,26 @@
 import CPlatform
 
-/// Changes to trees, generic over the kind of node.
+/// Changes to trees, generic over the node layout.
 extension Writer {
     enum PutMode {
         case replace
-        /// Leave an entry that exists as it is.
+        /// Keep an entry that exists.
         case insertOnly
     }
 
-    /// How the puts to a tree have gone of late.
+    /// The recent puts to a tree.
     struct PutStreak {
-        /// Puts in a row that missed the hint.
+        /// The number of consecutive puts that missed the hint.
         var misses: Int32 = 0
-        /// Collected puts that are not in the tree yet.
+        /// The number of buffered puts that are not in the tree yet.
         var waiting: Int32 = 0
-        /// Leaves were divided, or left half empty, for want of a look at their neighbours.
+        /// Whether leaves were split, or left sparse, without rebalancing.
         var packsLater = false
     }
 
     // MARK: Put
 
-    /// Enters a value. False when the key exists and was to be left alone.
+    /// Puts a value. Returns false if the key exists and the mode is `insertOnly`.
     func put<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: UnsafeRawBufferPointer, _ mode: PutMode
     ) throws(StorageError) -> Bool {
@@ -41,7 +41,7 @@ extension Writer {
         return true
     }
 
-    /// Enters the descriptor of a value that has pages of its own.
+    /// Puts the descriptor of a value that has pages of its own.
     func enter<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ overflow: Overflow)
         throws(StorageError)
     {
@@ -92,7 +92,7 @@ extension Writer {
         return try putSlow(layout, index, key, value, mode)
     }
 
-    /// Enters a value without collecting.
+    /// Puts a value without buffering it.
     @inline(__always)
     func enter<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: RecordView)
         throws(StorageError)
@@ -114,7 +114,7 @@ extension Writer {
                     Layout.setHint(hints + index, path, levels: trees[index].levels, slot: slot)
                     return true
                 }
-                // It has outgrown its page: leave, and come in again.
+                // The new value does not fit the page: remove the entry and insert it again.
                 Layout.remove(path[0].page, at: slot)
                 trees[index].count &-= 1
             }
@@ -136,12 +136,12 @@ extension Writer {
         } catch { throw fail(error) }
     }
 
-    /// Makes room in a full leaf, the path's, by what its neighbours have, or by a split.
+    /// Makes space in the path's leaf, which is full, by rebalancing or by a split.
     private func makeRoom<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ slot: Int, valueBytes: Int
     ) throws(StorageError) {
         let needed = Layout.keyBytes(key) + valueBytes + 10
-        // Few large entries fill a leaf: sharing would copy four others for nearly each of them, and move hardly one.
+        // Do not rebalance for large entries: it would copy four leaves for nearly each of them and hardly move one.
         let isLater = sharesLater(layout, index) || needed > Layout.leafRoom / 8
         if !isLater, try spread(layout, index, needed: needed) {
             try descend(layout, index, key)
@@ -154,7 +154,8 @@ extension Writer {
         try descend(layout, index, key)
     }
 
-    /// Replaces the record in a slot. False when the page has no room; the old value's pages are free then too.
+    /// Replaces the record in a slot. Returns false if the page has too little space; the old value's pages are freed
+    /// then too.
     @inline(__always)
     private func replace<Layout: NodeLayout>(
         _ layout: Layout.Type, _ leaf: UnsafeMutableRawPointer, _ slot: Int, _ value: RecordView
@@ -163,7 +164,7 @@ extension Writer {
         if old.isOverflow { try freeValue(old) }
         if Layout.replace(leaf, at: slot, value, scratch: scratch.page) { return true }
         if old.isOverflow {
-            // The slow path looks at the entry again: it must not find the freed pages there.
+            // The slow path reads the entry again, so it must not refer to the freed pages.
             _ = Layout.replace(
                 leaf, at: slot, RecordView(bytes: UnsafeRawPointer(scratch.key), count: 0, isOverflow: false),
                 scratch: scratch.page)
@@ -180,7 +181,7 @@ extension Writer {
 
     // MARK: Descent
 
-    /// Goes down to the leaf for `key`, making every page on the way this transaction's own.
+    /// Descends to the leaf for `key`, and makes every page on the path this transaction's own.
     func descend<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key) throws(StorageError) {
         if trees[index].levels == 0 {
             let leaf = try allocate(Layout.leafType, level: 0, tree: trees[index].id)
@@ -196,8 +197,8 @@ extension Writer {
             let slot = Layout.childSlot(page, key)
             path[level] = PathStep(page: page, slot: slot)
             reference = Layout.child(page, at: slot)
-            // A random insertion misses on the leaf's header, its keys and its heap: ask for all of them at once. The leaf below a node that
-            // has to be copied has to be copied as well: it comes while those above it are.
+            // An insertion at a random place has cache misses on the leaf's header, keys and heap: prefetch all of them
+            // at once. If the parent must be copied, so must the leaf: prefetch it while the pages above are copied.
             if level == 1 {
                 if isEditable(page) { frames.prefetchLeaf(reference) } else { frames.prefetchAll(reference) }
             }
@@ -211,7 +212,8 @@ extension Writer {
         if trees[index].isCounted { forgetCounts(layout, index) }
     }
 
-    /// The page itself when it may be changed in place, else what stands for it from now on: the parent on the path refers to that.
+    /// Returns the page itself if it may be changed in place, else its copy, to which the parent on the path then
+    /// refers.
     @inline(__always)
     func own<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ level: Int, _ page: UnsafeMutableRawPointer
@@ -230,8 +232,8 @@ extension Writer {
 
     /// Splits the node at `level` of the path.
     ///
-    /// Afterwards the path leads, at a leaf, to the half that `key` belongs to; at an inner node, to the half that
-    /// holds the child it led to before.
+    /// Afterwards the path leads, at a leaf, to the half that `key` belongs to; at an inner node, to the half with the
+    /// child that it led to before.
     func split<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, level: Int, incoming key: Layout.Key, slot: Int, ascending: Bool
     ) throws(StorageError) {
@@ -243,7 +245,7 @@ extension Writer {
         }
         let separator = Layout.split(
             page, at: cut, into: right, incoming: key, scratch: scratch, separator: scratch.separator(level))
-        // Separators differ in length: a half of the parent may still be too full.
+        // Separators differ in length, so a half of the parent may still be too full.
         while !Layout.childFits(path[level + 1].page, separator) {
             let parentSlot = path[level + 1].slot + 1
             try split(
@@ -278,11 +280,11 @@ extension Writer {
 
     // MARK: Delete
 
-    /// Removes an entry. False when the key is absent.
+    /// Removes an entry. Returns false if the key does not exist.
     ///
     /// - Parameters:
-    ///   - leaf: where the key belonged when the tree was looked at for a group of keys; nothing if that was not done.
-    ///   - shape: what `shape` was then.
+    ///   - leaf: the leaf found for the key in a group deletion; none otherwise.
+    ///   - shape: the value of `shape` when the leaf was found.
     func delete<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, in leaf: PageReference = .none, shape: UInt64 = 0
     ) throws(StorageError) -> Bool {
@@ -310,9 +312,9 @@ extension Writer {
         } catch { throw fail(error) }
     }
 
-    /// The leaf behind a reference that was found before, when it can be changed in place and its keys are still those that belong there.
+    /// Returns the leaf of a reference found earlier, if it can be changed in place and still covers its keys.
     ///
-    /// As long as the shape is the same nothing but copies has changed, and what was copied is neither changed nor given another use.
+    /// While `shape` is the same, pages were only copied, and the originals are neither changed nor reused.
     @inline(__always)
     private func ownLeaf<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ leaf: PageReference, _ shape: UInt64
@@ -322,7 +324,7 @@ extension Writer {
         return isEditable(page) ? page : nil
     }
 
-    /// Goes down to the leaf for a key and leaves all pages as they are. The slot of its entry, or nil.
+    /// Descends to the leaf for a key without copying pages. Returns the slot of its entry; nil if there is none.
     private func locate<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key)
         throws(StorageError) -> Int?
     {
@@ -361,14 +363,15 @@ extension Writer {
         hints[index] = .none
     }
 
-    /// Whether a leaf that an entry was removed from is to be merged, or its neighbours to be looked at: not with every entry that goes.
+    /// Whether a leaf that has lost an entry must be merged or rebalanced. Not true at every removal, to bound the
+    /// work.
     @inline(__always)
     private func hasLostMuch<Layout: NodeLayout>(_ layout: Layout.Type, _ leaf: UnsafeMutableRawPointer) -> Bool {
         Layout.isSparse(leaf)
             || Page(leaf).count % 4 == 0 && Layout.usedBytes(leaf) < Layout.leafRoom * 3 / 4
     }
 
-    /// Merges sparse nodes with a neighbour, from the leaf upwards, and takes empty ones away.
+    /// Merges sparse nodes with a neighbour, from the leaf up, and removes empty ones.
     private func rebalance<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         if !Layout.isSparse(path[0].page) {
             guard !sharesLater(layout, index), try condense(layout, index) else { return }
@@ -390,10 +393,10 @@ extension Writer {
         try shrinkRoot(layout, index)
     }
 
-    /// Merges the path's node at `level` with a child beside it, when they fit one page.
+    /// Merges the path's node at `level` with an adjacent child of the same parent if they fit one page.
     ///
-    /// A node without any beside it gets some by a merge of its parent. Where nodes have fences, an inner node never loses its
-    /// only child: the fences of its neighbours' children would not cover the keys that it stood for.
+    /// If its parent has no other child, merges the parent first. With fences an inner node never loses its only child,
+    /// because the fences of the neighbours' children would not cover that child's keys.
     func mergeWithNeighbour<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ level: Int)
         throws(StorageError) -> Bool
     {
@@ -406,7 +409,7 @@ extension Writer {
         return slot > 0 ? try merge(layout, index, level, left: slot - 1) : false
     }
 
-    /// Merges the children `left` and `left + 1` of the parent, one of which is on the path, when they fit one page.
+    /// Merges the children `left` and `left + 1` of the parent, one of which is on the path, if they fit one page.
     private func merge<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ level: Int, left slot: Int)
         throws(StorageError)
         -> Bool
@@ -469,7 +472,7 @@ extension Writer {
         let plain = (value.count + Overflow.payloadBytes - 1) / Overflow.payloadBytes
         let block = compressing ? LZ4.compress(value, limit: (plain - 1) * Overflow.payloadBytes) : nil
         let stored = block?.count ?? value.count
-        // A list of runs is no value of a user's.
+        // A list of runs is no user value and is not counted.
         if compressing { store.pipeline.compression.noteValue(bytes: UInt64(value.count), stored: UInt64(stored)) }
         let count = max(1, (stored + Overflow.payloadBytes - 1) / Overflow.payloadBytes)
         let run = try allocateRun(count)

@@ -1,6 +1,6 @@
-// A value whose pages are written to their slots before the commit, in one run of pages or several. The log names the runs instead of the
-// value's bytes; and where there is more than one run, or one too long for a descriptor, these bytes lie on overflow pages of their own
-// in place of the value, and the leaf's descriptor says so (see Overflow.swift):
+// A large value whose pages are written before the commit, in one or more runs. The log has the list of runs instead of
+// the value's bytes. With several runs, or a run too long for a descriptor, the list is stored on overflow pages of its
+// own in place of the value, and the leaf's descriptor says so (see Overflow.swift):
 //
 //        0  8  length   of the value
 //        8  8  stored   bytes on the pages of the runs; the top bit says that they are an LZ4 block
@@ -11,7 +11,7 @@
 
 /// The pages of one large value.
 struct ValueRuns: Hashable {
-    /// Pages with consecutive numbers and consecutive serials.
+    /// Pages with consecutive page ids and consecutive serials.
     struct Run: Hashable {
         var page: UInt64
         var serial: UInt64
@@ -29,7 +29,7 @@ struct ValueRuns: Hashable {
     static let headerBytes = 24
     static let runBytes = 16
     private static let compressedBit: UInt64 = 1 << 63
-    /// A petabyte: sums of such lengths cannot overflow.
+    /// The largest length, a petabyte, so that sums of lengths cannot overflow.
     private static let lengthLimit: UInt64 = 1 << 50
 
     init(length: UInt64, stored: UInt64, isCompressed: Bool, digest: UInt64, runs: [Run]) {
@@ -44,7 +44,7 @@ struct ValueRuns: Hashable {
         (stored + UInt64(Overflow.payloadBytes) - 1) / UInt64(Overflow.payloadBytes)
     }
 
-    /// Reads what `encoded` has written. Nil when its parts contradict each other.
+    /// Decodes the bytes of `encoded`. Nil if its parts contradict each other.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= ValueRuns.headerBytes + ValueRuns.runBytes,
             (bytes.count - ValueRuns.headerBytes) % ValueRuns.runBytes == 0
@@ -70,7 +70,7 @@ struct ValueRuns: Hashable {
             left -= UInt64(run.count)
             runs.append(run)
         }
-        // What is packed is unpacked whole, and so has a run and a descriptor of its own.
+        // A compressed value is decompressed whole, so it must have a single run and a descriptor.
         guard left == 0, !isCompressed || runs.count == 1 else { return nil }
     }
 
@@ -88,7 +88,7 @@ struct ValueRuns: Hashable {
         return bytes
     }
 
-    /// The descriptor of a single run; nil when the leaf has to refer to a list of runs.
+    /// The descriptor of a single run; nil if the leaf must refer to a list of runs.
     var descriptor: Overflow? {
         guard runs.count == 1, length <= UInt64(Limits.valueBytes) else { return nil }
         return Overflow(
@@ -96,7 +96,7 @@ struct ValueRuns: Hashable {
             isCompressed: isCompressed)
     }
 
-    /// The pages of an overflow value that needs no list; its digest is not known.
+    /// The pages of an overflow value without a list. Its digest is unknown.
     init(_ overflow: Overflow) {
         self.init(
             length: UInt64(overflow.length), stored: UInt64(overflow.stored), isCompressed: overflow.isCompressed,
@@ -104,7 +104,7 @@ struct ValueRuns: Hashable {
             runs: [Run(page: overflow.firstPage, serial: overflow.firstSerial, count: max(1, overflow.pageCount))])
     }
 
-    /// The digest of more bytes behind those that `digest` stands for: the share of one page.
+    /// Returns the digest after the bytes of one more page.
     static func digest(_ digest: UInt64, _ start: UnsafeRawPointer, count: Int) -> UInt64 {
         Checksum.hash(start, count: count, seed: digest)
     }
