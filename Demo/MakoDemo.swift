@@ -55,7 +55,7 @@ struct MakoDemo {
     }
 }
 
-/// What stands on the command line.
+/// The options of the command line.
 struct Arguments {
     var dataPath: String?
     var keepPath: String?
@@ -88,7 +88,7 @@ struct DemoError: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// The folder that the demo's files are in, which goes at the end unless it was asked for.
+/// The folder of the demo's files, which is removed at the end unless the user named it.
 struct Folder {
     let keptPath: String?
     let root: String
@@ -96,7 +96,7 @@ struct Folder {
     init(keeping path: String?) throws {
         keptPath = path
         root = path ?? NSTemporaryDirectory() + "mako-demo-\(ProcessInfo.processInfo.processIdentifier)"
-        // A second tour begins anew, but only ever clears what an earlier one left.
+        // A second tour starts with new files, but deletes only those of an earlier tour.
         for name in ["demo.mako", "notes.mako", "bank.mako", "own.mako"] {
             for file in (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
             where file == name || file.hasPrefix(name + "-") {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The tour on a file of one's own. There is no Swift class for it, so the program `mako` shows what it can do.
+/// The tour on a file of the user's. There is no Swift class for it, so the program `mako` shows its content.
 enum OwnFile {
     static func tour(_ source: String, keeping path: String?) throws {
         guard FileManager.default.isReadableFile(atPath: source) else {
@@ -59,7 +59,7 @@ enum OwnFile {
         }
     }
 
-    /// Among the first columns of text, the one with the fewest different values; `nil` when all of them are names.
+    /// Among the first columns of text, the one with the fewest different values; `nil` if all of them are names.
     private static func columnToGroupBy(_ columns: [Column], in database: String, _ mako: MakoProgram) throws -> String?
     {
         var best: (name: String, groups: Int)?
@@ -72,7 +72,7 @@ enum OwnFile {
     }
 }
 
-/// The program `mako` beside this one.
+/// The program `mako` in the folder of this one.
 private struct MakoProgram {
     private let program: URL
     private let folder: String
@@ -86,7 +86,7 @@ private struct MakoProgram {
         }
     }
 
-    /// Runs it with its output where ours goes.
+    /// Runs it with the output of this process.
     func show(_ arguments: String...) throws {
         let words = arguments.map { $0.contains(" ") || $0.contains("*") ? "\"\($0)\"" : $0 }
         Stage.heading("mako " + words.joined(separator: " "))
@@ -99,7 +99,7 @@ private struct MakoProgram {
         guard process.terminationStatus == 0 else { throw DemoError("mako \(arguments[0]) did not succeed") }
     }
 
-    /// Runs it and gives the fields of the lines it writes, the header left out.
+    /// Runs it and returns the fields of its output lines, without the header.
     func rows(_ arguments: String...) throws -> [[String]] {
         let process = process(arguments)
         let pipe = Pipe()

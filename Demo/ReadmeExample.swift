@@ -1,4 +1,4 @@
-// The example of README.md. A test holds the two equal, so that what newcomers read first is known to compile and run.
+// The example of README.md. A test checks that the two are equal, so that the first code that users read compiles and runs.
 // README
 import Mako
 

@@ -1,7 +1,7 @@
 import Foundation
 import Mako
 
-/// Everything the demo says.
+/// The output of the demo.
 enum Stage {
     private static let isColourful = isatty(1) == 1
 
@@ -21,7 +21,7 @@ enum Stage {
         FileHandle.standardError.write(Data((text + "\n").utf8))
     }
 
-    /// Source text that is about to run.
+    /// The source text of the next step.
     static func code(_ text: String) {
         for line in text.split(separator: "\n") { print("    " + colour(String(line), "36")) }
         print()
@@ -34,7 +34,7 @@ enum Stage {
                 + colour(lines.joined(separator: "\n" + String(repeating: " ", count: 5 + label.count)), "2"))
     }
 
-    /// A table of text; numbers go to the right.
+    /// A table of text, with numbers aligned to the right.
     static func table(_ columns: [String], _ rows: [[String]], limit: Int = .max) {
         let shown = rows.prefix(limit).map { $0.map { cut($0, 46) } }
         var widths = columns.map(width)
@@ -46,7 +46,7 @@ enum Stage {
         print()
     }
 
-    /// Asks a question of the database and shows the answer, the plan and the time.
+    /// Runs a query of the database and prints the result, the plan and the time.
     static func ask<T>(
         _ question: String, _ source: String, _ query: Query<T>, columns: [String], limit: Int = 6,
         row: (T) throws -> [String]
@@ -60,7 +60,7 @@ enum Stage {
         print()
     }
 
-    /// A question whose answer is not a list of objects.
+    /// A query whose result is not a list of objects.
     static func ask<R>(_ question: String, _ source: String, _ answer: () throws -> R, show: (R) throws -> Void) throws
     {
         heading(question)

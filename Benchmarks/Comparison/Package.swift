@@ -10,7 +10,7 @@ let rocksDB: [Target] =
     hasRocksDB
     ? [.systemLibrary(name: "CRocksDB", providers: [.apt(["librocksdb-dev"]), .brew(["rocksdb"])])] : []
 
-// Not part of the library: SwiftPM never looks in here when somebody depends on Mako, so the peers cost users nothing.
+// Not part of the library: SwiftPM does not read this package for dependants of Mako, so the peers cost users nothing.
 let package = Package(
     name: "Comparison",
     platforms: [.macOS(.v15)],

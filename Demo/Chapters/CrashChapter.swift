@@ -1,7 +1,7 @@
 import Foundation
 import Mako
 
-/// A process that is killed while it commits, and what its file holds afterwards.
+/// A process that is killed while it commits, and the content of its file afterwards.
 enum CrashChapter {
     static func run(_ folder: Folder) throws {
         Stage.title("6. Killed in the middle")
@@ -55,7 +55,7 @@ enum CrashChapter {
     }
 }
 
-/// This program once more, as a process of its own.
+/// Runs this program again, as a process of its own.
 private struct Child {
     private let process = Process()
     private let pipe = Pipe()
@@ -70,7 +70,7 @@ private struct Child {
         try process.run()
     }
 
-    /// Reads what the child acknowledges, kills it, reads on to the end, and gives the last number.
+    /// Reads the numbers that the child acknowledges, kills it, reads on to the end, and returns the last number.
     func killAfter(movements wanted: Int, atMost limit: Duration) throws -> Int {
         let start = ContinuousClock.now
         var text = ""
@@ -82,7 +82,7 @@ private struct Child {
             text += String(decoding: piece, as: UTF8.self)
             lines += piece.count { $0 == UInt8(ascii: "\n") }
             if !isKilled, lines >= wanted || ContinuousClock.now - start > limit {
-                // The child goes on meanwhile, so that its end falls anywhere within a commit.
+                // The child continues meanwhile, so that the kill hits any point of a commit.
                 usleep(.random(in: 0...3000))
                 kill(process.processIdentifier, SIGKILL)
                 isKilled = true
@@ -92,7 +92,7 @@ private struct Child {
         guard isKilled, process.terminationReason == .uncaughtSignal else {
             throw DemoError("the second process ended by itself, with status \(process.terminationStatus)")
         }
-        // A last line without its end was never wholly written and does not count.
+        // A last line without a line break is incomplete and does not count.
         let whole = text.lastIndex(of: "\n").map { text[..<$0] } ?? ""
         return whole.split(separator: "\n").last.flatMap { Int($0) } ?? 0
     }

@@ -1,6 +1,6 @@
 import Mako
 
-/// Watching a class while it changes.
+/// Observers of a class while it changes.
 enum EventChapter {
     static func run(_ database: Database) async throws {
         Stage.title("4. Watching")

@@ -1,6 +1,6 @@
 import Mako
 
-/// A class that grew since its objects were stored.
+/// A class with new properties since its objects were stored.
 enum MigrationChapter {
     static func run(_ folder: Folder) throws {
         Stage.title("5. A property more")

@@ -27,7 +27,7 @@ enum PackagesChapter {
                     // A machine may have one package for two architectures; one of them is enough for a demo.
                     guard packages.updateValue(package, forKey: entry.name) == nil else { continue }
                 }
-                // Saving a package saves its section, too: related objects go along.
+                // Saving a package saves its section, too: related objects are saved with it.
                 try database.save(Array(packages.values))
                 return try link(list, packages)
             }

@@ -1,6 +1,6 @@
 import Mako
 
-/// Countries and time zones: storing objects that know each other, and asking for them.
+/// Countries and time zones: objects that refer to each other, and queries of them.
 enum PlacesChapter {
     static func run(_ database: Database) throws {
         Stage.title("1. Countries and time zones")
@@ -146,7 +146,7 @@ enum PlacesChapter {
 }
 
 extension StoredValue {
-    /// The value as people read it.
+    /// The value in readable form.
     var plain: String {
         switch self {
         case .text(let text): text

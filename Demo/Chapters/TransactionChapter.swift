@@ -1,6 +1,6 @@
 import Mako
 
-/// All or nothing, in the file and in memory.
+/// Atomic changes, in the file and in memory.
 enum TransactionChapter {
     private struct SecondThoughts: Error {}
 

@@ -28,7 +28,7 @@ struct TimeZoneTables {
         }
     }
 
-    /// The copies in `Demo/Data`: beside the sources, or below the folder one stands in.
+    /// The copies in `Demo/Data`: beside the sources, or below the working directory.
     private static func lines(of name: String) throws -> [(line: Int, fields: [String])] {
         let beside = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let places = ["Demo/Data/" + name, beside.appendingPathComponent("Data/" + name).path]

@@ -6,7 +6,7 @@ import Mako
     var balance: Int = 0
 }
 
-/// One movement of money, numbered from 1.
+/// One transfer of money, numbered from 1.
 @Entity final class Movement {
     @Attribute(.unique) var number: Int = 0
     var amount: Int = 0
@@ -14,7 +14,7 @@ import Mako
     var to: Account?
 }
 
-/// The work of the process that gets killed.
+/// The work of the process that is killed.
 enum Bank {
     static let childOption = "--child-that-moves-money"
     static let total = 1_000_000
@@ -23,7 +23,7 @@ enum Bank {
         try Database(at: path, entities: [Account.self, Movement.self])
     }
 
-    /// Moves money to and fro, one transaction after the other, and says each number once its commit has returned.
+    /// Moves money between the accounts, one transaction after the other, and prints each number once its commit has returned.
     static func moveMoneyForEver(_ path: String) throws {
         let database = try open(path)
         guard let ada = try database.query(Account.self).where(\.owner == "Ada").first(),
@@ -37,7 +37,7 @@ enum Bank {
                 try database.save([ada, bob])
                 try database.save(Movement(number: number, amount: amount, from: ada, to: bob))
             }
-            // Written only now, so that whoever reads it knows the commit to be on disk.
+            // Printed only after the commit, so that the reader knows that the commit is on the disk.
             FileHandle.standardOutput.write(Data("\(number)\n".utf8))
         }
     }

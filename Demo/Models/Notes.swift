@@ -1,11 +1,11 @@
 import Mako
 
-/// A notebook as the first version of a program knew it.
+/// A notebook in the first version of a program.
 @Entity("Notebook") final class NotebookOfLastYear {
     var title: String = ""
 }
 
-/// The same table a version later: two properties more.
+/// The same table one version later, with two more properties.
 @Entity("Notebook") final class Notebook {
     var title: String = ""
     var pages: Int = 96

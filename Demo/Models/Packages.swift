@@ -20,7 +20,7 @@ import Mako
     @Relationship(inverse: \Dependency.needs) var usedBy: ToMany<Dependency>
 }
 
-/// That one package needs another.
+/// The dependency of one package on another.
 @Entity final class Dependency {
     var package: Package?
     var needs: Package?

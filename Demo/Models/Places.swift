@@ -5,9 +5,9 @@ import Mako
     #Index<Country>([\.name])
     @Attribute(.primaryKey) var code: String = ""
     var name: String = ""
-    /// The zones whose largest city lies here.
+    /// The zones whose largest city is in this country.
     @Relationship(inverse: \Zone.country) var zones: ToMany<Zone>
-    /// Zones of other countries that reach in here.
+    /// Zones of other countries that this country uses, too.
     @Relationship(inverse: \Overlap.country) var overlaps: ToMany<Overlap>
 }
 
@@ -15,7 +15,7 @@ import Mako
 @Entity final class Zone {
     #Index<Zone>([\.latitude])
     @Attribute(.unique) var name: String = ""
-    /// What stands before the first slash: `Europe`.
+    /// The part of the name before the first slash: `Europe`.
     @Attribute(.indexed) var region: String = ""
     /// Degrees north.
     var latitude: Double = 0

@@ -11,7 +11,7 @@ static inline int comparison_disable_memory_statistics(void) {
 #include <malloc.h>
 #endif
 
-// What malloc has given out and not got back.
+// The bytes that malloc has allocated and that are not freed.
 static inline unsigned long long comparison_allocated_bytes(void) {
 #ifdef __APPLE__
     malloc_statistics_t statistics;

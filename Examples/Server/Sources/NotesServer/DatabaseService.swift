@@ -1,7 +1,7 @@
 import Mako
 import ServiceLifecycle
 
-/// Closes the database when the server has stopped, so that the file alone has everything and no log is left.
+/// Closes the database when the server has stopped, so that the file has all commits and no log remains.
 struct DatabaseService: Service {
     let db: Database
 

@@ -1,7 +1,7 @@
 import Hummingbird
 import Mako
 
-/// Answers with a status for each error of the database.
+/// Maps each error of the database to an HTTP status.
 struct MakoErrors<Context: RequestContext>: RouterMiddleware {
     func handle(
         _ request: Request, context: Context, next: (Request, Context) async throws -> Response

@@ -1,4 +1,4 @@
-/// Transactions of one record: what a flush costs, and what it costs to be spared it.
+/// Transactions of one record: the cost of a flush, and of a commit without one.
 final class CommitCases {
     private let options: Options
     private let workspace: Workspace

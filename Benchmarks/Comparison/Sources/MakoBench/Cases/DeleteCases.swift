@@ -1,4 +1,4 @@
-/// Deletions, without syncing: what a loaded database lets go of in one transaction.
+/// Deletions, without syncing: the records that a loaded database deletes in one transaction.
 struct DeleteCases {
     let options: Options
     let workspace: Workspace
@@ -14,7 +14,7 @@ struct DeleteCases {
         // A tenth, out of the middle.
         let range = records / 10 * 4..<records / 10 * 5
         let half = records / 2
-        // The first record goes before the time begins.
+        // Deletes the first record before the measured time begins.
         switch name {
         case "delete-range-integer":
             return deleting(name, .integers, range.count) {
@@ -33,7 +33,7 @@ struct DeleteCases {
         }
     }
 
-    /// The commit is timed; loading, and the check of what is left, are not.
+    /// The commit is timed; loading, and the check of the remaining records, are not.
     private func deleting(
         _ name: String, _ keys: Setup.Keys, _ count: Int, _ delete: @escaping (any KeyValueEngine) throws -> Void
     ) -> BenchmarkCase {
@@ -47,7 +47,7 @@ struct DeleteCases {
                 case .strings: try database.insert(StringKeys.ordered(records), order: .ascending)
                 }
                 try database.settle()
-                // What is made or marked at the first use of a file is there when it counts.
+                // Work at the first use of a file is done before the measured time.
                 switch keys {
                 case .integers: try database.deleteRange(1...1)
                 case .strings: try database.deleteRange(0..<1, of: StringKeys.ordered(records))

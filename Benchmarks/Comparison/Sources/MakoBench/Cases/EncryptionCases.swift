@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// What encryption costs: the same work on a plain store and on encrypted ones.
+/// The cost of encryption: the same work on a plain store and on encrypted ones.
 final class EncryptionCases {
     static let names = [
         "encryption-insert", "encryption-get-cached", "encryption-get-cold", "encryption-commit-durable",
@@ -28,7 +28,7 @@ final class EncryptionCases {
         return switch name {
         case "encryption-insert": inserting(name)
         case "encryption-get-cached": reading(name, cacheBytes: 1 << 30, count: reads)
-        // So little memory that nearly every read is one from the file, which the system has in its own.
+        // So little memory that nearly every read goes to the file, which the system caches.
         case "encryption-get-cold": reading(name, cacheBytes: 1 << 20, count: reads / 4)
         case "encryption-commit-durable": committing(name, .full, count: options.quick ? 500 : 2000)
         default: committing(name, .ordered, count: options.quick ? 5000 : 50_000)
@@ -57,7 +57,7 @@ final class EncryptionCases {
         }
     }
 
-    /// All records in random order, in one transaction, and onto the disk.
+    /// All records in random order, in one transaction, synced.
     private func inserting(_ name: String) -> BenchmarkCase {
         let contenders = EncryptionCases.engines.map { engine in
             Contender(engine: engine.name) { _ in

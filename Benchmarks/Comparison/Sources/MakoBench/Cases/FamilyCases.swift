@@ -1,4 +1,4 @@
-/// Questions about how many rows refer to a row.
+/// Queries for the number of rows that refer to a row.
 final class FamilyCases {
     private let options: Options
     private let workspace: Workspace

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a database costs as a file: its size, its opening, and its opening after a crash.
+/// The cost of a database as a file: its size, its opening, and its opening after a crash.
 struct FileCases {
     let options: Options
     let workspace: Workspace
@@ -85,7 +85,7 @@ struct FileCases {
             name: name, durability: .none, records: records, operations: count, warmsUp: false, contenders: contenders)
     }
 
-    /// A file whose log has 64 MiB of random updates, in transactions of 100, is opened: by the MiB, the checkpoint at the end included.
+    /// Opens a file whose log has 64 MiB of random updates, in transactions of 100: the time per MiB, the checkpoint at the end included.
     ///
     /// Without peers: LMDB has no log, and SQLite's and RocksDB's logs of the same writes hold other amounts of bytes.
     private func recovery(_ name: String) -> BenchmarkCase {
@@ -105,7 +105,7 @@ struct FileCases {
                 done = (done + 1000) % keys.count
             }
             let checksum = try writing.scan()
-            // What a crash leaves: the files as they are.
+            // The files as a crash leaves them.
             var crashed = setup
             crashed.directory += "-crashed"
             crashed.keepsLog = false

@@ -94,7 +94,7 @@ final class KeyValueCases {
 
     // MARK: Inserting
 
-    /// All records in one transaction into a new database; the commit is timed, the check of what was stored is not.
+    /// All records in one transaction into a new database; the commit is timed, the check of the stored records is not.
     private func inserting(_ name: String) -> BenchmarkCase? {
         let relaxed = name.hasSuffix("-relaxed")
         let base = relaxed ? String(name.dropLast("-relaxed".count)) : name

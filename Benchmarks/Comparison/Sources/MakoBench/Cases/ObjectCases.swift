@@ -1,7 +1,7 @@
 import CSQLite
 import Dispatch
 
-/// The cases of objects: what an application does, down to Swift values that can be used.
+/// The cases of objects: the work of an application, including the Swift values.
 final class ObjectCases {
     private let options: Options
     private let workspace: Workspace
@@ -32,7 +32,7 @@ final class ObjectCases {
         case "object-commits": return commits(name, .relaxed)
         case "object-commits-durable": return commits(name, .full)
         case "object-get-together":
-            // Different ones: GRDB answers each key once, however often it is asked for.
+            // Distinct keys: GRDB returns each key once, however often it is requested.
             let ids = IntegerKeys.shuffled(count).prefix(10_000).map { Int($0) }
             return reading(name, ids.count) { try $0.fetchTogether(ids) }
         case "object-update":
@@ -61,7 +61,7 @@ final class ObjectCases {
         }
     }
 
-    /// Reads what was fetched once.
+    /// Reads objects that were fetched once.
     private func ofHeld(
         _ name: String, _ operations: Int, _ body: @escaping (any ObjectEngine) throws -> UInt64
     ) -> BenchmarkCase {
@@ -73,7 +73,7 @@ final class ObjectCases {
             }, body)
     }
 
-    /// Reads of so few objects that they stay in the processor's caches: what one reading takes itself.
+    /// Reads of so few objects that they stay in the processor's caches: the cost of the read itself.
     private func ofFew(_ name: String, _ body: @escaping (any ObjectEngine, Int, Int) -> UInt64) -> BenchmarkCase {
         let (few, rounds) = (100, 1000)
         return ofHeld(name, few * rounds) { body($0, few, rounds) }
@@ -117,7 +117,7 @@ final class ObjectCases {
             contenders: contenders)
     }
 
-    /// A database of its own for each run, all of whose objects are held; `body` is what is measured, and its checksum.
+    /// A database for each run, with all of its objects retained; `body` is the measured part and returns the checksum.
     private func writing(
         _ name: String, _ operations: Int, _ body: @escaping (any ObjectEngine) throws -> UInt64
     ) -> BenchmarkCase {
@@ -136,7 +136,7 @@ final class ObjectCases {
     }
 
     /// From the beginning of one transaction that changes a tenth of all rows, some in the results of each of a thousand live queries, until the
-    /// last of these has been told.
+    /// last of these has been notified.
     private func live(_ name: String) -> BenchmarkCase {
         let followers = count / 100
         let contenders = engines.compactMap { $0 as? any LiveEngine.Type }.map { engine in
@@ -159,7 +159,7 @@ final class ObjectCases {
             contenders: contenders)
     }
 
-    /// From opening a database of the old form until it has the new one, durably.
+    /// From opening a database of the old form to the end of its durable migration.
     private func migration(_ name: String) -> BenchmarkCase {
         let contenders = engines.compactMap { $0 as? any MigratingEngine.Type }.map { engine in
             Contender(engine: engine.name) { _ in
@@ -180,7 +180,7 @@ final class ObjectCases {
             name: name, durability: .full, records: count, operations: count, warmsUp: false, contenders: contenders)
     }
 
-    /// What the objects of one fetch take as long as they are held.
+    /// The memory of the objects of one fetch while they are retained.
     private func memory(_ name: String, readsAll: Bool) -> BenchmarkCase {
         let contenders = (engines + [GRDBObjects<PersonObject>.self]).map { engine in
             Contender(engine: engine.name) { _ in

@@ -1,9 +1,9 @@
-/// What the questions have in common.
+/// The common parts of the queries.
 enum ItemQueries {
     static let knownText = "code = ? AND number > 5 AND kind < 7"
 }
 
-/// Questions to a table of a million rows of eight columns.
+/// Queries of a table of a million rows of eight columns.
 final class QueryCases {
     private let options: Options
     private let workspace: Workspace

@@ -17,7 +17,7 @@ final class StaffCases {
     func make(_ name: String) -> BenchmarkCase? {
         switch name {
         case "object-path":
-            // Objects of one fetch keep what they have followed: each repetition has new ones.
+            // Objects of one fetch cache the references that they have followed: each repetition has new ones.
             let held = min(count, 10_000)
             return benchmark(name, held, engines, before: { try $0.hold(held) }, { try $0.walkHeld() })
         case "object-path-prefetched":

@@ -95,7 +95,7 @@ final class TextCases {
             name: name, durability: .relaxed, records: count, operations: count, warmsUp: false, contenders: contenders)
     }
 
-    /// What the pages take with the index beyond what they take without it.
+    /// The bytes of pages with the index beyond those without it.
     private func space(_ name: String) -> BenchmarkCase {
         let texts = (1...count).map { Documents.text($0) }
         let contenders = engines.map { engine in

@@ -10,9 +10,9 @@ final class UpdateCases {
     private let writers: [any KeyValueEngine.Type] = [
         MakoEngine.self, LMDBEngine<LMDBDefault>.self, LMDBEngine<LMDBWriteMap>.self, SQLiteEngine.self,
     ]
-    /// SQLite would need a second connection that does not hold the file for itself: another setting than in the other cases.
+    /// SQLite would need a second connection without the exclusive lock: another setting than in the other cases.
     private let concurrent: [any KeyValueEngine.Type] = [MakoEngine.self, LMDBEngine<LMDBDefault>.self]
-    /// LMDB's only cache is the system's, whose size is nobody's to set.
+    /// LMDB's only cache is the system's, whose size cannot be set.
     private let cached: [any KeyValueEngine.Type] = [MakoEngine.self, SQLiteEngine.self]
 
     init(options: Options, workspace: Workspace) {
@@ -78,14 +78,14 @@ final class UpdateCases {
             name: name, durability: durability, records: records, operations: count, contenders: contenders)
     }
 
-    /// What another thread does while one reads.
+    /// The work of another thread during the reads.
     private enum Companion {
         case writer
-        /// Copies pages about in memory and knows nothing of the engine: what is lost beside it no engine could have kept.
+        /// Copies pages in memory without the engine: the loss beside it is the machine's.
         case copies
     }
 
-    /// Random reads, with another thread beside them that does as much as it can, or without.
+    /// Random reads, alone or beside another thread that works at full speed.
     private func gets(_ name: String, beside companion: Companion?) -> BenchmarkCase {
         let keys = IntegerKeys.choices(options.quick ? 200_000 : 4_000_000, of: records)
         let updates = IntegerKeys.shuffled(records)
@@ -97,7 +97,7 @@ final class UpdateCases {
                 try onThreads(companion == nil ? 1 : 2) { thread in
                     if thread == 0 {
                         defer { shared.stop() }
-                        // In pieces, each in a transaction of its own: a single one would hold all that is overwritten meanwhile.
+                        // In pieces, each in a transaction of its own: a single one would hold all pages that are overwritten meanwhile.
                         for piece in stride(from: 0, to: keys.count, by: 100_000) {
                             let some = Array(keys[piece..<min(piece + 100_000, keys.count)])
                             times.value.append(try reader.value.measure { _ = try shared.value.gets(some) })
@@ -121,7 +121,7 @@ final class UpdateCases {
             contenders: contenders)
     }
 
-    /// How long commits take that wait for nothing, when one follows the other for a while.
+    /// The latencies of consecutive commits that wait for nothing.
     private func pacing(_ name: String, _ choose: @escaping (Latencies) -> UInt64) -> BenchmarkCase {
         let contenders = writers.map { engine in
             Contender(engine: engine.name) { repetition in
@@ -201,7 +201,7 @@ private func copyPages(while goesOn: () -> Bool) {
     }
 }
 
-/// What the threads of a case share. Each says itself why that is sound: engines are, and of the rest one thread writes.
+/// State shared by the threads of a case. Each use has its reason why that is sound: engines are thread-safe, and one thread writes the rest.
 private final class Shared<Value>: @unchecked Sendable {
     var value: Value
     private let lock = NSLock()

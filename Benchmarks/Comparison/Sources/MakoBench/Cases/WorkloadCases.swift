@@ -41,14 +41,14 @@ final class WorkloadCases {
             let workload = Workload.all.first(where: { String($0.letter) == words[1] })
         else { return nil }
         let isDurable = words.last == "durable"
-        // Scans read fifty records each, and what waits for the disk is slow.
+        // Scans read fifty records each, and durable cases are slow.
         let perThread = isDurable ? 1_000 : workload.letter == "e" ? 10_000 : 50_000
         return running(
             name, workload, threads: threads, isDurable ? .full : .relaxed,
             options.quick ? perThread / 5 : perThread)
     }
 
-    /// A loaded database for each repetition: what one inserts is not there for the next.
+    /// A loaded database for each repetition: records inserted in one are not there for the next.
     private func loaded(_ engine: any WorkloadEngine.Type, _ name: String, _ durability: SyncMode) throws -> (
         engine: any WorkloadEngine, directory: String
     ) {

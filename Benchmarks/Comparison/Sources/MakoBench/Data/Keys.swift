@@ -1,4 +1,4 @@
-/// The integer keys of a run: dense identifiers from 1, as an object database gives them.
+/// The integer keys of a run: dense identifiers from 1, as an object database assigns them.
 enum IntegerKeys {
     static func ordered(_ count: Int) -> [UInt64] {
         (0..<count).map { UInt64($0) + 1 }
@@ -24,7 +24,7 @@ struct StringKeys: Sendable {
     static let width = 20
 
     let bytes: [UInt8]
-    /// The number whose digits a key is; values are derived from it.
+    /// The number whose digits form the key; values are derived from it.
     let numbers: [UInt64]
     var count: Int { numbers.count }
 
@@ -46,7 +46,7 @@ struct StringKeys: Sendable {
         Array(bytes[index * StringKeys.width..<(index + 1) * StringKeys.width])
     }
 
-    /// The first of them, but for one.
+    /// The first `count` keys, without that of `number`.
     func prefix(_ count: Int, without number: UInt64) -> StringKeys {
         StringKeys(numbers: numbers.prefix(count).filter { $0 != number })
     }
@@ -65,7 +65,7 @@ struct StringKeys: Sendable {
 }
 
 extension StringKeys {
-    /// Copies a key into an array that is used again and again, for engines that take keys as arrays.
+    /// Copies a key into a reused array, for engines that take keys as arrays.
     @inline(__always)
     func copyKey(_ index: Int, to key: inout [UInt8]) {
         let width = StringKeys.width

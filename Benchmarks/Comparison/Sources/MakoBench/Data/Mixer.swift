@@ -21,7 +21,7 @@ struct Mixer: RandomNumberGenerator {
     }
 }
 
-/// What a read adds to the checksum: the first and the last eight bytes of a value, so that its first and last cache lines
+/// The contribution of a read to the checksum: the first and the last eight bytes of a value, so that its first and last cache lines
 /// are really loaded.
 @inline(__always)
 func touch(_ bytes: UnsafeRawPointer, _ count: Int) -> UInt64 {

@@ -28,7 +28,7 @@ struct PersonData {
     private static let digits = "abcdefghijklmnop".map { String($0) }
 }
 
-/// What every engine's person has.
+/// The properties of every engine's person.
 protocol PersonLike {
     var name: String { get }
     var email: String { get }

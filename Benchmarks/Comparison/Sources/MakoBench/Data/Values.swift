@@ -7,7 +7,7 @@ final class ValueMaker {
     private static let poolSize = 4096
 
     private let pool: UnsafeMutableRawPointer
-    /// The value last made. Engines store from here.
+    /// The value made last. Engines store from here.
     let bytes: UnsafeMutableRawPointer
 
     init() {
@@ -33,7 +33,7 @@ final class ValueMaker {
         bytes.storeBytes(of: key, toByteOffset: ValueMaker.size - 8, as: UInt64.self)
     }
 
-    /// What `touch` gives for the value of `key`.
+    /// The result of `touch` for the value of `key`.
     static func checksum(_ key: UInt64) -> UInt64 {
         Mixer.mix(key) &+ key
     }

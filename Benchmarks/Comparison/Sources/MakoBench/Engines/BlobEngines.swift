@@ -6,7 +6,7 @@ import MakoStorage
 protocol BlobEngine: AnyObject {
     static var name: String { get }
 
-    /// Makes a new database in an empty directory.
+    /// Creates a database in an empty directory.
     init(_ setup: Setup) throws
 
     /// Stores a value under each of the keys, in one transaction.

@@ -12,7 +12,7 @@ extension DatabasePool {
         }
         try self.init(path: directory + "/data.sqlite", configuration: configuration)
         try writeWithoutTransaction { database in
-            // After opening, since the pool itself chooses NORMAL.
+            // After opening, because the pool itself chooses NORMAL.
             let mode = durability == .full ? 2 : 1
             try database.execute(sql: "PRAGMA synchronous = \(mode)")
             guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == mode else {
@@ -21,12 +21,12 @@ extension DatabasePool {
         }
     }
 
-    /// Moves the log into the file, where the memory map serves it.
+    /// Checkpoints the log into the file, from which the memory map serves it.
     func settle() throws {
         try writeWithoutTransaction { database in _ = try database.checkpoint(.truncate) }
     }
 
-    /// - Parameter schema: for a file that is not there yet.
+    /// - Parameter schema: for a new file.
     convenience init(directory: String, schema: [String], durability: SyncMode) throws {
         let isNew = !FileManager.default.fileExists(atPath: directory + "/data.sqlite")
         try self.init(directory: directory, durability: durability)

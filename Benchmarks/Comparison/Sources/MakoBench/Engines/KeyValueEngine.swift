@@ -1,55 +1,55 @@
-/// In which order keys come.
+/// The order of keys.
 enum KeyOrder {
     case random
-    /// By LMDB's append mode; elsewhere in the ordinary way.
+    /// By LMDB's append mode; by ordinary inserts in other engines.
     case ascending
-    /// By the engine's own way for data in order, where it has one.
+    /// By the engine's bulk load, if it has one.
     case bulk
 }
 
-/// How an engine is opened for a case.
+/// The options of an engine for a case.
 struct Setup: Sendable {
     enum Keys: Sendable { case integers, strings }
 
     var directory: String
     var keys: Keys
     var durability: SyncMode
-    /// The records it will hold, so that caches and maps are large enough.
+    /// The expected number of records, so that caches and maps are large enough.
     var records: Int
-    /// The cache in bytes, where it is to be smaller than the data.
+    /// The cache in bytes, if it is smaller than the data.
     var cacheBytes: Int?
-    /// No checkpoint is to be taken before `close`.
+    /// No checkpoint runs before `close`.
     var keepsLog = false
 
-    /// What the caches of engines that have one may take: all data fits unless the case says otherwise, the pages of a
+    /// The cache size of engines that have one: all data fits unless the case says otherwise, the pages of a
     /// transaction that is not packed yet included.
     var memoryBytes: Int { cacheBytes ?? max(1 << 30, records * ValueMaker.size * 4) }
 }
 
 /// An ordered store of 100-byte values under one kind of key.
 ///
-/// Every method is one whole loop of a case, so that what lies between the harness and the engine is called once and not
+/// Every method is one whole loop of a case, so that the harness calls the engine once per loop and not
 /// once per record.
 protocol KeyValueEngine: AnyObject {
     static var name: String { get }
 
-    /// Makes a new database in an empty directory, or opens the one that is there.
+    /// Creates a database in an empty directory, or opens the existing one.
     init(_ setup: Setup) throws
 
     // Writing: one transaction, committed.
     func insert(_ keys: [UInt64], order: KeyOrder) throws
     func insert(_ keys: StringKeys, order: KeyOrder) throws
-    /// Readies a freshly loaded database for reading, as its experts would.
+    /// Prepares a freshly loaded database for reading, as its experts would.
     func settle() throws
 
     // Deleting: one transaction, committed.
     func deleteRange(_ keys: ClosedRange<UInt64>) throws
-    /// Deletes those from one of the ordered keys up to below another.
+    /// Deletes the keys from one of the ordered keys up to below another.
     func deleteRange(_ range: Range<Int>, of keys: StringKeys) throws
     func delete(_ keys: [UInt64]) throws
     func delete(_ keys: StringKeys) throws
 
-    // Reading, inside one read transaction unless said. All return the checksum of what they read.
+    // Reading, inside one read transaction by default. All return the checksum of the records read.
     func gets(_ keys: [UInt64]) throws -> UInt64
     func getsInOwnTransactions(_ keys: [UInt64]) throws -> UInt64
     func serialGets(_ count: Int, records: Int) throws -> UInt64
@@ -59,8 +59,8 @@ protocol KeyValueEngine: AnyObject {
     /// Reads `length` records in order from each of the keys on.
     func shortScans(_ starts: [UInt64], length: Int) throws -> UInt64
 
-    /// Gives the records of these keys other values, in transactions of so many. The values are others in each round: some engines write
-    /// nothing where nothing changes.
+    /// Gives the records of these keys other values, in transactions of the given size. The values differ in each round: some engines write
+    /// nothing if the value is equal.
     func update(_ keys: ArraySlice<UInt64>, round: UInt64, perTransaction: Int) throws
     /// The bytes of the pages that the data needs.
     func reachableBytes() throws -> UInt64

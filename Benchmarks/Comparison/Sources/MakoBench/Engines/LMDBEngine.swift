@@ -1,8 +1,8 @@
 import CLMDB
 
-/// The way LMDB writes: by default it copies changed pages and writes them to the file; with MDB_WRITEMAP it changes them in a
-/// writable map of the file. The map is the faster for some loads and the slower for others, and it gives up the protection
-/// against stray writes; so both are shown wherever something is written.
+/// LMDB's write mode: by default it copies changed pages and writes them to the file; with MDB_WRITEMAP it changes them in a
+/// writable map of the file. The map is faster for some loads and slower for others, and it gives up the protection
+/// against stray writes; so every writing case shows both.
 protocol LMDBMode: SendableMetatype {
     static var name: String { get }
     static var flags: Int32 { get }
@@ -19,7 +19,7 @@ enum LMDBWriteMap: LMDBMode {
 }
 
 /// LMDB: MDB_INTEGERKEY for integer keys, MDB_APPEND for ascending ones, a map that is large enough, one read transaction for
-/// many gets, and a kept one that is reset and renewed where each get has its own.
+/// many gets, and one that is reset and renewed if each get has its own.
 final class LMDBEngine<Mode: LMDBMode>: KeyValueEngine, @unchecked Sendable {
     static var name: String { Mode.name }
 

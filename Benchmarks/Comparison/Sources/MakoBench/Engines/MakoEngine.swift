@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Mako's storage engine through its public interface, as `import MakoStorage` offers it to anybody.
+/// Mako's storage engine through the public interface of `MakoStorage`.
 final class MakoEngine: KeyValueEngine, @unchecked Sendable {
     static let name = "Mako"
 
@@ -10,7 +10,7 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
 
     init(_ setup: Setup) throws {
         var options = StoreOptions()
-        // `ordered` hands every commit to the system before it returns, which is what the peers' relaxed modes do.
+        // `ordered` writes every commit to the system before it returns, like the peers' relaxed modes.
         options.durability =
             switch setup.durability {
             case .full: .full
@@ -18,7 +18,7 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
             case .relaxed, .none: .ordered
             }
         options.cacheBytes = setup.memoryBytes
-        // No checkpoint but those that are asked for: nothing else may retire the log.
+        // Only explicit checkpoints: nothing else may retire the log.
         if setup.keepsLog { options.background = .manual }
         store = try Store(at: setup.directory + "/data.mako", options: options)
         tree = try store.write { transaction in

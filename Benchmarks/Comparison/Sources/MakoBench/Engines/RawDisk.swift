@@ -1,13 +1,13 @@
 import Foundation
 
-/// What the disk allows: 4 KiB written and flushed, one after another, into a file that was filled with zeroes beforehand, so
-/// that no flush changes the file's metadata. Two ways: through the system's cache, as most engines do, and past it.
+/// The limit of the disk: 4 KiB written and flushed, one after another, into a file that was filled with zeroes beforehand, so
+/// that no flush changes the file's metadata. Two modes: through the system's cache, as most engines do, and bypassing it.
 final class RawDisk {
     enum Way: String, CaseIterable {
         case cached = "raw disk"
         case direct = "raw disk direct"
 
-        /// Those this system has.
+        /// The modes that this system has.
         static var possible: [Way] {
             #if os(Linux)
                 allCases

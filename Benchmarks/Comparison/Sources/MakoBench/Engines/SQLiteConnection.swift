@@ -1,6 +1,6 @@
 import CSQLite
 
-/// A connection to SQLite, set up alike for all cases: WAL, the whole data set in cache or map, no mutex of its own, memory
+/// A connection to SQLite, configured alike for all cases: WAL, the whole data set in cache or map, no mutex of its own, memory
 /// statistics off.
 final class SQLiteConnection {
     let handle: OpaquePointer
@@ -29,7 +29,7 @@ final class SQLiteConnection {
 
     /// The settings of SQLite in every case, through its C interface and through GRDB.
     ///
-    /// A connection that has once had the file for itself does not share its log any more: the mode comes before the first use.
+    /// A connection that once had exclusive access never shares its log again: the mode is set before the first use.
     static func settings(_ durability: SyncMode, isShared: Bool = false) -> [String] {
         [
             "page_size = 4096", "locking_mode = \(isShared ? "NORMAL" : "EXCLUSIVE")", "journal_mode = WAL",
@@ -51,7 +51,7 @@ final class SQLiteConnection {
         return statement
     }
 
-    /// Moves the log into the file, where the memory map serves it.
+    /// Checkpoints the log into the file, from which the memory map serves it.
     func checkpoint() throws {
         guard sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK else {
             throw failure()

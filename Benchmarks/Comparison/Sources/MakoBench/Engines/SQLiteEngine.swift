@@ -1,7 +1,7 @@
 import CSQLite
 import Foundation
 
-/// SQLite through its C interface: prepared statements that are kept, values bound and read in place, an integer primary key or
+/// SQLite through its C interface: persistent prepared statements, values bound and read in place, an integer primary key or
 /// a table WITHOUT ROWID for text keys.
 final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
     static let name = "SQLite"
@@ -211,7 +211,7 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
     func scan() throws -> UInt64 {
         try transaction(begin) {
             var sum: UInt64 = 0
-            // The first eight bytes of a text key, or the integer itself: what the other engines read too.
+            // The first eight bytes of a text key, or the integer itself: the other engines read the same.
             while let read = value(selectAll, column: 1) {
                 if sqlite3_column_type(selectAll, 0) == SQLITE_INTEGER {
                     sum &+= UInt64(bitPattern: sqlite3_column_int64(selectAll, 0))
@@ -244,7 +244,7 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
         sqlite3_bind_blob(update, 2, maker.bytes, Int32(ValueMaker.size), nil)
         var rest = keys
         while !rest.isEmpty {
-            // A lone statement is a transaction by itself.
+            // A single statement is a transaction.
             let isAlone = perTransaction == 1
             if !isAlone { try finish(beginWrite) }
             for key in rest.prefix(perTransaction) {
@@ -267,7 +267,7 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
         return try (number("page_count") - number("freelist_count")) * number("page_size")
     }
 
-    /// A lone statement is its own transaction.
+    /// A single statement is a transaction.
     private func commitOne(_ key: UInt64, _ maker: ValueMaker) throws {
         sqlite3_bind_int64(insert, 1, Int64(bitPattern: key))
         sqlite3_bind_blob(insert, 2, maker.bytes, Int32(ValueMaker.size), nil)

@@ -1,6 +1,6 @@
 import CSQLite
 
-/// A prepared statement that is kept, with room for the texts that are bound to it, so that SQLite need not copy each.
+/// A cached prepared statement, with a buffer for the texts that are bound to it, so that SQLite need not copy each.
 final class SQLiteStatement {
     private let connection: SQLiteConnection
     private let handle: OpaquePointer
@@ -57,20 +57,20 @@ final class SQLiteStatement {
         return UnsafeRawPointer(place)
     }
 
-    /// What was kept stays where it is; of anything else SQLite makes a copy.
+    /// A text in the buffer is bound in place; SQLite copies any other.
     private func life(of copy: UnsafeRawPointer?) -> sqlite3_destructor_type? {
         copy == nil ? unsafeBitCast(-1, to: sqlite3_destructor_type.self) : nil
     }
 
-    /// The place of a parameter that has a name.
+    /// The index of a named parameter.
     func place(_ name: String) -> Int32 { sqlite3_bind_parameter_index(handle, name) }
 
-    /// The column with a name.
+    /// The index of a named column.
     func column(_ name: String) -> Int32 {
         (0..<sqlite3_column_count(handle)).first { String(cString: sqlite3_column_name(handle, $0)) == name } ?? 0
     }
 
-    /// Runs a statement that answers nothing.
+    /// Runs a statement that returns no rows.
     func run() throws {
         guard sqlite3_step(handle) == SQLITE_DONE else { throw connection.failure() }
         reset()

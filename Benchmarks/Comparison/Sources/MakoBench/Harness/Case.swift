@@ -1,16 +1,16 @@
 /// How safe a write is when the call returns.
 enum SyncMode: String, Sendable {
-    /// It survives a loss of power.
+    /// It survives a power cut.
     case full
-    /// It survives the death of the process; the newest commits may be lost with the power.
+    /// It survives the end of the process; a power cut may lose the newest commits.
     case relaxed
-    /// Commits wait for nothing and are handed over within a tenth of a second; the newest may be lost with the process as well.
+    /// Commits wait for nothing and are written within a tenth of a second; the end of the process may lose the newest.
     case async
     /// Nothing is written.
     case none
 }
 
-/// What a case counts.
+/// The unit of a case.
 enum Unit: String {
     case nanoseconds = "ns"
     case bytes
@@ -20,7 +20,7 @@ enum Unit: String {
 struct Sample {
     /// In the case's unit, for all operations.
     let amount: UInt64
-    /// What was read or stored, summed up; engines must agree.
+    /// The checksum of the read or stored values; engines must agree.
     let checksum: UInt64?
 
     init(nanoseconds: UInt64, checksum: UInt64?) {
@@ -40,13 +40,13 @@ struct Contender {
     let measure: (_ repetition: Int) throws -> Sample
 }
 
-/// A question put to several engines.
+/// A case that several engines run.
 struct BenchmarkCase {
     let name: String
     let durability: SyncMode
     /// The size of the data set.
     let records: Int
-    /// The operations in one repetition, by which its amount is divided.
+    /// The operations in one repetition, the divisor of its amount.
     let operations: Int
     var threads = 1
     var unit = Unit.nanoseconds
@@ -55,7 +55,7 @@ struct BenchmarkCase {
     let contenders: [Contender]
 }
 
-/// What one engine did in one case.
+/// The results of one engine in one case.
 struct Result {
     let benchmark: BenchmarkCase
     let engine: String

@@ -1,8 +1,8 @@
-/// What the calls of a run took, in nanoseconds, counted in memory of one size: a list of millions would have to be moved when it grows, and the
-/// call that waits for that would be the longest.
+/// The latencies of the calls of a run, in nanoseconds, counted in memory of fixed size: a list of millions would be reallocated when it
+/// grows, and the call that waits for that would be the longest.
 struct Latencies {
     private static let nanosecondsPerStep: UInt64 = 100
-    /// A tenth of a second of steps; what took longer is counted in the last.
+    /// A tenth of a second of steps; longer calls are counted in the last.
     private var counts = [UInt32](repeating: 0, count: 1_000_001)
     private var total: UInt64 = 0
     private(set) var largest: UInt64 = 0
@@ -13,7 +13,7 @@ struct Latencies {
         largest = max(largest, nanoseconds)
     }
 
-    /// What all but one in a thousand stayed below, to a tenth of a microsecond.
+    /// The 99.9th percentile, to a tenth of a microsecond.
     var perThousand: UInt64 {
         var above = total / 1000
         for step in counts.indices.reversed() {

@@ -1,4 +1,4 @@
-/// What the command line asked for.
+/// The options of the command line.
 struct Options: Sendable {
     var cases: [String] = []
     var engines: [String] = []
@@ -9,7 +9,7 @@ struct Options: Sendable {
     var clock = Stopwatch.wall
     var lists = false
     var quick = false
-    /// Bytes to be touched before each turn.
+    /// Bytes to touch before each turn.
     var warmMemory = 0
 
     static let usage = """
@@ -66,7 +66,7 @@ struct Options: Sendable {
         self.repetitions = repetitions ?? (quick ? 3 : 5)
     }
 
-    /// The cases asked for: a word that is a case's whole name stands for that case alone.
+    /// The requested cases: a word that is the whole name of a case selects that case alone.
     func wanted(among names: [String]) -> [String] {
         if cases.isEmpty { return names }
         return names.filter { name in cases.contains { names.contains($0) ? $0 == name : name.contains($0) } }

@@ -18,7 +18,7 @@ struct Report {
         fflush(nil)
     }
 
-    /// How many times longer each peer takes than Mako, or how many times as many bytes: above 1, Mako is ahead.
+    /// The ratio of each peer's time, or bytes, to Mako's: above 1, Mako is ahead.
     func printRatios() {
         var engines: [String] = []
         var names: [String] = []

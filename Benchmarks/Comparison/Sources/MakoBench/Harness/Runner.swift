@@ -11,12 +11,12 @@ struct Runner {
         var values = [[Double]](repeating: [], count: contenders.count)
         let first = benchmark.warmsUp ? -1 : 0
         for repetition in first..<options.repetitions {
-            // Anew each time: a database that the repetitions fill differs from one to the next.
+            // Created for each repetition: a database that the repetitions fill differs from one to the next.
             var checksum: (engine: String, value: UInt64)?
             for turn in contenders.indices {
                 let index = Runner.order(turn, repetition: max(repetition, 0), of: contenders.count)
                 let contender = contenders[index]
-                // What the engine before has left in the system's cache is written now, not while this one waits for the disk.
+                // Writes the engine's data in the system's cache to the disk now, so that the next engine does not wait for it.
                 if benchmark.durability != .none { sync() }
                 WarmMemory.touch(bytes: options.warmMemory)
                 let sample: Sample
@@ -41,8 +41,8 @@ struct Runner {
         }
     }
 
-    /// Who has a turn. Over as many repetitions as there are engines each follows each other one equally often (for an even number of
-    /// engines; nearly so for an odd one), because what one leaves behind, freed memory above all, falls to the next.
+    /// The order of turns. Over as many repetitions as there are engines each follows each other one equally often (for an even number of
+    /// engines; nearly so for an odd one), because the next engine reuses what one leaves, freed memory above all.
     ///
     /// Source: E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments, 1949.
     private static func order(_ turn: Int, repetition: Int, of count: Int) -> Int {

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Memory that a virtual machine has taken back is slow to come again: the first touch of a page then takes the host twenty microseconds and not
-/// the fraction of one that the kernel needs. Whoever fills a new cache would measure that.
+/// Memory that a virtual machine has taken back is slow at first: the first touch of a page takes the host twenty microseconds instead of
+/// the fraction of one that the kernel needs. The engine that fills a new cache would be charged for that.
 enum WarmMemory {
-    /// Touches so many bytes and gives them back, so that the next to ask for memory finds the machine's own.
+    /// Touches so many bytes and frees them, so that the next allocation gets memory that the machine holds.
     static func touch(bytes: Int) {
         guard bytes > 0,
             let start = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),

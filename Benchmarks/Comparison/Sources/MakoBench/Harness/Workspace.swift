@@ -1,6 +1,6 @@
 import Foundation
 
-/// The directory of a run, in which every database gets a fresh one of its own. It is a new one below the directory asked for,
+/// The directory of a run, in which every database gets an empty one of its own. It is a new one below the given directory,
 /// so that the end of the run removes nothing else.
 final class Workspace {
     let path: String

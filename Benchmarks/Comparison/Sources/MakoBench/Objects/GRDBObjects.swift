@@ -1,7 +1,7 @@
 import Dispatch
 import GRDB
 
-/// What a GRDB record of people must be. Structs, as its documentation advises; a class where memory is compared.
+/// The requirements of a GRDB record of people. Structs, as its documentation advises; a class in comparisons of memory.
 protocol GRDBPerson: PersonLike, FetchableRecord, MutablePersistableRecord, Sendable {
     var age: Int { get set }
     static var engineName: String { get }

@@ -31,9 +31,9 @@ struct CodablePerson: Codable, GRDBPerson {
     }
 }
 
-/// The same as an object: what one takes in memory, which a struct among others of an array does not.
+/// The same as an object, to measure its memory; a struct is inline in its array.
 final class PersonObject: GRDBPerson, Codable, @unchecked Sendable {
-    // Unchecked: one thread has it.
+    // Unchecked: only one thread uses it.
     static let engineName = "GRDB class"
     static let databaseTableName = "person"
 

@@ -75,7 +75,7 @@ final class GRDBStaff: StaffEngine {
     func close() throws { try pool?.close() }
 }
 
-/// What GRDB makes of a row of the join: its documentation's way, by Codable.
+/// GRDB's record for a row of the join, by Codable as its documentation has it.
 private struct JoinedPerson: Decodable, FetchableRecord {
     struct Section: Decodable {
         let id: Int64

@@ -1,7 +1,7 @@
 import Dispatch
 import MakoCore
 
-/// A person as Mako stores it. This is what `@Entity` would write for a class of whose properties only the age is assigned to.
+/// A person as Mako stores it: the code that `@Entity` generates for a class of whose properties only the age is assigned.
 final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
     @exclusivity(unchecked) var _$state: ObjectState
     static let entityModel = EntityModel(

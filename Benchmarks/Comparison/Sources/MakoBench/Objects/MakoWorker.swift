@@ -1,6 +1,6 @@
 import MakoCore
 
-// What `@Entity` would write for classes with a reference, of which none is assigned to.
+// The code that `@Entity` generates for classes with a reference, without assigned properties.
 
 final class MakoPlace: ObjectEntity, @unchecked Sendable {
     @exclusivity(unchecked) var _$state: ObjectState

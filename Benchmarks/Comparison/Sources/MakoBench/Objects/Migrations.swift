@@ -1,13 +1,13 @@
 import CSQLite
 import MakoCore
 
-/// A change of the table of people: `age` becomes a double, `joined` goes, `note` comes, and `age` gets an index; all rows are written anew.
+/// A migration of the table of people: `age` becomes a double with an index, `joined` is removed, `note` is added; all rows are rewritten.
 protocol MigratingEngine: ObjectEngine {
     /// Opens the database in a directory, in one durable transaction that changes the table.
     static func migrate(_ directory: String) throws -> any MigratedPeople
 }
 
-/// A database whose people have been changed.
+/// A database after the migration.
 protocol MigratedPeople {
     func checksum() throws -> UInt64
     func close() throws
@@ -91,7 +91,7 @@ private struct ChangedPerson: Entity {
 }
 
 extension SQLiteObjects: MigratingEngine {
-    /// As SQLite's documentation of ALTER TABLE recommends: a new table, filled in the order of keys, takes the place of the old one.
+    /// As SQLite's documentation of ALTER TABLE recommends: a new table, filled in the order of keys, replaces the old one.
     static func migrate(_ directory: String) throws -> any MigratedPeople {
         let connection = try SQLiteConnection(directory: directory, durability: .full)
         for statement in [

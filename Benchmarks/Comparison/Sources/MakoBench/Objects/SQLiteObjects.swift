@@ -1,6 +1,6 @@
 import CSQLite
 
-/// SQLite's C interface, building a Swift class from the columns: no layer between, statements kept, strings made directly from
+/// SQLite's C interface, building a Swift class from the columns: no layer between, cached statements, strings made directly from
 /// SQLite's bytes.
 final class SQLiteObjects: ObjectEngine {
     static let name = "SQLite"
@@ -79,7 +79,7 @@ final class SQLiteObjects: ObjectEngine {
         let columns = "id, name, email, age, points, balance, rating, isActive, joined"
         select = try connection.statement("SELECT \(columns) FROM person WHERE id = ?1")
         selectAll = try connection.statement("SELECT \(columns) FROM person ORDER BY id")
-        // Only what has changed, as somebody would who knows it.
+        // Only the changed column, as an expert on SQLite writes it.
         update = try connection.statement("UPDATE person SET age = ?1 WHERE id = ?2")
         delete = try connection.statement("DELETE FROM person WHERE points >= 0")
         selectRange = try connection.statement("SELECT \(columns) FROM person WHERE points BETWEEN ?1 AND ?2")

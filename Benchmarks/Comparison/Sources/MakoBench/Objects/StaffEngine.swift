@@ -5,18 +5,18 @@ protocol StaffEngine: AnyObject {
     init(directory: String) throws
 
     func fill(_ count: Int) throws
-    /// Fetches the first people and keeps them, without their departments.
+    /// Fetches the first people and retains them, without their departments.
     func hold(_ count: Int) throws
-    /// From each of those to the floors of the location, one step after the other.
+    /// Follows the references from each of them to the floors of the location.
     func walkHeld() throws -> UInt64
-    /// Fetches all with department and location and goes the same way.
+    /// Fetches all people with department and location and follows the same references.
     func fetchWithLocations() throws -> UInt64
     func close() throws
 }
 
-/// An engine whose objects keep what they have followed.
+/// An engine whose objects cache the references that they have followed.
 protocol KeepingStaffEngine: StaffEngine {
-    /// Whether each of those that are held has a department, which was read before, round after round.
+    /// Counts the retained objects whose department, which was read before, is not nil, in repeated rounds.
     func countDepartments(rounds: Int) -> UInt64
 }
 

@@ -15,11 +15,11 @@ protocol TextEngine: AnyObject {
     func match(_ query: String) throws -> UInt64
     /// The best twenty.
     func best(_ query: String) throws -> Int
-    /// Closes the database and answers how many bytes of pages are in use.
+    /// Closes the database and returns the bytes of its pages in use.
     func close() throws -> UInt64
 }
 
-/// What `@Entity` would write for a struct.
+/// The code that `@Entity` generates for a struct.
 struct MakoText: Entity {
     var _$value = ValueState()
 
@@ -42,7 +42,7 @@ struct MakoText: Entity {
     }
 }
 
-/// The same without an index, to tell what the index takes.
+/// The same without an index, to compute the size of the index.
 struct MakoPlainText: Entity {
     var _$value = ValueState()
 
@@ -107,7 +107,7 @@ final class MakoTexts: TextEngine {
     }
 }
 
-/// FTS5 with a table of contents of its own, as it is used mostly.
+/// FTS5 with a content table of its own, its usual form.
 final class SQLiteTexts: TextEngine {
     static let name = "SQLite FTS5"
 

@@ -1,4 +1,4 @@
-/// A design that somebody else has published, as cases.
+/// A benchmark design published by another project, as cases.
 protocol PublishedDesign: AnyObject {
     static var names: [String] { get }
 
@@ -7,7 +7,7 @@ protocol PublishedDesign: AnyObject {
     func close() throws
 }
 
-/// The published designs of other libraries: what each is, and what differs here, is in `PUBLISHED.md`.
+/// The published designs of other libraries; `PUBLISHED.md` describes each, and the differences here.
 final class PublishedCases {
     private static var designs: [any PublishedDesign.Type] {
         [LighterCases.self, GRDBCases.self, ObjectBoxCases.self, RealmCases.self, SwiftDataCases.self]

@@ -1,6 +1,6 @@
 import GRDB
 
-/// GRDB's records, coded by hand, for the questions whose answers are objects found by an index.
+/// GRDB's records, coded by hand, for the queries whose results are objects found by an index.
 final class GRDBItems: ItemEngine {
     static let name = "GRDB hand-written"
 

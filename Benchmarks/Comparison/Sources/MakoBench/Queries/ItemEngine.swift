@@ -1,4 +1,4 @@
-/// A table of items that is asked questions, with one of cities and one of countries beside it.
+/// A table of items for queries, with one of cities and one of countries beside it.
 protocol ItemEngine: AnyObject {
     static var name: String { get }
 
@@ -10,23 +10,23 @@ protocol ItemEngine: AnyObject {
     func close() throws
 }
 
-/// An engine that is asked in SQL. What comes back is summed up by `Answer`.
+/// An engine with SQL. `Answer` sums up the results.
 protocol SelectEngine: ItemEngine {
     /// The sum of the ids of the items for which a condition holds; `?` are the numbers.
     func ids(_ condition: String, _ numbers: [Int]) throws -> UInt64
-    /// The objects for which a condition holds, in an order, as many as are said.
+    /// The first objects, as many as given, for which a condition holds, in an order.
     func items(_ condition: String, _ numbers: [Int], orderBy: String, limit: Int) throws -> UInt64
     /// A `SELECT`, all of whose rows are read.
     func select(_ text: String, _ numbers: [Int]) throws -> UInt64
-    /// A condition that holds for no item and is decided by an index: what it takes to get a text ready.
+    /// A condition that no item satisfies and an index serves: the cost of preparing a text.
     func none(_ condition: String, _ number: Int) throws -> Bool
-    /// Gets a text ready, its number in place, and runs nothing.
+    /// Prepares a text, with its number bound, and runs nothing.
     func prepare(_ condition: String, _ number: Int) throws
 }
 
-/// What a checksum takes of the values that a question was answered with.
+/// The checksum of the values that a query returned.
 enum Answer {
     static func of(_ number: Int64) -> UInt64 { UInt64(truncatingIfNeeded: number) }
-    /// Engines add reals in orders of their own: the last digits do not count.
+    /// Engines add reals in different orders: the last digits are ignored.
     static func of(_ number: Double) -> UInt64 { UInt64(truncatingIfNeeded: Int64((number * 1e6).rounded())) }
 }

@@ -1,6 +1,6 @@
 import MakoCore
 
-// What `@Entity` would write for classes of which none is assigned to.
+// The code that `@Entity` generates for classes without assigned properties.
 
 final class MakoParent: ObjectEntity, @unchecked Sendable {
     @exclusivity(unchecked) var _$state: ObjectState

@@ -1,6 +1,6 @@
 import MakoCore
 
-/// An item as Mako stores it: what `@Entity` would write for a class whose properties are not assigned to.
+/// An item as Mako stores it: the code that `@Entity` generates for a class without assigned properties.
 final class MakoItem: ObjectEntity, @unchecked Sendable {
     @exclusivity(unchecked) var _$state: ObjectState
     static let entityModel = EntityModel(

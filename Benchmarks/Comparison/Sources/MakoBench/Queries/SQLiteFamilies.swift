@@ -1,12 +1,12 @@
 import CSQLite
 
-/// How SQLite is asked.
+/// The form of SQLite's query.
 protocol FamilyQuestion {
     static var name: String { get }
     static var text: String { get }
 }
 
-/// Groups of the index of the children, which never looks at a parent.
+/// Groups of the index of the children, which never reads a parent.
 enum GroupedChildren: FamilyQuestion {
     static let name = "SQLite"
     static let text = "SELECT parent FROM child GROUP BY parent HAVING count(*) > 3"

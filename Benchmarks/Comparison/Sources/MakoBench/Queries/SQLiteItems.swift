@@ -1,6 +1,6 @@
 import CSQLite
 
-/// SQLite's C interface. Its planner knows the tables' sizes (`ANALYZE`), statements are kept where the text is the same.
+/// SQLite's C interface. Its planner knows the tables' sizes (`ANALYZE`), and statements are cached by their text.
 final class SQLiteItems: SelectEngine {
     static let name = "SQLite"
 
@@ -183,7 +183,7 @@ final class SQLiteItems: SelectEngine {
 
     private func ready(_ condition: String, _ body: (OpaquePointer) throws -> Void) throws {
         let text = "SELECT 1 FROM item WHERE " + condition
-        // Texts that were not known before are let go of again: there is no end to them.
+        // New texts are not cached, because their number is not bounded.
         let isKept = condition == ItemQueries.knownText
         let statement = try isKept ? statement(text) : connection.statement(text)
         try body(statement)

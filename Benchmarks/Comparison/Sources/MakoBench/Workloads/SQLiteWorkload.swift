@@ -1,8 +1,8 @@
 import CSQLite
 import Foundation
 
-/// SQLite in WAL mode: a connection for each thread that reads, and one that all share for writing, behind a lock, so that nobody has to
-/// poll for the file's.
+/// SQLite in WAL mode: a connection for each thread that reads, and one that all share for writing, behind a lock, so that no thread has to
+/// poll the file lock.
 final class SQLiteWorkload: WorkloadEngine, @unchecked Sendable {
     static let name = SQLiteEngine.name
 
@@ -101,7 +101,7 @@ final class SQLiteWorkload: WorkloadEngine, @unchecked Sendable {
         func scan(from key: UnsafeRawBufferPointer, _ count: Int) throws -> UInt64 { try reader.scan(from: key, count) }
 
         func write(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws {
-            // A statement by itself is a transaction.
+            // A single statement is a transaction.
             try engine.turn.withLock { try engine.writer.write(key, value) }
         }
 

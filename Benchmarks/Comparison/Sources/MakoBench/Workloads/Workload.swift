@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a client of the Yahoo! Cloud Serving Benchmark does, one operation a transaction.
+/// The operations of a client of the Yahoo! Cloud Serving Benchmark, one per transaction.
 ///
 /// Source: Cooper, Silberstein, Tam, Ramakrishnan, Sears, "Benchmarking cloud serving systems with YCSB", 2010.
 struct Workload {
@@ -50,7 +50,7 @@ struct Workload {
             let rank = zipf.next(&random)
             let record: UInt64
             if readsLatest {
-                // The newest most often: first those this thread has put, then the last of those loaded.
+                // The newest most often: first the records this thread has inserted, then the last of the loaded ones.
                 record = rank < inserted ? firstNew + inserted - 1 - rank : UInt64(records) - 1 - (rank - inserted)
             } else {
                 record = Mixer.mix(rank) % UInt64(records)
@@ -103,12 +103,12 @@ private struct Zipf {
 protocol WorkloadEngine: AnyObject, Sendable {
     static var name: String { get }
 
-    /// Makes a new database in an empty directory.
+    /// Creates a database in an empty directory.
     init(_ setup: Setup) throws
     /// Stores the records of these numbers.
     func load(_ records: Range<UInt64>) throws
     func settle() throws
-    /// What one thread works with.
+    /// The session of one thread.
     func session() throws -> any WorkloadSession
     func close() throws
 }
@@ -125,7 +125,7 @@ protocol WorkloadSession: AnyObject {
     func end() throws
 }
 
-/// A key and a value in memory, made anew for each record.
+/// A key and a value in memory, rewritten for each record.
 final class RecordMaker {
     private let keyPlace = UnsafeMutableRawPointer.allocate(byteCount: Workload.keyBytes, alignment: 8)
     private let valuePlace = UnsafeMutableRawPointer.allocate(byteCount: Workload.valueBytes, alignment: 16)

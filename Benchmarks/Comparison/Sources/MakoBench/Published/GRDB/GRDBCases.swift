@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a database is for: who makes tables that nobody needs would wait for them.
+/// The purpose of a database: only the tables that it needs are created, so that no case waits for others.
 enum TenUse {
     case reading
     case inserting(TenForm)
@@ -11,18 +11,18 @@ enum TenUse {
 protocol TenEngine: AnyObject {
     static var name: String { get }
 
-    /// Opens a file, or makes it with the tables that are needed.
+    /// Opens a file, or creates it with the required tables.
     init(directory: String, use: TenUse) throws
     func fill(rows: Int, dates: [Date]) throws
 
-    /// Reads all rows in a form, and answers how to get the sum of all values.
+    /// Reads all rows in a form, and returns a closure that computes the sum of all values.
     func fetch(_ form: TenForm) throws -> () -> UInt64
     /// Inserts rows in a form, in one transaction.
     func insert(_ form: TenForm, rows: Int) throws
     /// The sum of all values.
     func stored() throws -> UInt64
 
-    /// Inserts one text over and over, in one transaction, by a statement with an argument.
+    /// Inserts one text repeatedly, in one transaction, by a statement with an argument.
     func insertTexts(_ text: String, count: Int) throws
     func storedTexts() throws -> Int
     func fetchDates() throws -> [Date]
@@ -58,7 +58,7 @@ final class GRDBCases: PublishedDesign {
         case "dates":
             return reading(name, dates) { database in
                 let dates = try database.fetchDates()
-                // Engines have fractions of a second in forms of their own.
+                // Engines store fractions of a second differently.
                 return { dates.reduce(0) { $0 &+ UInt64(($1.timeIntervalSinceReferenceDate * 1000).rounded()) } }
             }
         default:
@@ -81,7 +81,7 @@ final class GRDBCases: PublishedDesign {
         return BenchmarkCase(name: name, durability: .none, records: rows, operations: rows, contenders: contenders)
     }
 
-    /// With the opening of a new file and the making of the table, and closed again.
+    /// Includes opening a new file, creating the table, and closing.
     private func insertion(_ name: String, _ form: TenForm) -> BenchmarkCase {
         let rows = inserted
         return writing(name, rows, .inserting(form)) { engine, directory in

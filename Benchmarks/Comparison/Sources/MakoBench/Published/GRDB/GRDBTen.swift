@@ -1,6 +1,6 @@
 import GRDB
 
-/// What GRDB's tests make of a row as a struct: columns by name.
+/// The struct of GRDB's tests for a row: columns by name.
 struct GRDBTen: TenColumns, FetchableRecord, PersistableRecord {
     static let databaseTableName = "item"
 
@@ -55,7 +55,7 @@ struct GRDBTen: TenColumns, FetchableRecord, PersistableRecord {
     }
 }
 
-/// A subclass of GRDB's `Record`, which knows what has changed since it was fetched.
+/// A subclass of GRDB's `Record`, which tracks changes since the fetch.
 final class GRDBTenObject: Record, TenColumns {
     override static var databaseTableName: String { "item" }
 

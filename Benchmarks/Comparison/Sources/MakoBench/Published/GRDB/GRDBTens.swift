@@ -13,7 +13,7 @@ final class GRDBTens: TenEngine {
     func fill(rows: Int, dates: [Date]) throws {
         try insert(.optimized, rows: rows)
         try pool.write { database in
-            // The type that GRDB has for dates: text, which it parses.
+            // GRDB's type for dates: text, which it parses.
             try database.execute(sql: "CREATE TABLE moment (date DATETIME NOT NULL)")
             let statement = try database.makeStatement(sql: "INSERT INTO moment VALUES (?)")
             for date in dates { try statement.execute(arguments: [date]) }

@@ -10,7 +10,7 @@ final class SQLiteTens: TenEngine {
     }
 
     func fill(rows: Int, dates: [Date]) throws {
-        // By hand one stores a number and has nothing to parse.
+        // Hand-written code stores a number and parses nothing.
         try store.run("CREATE TABLE moment (date REAL NOT NULL)")
         try store.write {
             try store.insert((0..<rows).lazy.map { PlainTen($0) })

@@ -48,7 +48,7 @@ enum Ten {
         }
     }
 
-    /// What the tests bind: a short text and a long one.
+    /// The texts that the tests bind: a short one and a long one.
     static let shortText = "foo"
     static let longText =
         "A harbour is a place where ships lie safely, whatever the weather outside may be; its walls are built to last, and "

@@ -3,13 +3,13 @@ protocol OrderEngine: AnyObject {
     associatedtype Order: OrderLike
     static var name: String { get }
 
-    /// A database with so many orders, open for reading.
+    /// A database with that many orders, open for reading.
     init(directory: String, count: Int) throws
     func fetchAll() throws -> [Order]
     func close() throws
 }
 
-/// Lighter's performance suite: all of Northwind's orders into structs, 500 times after ten times that do not count.
+/// Lighter's performance suite: all of Northwind's orders into structs, 500 times after ten uncounted times.
 final class LighterCases: PublishedDesign {
     static let names = ["published-lighter-orders"]
 
@@ -47,7 +47,7 @@ final class LighterCases: PublishedDesign {
         var orders: [E.Order] = []
         let time = try options.clock.measure {
             for _ in 0..<(isWarmingUp ? LighterCases.rampUp : LighterCases.iterations) {
-                // Those of the time before go within the measured time, too.
+                // Freeing the results of the previous run is part of the measured time, too.
                 orders = try database.fetchAll()
             }
         }

@@ -1,6 +1,6 @@
 import Mako
 
-/// An order as somebody would write it who uses Mako.
+/// An order as a user of Mako writes it.
 @Entity("Orders") struct MakoOrder: OrderLike {
     @Attribute(.primaryKey) var orderID: Int
     var customerID: String?

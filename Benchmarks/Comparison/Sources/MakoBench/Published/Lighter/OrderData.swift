@@ -51,7 +51,7 @@ struct OrderData {
     }
 }
 
-/// What every engine's order has.
+/// The properties of every engine's order.
 protocol OrderLike {
     var orderID: Int { get }
     var customerID: String? { get }

@@ -153,7 +153,7 @@ final class SQLiteOrders: OrderEngine {
     func close() throws { try store.close() }
 }
 
-/// What GRDB's orders must be.
+/// The requirements of GRDB's orders.
 protocol GRDBOrder: OrderLike, FetchableRecord, TableRecord {
     static var engineName: String { get }
 }

@@ -1,4 +1,4 @@
-/// What an entity of ObjectBox's tests holds: seven scalars, and a text and bytes where the design has them.
+/// The properties of an entity of ObjectBox's tests: seven scalars, and a text and bytes if the design has them.
 struct BoxData {
     /// Which text an entity has.
     enum Kind {
@@ -42,7 +42,7 @@ struct BoxData {
     private static let letters: [Character] = Array("abcdefghijklmnopqrstuvwxyz")
 }
 
-/// What every engine's entity has.
+/// The properties of every engine's entity.
 protocol Boxed {
     var boolean: Bool { get }
     var byte: Int8 { get }
@@ -51,7 +51,7 @@ protocol Boxed {
     var long: Int64 { get set }
     var float: Float { get }
     var double: Double { get }
-    /// What the text and the bytes add to the checksum.
+    /// The contribution of the text and the bytes to the checksum.
     var contentChecksum: UInt64 { get }
 
     init(_ data: BoxData)

@@ -11,21 +11,21 @@ protocol BoxEngine: AnyObject {
     func change(_ data: [BoxData])
     /// Stores the prepared entities, new or changed, in one transaction.
     func put(isNew: Bool) throws
-    /// Reads all entities and keeps them.
+    /// Reads all entities and retains them.
     func load() throws
-    /// Reads all properties of those that are kept.
+    /// Reads all properties of the retained entities.
     func access() -> UInt64
-    /// Halves the long number of those that are kept.
+    /// Halves the long number of the retained entities.
     func halve()
-    /// Stores those that were halved, in one transaction.
+    /// Stores the changed entities, in one transaction.
     func update() throws
     func count() throws -> Int
     /// `count`, so many times in one read transaction.
     func count(times: Int) throws -> Int
     func removeAll() throws -> Int
-    /// Drops what is prepared and kept.
+    /// Releases the prepared and the retained entities.
     func drop()
-    /// Readies the database for reading.
+    /// Prepares the database for reading.
     func settle() throws
 
     // In one read transaction, a query or a look-up for each; all properties are read.

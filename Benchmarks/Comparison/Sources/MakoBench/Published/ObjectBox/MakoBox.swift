@@ -7,7 +7,7 @@ final class MakoBox<Thing: MakoBoxed>: BoxEngine {
     private var prepared: [Thing] = []
     private var held: [Thing] = []
 
-    /// Which properties are indexed the type says.
+    /// The type declares which properties are indexed.
     init(directory: String, isIndexed: Bool) throws {
         database = try Database(directory: directory, entities: [Thing.self], durability: .full)
     }

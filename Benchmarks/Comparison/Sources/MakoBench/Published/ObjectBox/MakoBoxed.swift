@@ -1,10 +1,10 @@
 import Mako
 
-// What somebody would write who stores ObjectBox's entities in Mako.
+// ObjectBox's entities as a user of Mako writes them.
 
 /// A class that Mako stores in place of one of ObjectBox's.
 protocol MakoBoxed: ObjectEntity, Boxed {
-    /// Nil: it has no text.
+    /// Nil if it has no text.
     static func hasString(_ string: String) -> Condition<Self>?
     static func hasInt(_ int: Int32) -> Condition<Self>
 }

@@ -1,4 +1,4 @@
-/// ObjectBox's performance app for Swift, and what its app for Android does beyond that.
+/// ObjectBox's performance app for Swift, and the further cases of its app for Android.
 final class ObjectBoxCases: PublishedDesign {
     private static let swiftSteps = ["put", "all", "access", "update", "count", "remove"]
     private static let crudSteps = ["insert", "update", "load", "access", "remove"]
@@ -74,7 +74,7 @@ final class ObjectBoxCases: PublishedDesign {
         try box.close()
     }
 
-    /// What the Android app does with each kind of entity.
+    /// The steps of the Android app with each kind of entity.
     private static func createToDelete(_ box: any BoxEngine, _ count: Int, _ passage: StepCases.Passage) throws {
         box.prepare((0..<count).map { BoxData(index: $0, kind: .random) })
         try passage.step("insert") {
@@ -107,7 +107,7 @@ final class ObjectBoxCases: PublishedDesign {
     private func lookup(_ name: String, by kind: String) -> BenchmarkCase? {
         let sizes = Sizes(options)
         let count = sizes.scaled(10_000, least: 100)
-        // Without an index each question reads all entities: a tenth of the questions.
+        // Without an index each query reads all entities: a tenth of the queries.
         let asked = kind == "string" || kind == "int" ? sizes.scaled(1_000, least: 10) : count
         let chosen = IntegerKeys.choices(asked, of: count).map { Int($0) }
         let isIndexed = kind.hasSuffix("-indexed")

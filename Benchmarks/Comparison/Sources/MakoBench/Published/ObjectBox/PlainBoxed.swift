@@ -5,7 +5,7 @@ import GRDB
 
 /// A struct that is a row of a table in place of an entity of ObjectBox.
 protocol PlainBoxed: Boxed, SQLiteRecord, FetchableRecord, MutablePersistableRecord {
-    /// The types of the columns behind the key.
+    /// The types of the columns after the key.
     static var types: [String] { get }
 
     var id: Int { get set }

@@ -40,7 +40,7 @@ final class SQLiteBox<Thing: PlainBoxed>: BoxEngine {
     func halve() { for index in held.indices { held[index].long /= 2 } }
 
     func update() throws {
-        // Only what has changed, as somebody would who knows it.
+        // Only the changed column, as an expert on SQLite writes it.
         let statement = try store.statement("UPDATE \(Thing.table) SET long = ?1 WHERE id = ?2")
         try store.write {
             for thing in held {

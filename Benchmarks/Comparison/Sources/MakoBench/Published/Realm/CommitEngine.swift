@@ -2,21 +2,21 @@ import CSQLite
 import Dispatch
 import GRDB
 
-/// One object with a number, in memory, whose commits are watched.
+/// One object with a number, in memory, whose commits are observed.
 protocol CommitEngine: AnyObject {
     static var name: String { get }
 
     init() throws
     /// Sets the number in a transaction of its own, so often, each time one higher.
     func commit(_ count: Int) throws
-    /// Has each commit told, on the thread that commits.
+    /// Calls the closure for each commit, on the thread that commits.
     func listen(_ told: @escaping @Sendable () -> Void) throws
     func close() throws
 }
 
-/// An engine that tells other threads of commits.
+/// An engine that notifies other threads of commits.
 protocol CrossThreadEngine: CommitEngine {
-    /// Calls `seen` on a queue with the number as it is, and after each commit.
+    /// Calls `seen` on a queue with the current number, and after each commit.
     func follow(on queue: DispatchQueue, _ seen: @escaping @Sendable (Int) -> Void) throws
     /// Sets the number; from any thread.
     func set(_ number: Int) throws
@@ -29,7 +29,7 @@ final class SQLiteCommits: CommitEngine {
     private let store: SQLiteStore
     private var listener: Listener?
 
-    /// What SQLite's hook is given.
+    /// The context of SQLite's hook.
     private final class Listener {
         let told: () -> Void
         init(_ told: @escaping () -> Void) { self.told = told }

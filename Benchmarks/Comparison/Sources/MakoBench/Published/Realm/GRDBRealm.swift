@@ -14,7 +14,7 @@ final class GRDBRealm: RealmEngine {
 
     func close() throws { try pool.close() }
 
-    /// Rows that are there before the measured time are SQLite's work.
+    /// SQLite inserts the rows that exist before the measured time.
     private func filled(_ body: (SQLiteRealm) throws -> Void) throws {
         let filler = try SQLiteRealm(directory: directory, isShared: true)
         try body(filler)

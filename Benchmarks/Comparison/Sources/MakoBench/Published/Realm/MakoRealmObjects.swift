@@ -1,6 +1,6 @@
 import Mako
 
-// The classes of Realm's tests, as somebody would write them who uses Mako.
+// The classes of Realm's tests as a user of Mako writes them.
 
 @Entity("StringObject") final class MakoStringObject: Hashable {
     var stringCol = ""

@@ -36,7 +36,7 @@ final class RealmCases: PublishedDesign {
 
     func close() throws {}
 
-    /// - Parameter run: given a way to make an engine with a directory of its own.
+    /// - Parameter run: gets a closure that makes an engine with a directory of its own.
     private func sequence(
         _ records: Int, _ steps: [(name: String, operations: Int)],
         _ run: @escaping (_ make: () throws -> any RealmEngine, _ passage: StepCases.Passage) throws -> Void
@@ -73,7 +73,7 @@ final class RealmCases: PublishedDesign {
         }
     }
 
-    /// A million texts and a million ints; readings come first, then what changes them.
+    /// A million texts and a million ints; the cases that read precede those that change them.
     private var large: StepCases {
         let pairs = sizes.scaled(500_000)
         let (all, half) = (2 * pairs, pairs)
@@ -98,7 +98,7 @@ final class RealmCases: PublishedDesign {
         }
     }
 
-    /// A list and a set of the million texts: in a database of their own, so that what is deleted elsewhere is in no collection.
+    /// A list and a set of the million texts: in a database of their own, so that no collection has objects that other cases delete.
     private var collections: StepCases {
         let pairs = sizes.scaled(500_000)
         let steps = RealmCases.collectionSteps.map { (name: $0, operations: 2 * pairs) }
@@ -165,7 +165,7 @@ final class RealmCases: PublishedDesign {
         }
     }
 
-    /// A file with tables and nothing in them, opened, asked how much there is, and closed: a tenth of the published times.
+    /// Opens a file with empty tables, counts rows, and closes it: a tenth of the published number of times.
     private func opening(_ name: String) -> BenchmarkCase {
         let count = sizes.scaled(500)
         let contenders = engines.map { engine in

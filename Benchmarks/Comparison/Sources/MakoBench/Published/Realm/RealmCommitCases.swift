@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The part of Realm's tests that is about commits and who is told of them, in memory.
+/// The part of Realm's tests about commits and their notifications, in memory.
 struct RealmCommitCases {
     static let names = ["commits", "commits-heard", "commits-seen", "ping-pong"].map { "published-realm-" + $0 }
 
@@ -55,7 +55,7 @@ struct RealmCommitCases {
         return time
     }
 
-    /// Two threads take turns: each sees the other's commit and makes the next.
+    /// Two threads alternate: each sees the other's commit and makes the next.
     private func pingPong(_ engine: any CommitEngine, _ count: Int) throws -> UInt64 {
         guard let engine = engine as? any CrossThreadEngine else { throw BenchmarkError("tells no other thread") }
         let (begun, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -100,9 +100,9 @@ private final class Counter: Sendable {
     func increment() { count.add(1, ordering: .relaxed) }
 }
 
-/// The next number, set by whose turn it is.
+/// The next number, set by the thread whose turn it is.
 private final class Turns: @unchecked Sendable {
-    // Unchecked: one player at a time has the turn, and the commit that hands it over orders the accesses.
+    // Unchecked: one thread at a time has the turn, and the commit that passes it on orders the accesses.
     private let engine: any CrossThreadEngine
 
     init(_ engine: any CrossThreadEngine) { self.engine = engine }

@@ -2,13 +2,13 @@
 protocol RealmEngine: AnyObject {
     static var name: String { get }
 
-    /// Opens the file in a directory, or makes it with all tables.
+    /// Opens the file in a directory, or creates it with all tables.
     init(directory: String) throws
     func close() throws
 
     // Filling, outside the measured time.
 
-    /// So many objects whose text is "a" and as many with "b"; ints that are 1 and 2 likewise.
+    /// The given number of objects whose text is "a" and as many with "b"; ints that are 1 and 2 likewise.
     func fill(pairs: Int) throws
     /// Texts that are the numbers from 0 on.
     func fillTexts(_ count: Int) throws
@@ -29,12 +29,12 @@ protocol RealmEngine: AnyObject {
 
     // Reading. The checksum takes the property of every object.
 
-    /// How many texts are "a".
+    /// The number of texts that are "a".
     func countWhere() throws -> Int
-    /// The first object whose text is "a", and how many there are.
+    /// The first object whose text is "a", and their number.
     func firstAndCount() throws -> Int
     func readAll() throws -> UInt64
-    /// Those whose text is "a".
+    /// The objects whose text is "a".
     func readQuery() throws -> UInt64
     func readInts() throws -> UInt64
     func readList() throws -> UInt64
@@ -54,14 +54,14 @@ protocol RealmEngine: AnyObject {
     /// The same for those whose text is not "b".
     func changeQuery() throws
     func deleteAll() throws -> Int
-    /// Those whose text is "a" or "b".
+    /// The objects whose text is "a" or "b".
     func deleteQuery() throws -> Int
     func hold() throws
     func deleteHeld() throws -> Int
 }
 
 extension String {
-    /// What a text adds to a checksum.
+    /// The contribution of a text to a checksum.
     @inline(__always)
     var weight: UInt64 {
         var sum: UInt64 = 0

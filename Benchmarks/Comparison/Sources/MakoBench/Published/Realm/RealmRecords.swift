@@ -110,7 +110,7 @@ enum RealmTables {
         """,
         "CREATE INDEX by_string ON IndexedObject (stringCol)",
         "CREATE INDEX by_int ON IndexedObject (intCol)",
-        // The list and the set that hold all of StringObject: owner, place, member.
+        // The list and the set of all of StringObject: owner, place, member.
         "CREATE TABLE ListObject (id INTEGER PRIMARY KEY, name TEXT NOT NULL)",
         """
         CREATE TABLE ListMember (list INTEGER NOT NULL, place INTEGER NOT NULL, member INTEGER NOT NULL,

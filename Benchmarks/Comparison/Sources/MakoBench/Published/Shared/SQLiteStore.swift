@@ -11,13 +11,13 @@ protocol SQLiteRecord {
     func bind(to statement: SQLiteStatement)
 }
 
-/// SQLite's C interface with statements that are kept, for the published designs.
+/// SQLite's C interface with cached statements, for the published designs.
 final class SQLiteStore {
     let connection: SQLiteConnection
     private var statements: [String: SQLiteStatement] = [:]
 
     /// - Parameters:
-    ///   - schema: for a file that is not there yet.
+    ///   - schema: for a new file.
     ///   - isShared: whether GRDB has the file open, too.
     init(directory: String, schema: [String], durability: SyncMode, isShared: Bool = false) throws {
         let isNew = !FileManager.default.fileExists(atPath: directory + "/data.sqlite")
@@ -47,7 +47,7 @@ final class SQLiteStore {
         return result
     }
 
-    /// The statement that inserts what is bound to it.
+    /// The statement that inserts its bound values.
     func insertion<R: SQLiteRecord>(_ type: R.Type) throws -> SQLiteStatement {
         let places = (1...R.columns.count).map { "?\($0)" }.joined(separator: ", ")
         return try statement("INSERT INTO \(R.table) (\(R.columns.joined(separator: ", "))) VALUES (\(places))")
@@ -84,10 +84,10 @@ final class SQLiteStore {
     }
 
     var lastID: Int { Int(sqlite3_last_insert_rowid(connection.handle)) }
-    /// How many rows the statement before has changed.
+    /// The number of rows that the previous statement has changed.
     var changes: Int { Int(sqlite3_changes(connection.handle)) }
 
-    /// Moves the log into the file, where the memory map serves it.
+    /// Checkpoints the log into the file, from which the memory map serves it.
     func settle() throws { try connection.checkpoint() }
 
     func close() throws {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A published design that goes through steps on one database: each repetition of an engine does all of them once, one after the other, and
-/// each step is a case. The first case that is asked for goes through them; the others take what was measured then.
+/// A published design with several steps on one database: each repetition of an engine runs all of them once, one after the other, and
+/// each step is a case. The first requested case runs them all; the others print the figures of that run.
 final class StepCases {
     struct Step {
         let name: String
@@ -9,14 +9,14 @@ final class StepCases {
         var unit = Unit.nanoseconds
     }
 
-    /// What a passage notes down.
+    /// The records of one run.
     final class Passage {
         private let clock: Stopwatch
         fileprivate var samples: [String: Sample] = [:]
 
         fileprivate init(clock: Stopwatch) { self.clock = clock }
 
-        /// Does a step, and answers what it brought; what is to agree between engines is worked out afterwards.
+        /// Runs a step, and returns its result; the checksum, which must agree between engines, is computed afterwards.
         @discardableResult
         func step<R>(_ name: String, checksum: (R) throws -> UInt64, _ body: () throws -> R) throws -> R {
             let start = clock.now()

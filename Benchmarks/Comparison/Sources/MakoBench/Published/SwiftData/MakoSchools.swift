@@ -1,7 +1,7 @@
 import Foundation
 import Mako
 
-// The design's models, as somebody would write them who uses Mako.
+// The design's models as a user of Mako writes them.
 
 @Entity("User") final class MakoUser {
     @Attribute(.primaryKey) var id: UUID?

@@ -209,7 +209,7 @@ struct PlainGrade: SQLiteRecord, FetchableRecord, PersistableRecord {
     }
 }
 
-/// All rows of a design in memory: what is made of the data before it is stored.
+/// All rows of a design in memory, before they are stored.
 struct PlainRows {
     let schools: [PlainSchool]
     let students: [PlainStudent]

@@ -100,7 +100,7 @@ final class SQLiteSchools: SchoolEngine {
 
     func countFailed() throws -> Int { try store.int("SELECT count(*) FROM Grade WHERE grade = 'f'") }
 
-    /// All rows of each table, which SQLite does without looking at one.
+    /// Deletes all rows of each table, which SQLite does without reading one.
     func deleteAll() throws -> Int {
         try store.write {
             try store.run("DELETE FROM Grade")

@@ -6,15 +6,15 @@ protocol UserEngine: AnyObject {
 
     init(directory: String) throws
     func instantiate(_ data: [UserData])
-    /// Stores what was made, in one transaction.
+    /// Stores the prepared users, in one transaction.
     func create() throws
-    /// Those whose name is Jane, by their age.
+    /// The users whose name is Jane, by their age.
     func read() throws -> UInt64
-    /// They are Wendy from now on.
+    /// Renames them to Wendy.
     func update() throws -> Int
     func wendys() throws -> Int
     func deleteAll() throws -> Int
-    /// Of the file that holds the data, without the log.
+    /// The bytes of the file with the data, without the log.
     func fileSize() throws -> UInt64
     func close() throws
 }
@@ -25,14 +25,14 @@ protocol SchoolEngine: AnyObject {
 
     init(directory: String) throws
     func instantiate(_ data: [StudentData])
-    /// Stores what was made, in one transaction.
+    /// Stores the prepared students, in one transaction.
     func create() throws
     /// The students with an A* in physics.
     func read() throws -> UInt64
-    /// Those of one school fail in maths: the grade of each becomes F.
+    /// Sets the maths grades of one school to F.
     func update() throws -> Int
     func countFailed() throws -> Int
-    /// Students with their grades, and schools. How many students and schools there were.
+    /// Deletes students with their grades, and schools. Returns the number of students and of schools.
     func deleteAll() throws -> Int
     func countGrades() throws -> Int
     func fileSize() throws -> UInt64
