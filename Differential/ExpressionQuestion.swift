@@ -83,7 +83,7 @@ extension Question {
         having()
     }
 
-    /// Rows of a question that stands in FROM.
+    /// Adds a query whose FROM has a sub-query.
     mutating func derived() {
         let first = random.pick(world.columns)
         add("SELECT q.i, q.a, ")
@@ -106,7 +106,7 @@ extension Question {
         limit()
     }
 
-    /// Rows of a question that stands in FROM beside a table, of which some may not be there.
+    /// Adds a query whose FROM has a sub-query beside a table; some of its rows may be missing.
     mutating func derivedBeside() {
         let first = random.pick(world.columns)
         add("SELECT t.id, q.i, q.a, q.n, ")

@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoTestSupport
 
-/// A random schema with its rows: a table `T` that questions are asked of, and a table `P` that it refers to.
+/// A random schema with its rows: a table `T` that is queried, and a table `P` that it refers to.
 struct World {
     /// What a column is for the generator of questions. The kinds keep apart what the two languages treat differently.
     enum Kind: CaseIterable {

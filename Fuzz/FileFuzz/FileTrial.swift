@@ -1,10 +1,10 @@
 import MakoStorage
 import MakoTestSupport
 
-/// Opens damaged files, uses what is there, and says what no damage excuses.
+/// Opens damaged files, uses what can be read, and reports what no damage excuses.
 ///
-/// Where no checksum was forged, what is found is a state that the database went through. Where some were, nobody can know that; but
-/// what `verify` calls clean is a sorted map that can be read from end to end.
+/// Where no checksum was forged, the content must be a state that the database went through. Where some were, that
+/// cannot be checked; but if `verify` finds nothing, the content must be a sorted map that can be read from end to end.
 struct FileTrial {
     var sample: FileSample
     var use: FileUse
