@@ -133,7 +133,8 @@ private func fillTree(of store: Store, with sorted: [(key: [UInt8], meaning: [UI
     // EXAMPLE ends
 }
 
-/// The examples of the articles on `MakoStorage`: what stands between the marks stands there, too, which `ReadmeTests` sees to.
+/// The examples of the articles on `MakoStorage`. `ReadmeTests` checks that the text between the marks equals that of
+/// the article.
 @Suite struct ArticleExampleTests {
     private static func fill(_ store: Store) throws {
         try store.write { transaction in

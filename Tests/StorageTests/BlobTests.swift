@@ -219,7 +219,8 @@ import Testing
         try #expect(!again.verify().isClean)
     }
 
-    /// A commit in the log whose value is not what it was is damage, and no state that anybody saw.
+    /// A logged commit whose named value has other bytes than its digest is damage: recovery must not show a state that
+    /// never existed.
     @Test func aNamedValueThatChangedStopsRecovery() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))
@@ -231,7 +232,7 @@ import Testing
         #expect(throws: StorageError.self) { _ = try Store(at: Self.path, options: options(disk)) }
     }
 
-    /// Each page by itself may be sound: the digest that was logged tells that the value is another.
+    /// Each page has a valid checksum; only the digest in the log shows that the value was exchanged.
     @Test func aNamedValueThatWasExchangedStopsRecovery() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))

@@ -3,9 +3,9 @@ import MakoTestSupport
 import Synchronization
 import Testing
 
-/// Threads against each other; run them under the thread sanitizer too.
+/// Tests of concurrent threads; run them under the thread sanitizer too.
 ///
-/// Each read is compared with the state that its commit number stands for.
+/// Each read is compared with the state of its commit number.
 @Suite(.serialized) struct ConcurrencyTests {
     /// What threads found wrong, to be looked at by the test.
     private final class Findings: Sendable {
@@ -275,7 +275,7 @@ import Testing
         try store.close()
     }
 
-    /// Whoever begins asks whether there is room in the file, which the vacuum cuts off without the turn.
+    /// A transaction that begins reads the free space of the file, which the vacuum truncates without the writer lock.
     @Test func aTransactionBeginsBehindACutOfTheFile() throws {
         let store = try Store.inMemory()
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
@@ -301,7 +301,7 @@ import Testing
         try store.close()
     }
 
-    /// Whoever waits within the time that the options allow gets the turn, in the order of arrival.
+    /// Writers that wait no longer than `writerTimeout` get the writer lock in the order of arrival.
     @Test func waitingWritersGetTheirTurnInTime() throws {
         var options = StoreOptions()
         options.writerTimeout = .seconds(60)

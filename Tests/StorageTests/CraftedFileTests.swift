@@ -102,7 +102,7 @@ import Testing
 
     // MARK: Values
 
-    /// The block of a compressed value is not one: its reader is told, and the value can be replaced.
+    /// A compressed value whose block does not decompress: the reader gets an error, and the value can be replaced.
     @Test func aBlockThatDoesNotUnpackIsRefused() throws {
         let sample = try SalvageSample(closing: true, "tree t int\nput t 1..20 50b\nput t 30 30000z")
         let place = try #require(try sample.layout().places.first { $0.key == .integer(30) })
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// A list of runs that go on behind the end of the file, for millions of pages: refused before anybody walks over them.
+    /// A list of extents behind the end of the file, for millions of pages, is refused before they are scanned.
     @Test func runsBehindTheFileAreRefused() throws {
         let sample = try SalvageSample(
             closing: true, "options log 16384\ntree t int\nput t 1..20 50b\nstream t 30 30000b")
@@ -165,7 +165,7 @@ import Testing
 
     // MARK: Checkpoints
 
-    /// A directory where the file has no region: taken for what it is, nobody could say whether its pages are in use.
+    /// A directory outside the regions of the file must be refused: no bitmap says whether its pages are in use.
     @Test func aDirectoryOutsideTheRegionsIsRefused() throws {
         let sample = try SalvageSample(closing: true, "tree t int\nput t 1..300 90b")
         let disk = SimulatedDisk(sample.image)
@@ -282,7 +282,7 @@ import Testing
         #expect("\(try #require(error))".contains("is newer than the data file, which is an older copy"))
     }
 
-    /// A segment of another database that was cut short is of no use to anybody here, and is not written over.
+    /// A truncated segment of another database is neither used nor overwritten.
     @Test func aCutSegmentOfAnotherDatabaseIsNotTaken() throws {
         let ours = try SalvageSample(closing: true, "tree t int\nput t 1..20 90b")
         let disk = SimulatedDisk()

@@ -168,8 +168,8 @@ import Testing
         #expect("\(try #require(other))".contains("expected a page of type integerLeaf at level 0"))
     }
 
-    /// Entries, or a fence and an entry, that share bytes, while as many elsewhere belong to nothing, so that the sum of all fits: what is
-    /// written over one where it stands would change the other.
+    /// Entries, or a fence and an entry, that share bytes, while as many bytes elsewhere belong to nothing, so that the
+    /// sum fits: overwriting one entry in place would change the other.
     @Test(arguments: [KeyKind.integer, .bytes], [false, true]) func entriesThatShareBytesAreRefused(
         kind: KeyKind, isFence: Bool
     ) throws {
@@ -203,7 +203,8 @@ import Testing
             if isFence {
                 page.storeBytes(of: slots[1] + 1, toByteOffset: ByteNode.upperFence, as: UInt16.self)
             } else {
-                // The third as it stands, seven bytes into the second, whose bytes there read as one of the same size.
+                // Copies the third entry, unchanged, seven bytes into the second, where its bytes read as an entry of
+                // the same size.
                 let (from, to) = (page + Int(slots[2]), page + Int(slots[1]) + 7)
                 to.copyMemory(from: from, byteCount: kind == .integer ? 22 : 25)
                 slots[2] = slots[1] + 7

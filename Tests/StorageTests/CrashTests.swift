@@ -55,7 +55,8 @@ import Testing
         try run(workload, [.noSpace, .persistentError(28)])
     }
 
-    /// A failure that is reported late is a lie until then; what the power takes meanwhile nobody can say beforehand.
+    /// A sync failure that is reported late counts as a success until then; what a power cut takes meanwhile cannot be
+    /// predicted.
     @Test(arguments: workloads) func aFailedSyncLosesNothing(workload: String) throws {
         let ways = SyncFailure.allCases.filter { $0 != .reportsLate || Self.steady.contains(workload) }
         try run(workload, ways.map { .syncFails($0) })
@@ -71,7 +72,7 @@ import Testing
         #expect(report.surfaced > 5, "\(report)")
     }
 
-    /// Those in which the power does not go by itself: what it takes after a lie nobody can say beforehand.
+    /// The workloads without a power cut of their own: what it takes after a late report cannot be predicted.
     static let steady = workloads.filter { name in
         guard let text = Script.crashWorkloads.first(where: { $0.name == name })?.text,
             let script = try? Script(name: name, text)

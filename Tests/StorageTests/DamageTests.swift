@@ -74,8 +74,7 @@ import Testing
         return image
     }
 
-    /// Offsets in a page: every one of the bytes that mean something, and of the zeros behind them every `stride`-th
-    /// unless everything is asked for.
+    /// Offsets in a page: all bytes with content, and every 37th of the zeros behind them. With full effort every byte.
     private static var offsets: [Int] {
         TestEffort.isFull ? Array(0..<pageBytes) : Array(0..<160) + Array(stride(from: 160, to: pageBytes, by: 37))
     }

@@ -264,7 +264,7 @@ import Testing
             try store.write { try $0.put([1], for: 1, in: tree) }
             disk.inject(.syncFails(way), atCall: disk.callCount + 1)
             #expect(throws: StorageError.self) { try store.write { try $0.put([1], for: 2, in: tree) } }
-            // Readers go on at the last durable state; writers are told.
+            // Readers continue at the last durable state; writers get an error.
             #expect(try store.read { try $0.count(of: tree) } == 1)
             do throws(StorageError) {
                 _ = try store.beginWrite()
@@ -283,7 +283,7 @@ import Testing
         }
     }
 
-    /// After a sync that failed nobody knows what the device has: a later one that succeeds says nothing of it.
+    /// After a failed sync the content of the device is unknown: a later sync that succeeds proves nothing.
     @Test func aFailedSyncOfANewSegmentLatchesTheStore() throws {
         /// Commits until the second segment is there; the calls of the commit that made it.
         func fill(_ disk: SimulatedDisk, _ store: Store, _ tree: Tree) throws -> Range<Int> {

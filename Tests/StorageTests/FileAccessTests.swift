@@ -180,7 +180,7 @@ import Testing
 
     // MARK: Descriptors
 
-    /// A file system that has no descriptor left when it is told.
+    /// A file system that fails with EMFILE while `isShort` is set.
     private final class ScarceFiles: PassingFileSystem, @unchecked Sendable {
         let inner: any FileSystem = POSIXFileSystem()
         // Used by one thread.

@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// An incremental backup stands in for the file that it is written to, but for where pages go.
+    /// An incremental backup behaves as the file that it is written to, except for the places of pages.
     @Test func aPartOfABackupAppendsPages() throws {
         let file = try MemoryFileSystem().open("f", .create)
         let part = BackupPart(writing: file, listsPages: false)

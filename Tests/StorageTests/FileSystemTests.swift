@@ -155,7 +155,7 @@ import Testing
             #expect(try second.pin(8))
             #expect(try file.pins() == [0, 7, 8, 1 << 40, 1 << 61])
             #expect(try reader.pins() == [8])
-            // What others do with the file drops nobody's pins.
+            // Opening and closing another descriptor of the file drops no pins.
             try fileSystem.open(directory + "/f", .readWrite).close()
             #expect(try file.pins().count == 5)
             reader.close()
@@ -364,7 +364,7 @@ import Testing
         let joined = try startThread(name: "joined", work)
         joined.join()
         joined.join()
-        // Nobody holds this one any more; it runs all the same.
+        // The handle of this thread is released; the thread still runs.
         _ = try startThread(name: "left alone", work)
         counter.lock.lock()
         while counter.value < 2 { counter.changed.wait(counter.lock) }

@@ -45,7 +45,8 @@ import Testing
 
     // MARK: Moments between
 
-    /// A commit that is too large for the log stands in two metas, which are written one after the other behind its mark in the log.
+    /// A commit that is too large for the log is recorded in both meta pages, written one after the other behind its
+    /// mark in the log.
     @Test func aLargeCommitIsSeenWholeOrNotAtAll() throws {
         let disk = SimulatedDisk()
         let files = MeddledDisk(disk)
@@ -235,7 +236,7 @@ import Testing
         #expect(failures > calls / 2, "\(failures) of \(calls)")
     }
 
-    /// On a medium that takes no writes nothing needs to be made durable; elsewhere what fails is told.
+    /// A read-only medium needs no sync; elsewhere a failed sync is reported.
     @Test(arguments: [true, false]) func aMediumWithoutWritesNeedsNoSync(isReadOnly: Bool) throws {
         let disk = SimulatedDisk()
         let writer = try writer(disk)

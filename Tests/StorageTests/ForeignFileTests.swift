@@ -31,7 +31,7 @@ import Testing
         try store.read { view in try view.tree(named: "t").map { try view.count(of: $0) } ?? 0 }
     }
 
-    /// Files whose names only look like those of log segments are nobody's business.
+    /// Files whose names only look like those of log segments are ignored.
     @Test(arguments: ["007", "+7", "18446744073709551615", "1073741824", "", "x", "1 ", "-1"])
     func namesThatLookLikeSegmentsAreLeftAlone(name: String) throws {
         let disk = SimulatedDisk()
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// Somebody cuts the file short while it is open: what is read of it says so.
+    /// The file is truncated while it is open: reads of it report that.
     @Test func aFileThatIsCutMeanwhileIsNamed() throws {
         let disk = SimulatedDisk()
         var store = try Store(at: Self.path, options: options(disk))

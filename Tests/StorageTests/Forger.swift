@@ -2,7 +2,8 @@ import MakoTestSupport
 
 @testable import MakoStorage
 
-/// Whoever gives pages and frames of his own making the checksums that Mako asks for. In an encrypted database these are tags, and he has its key.
+/// Gives changed pages and frames valid checksums. In an encrypted database these are authentication tags, computed
+/// with its key.
 struct Forger {
     private let database: DatabaseID
     private let keys: DatabaseKeys?
@@ -17,9 +18,10 @@ struct Forger {
 
     // MARK: Pages
 
-    /// Changes what a page holds and seals it again.
+    /// Changes the content of a page and seals it again.
     ///
-    /// - Parameter change: gets the page as it stands in the file, an encrypted one with header and body as they were before that.
+    /// - Parameter change: gets the page as in the file; of an encrypted page the header and the body before
+    ///   encryption.
     func change(page: Int, of file: inout ByteImage, _ change: (inout [UInt8]) -> Void) {
         let place = UInt64(page * pageBytes)
         var bytes = file.bytes(at: place, count: pageBytes)

@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    /// Without the key nobody makes anything up: what can be read is what was written, at some time.
+    /// Without the key no content can be forged: what can be read was written at some time.
     @Test(arguments: Sample.encrypted, 0..<4) func garbledBytesAreNeverTakenForAnything(
         sample: Sample, part: Int
     ) throws {
@@ -218,7 +218,8 @@ import Testing
         image.files[name] = file
     }
 
-    /// The header block is not encrypted, and whoever likes gives it a checksum: each byte of what it says of key and features.
+    /// The header block is not encrypted, and its checksum can be forged: each byte of what it says of key and
+    /// features.
     @Test(arguments: Sample.encrypted) func forgedHeadersOpenNothing(sample: Sample) throws {
         let files = try sample.make()
         let file = try #require(files.image.files[ScriptRun.path])

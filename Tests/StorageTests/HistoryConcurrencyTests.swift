@@ -35,7 +35,7 @@ import Testing
         options.cacheBytes = 96 << 10
         options.logSegmentBytes = 64 << 10
         options.checkpointBytes = 48 << 10
-        // Every commit is to be somebody's.
+        // Commits of the vacuum would belong to no thread of the history.
         options.shrinksWhenIdle = false
         return options
     }

@@ -37,7 +37,7 @@ import Testing
 
     @Test(arguments: [
         "a lost update", "a gap", "a wrong value", "a value of a rollback", "a stale read", "a stale transaction",
-        "a read of nobody's commit",
+        "a read of an unknown commit",
     ])
     func whatIsWrongIsNamed(fault: String) {
         var history = HistoryTests.sound

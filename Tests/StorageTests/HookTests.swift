@@ -50,7 +50,7 @@ import Testing
             #expect(found.last?.message == "closed")
         }
 
-        /// Each event that there is, with the level at which somebody is to be woken or not.
+        /// Each event with its log level.
         @Test func everyEventHasItsLevelAndItsWords() throws {
             let lines = Lines()
             var options = StoreOptions()

@@ -45,7 +45,7 @@ import Testing
         #expect(try Self.log(files).frames.map(\.commit) == frames)
     }
 
-    /// A segment that the writer has put to another use meanwhile is passed over; what the device refuses is told.
+    /// A segment that the writer has reused meanwhile is skipped; an error of the device is reported.
     @Test func segmentsThatGoMeanwhileArePassedOver() throws {
         let image = try Self.sample().image
         let whole = try Self.log(SimulatedDisk(image))

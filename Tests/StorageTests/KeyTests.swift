@@ -92,9 +92,9 @@ import Testing
         }
     }
 
-    // MARK: What stands in the header
+    // MARK: The header
 
-    /// A file that somebody made to use up the memory and time of whoever opens it.
+    /// A file made to exhaust memory and time when it is opened.
     @Test func parametersOfTheDerivationAreBounded() throws {
         let image = try KeyTests.sample(.passphrase("open sesame", rounds: 1024))
         for (offset, value) in [(4, UInt8(200)), (3, 255), (2, 3), (2, 63), (2, 24)] {
@@ -309,7 +309,7 @@ import Testing
         try store.backup(
             to: "d/part", since: BackupPoint(of: "d/base", encryption: TestKeys.encryption(0), fileSystem: disk))
         try EncryptionTests.fill(store, 400..<450)
-        // A part tells what it is without a key.
+        // An incremental backup identifies itself without a key.
         try store.backup(to: "d/part2", since: BackupPoint(of: "d/part", fileSystem: disk))
         try store.close()
         func restore(_ parts: [String], _ number: Int) throws -> Store {
@@ -367,7 +367,7 @@ import Testing
             #expect(try reader.refresh())
             try EncryptionTests.check(reader, 0..<100 * round + 100)
         }
-        // A backup by a reader holds pages that nobody else has, of the same key.
+        // A backup made by a reader has pages of its own under the same key.
         try reader.backup(to: "d/by-reader.mako")
         try EncryptionTests.check(try Store(at: "d/by-reader.mako", options: options), 0..<700)
     }

@@ -71,7 +71,7 @@ import Testing
         let limit = Limits.valueBytes
         let byte = UnsafeMutableRawBufferPointer.allocate(byteCount: 1, alignment: 1)
         defer { byte.deallocate() }
-        // Nobody reads what is too long, so nothing has to be there.
+        // A value that is too long is not read, so its memory need not exist.
         let value = UnsafeRawBufferPointer(start: byte.baseAddress, count: limit + 1)
         let tooLarge = StorageError.valueTooLarge(bytes: limit + 1, limit: limit)
         try sample.store.write { tx in
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    /// Wherever a cursor stands in a byte tree, keys longer than any that is stored lead where they belong.
+    /// From any position in a byte tree, keys longer than any stored key seek to their place in the order.
     @Test func keysBeyondTheLimitAreStillInOrder() throws {
         let sample = try sample()
         let keys = (0..<300).map { Array("key \($0)".utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
@@ -207,7 +207,7 @@ import Testing
         }
     }
 
-    /// Who waits for the turn while the store is closed is told so.
+    /// A writer that waits for the writer lock while the store is closed gets an error that says so.
     @Test func closingComesBeforeThoseWhoCameLater() throws {
         let sample = try sample()
         let writer = try sample.store.beginWrite()

@@ -214,7 +214,7 @@ import Testing
 
     // MARK: What is left
 
-    /// Killed before each call of a first commit, then opened and closed: the data file stands alone.
+    /// Killed before each call of a first commit, then opened and closed: only the data file is left.
     @Test func openingAndClosingAfterACrashLeavesNoLog() throws {
         var call = 0
         var logs = 0

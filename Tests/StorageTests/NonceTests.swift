@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// A nonce that is used for two messages under one key tells both. So all that is ever written is looked at, whatever crashes, fails and begins
-/// anew: what carries a nonce that was there before must be what it was, to the byte.
+/// A nonce that is used for two messages under one key reveals both. So all writes are recorded, across crashes,
+/// failures and restarts: two messages with one nonce must be equal, to the byte.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct NonceTests {
     /// Notes the nonces of pages and frames.
     private final class Watch: @unchecked Sendable {

@@ -18,7 +18,7 @@ struct PlainBytes {
 
     func slice(_ offset: Int, _ count: Int) throws -> ArraySlice<UInt8> {
         guard offset >= 0, count >= 0, count <= bytes.count, offset <= bytes.count - count else {
-            throw Unreadable(description: "nothing stands at \(offset), \(count) bytes")
+            throw Unreadable(description: "out of bounds: at \(offset), \(count) bytes")
         }
         return bytes[offset..<offset + count]
     }
@@ -284,7 +284,7 @@ extension PlainFile {
             }
         }
 
-        /// - Parameter length: in its low 15 bits; the top bit stands for a descriptor.
+        /// - Parameter length: in its low 15 bits; the top bit marks a descriptor.
         private func value(_ record: Int, _ length: Int, at place: Int) throws -> [UInt8] {
             guard length & 0x8000 != 0 else { return Array(try file.slice(place, length)) }
             let stored = try file.number(place + 20, 4)

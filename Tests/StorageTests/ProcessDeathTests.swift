@@ -40,7 +40,7 @@ import Testing
         return try Store(at: ProcessDeathTests.path, options: options)
     }
 
-    /// What the second process was shown, no power cut may take back: it has told others of it.
+    /// A power cut must not take back what the second process has read, because others may have learnt of it.
     @Test(arguments: [1, 4, 12]) func whatTheNextProcessSawSurvivesAPowerCut(commits: UInt64) throws {
         let disk = SimulatedDisk(seed: commits)
         let first = ProcessFiles(disk)

@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-/// Puts to random places of a large tree are entered in groups. Nobody may be able to tell.
+/// Puts to random places of a large tree are applied in batches, without a visible difference.
 @Suite struct PutBatchTests {
     private static let rows = 3_000
 

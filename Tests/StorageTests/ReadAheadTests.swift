@@ -44,7 +44,7 @@ import Testing
             disk.becomeSlow()
         }
 
-        /// Few of the pages that are read were waited for, each was asked for once, and nearly none in vain.
+        /// Few of the pages that are read are waited for, each is prefetched once, and nearly none in vain.
         func expectFewWaits(_ sourceLocation: SourceLocation = #_sourceLocation) {
             let counts = disk.counts
             #expect(counts.read > 100, sourceLocation: sourceLocation)

@@ -232,7 +232,8 @@ import Testing
         #expect(!reads.isEmpty, "\(name) reads nothing")
     }
 
-    /// Puts may wait until somebody looks. What fails then is told by the commit, and nothing of them is there.
+    /// Buffered puts are applied at the next read or at the commit. Where one fails, the commit fails, and none of them
+    /// is stored.
     @Test(arguments: 0..<4) func putsThatWaitFailTogether(way: Int) throws {
         let image = try Self.image.get()
         let before = try open(image).store.read { try ModelStore(reading: $0) }
@@ -250,7 +251,7 @@ import Testing
             do throws(StorageError) { try tx.commit() } catch {
                 switch error {
                 case .io: break
-                // Behind the reads stands the write of the log, after which the content of the device is unknown.
+                // The write of the log follows the reads; after its failure the content of the device is unknown.
                 case .readOnly where way == 3: break
                 default: throw error
                 }
@@ -295,12 +296,12 @@ import Testing
             disk.cutPower()
             withExtendedLifetime(store) {}
         }
-        // A few calls may fail: whoever asks whether something is there, or closes a file, goes on without.
+        // A few calls may fail without an error: existence checks, and the closing of a file.
         #expect(met >= reached - reached / 20)
         #expect(reached > 100)
     }
 
-    /// Whoever may only read sees what the log holds, and leaves the files as they are.
+    /// A read-only store sees what the log holds, and leaves the files unchanged.
     @Test func aReaderReplaysTheLogInMemoryOnly() throws {
         let image = try Self.image.get()
         let disk = SimulatedDisk(image)

@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// A checkpoint that fails has still to tell of every region it would have told of.
+    /// The checkpoint after a failed one writes every region that the failed one would have written.
     @Test func whatAFailedCheckpointLeftIsWrittenByTheNext() throws {
         let files = FailingFiles()
         var options = StoreOptions()

@@ -63,7 +63,8 @@ import Testing
         #expect(try content(image).trees["t"]?.count == 28)
     }
 
-    /// A segment that no header names has frames, and no name in the directory that lasts. What recovery made of them stands without it.
+    /// A segment that no header names may have frames, but its directory entry may not be durable. What recovery made
+    /// of its frames must not depend on it.
     @Test func aSegmentThatWasNotNamedIsNotMissedAfterRecovery() throws {
         var unnamed = 0
         for call in 0..<60 {
@@ -137,7 +138,7 @@ import Testing
         }
     }
 
-    /// Wherever a commit that is too large for the log is broken off, its mark in the log is in nobody's way later.
+    /// Wherever a commit that is too large for the log is interrupted, its mark in the log does no harm later.
     @Test func aBrokenOffLargeCommitLeavesNoMark() throws {
         var calls = 1
         while true {

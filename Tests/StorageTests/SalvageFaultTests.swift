@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// Where the identity can be read nowhere, and even the log cannot be asked for it.
+    /// The identity can be read nowhere, and listing the log fails.
     @Test func anIdentityThatNobodyTellsIsReported() throws {
         let sample = try SalvageSample(closing: false, Self.text)
         let image = sample.damaged(0..<2)
@@ -144,7 +144,7 @@ import Testing
 
     // MARK: Names
 
-    /// Whoever takes the name while the salvage runs keeps it.
+    /// A file that another process creates under the target name during the salvage is kept.
     @Test func aNameThatWasTakenMeanwhileIsLeftAlone() throws {
         let sample = try SalvageSample(closing: true, Self.text)
         let disk = SimulatedDisk(sample.damaged(try sample.layout().roots))

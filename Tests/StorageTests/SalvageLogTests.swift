@@ -59,7 +59,7 @@ import Testing
         #expect(outcome.report.trees.count == 1)
     }
 
-    /// A commit too large for the log stands in a checkpoint alone; the power goes at any moment of it.
+    /// A commit too large for the log is recorded only in a checkpoint; the power fails at each moment of it.
     @Test func aLargeCommitIsThereOrNotAtAll() throws {
         let disk = SimulatedDisk()
         var options = SalvageSample.options(disk)

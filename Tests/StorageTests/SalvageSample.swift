@@ -111,7 +111,7 @@ struct SalvageSample {
         }
     }
 
-    // MARK: What stands where
+    // MARK: Places
 
     /// A record of the newest checkpoint, and the pages that hold it.
     struct Place {

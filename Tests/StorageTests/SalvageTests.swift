@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// A salvage gives back what stands on intact pages, nothing that never was, and says what is lost.
+/// A salvage recovers the content of intact pages, invents nothing, and reports what is lost.
 @Suite struct SalvageTests {
     private static let path = SalvageSample.path
     private static let target = SalvageSample.target
@@ -242,7 +242,7 @@ import Testing
             closing: false,
             "options log 32768\ntree t int\nput t 1..20 50b\ncheckpoint\nput t 100..600 50b\nput t 30 50b")
         let outcome = try SalvageSample.salvage(sample.damaged(2..<6))
-        #expect(outcome.found == sample.latest, "the directory tells of it, and the log goes on behind its barrier")
+        #expect(outcome.found == sample.latest, "the directory names it, and the log continues behind its barrier")
         #expect(!outcome.report.isCertain)
     }
 

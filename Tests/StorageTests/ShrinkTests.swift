@@ -82,7 +82,7 @@ import Testing
         try store.close()
     }
 
-    /// The background does not wait for its turn: while somebody writes it comes back another time.
+    /// The background steps do not wait for the writer lock: while a transaction is open, they try again later.
     @Test func idleStepsWaitForNoWriter() throws {
         let disk = SimulatedDisk()
         let store = try lateStore(on: disk, freePages: 600) { try fillBothKinds($0, large: 10) }
@@ -93,7 +93,7 @@ import Testing
             while try store.step() {}
             writing.rollback()
         }
-        #expect(try store.snapshot().commitNumber == commit, "nothing moves while somebody writes")
+        #expect(try store.snapshot().commitNumber == commit, "nothing moves while a transaction is open")
         for _ in 0..<1000 {
             let writing = try store.beginWrite()
             _ = try store.step()

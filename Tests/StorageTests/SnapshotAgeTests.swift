@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What old snapshots hold, how they are ended, and that nobody is ended in the middle of a read.
+/// What old snapshots hold, how they expire, and that none expires during a read.
 @Suite struct SnapshotAgeTests {
     private struct Sample {
         var store: Store
@@ -71,7 +71,7 @@ import Testing
 
     private let expired = StorageError.snapshotExpired(limitSeconds: 10)
 
-    // MARK: What is told of them
+    // MARK: Reports
 
     @Test func theOldestSnapshotIsNamedWithWhatItHolds() throws {
         let sample = try sample()

@@ -5,7 +5,7 @@ import Testing
 
 /// The map of free pages by itself, over several regions, against a plain list of who has what.
 @Suite struct SpaceMapTests {
-    /// Pages in use, by their first; whatever is asked of the map is held against it.
+    /// Extents in use, by their first page; every result of the map is compared with them.
     private struct Holder {
         let space = SpaceMap()
         var runs: [Range<UInt64>] = []
@@ -107,7 +107,7 @@ import Testing
         #expect(holder.runs.suffix(8).allSatisfy { $0.overlaps(pages) }, "when that checkpoint goes, they serve again")
     }
 
-    /// A file that is longer than the map knows: all that is free of it waits, so that nobody writes over what a reader sees.
+    /// A file longer than the map: its free pages are withheld, so that no write replaces what a reader sees.
     @Test func whatIsFreeOfALongerFileWaits() {
         let space = SpaceMap()
         let pages = UInt64(SpaceMap.pagesPerRegion + 500)

@@ -88,7 +88,7 @@ import Testing
         try reopened.close()
     }
 
-    /// Nobody has to ask: the background steps do it when nothing is written for a while.
+    /// The background steps shrink the file when nothing is written for a while.
     @Test func anIdleStoreShrinksByItself() throws {
         let disk = SimulatedDisk()
         let store = try halfEmptied(on: disk)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What an operator is told.
+/// The events that a store reports to an operator.
 @Suite struct StoreEventTests {
     /// What a handler was given.
     private final class Received: Sendable {
@@ -154,7 +154,7 @@ import Testing
         try store.close()
     }
 
-    /// A handler may use the store: what that brings about is told when it returns.
+    /// A handler may use the store: events that it causes are delivered after it returns.
     @Test func aHandlerMayUseTheStore() throws {
         let box = Mutex<Store?>(nil)
         let received = Received()
@@ -196,7 +196,7 @@ import Testing
         #expect(second.words == first.words)
     }
 
-    /// A reader that follows opens the file once more where it must; nobody is told of that.
+    /// A reader that follows may have to open the file again; that is not an event.
     @Test func whoFollowsIsToldOnce() throws {
         let (disk, received) = (MemoryFileSystem(), Received())
         let writer = try Store(at: "s.mako", options: options(disk, Received()))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// How many entries a range has, told without a walk.
+/// The estimated number of entries in a range, without a scan.
 @Suite struct TreeShareTests {
     /// Long keys, so that the tree has three levels.
     private static func key(_ number: Int) -> [UInt8] {

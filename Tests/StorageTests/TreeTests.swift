@@ -360,7 +360,7 @@ private struct Pair {
                 #expect(value.map { [UInt8]($0) } == expected)
             }
             #expect(seen == Array(keys.indices))
-            try snapshot.withValues(of: [UInt64](), in: pair.tree) { _, _ in Issue.record("nothing was asked for") }
+            try snapshot.withValues(of: [UInt64](), in: pair.tree) { _, _ in Issue.record("no key was given") }
         }
         try pair.store.close()
     }
@@ -392,7 +392,7 @@ private struct Pair {
                 #expect(value.map { [UInt8]($0) } == expected)
             }
             #expect(seen == Array(keys.indices))
-            try snapshot.withValues(of: [[UInt8]](), in: pair.tree) { _, _ in Issue.record("nothing was asked for") }
+            try snapshot.withValues(of: [[UInt8]](), in: pair.tree) { _, _ in Issue.record("no key was given") }
             #expect(throws: StorageError.wrongKeyKind(tree: "number \(pair.tree.id)", expected: .bytes)) {
                 try snapshot.withValues(of: [UInt64(1)], in: pair.tree) { _, _ in }
             }
@@ -722,7 +722,7 @@ private struct Pair {
             #expect(cursor.integerKey == 4010)
             #expect(try cursor.previous())
             #expect(cursor.integerKey == 120)
-            // The entry it stands on goes: its neighbours are those of the place where it was.
+            // The entry under the cursor is deleted: its neighbours are those of its former place.
             _ = try transaction.delete(120, in: pair.tree)
             #expect(try cursor.next())
             #expect(cursor.integerKey == 4010)

@@ -86,7 +86,7 @@ import Testing
         try store.close()
     }
 
-    /// Who has slept for a while is not overtaken by whoever comes along when the turn is given up.
+    /// A thread that has slept for a while is not overtaken by a new one when the lock is released.
     @Test func nobodyIsOvertakenForLong() throws {
         let turn = WriterTurn()
         #expect(turn.tryTake())
@@ -275,7 +275,8 @@ import Testing
                     var random = SplitMix(seed: UInt64(task))
                     for round in 0..<150 {
                         let call = Task.detached {
-                            // Fails, rather than waits for ever, when a turn was lost. Whoever has it may wait long for a processor.
+                            // Fails, instead of waiting forever, when a wake-up was lost. The owner of the lock may
+                            // wait long for a processor.
                             try await store.write(durability: .async, timeout: .seconds(600)) { transaction in
                                 try transaction.put([1], for: UInt64(task) << 32 | UInt64(round), in: tree)
                             }
@@ -343,8 +344,8 @@ import Testing
         try store.close()
     }
 
-    /// A commit that waits for nothing is seen by whoever made it, also while those before it, which waited for nothing either, are on their
-    /// way to the device.
+    /// A commit with `async` durability is visible to its thread, also while earlier `async` commits are on their way
+    /// to the device.
     @Test func anAsyncCommitIsSeenWhileOthersAreWritten() throws {
         let (disk, store, tree) = try prepareGated(.async)
         try store.write { try $0.put([], for: 1, in: tree) }
@@ -383,7 +384,7 @@ import Testing
         try store.write { try $0.put([], for: 2, in: tree) }
         disk.letOneThrough()
         waitFor { hasEnded.load(ordering: .acquiring) }
-        // Nor do the numbers wait for a checkpoint: it stood at the gate when they were asked for above.
+        // Nor do the statistics wait for a checkpoint: it was at the gate when they were read above.
         let isDone = hasEnded.load(ordering: .acquiring)
         #expect(isDone)
         disk.open()
@@ -406,7 +407,7 @@ import Testing
             try store.write { try $0.put(ValueShape(bytes: 900).value(seed: key), for: key, in: tree) }
             if segment() == 2 { break }
         }
-        // The flusher takes the end of the segment before it writes it: only what is durable tells that it is done.
+        // The flusher takes the end of the segment before it writes it: only `durable` shows that the write is done.
         waitFor { store.pipeline.lock.withLock { store.pipeline.log.durable >= end } }
         #expect(store.pipeline.lock.withLock { store.pipeline.log.durable } >= end)
         try store.close()

@@ -125,7 +125,8 @@ import Testing
         try reader.close()
     }
 
-    /// With threads the data file is synced on one of its own: a failure there is told all the same, and nothing is written any more.
+    /// With threads the data file is synced on a thread of its own: its failure is reported all the same, and the store
+    /// becomes read-only.
     @Test func aSyncThatFailsOnItsThreadLatchesTheStore() throws {
         let files = MeddledDisk(MemoryFileSystem())
         var options = options(files)
@@ -146,7 +147,7 @@ import Testing
         #expect(try content(again).trees["t"]?.count == 20)
     }
 
-    /// The first reason is the one that is told.
+    /// The store reports the first failure as the reason.
     @Test func theFirstFailureIsTheReason() throws {
         let store = try Store(at: Self.path, options: options(SimulatedDisk()))
         try put(store, 0..<2)
@@ -291,7 +292,8 @@ import Testing
         #expect(try content(Store(at: Self.path, options: options(left))).trees.keys.sorted() == [last])
     }
 
-    /// The data file was put back from an older copy; what the log has is newer, and builds on a commit that stood in the file alone.
+    /// The data file was restored from an older copy; the log is newer, and builds on a commit that only the newer file
+    /// had.
     @Test func anOlderCopyIsNotTakenForWhatFollowedALargeCommit() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))
