@@ -29,7 +29,7 @@ extension HistoryEvent {
 }
 
 extension Database {
-    /// What the history tells from a token on.
+    /// The events of the history from a token on.
     func told(since token: HistoryToken?) throws -> [String] { try history(since: token).map(\.text) }
 
     /// Sets how many people a country has, in one transaction.

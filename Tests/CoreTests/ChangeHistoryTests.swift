@@ -7,7 +7,7 @@ import Testing
 
 /// The history of a database's changes, as it is stored.
 @Suite struct ChangeHistoryTests {
-    // MARK: What is told
+    // MARK: Events
 
     @Test func eachCommitIsToldOnceWithFinalStates() throws {
         let db = try HistoryPlace().open(.kept())

@@ -279,7 +279,7 @@ private struct KeyedByPlace: Entity {
     }
 }
 
-/// Whether there is a value must be told by a part that always is there.
+/// Only a part that is never missing can show whether there is a value.
 private struct MaybeFirst: Entity {
     struct Pair: CompositeValue {
         var first: Int?

@@ -126,7 +126,7 @@ final class Parcel: ObjectEntity, @unchecked Sendable {
     }
 }
 
-/// Somebody who carries a crate, and may own another.
+/// An object with a reference to a crate, which may own another.
 final class Docker: ObjectEntity, @unchecked Sendable {
     var _$state = ObjectState()
     static let entityModel = EntityModel(

@@ -4,7 +4,7 @@ import MakoRecords
 import MakoStorage
 import Testing
 
-/// What is told of a database: its state, its transactions, its failures.
+/// What a database reports: its state, its transactions, its failures.
 @Suite struct DatabaseCareTests {
     @Test func aWholeDatabaseIsCounted() throws {
         let db = try makeSailors(50)

@@ -441,7 +441,7 @@ import Testing
             try db.transaction { _ in
                 disk.capacity = disk.usedBytes + 1_000_000
                 do { try store.set(large, for: "a", tags: ["y"]) } catch { failure = error }
-                // Whoever goes on as if nothing had happened must not commit half of it.
+                // A transaction that continues after the failure must not commit half of the write.
                 disk.capacity = nil
             }
         }

@@ -27,7 +27,7 @@ import Testing
         known?.forget()
     }
 
-    /// Nobody gets hold of an object that is ending.
+    /// A lookup does not return an object that is being deinitialised.
     @Test func anObjectIsNotAnsweredAtItsEnd() {
         var numbered = NumberedObjects()
         var answers: [Bool] = []
@@ -81,7 +81,8 @@ import Testing
         #expect(city.name == "Rome")
     }
 
-    /// One object that stays among many that do not, as where somebody walks from one object to the next.
+    /// One object that lives on among many that do not, as when a program follows references from one object to the
+    /// next.
     @Test func objectsThatHaveEndedTakeNoPlaces() {
         var numbered = NumberedObjects()
         var keyed = KeyedObjects()

@@ -22,7 +22,7 @@ private final class Echo: Codable, @unchecked Sendable {
     }
 }
 
-/// A value whose form asks an object.
+/// A value whose stored form depends on an object.
 private struct Volume: StorableValue {
     var owner: Speaker?
     static var columnType: ColumnType { .integer }

@@ -2,7 +2,7 @@ import Foundation
 import MakoCore
 import Testing
 
-/// One file is open once in a process, whoever opens it.
+/// A process opens one file once; further databases of it share the store.
 @Suite struct OpenDatabaseTests {
     private func withPath<R>(_ body: (String) throws -> R) throws -> R {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("mako-open-\(UUID().uuidString)")

@@ -2,7 +2,7 @@ import Foundation
 import MakoCore
 import Testing
 
-/// What a predicate asks of a property that holds many, with Foundation's own evaluation beside it.
+/// Predicates over properties with many values, compared with Foundation's evaluation.
 @Suite struct PredicateCollectionTests {
     private func database() throws -> Database {
         let db = try Database.inMemory(entities: [Fleet.self, Vessel.self])

@@ -12,7 +12,8 @@ import Testing
         static func < (left: Crate, right: Crate) -> Bool { left.tons < right.tons }
     }
 
-    /// What the compiler lets nobody write, today, or of no type here: the object by itself takes one that is Equatable.
+    /// Messages that no test can reach: the compiler rejects such predicates, or they need a type that does not exist
+    /// here (an object by itself is compared only if it is Equatable).
     private static let unreachable = [
         "an object by itself has no value; name one of its properties",
         "a range of this kind", "contains(…) of a value that may be nil", "the comparison … is not translated",

@@ -3,7 +3,7 @@ import MakoTestSupport
 import Synchronization
 import Testing
 
-/// What a process that only reads is told of what another one commits.
+/// The notifications that a read-only process gets of the commits of another one.
 @Suite struct ReaderWatchingTests {
     private final class Notes: Sendable {
         private let lines = Mutex<[String]>([])
@@ -45,7 +45,7 @@ import Testing
         try await db.query(Country.self).where(\.code == "DE").delete()
         #expect(try await reader.refresh())
         #expect(text(try await live.next()) == "FR 69, IT 61; -[0] +[1] =[0]")
-        // Nothing new, nothing of this table, nothing that this query shows: it is not told.
+        // Nothing new, nothing of this table, nothing that this query shows: it sends nothing.
         #expect(try await !reader.refresh())
         try await db.save(City(name: "Oslo"))
         #expect(try await reader.refresh())
@@ -257,7 +257,7 @@ import Testing
         let token = try Country.onChange(in: reader) { notes.add("\($0.kind)") }
         try db.set("FR", 68)
         #expect(try await events.next()?.text == "insert Country 'FR'")
-        // The stream has looked itself, and told whoever watches beside it.
+        // The stream has refreshed by itself, and notified the other observers.
         #expect(notes.take() == ["insert"])
         try db.set("IT", 59)
         try await reader.refresh()

@@ -203,7 +203,7 @@ import Testing
         try db.close()
     }
 
-    /// Whoever moves the store on below the database finds the tables of what is shown, too.
+    /// When the store is refreshed below the database, the database reads the new tables, too.
     @Test func aStoreThatWasMovedOnIsReadByItsTables() throws {
         let place = ReaderPlace()
         let db = try place.writer([Country.self])

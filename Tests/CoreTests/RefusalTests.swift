@@ -84,7 +84,7 @@ import Testing
                 throw Refused()
             }
         }
-        // Bob had a number that was rolled back: nobody may refer to it.
+        // Bob had a number that was rolled back: no row may refer to it.
         try db.save(bob)
         try db.delete(bob)
         try db.save(ada)

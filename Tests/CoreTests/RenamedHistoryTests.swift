@@ -6,9 +6,9 @@ import Testing
 
 @testable import MakoCore
 
-/// What the history tells when tables get other names.
+/// The change history of renamed tables.
 @Suite struct RenamedHistoryTests {
-    /// Has somebody else give the table its new name, and write to it.
+    /// Opens a second database, which renames the table and writes to it.
     private func rename(_ place: HistoryPlace) throws {
         let db = try place.open(.asInFile, [LaterHistory.Nation.self])
         var nation = LaterHistory.Nation(code: "DE", people: 84)

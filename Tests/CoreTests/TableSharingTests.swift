@@ -47,7 +47,7 @@ import Testing
         try db.transaction { _ in
             docker.chest = nil
             try db.save(docker)
-            // Whoever stores the row anew, by whatever type, wants it.
+            // The row is saved again, by another type: it must stay.
             try db.save(MarkedCrate(name: "kept").numbered(parcel.id))
         }
         #expect(try db.query(Parcel.self).fetch().map(\.label) == ["kept"])

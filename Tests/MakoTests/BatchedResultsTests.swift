@@ -147,7 +147,7 @@ import Testing
         ]
         for query in queries {
             let task = Task {
-                // Asked for by a task that has been cancelled already.
+                // The query starts in a task that is cancelled already.
                 while !Task.isCancelled { await Task.yield() }
                 try await query()
             }
@@ -180,7 +180,7 @@ import Testing
     @Test func aRunningQueryIsCancelled() async throws {
         let db = try makeDatabase()
         try await db.save((0..<3000).map { Person(name: "p\($0)", age: $0) })
-        // The first thousand rows are tested while nobody has cancelled; a transaction holds them up after that.
+        // The first thousand rows are tested before the cancellation; then a transaction holds the query up.
         let begun = Collected<Int>()
         let task = Task {
             try await db.transaction { tx in

@@ -67,7 +67,7 @@ import Testing
         #expect(raw == [[.text("1e30")], [.text("100.25")]])
     }
 
-    /// A question that is asked again with another value must not be answered by how the first was read.
+    /// A cached plan must convert the value of each query, not reuse that of the first.
     @Test func keptPlansReadEachValue() throws {
         let all = try wares().query(Ware.self)
         for _ in 0..<2 {

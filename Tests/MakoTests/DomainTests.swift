@@ -124,7 +124,7 @@ import Testing
         let ada = Person(name: "Ada", department: Department(name: "Engines", location: Location(name: "London")))
         try db.save(ada)
         #expect(seen.all.sorted() == ["insert Department", "insert Location", "insert Person"])
-        // Whoever refers to what is removed is told, too.
+        // Objects that refer to a removed one are notified, too.
         try db.delete(try #require(ada.department))
         #expect(seen.all.suffix(2).sorted() == ["delete Department", "update Person"])
     }

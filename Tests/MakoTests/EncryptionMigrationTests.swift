@@ -46,7 +46,7 @@ private func options(_ number: UInt8? = 1) -> DatabaseOptions {
             #expect(all.map(\.scan) == [Data("goose.png".utf8), nil, nil])
             #expect(try db.query(SealedWard.Case.self).where(\.name == "Eve").explain().contains("index"))
             try db.close()
-            // The pages that the values stood on go when the file is written anew.
+            // Compaction drops the pages that had the values.
             try Database.compact(at: path)
             #expect(try !Self.stands(secretText, in: path) && !Self.stands("goose.png", in: path))
             db = try Database(at: path, entities: [SealedWard.Case.self], options: options())
@@ -102,7 +102,7 @@ private func options(_ number: UInt8? = 1) -> DatabaseOptions {
     /// A value is bound to its column, whose name is not what makes it the one it is.
     @Test func renamedPropertiesKeepTheirValues() throws {
         try Self.withSealed { path in
-            // Nothing is rewritten, so no key is asked for.
+            // Nothing is rewritten, so no key is needed.
             var db = try Database(at: path, entities: [RenamedWard.Case.self])
             #expect(db.migrations.map(\.description).contains("rename column diagnosis to illness"))
             try db.close()

@@ -22,7 +22,7 @@ import Testing
         return db
     }
 
-    /// Counts the objects that another object stands for the row of already.
+    /// Counts the objects whose row another object has already.
     private func seconds(_ objects: [any GraphObject]) -> Int {
         var known: [String: any GraphObject] = [:]
         var seconds = 0

@@ -184,7 +184,7 @@ extension Customer {
                     }
                 }
                 try Audit(text: "taken").commit()
-                // The second of the two fails, so the first is not told either.
+                // The second of the two fails, so the hooks after the commit of the first do not run either.
                 #expect(throws: MakoError.self) {
                     try db.save(Order(title: "half", audit: Audit(text: "taken")))
                 }

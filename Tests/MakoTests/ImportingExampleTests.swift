@@ -169,7 +169,7 @@ enum ImportingExample {
         #expect(String(decoding: try encoder.encode(alarm), as: UTF8.self) == #"{"text":"fire"}"#)
         try db.save(&alarm)
         #expect(String(decoding: try encoder.encode(alarm), as: UTF8.self) == #"{"id":1,"text":"fire"}"#)
-        // With its number it stands for its row.
+        // With its number it refers to its row.
         var again = try JSONDecoder().decode(E.Alarm.self, from: Data(#"{"id": 1, "text": "flood"}"#.utf8))
         try db.save(&again)
         #expect(try db.query(E.Alarm.self).fetch().map(\.text) == ["flood"])

@@ -1,7 +1,7 @@
 import Mako
 import Testing
 
-/// What lists lose when their members are removed: in the file at once, for whoever looks, and written once.
+/// References in lists to removed objects are dropped from the file at once, visible to each reader, and written once.
 @Suite struct ListReleaseTests {
     let db: Database
 

@@ -49,7 +49,7 @@ import Testing
         #expect(second.deletions == [1])
         #expect(second.insertions == [1])
         #expect(second.updates.isEmpty && second.moves.isEmpty)
-        // Whoever did not change is the same object, and not the one that was committed.
+        // An unchanged object stays the same instance, which is not the one that was committed.
         #expect(second.results[0] === first.results[0])
         #expect(second.results[1] !== players[0])
 
@@ -67,7 +67,7 @@ import Testing
         let (db, players) = try makePlayers()
         var live = db.query(Player.self).where(\.score > 15).orderBy(\.score).observe().makeAsyncIterator()
         _ = try await live.next()
-        // Of another table, outside the condition, rolled back: nothing of it is told.
+        // Changes of another table, outside the condition, or rolled back send nothing.
         try await db.save(Team(name: "Blues"))
         players[0].score = 11
         try await players[0].commit()

@@ -5,7 +5,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// Where a database of a test stands while it is closed.
+/// Where the database of a test is stored while it is closed.
 enum Medium: CaseIterable {
     case disk, memory
 
@@ -178,7 +178,7 @@ func failure(_ body: () throws -> Void) -> String {
         }
     }
 
-    /// Whoever catches the error inside a transaction goes on with the tables as they were.
+    /// A transaction that catches the error of a migration continues with the tables as they were.
     @Test func aMigrationThatFailsInsideATransactionIsTakenBack() throws {
         try withTemporaryFile { path in
             var db = try Database(at: path, entities: [Before.Citizen.self])
@@ -518,7 +518,7 @@ struct ManualMigrations: CrashWorkload {
         return history
     }
 
-    /// Tells by the tables how far the file is, and checks that everything else agrees.
+    /// Determines from the tables how far the migration got, and checks that everything else agrees.
     func recover(on disk: SimulatedDisk, served: () -> Void) throws -> String {
         let db = try open(disk, [])
         defer { try? db.close() }

@@ -59,7 +59,7 @@ import Testing
             #expect(found.allSatisfy { $0.department === department })
         }
         #expect(db.metrics.lazyLoads == lazy)
-        // The first who asks takes it; the answer is the same afterwards.
+        // The first fetch takes the prefetched rows; later ones read the file, with the same result.
         #expect(try names(Array(departments)) == expected)
     }
 

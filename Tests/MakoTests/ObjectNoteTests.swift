@@ -2,7 +2,8 @@ import Foundation
 import Mako
 import Testing
 
-/// What the library notes in an object has little room there. What does not fit is kept elsewhere, and nobody may notice.
+/// Dirty flags and other metadata have limited space in an object. What does not fit is stored elsewhere, without a
+/// visible difference.
 @Suite struct ObjectNoteTests {
     @Test func propertiesBehindTheFirstDozenAreStored() throws {
         let db = try makeDatabase([Everything.self])

@@ -32,7 +32,7 @@ enum ObservationModels {
     typealias Gauge = ObservationModels.Gauge
     typealias Station = ObservationModels.Station
 
-    /// Whether a change is told to whoever has read something.
+    /// Whether a change notifies an observer that has read something.
     private func isTold<R>(of change: () throws -> Void, whenReading read: () -> R) rethrows -> Bool {
         let told = Collected<Bool>()
         _ = withObservationTracking(read) { told.append(true) }
@@ -60,7 +60,7 @@ enum ObservationModels {
         let seen = Collected<Int>()
         withObservationTracking({ _ = gauge.level }, onChange: { seen.append(gauge.level) })
         gauge.level = 2
-        // Observers are told before the value changes, as Observation has it.
+        // Observers are notified before the value changes, as Observation defines it.
         #expect(seen.all == [1] && gauge.level == 2)
     }
 

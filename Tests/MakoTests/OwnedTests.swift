@@ -72,7 +72,7 @@ import Testing
         try db.save([first, second])
         try first.remove()
         #expect(try counts() == [1, 3, 6, 1])
-        // Rows of which nobody has an object, too.
+        // Also rows without an object in memory.
         #expect(try db.query(Disc.self).delete() == 1)
         #expect(try counts() == [0, 0, 0, 0])
     }

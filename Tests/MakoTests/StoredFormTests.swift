@@ -86,7 +86,7 @@ import Testing
         // What it refers to is loaded when it is known from where.
         let (values, others) = (twin.asDictionary, sailor.asDictionary)
         #expect(values.filter { $0.key != "ship" } == others.filter { $0.key != "ship" } && values.count == 8)
-        // With the row's number it stands for that row, once it is saved.
+        // With the row's number it refers to that row, once it is saved.
         twin.name = "Zoe"
         try db.save(twin)
         let read = try #require(try db.query(Sailor.self).first())

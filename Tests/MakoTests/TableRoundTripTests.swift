@@ -185,7 +185,7 @@ private struct RandomTable {
         }
     }
 
-    /// A new table has the types of the old one where the text tells them.
+    /// A new table has the types of the old one where the text shows them.
     @Test func importedTypesAreThoseOfTheExport() throws {
         let schema = EntitySchema(
             name: "T",

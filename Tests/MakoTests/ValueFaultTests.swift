@@ -171,7 +171,7 @@ enum Faulty {
             #expect(text.hasPrefix("Diary.\(property) of the row with key 2 cannot be read: "), "\(text)")
             #expect(text.hasSuffix("; store another value there, or have the property's type accept it"), "\(text)")
         }
-        // The others can be read, and the row can be mended.
+        // The others can be read, and saving the row repairs it.
         #expect(try db.find(Faulty.Diary.self, 1) != nil)
         try db.save(Faulty.Diary())
         #expect(try db.query(Faulty.Diary.self).where("id != 2").fetch().count == 2)
