@@ -324,7 +324,7 @@ import Testing
         #expect(try mako("check", "folder").errors.contains("folder is not a Mako database: it is a directory"))
         #expect(try mako("check", "empty.mako").errors.contains("it is empty"))
         for name in ["people.csv", "folder", "empty.mako"] { #expect(try mako("check", name).status == 65) }
-        // An empty file is a new database to whoever writes.
+        // An empty file is a new database for a command that writes.
         #expect(try mako("import", "people.csv", "empty.mako").status == 0)
         #expect(try mako("import", "people.csv", "no/such/x.mako").errors.contains("its directory does not exist"))
         #expect(try mako("import", "people.csv", "no/such/x.mako").status == 74)

@@ -269,7 +269,7 @@ import Testing
         #expect(try mako("export", "a.mako", "people", "-o", "").errors.contains("'' is not the name of a file"))
     }
 
-    /// The limit of the size of files stands for a disk that is full.
+    /// The size limit of files simulates a full disk.
     @Test func anExportThatFailsLeavesNothing() throws {
         let lines = (0..<20_000).map { "\($0),row \($0)\n" }.joined()
         try program.write("id,name\n" + lines, to: "many.csv")

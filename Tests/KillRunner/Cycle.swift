@@ -7,7 +7,8 @@ struct Cycle {
     let path: String
     var hearsErrors = true
 
-    /// Starts a writer, kills it after so many milliseconds, and answers for each thread the last transaction it told of.
+    /// Starts a writer, kills it after so many milliseconds, and returns for each thread the last transaction that it
+    /// reported.
     ///
     /// - Parameter isEarly: whether the milliseconds count from the start of the process, not from its first word.
     /// - Parameter end: what kills it; then its process is killed in any case.
@@ -72,7 +73,7 @@ struct Reader {
     }
 }
 
-/// Hears what a writer tells until it ends: the last transaction of each thread.
+/// Collects the output of a writer until it ends: the last transaction of each thread.
 private final class Ear: @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`.

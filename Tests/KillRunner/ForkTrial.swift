@@ -86,10 +86,10 @@ struct ForkTrial {
         print("forked, and nothing of the parent's touched")
     }
 
-    /// Whether the file is locked, asked of the system: the process itself knows which files it has open.
+    /// Whether the file is locked, tested with a system call: the process itself knows which files it has open.
     private static func isLocked(_ path: String) -> Bool {
         #if canImport(Darwin)
-            // Another kind of lock, which cannot be asked for from here.
+            // Another kind of lock, which cannot be tested from here.
             return true
         #else
             let descriptor = open(path, O_RDWR | O_CLOEXEC)

@@ -21,9 +21,9 @@ struct Referee {
     private var content = [[UInt64: [UInt8]]](repeating: [:], count: Workload.threads)
     private(set) var commits: UInt64 = 0
 
-    /// Opens the store as a reader does and compares everything. Answers a digest of what was found.
+    /// Opens the store as a reader does and compares everything. Returns a digest of the content.
     ///
-    /// - Parameter acknowledged: for each thread the last transaction that it had told of.
+    /// - Parameter acknowledged: for each thread the last transaction that it reported.
     mutating func check(_ path: String, acknowledged: [UInt64], after death: Death) throws -> UInt64 {
         guard let store = try Referee.open(path) else {
             guard commits == 0, acknowledged.allSatisfy({ $0 == 0 }) else {
@@ -78,7 +78,7 @@ struct Referee {
         // One more may have been on its way.
         guard found >= least, found <= max(reached[thread], acknowledged) + 1 else {
             throw Failure(
-                description: "thread \(thread) had told of transaction \(acknowledged), of \(reached[thread]) before, "
+                description: "thread \(thread) had reported transaction \(acknowledged), of \(reached[thread]) before, "
                     + "and \(found) are there")
         }
     }
@@ -116,7 +116,7 @@ struct Referee {
     }
 }
 
-/// A number that tells contents apart, the same in every process.
+/// A digest of the content, the same in every process.
 enum Digest {
     static func of(_ model: ModelStore) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325

@@ -3,7 +3,7 @@ import MakoStorage
 
 /// What a process does to the database of a folder, and the rows by which it is known that it was done.
 enum Deed: String, CaseIterable {
-    /// Opens the database, or creates it; commits one row, tells of it, and closes.
+    /// Opens the database, or creates it; commits one row, reports it, and closes.
     case write
     case compact
     /// Encrypts the database, or decrypts it.
@@ -17,7 +17,7 @@ enum Deed: String, CaseIterable {
     /// Imports a table into the database, or creates it, by the program.
     case importing = "import"
 
-    /// The row that tells where a database came from.
+    /// The row that marks the source of a database.
     var origin: UInt64? {
         switch self {
         case .copy: 2

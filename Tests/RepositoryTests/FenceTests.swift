@@ -6,7 +6,7 @@ import Testing
     /// files, and the decoders of rows and keys. Each checks a length before it reads. A new name here is a decision
     /// to be defended in review.
     private static let mayUsePointers: Set<String> = [
-        // Whether a signal is ignored is told by a handler with the address 1.
+        // Installs and reads signal handlers; the handler that ignores a signal is the address 1.
         "Sources/MakoCommand/Shell/Signals.swift",
         "Sources/MakoCore/Database/ThreadScope.swift",
         "Sources/MakoCore/Database/CurrentCancellation.swift",

@@ -23,7 +23,8 @@ import Testing
         "MakoStudio": ["MakoCommand", "FlyingFox", "FlyingSocks", "Foundation"],
     ]
 
-    /// The one file that knows a library of ciphers, where the package trait asks for it, and the normal forms of passphrases.
+    /// The one file that imports a cryptographic library, if the package trait is on, and Foundation for the normal
+    /// forms of passphrases.
     private static let exceptions: [String: Set<String>] = [
         "Sources/MakoStorage/Encryption/CipherKey.swift": [
             "Crypto", "CryptoExtras", "Foundation", "FoundationEssentials", "Swift",

@@ -115,7 +115,7 @@ final class Soak: @unchecked Sendable {
             told = Date()
             let seeds = Layer.allCases.map { "\($0) \(tallies[$0]?.seeds ?? 0)" }.joined(separator: ", ")
             print("\(seconds) s: \(seeds) seeds, \(failures.count) failures")
-            // Whoever waits for an hour wants to see how far it is.
+            // Shows the progress at once in a run that takes an hour.
             fflush(nil)
         }
     }

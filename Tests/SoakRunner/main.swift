@@ -13,7 +13,7 @@ let words = Array(CommandLine.arguments.dropFirst())
 let numbers = words.dropFirst().compactMap { UInt64($0) }
 switch (words.first, numbers.count) {
 case ("seconds", 1...2):
-    // Nobody needs the seeds of the last time again.
+    // Random, so that a run does not repeat the seeds of the last one.
     let first = numbers.count > 1 ? numbers[1] : UInt64.random(in: 1...999_999) * 1_000_000
     exit(try Soak(first: first, limit: nil, seconds: Double(numbers[0])).run() ? 0 : 1)
 case ("seeds", 1...2):

@@ -154,7 +154,7 @@ public struct MetamorphicRun {
         if part != Array(all.dropFirst(offset).prefix(limit)) {
             throw fault("a part of \(question) is not that of the whole")
         }
-        // Each row but the last stands before the next by the comparison that the order is of.
+        // By the comparison of the order, each row but the last is not after the next.
         for (one, next) in zip(all, all.dropFirst()).prefix(4) {
             let sides = "x.\(column.name)\(collation) \(direction.isEmpty ? "<=" : ">=") y.\(column.name)"
             let found = try ordered(
@@ -211,7 +211,7 @@ public struct MetamorphicRun {
         for row in first { counts[row, default: 0] += 1 }
         for row in second { counts[row, default: 0] -= 1 }
         guard let (row, count) = counts.first(where: { $0.value != 0 }) else { return }
-        throw fault("\(what): \(first.count) rows and \(second.count); \(row) stands \(count) times more in the first")
+        throw fault("\(what): \(first.count) rows and \(second.count); \(row) is in the first \(count) times more")
     }
 
     private func fault(_ reason: String) -> Disagreement {

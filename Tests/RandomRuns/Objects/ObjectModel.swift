@@ -22,7 +22,7 @@ enum ObjectKind: CaseIterable {
         }
     }
 
-    /// Who refers to a row of this class, in the order in which a removal asks them.
+    /// The references to rows of this class, in the order in which a removal handles them.
     var referrers: [(kind: ObjectKind, place: Int, rule: DeleteRule)] {
         switch self {
         case .club: [(.member, 3, .cascade)]

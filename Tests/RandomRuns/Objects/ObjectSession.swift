@@ -197,7 +197,7 @@ public final class ObjectSession: RandomSession {
 
     // MARK: Comparing
 
-    /// What watchers were told is what was committed.
+    /// Checks that observers were notified of exactly what was committed.
     func tell(from before: RecordModel) throws {
         try told?.check(from: before, to: model.file) { object in
             objects.indices.first { objects[$0].object === object }.flatMap { model.objects[$0].key }
@@ -230,7 +230,7 @@ public final class ObjectSession: RandomSession {
                     if live.target(column) != nil { throw differs("column \(column) refers to something") }
                     continue
                 }
-                // What was not followed stays so: whoever follows it holds the object from then on.
+                // A reference that was not followed stays so: following it would make it hold the object.
                 guard let target = reference.object else { continue }
                 let found = live.target(column)
                 // What was removed is let go of by the commit of a save.
@@ -240,7 +240,7 @@ public final class ObjectSession: RandomSession {
         }
     }
 
-    /// Whoever follows the history from its beginning knows all rows.
+    /// The change history from its beginning leads to all rows.
     private func replay() throws {
         let events: [HistoryEvent]
         do { events = try opened().history(since: nil) } catch MakoError.historyNotKept { return }

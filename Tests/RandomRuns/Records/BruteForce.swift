@@ -55,7 +55,7 @@ public struct BruteForce {
         }
     }
 
-    /// What a branch asks, with the subject written out.
+    /// The condition of a CASE branch with the subject inserted.
     private func asked(_ condition: Condition, _ subject: Expr?) -> Condition {
         guard let subject, case .comparison(let operation, .subject, let other) = condition else { return condition }
         return .comparison(operation, subject, other)
@@ -103,7 +103,7 @@ public struct BruteForce {
                 return nil
             }
             return glob(Array(text.unicodeScalars)[...], Array(pattern.unicodeScalars)[...])
-        // What words are is asked elsewhere.
+        // The model has no words; other tests cover MATCH.
         case .match: return nil
         // Other tables have models of their own.
         case .isInQuery, .exists, .quantified, .elements: return nil

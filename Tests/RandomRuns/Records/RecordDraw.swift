@@ -105,7 +105,7 @@ extension SplitMix {
             parts.append(
                 IndexColumn(column.name, descending: chance(35), noCase: column.type == .text && chance(35)))
         }
-        // Whatever type the column is made into, its NULLs can be asked for.
+        // IS NULL is valid whatever type the column gets later.
         let condition = chance(25) ? "\(pick(columns).name) IS \(pick(["NOT NULL", "NULL"]))" : nil
         return IndexSchema(name("i"), parts, isUnique: chance(35), where: condition)
     }
@@ -122,7 +122,7 @@ extension SplitMix {
             switch below(12) {
             case 0, 1: wanted.columns.insert(column(tables: tables), at: below(wanted.columns.count + 1))
             case 2 where !isKey && wanted.columns.count > 1:
-                // Of two retired columns with one name nobody could say which is meant.
+                // Two retired columns with one name would be ambiguous.
                 let name = wanted.columns[place].name
                 if table.retired.contains(where: { $0.name == name }) { continue }
                 wanted.columns.remove(at: place)

@@ -135,7 +135,7 @@ struct RecordQuestion {
         return 0
     }
 
-    /// Asks the record layer and compares: which rows, in which order, how many, and what is in them.
+    /// Runs the query in the record layer and compares: which rows, in which order, how many, and their values.
     func check(_ catalogue: Catalogue, _ view: Snapshot) throws {
         let plan = try selection.plan(catalogue)
         let all = answer()

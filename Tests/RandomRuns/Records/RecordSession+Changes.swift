@@ -243,7 +243,7 @@ extension RecordSession {
         _ table: ModelTable, _ handle: TableHandle, _ tx: borrowing WriteTransaction,
         _ run: inout RecordTransactionRun
     ) throws {
-        // The last row is the one that tells the next id.
+        // The last row determines the next id.
         let last = random.chance(30) ? table.rows.last?.key : nil
         let key = last ?? someKey(table)
         log("  delete \(table.schema.name) \(key)")

@@ -215,11 +215,11 @@ public final class RecordSession: RandomSession {
         }
     }
 
-    /// What a transaction tells about its rows must be the difference that it made, each row once.
+    /// The changes that a transaction reports must be the difference that it made, each row once.
     private func checkChanges(_ changes: [Change], from before: RecordModel) throws {
         var told: [String: [RowKey: Change]] = [:]
         for change in changes where told[change.table, default: [:]].updateValue(change, forKey: change.key) != nil {
-            throw Disagreement("row \(change.key) of \(change.table) is told twice")
+            throw Disagreement("row \(change.key) of \(change.table) is reported twice")
         }
         for name in model.names {
             guard let old = before.tables[name], let new = model.tables[name] else { continue }
@@ -243,7 +243,7 @@ public final class RecordSession: RandomSession {
                     }
                 if !isRight {
                     throw Disagreement(
-                        "row \(key) of \(name) is told as \(change.map { "\($0.kind)" } ?? "nothing"): "
+                        "row \(key) of \(name) is reported as \(change.map { "\($0.kind)" } ?? "nothing"): "
                             + "it was \(was.map { "\($0)" } ?? "absent"), is \(isNow.map { "\($0)" } ?? "absent")")
                 }
             }

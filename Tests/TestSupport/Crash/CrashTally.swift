@@ -26,7 +26,7 @@ public final class CrashTally: Sendable {
                 + "    sum of \(sum.workloads) workloads after \(elapsed) s: \(sum.report)"
         }
         Swift.print(text)
-        // Whoever waits for an hour wants to see how far it is.
+        // Shows the progress at once in a run that takes an hour.
         fflush(nil)
     }
 }

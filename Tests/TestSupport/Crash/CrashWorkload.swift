@@ -30,10 +30,10 @@ public protocol CrashWorkload {
     /// Runs it all once. The history says what a crash may leave at each moment.
     func run(on disk: SimulatedDisk) throws -> CrashHistory<State>
 
-    /// Starts on what a crash left, and answers what the data is.
+    /// Recovers from what a crash left, and returns the content.
     ///
-    /// - Parameter served: to be called once anybody may have seen the data. No later crash may take it back. What is done
-    ///   afterwards, such as closing, is crashed like everything else.
+    /// - Parameter served: the workload calls it as soon as readers may see the data. No later crash may take that
+    ///   back. What is done afterwards, such as closing, is crashed like everything else.
     func recover(on disk: SimulatedDisk, served: () -> Void) throws -> State
 
     /// How a state differs from the one that was expected, in a few words.

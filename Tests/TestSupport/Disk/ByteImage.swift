@@ -40,7 +40,7 @@ public struct ByteImage: Sendable, Equatable {
         return result
     }
 
-    /// Reads as a file does: fewer bytes than asked for at the end.
+    /// Reads as a file does: fewer bytes than requested at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
         guard offset < size else { return 0 }
         let count = Int(min(UInt64(buffer.count), size - offset))
@@ -121,7 +121,7 @@ private final class Piece: Sendable {
     static let zeroHash = Piece(zeros).hash
 
     let bytes: [UInt8]
-    /// 0 until somebody asks: most pieces are written over before.
+    /// Computed at the first use, 0 until then: most pieces are overwritten before.
     private let knownHash = Atomic<Int>(0)
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }

@@ -27,9 +27,9 @@ public struct CrashState: Sendable {
         /// The durable content before the last successful sync, for stale reads.
         var stale = ByteImage()
         var pending: [PendingChange] = []
-        /// How often a sync has failed: each handle that was open then is told once.
+        /// The number of failed syncs: each handle that was open at a failure reports it once.
         var failures = 0
-        /// Whether nobody was told of the last.
+        /// Whether no handle has reported the last failure.
         var isUntold = false
     }
 
@@ -97,7 +97,7 @@ public struct CrashState: Sendable {
         case whole
         /// The first bytes are new, the others old.
         case prefix(Int)
-        /// Bytes that nobody wrote.
+        /// Arbitrary bytes, which no call wrote.
         case garbage(UInt64)
         /// The newest bytes meant for the pending sector with this index: their write went astray, and this one's did not come.
         case misdirected(from: Int)

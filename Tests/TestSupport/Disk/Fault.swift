@@ -41,9 +41,9 @@ public enum Fault: Sendable, Hashable {
     }
 }
 
-/// The three ways in which systems are known to fail at a sync. In each, some of the sectors may have become
-/// durable; the others count as clean afterwards, so the next sync succeeds without writing them, once each handle of the file that
-/// was open, in this process or another, has been told: its next sync fails.
+/// The three ways in which systems are known to fail at a sync. In each, some of the sectors may have become durable;
+/// the others count as clean afterwards. Each handle of the file that was open at the failure, in this process or
+/// another, reports it at its next sync; syncs after that succeed without writing those sectors.
 public enum SyncFailure: Sendable, Hashable, CaseIterable {
     /// The error is reported; reads still give the new content until the power goes.
     case keepsNewContent

@@ -47,7 +47,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     /// How many processes have ended on this disk: handles of earlier ones are dead.
     private var generation = 0
 
-    /// Is told of every write before it is made, or fails, on disks that are made meanwhile.
+    /// Called before every write, also one that fails, of disks that are created while it is set.
     @TaskLocal public static var watcher:
         (@Sendable (_ path: String, _ bytes: UnsafeRawBufferPointer, _ offset: UInt64) -> Void)?
     private let watcher = SimulatedDisk.watcher
@@ -381,7 +381,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
 
     /// Makes pending writes durable, all of them or those to the sectors of a range, with the size.
     ///
-    /// - Parameter told: of how many failures of the file the handle was told.
+    /// - Parameter told: the number of the file's failures that the handle has reported.
     func sync(
         _ file: Int, _ path: String, only range: Range<UInt64>? = nil, isBarrier: Bool = false, told: inout Int
     ) throws(FileError) {

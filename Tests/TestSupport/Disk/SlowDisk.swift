@@ -1,7 +1,7 @@
 import CPlatform
 import MakoStorage
 
-/// Files in memory whose pages come as slowly as from a device, unless they were asked for before they were read.
+/// Files in memory whose pages are as slow to read as from a device, unless they were prefetched.
 public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
     private static let pageBytes: UInt64 = 4096
     private static let microseconds: UInt32 = 200
@@ -19,7 +19,7 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
         public var read = 0
         /// Those that had to be waited for.
         public var waited = 0
-        /// Pages that were asked for ahead of time, and in how many calls.
+        /// Pages that were prefetched, and in how many calls.
         public var asked = 0
         public var calls = 0
     }
@@ -37,7 +37,7 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
 
     public var counts: Counts { lock.withLock { counted } }
 
-    /// Pages that were asked for and not read since.
+    /// Pages that were prefetched and not read since.
     public var unused: Int { lock.withLock { started.count } }
 
     fileprivate func start(_ offset: UInt64, _ count: Int) {

@@ -69,7 +69,7 @@ public struct History: Sendable {
     /// - Each commit number is one transaction's, and each builds on the one before: no update is lost.
     /// - Each read, in a snapshot or in a transaction, is the state of its commit number.
     /// - Who begins after another has ended sees what that one saw or committed: real-time order.
-    /// - Values that were rolled back are nobody's.
+    /// - Values that were rolled back are never visible.
     public func contradictions() -> [String] {
         var found: [String] = []
         var states = [initial]
@@ -81,7 +81,7 @@ public struct History: Sendable {
                 found.append(
                     write.base + 1 < number
                         ? "two transactions built on commit \(write.base): an update is lost"
-                        : "commit \(number) is nobody's; the next builds on \(write.base)")
+                        : "commit \(number) belongs to no transaction; the next builds on \(write.base)")
                 return found
             }
             compare(write.seen, states[states.count - 1], "a transaction on commit \(write.base)", &found)
@@ -91,14 +91,14 @@ public struct History: Sendable {
         }
         for write in writes where write.outcome == .rolledBack {
             guard let state = state(write.base, in: states) else {
-                found.append("a transaction that was rolled back built on commit \(write.base), which is nobody's")
+                found.append("a rolled-back transaction built on commit \(write.base), which belongs to no transaction")
                 continue
             }
             compare(write.seen, state, "a transaction on commit \(write.base), rolled back", &found)
         }
         for read in reads {
             guard let state = state(read.commit, in: states) else {
-                found.append("a snapshot shows commit \(read.commit), which is nobody's")
+                found.append("a snapshot shows commit \(read.commit), which belongs to no transaction")
                 continue
             }
             compare(read.values, state, "a snapshot of commit \(read.commit)", &found)

@@ -51,7 +51,7 @@ extension ModelTree {
     func checkPlaces(of tree: Tree, in snapshot: Snapshot) throws {
         for place in Set([0, 1, count / 3, count / 2, count - 2, count - 1]) where place >= 0 && place < count {
             var cursor = try snapshot.cursor(in: tree)
-            guard try cursor.seek(offset: UInt64(place)) else { throw Disagreement("nothing stands at \(place)") }
+            guard try cursor.seek(offset: UInt64(place)) else { throw Disagreement("no entry at position \(place)") }
             var behind = try snapshot.cursor(in: tree)
             let isThere = try behind.seek(offsetFromEnd: UInt64(count - 1 - place))
             let (rank, tail, isRight): (UInt64, UInt64, Bool)
@@ -72,7 +72,7 @@ extension ModelTree {
             }
         }
         var cursor = try snapshot.cursor(in: tree)
-        guard try !cursor.seek(offset: UInt64(count)) else { throw Disagreement("an entry stands behind the last") }
+        guard try !cursor.seek(offset: UInt64(count)) else { throw Disagreement("an entry follows the last") }
     }
 }
 

@@ -71,7 +71,7 @@ public struct ProtocolExplorer: Sendable {
         return checkSpace(state, rules) ?? checkDevice(state, &report)
     }
 
-    /// What nobody sees is free as soon as it was looked at; what is free nobody sees.
+    /// Checks that no slot is both free and in use, and that every slot of a replaced page is free or waits to be.
     private static func checkSpace(_ state: ProtocolState, _ rules: ProtocolRules) -> String? {
         for slot in state.free where state.roots[0][state.newest] == slot || state.roots[1][state.newest] == slot {
             return "slot \(slot) is free and in use"
@@ -93,7 +93,7 @@ public struct ProtocolExplorer: Sendable {
             if state.logStart > version { return "the log behind the checkpoint of commit \(version) is gone" }
             // The meta of the older one may just be written over.
             if run.phase != .metaWritten, !(0..<2).contains(where: { state.durableMetas[$0] == version + 1 }) {
-                return "the checkpoint of commit \(version) is retained and no meta tells of it"
+                return "the checkpoint of commit \(version) is retained and no meta page names it"
             }
         }
         for slot in 0..<state.usedSlots where state.pendingPages[slot] > 0 {

@@ -81,7 +81,7 @@ struct ProtocolRules {
                     $0.usedSlots += 1
                 }
                 $0.deaths[slot] = 0
-                // The commit it will be, should nobody come before.
+                // The commit number that it gets unless another writer commits first.
                 $0.memory[slot] = $0.newest + 2
                 $0.writers[index].slot = slot
                 $0.writers[index].phase = .hasPage

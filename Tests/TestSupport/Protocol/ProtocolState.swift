@@ -204,7 +204,7 @@ struct ProtocolState: Hashable {
         return commit
     }
 
-    /// Makes a slot ready for use. What was there is gone: whoever still looks sees it at once.
+    /// Makes a slot ready for use and clears its content, so that a reader of it is noticed at once.
     mutating func release(_ slot: Int) {
         free.insert(slot)
         waiting.remove(slot)

@@ -46,7 +46,7 @@ public protocol RandomSession: AnyObject {
     /// Opens and works. What contradicts the model is a `Disagreement`; errors of the disk are passed on.
     func work() throws
 
-    /// Whether the open database shows one of these states; true when it cannot be asked.
+    /// Whether the open database shows one of these states; true when it cannot be read.
     func shows(_ states: ArraySlice<State>) throws -> Bool
 
     func close() throws
@@ -103,7 +103,7 @@ extension RoundPlan {
     }
 }
 
-/// A line per step, for whoever looks into a failure.
+/// Prints a line per step, to analyse a failure.
 public struct StepLog: Sendable {
     public static let silent = StepLog(isOn: false)
     public static let printed = StepLog(isOn: true)

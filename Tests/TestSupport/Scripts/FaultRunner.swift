@@ -141,7 +141,8 @@ public struct FaultRunner {
             }
             return [after]
         } catch StorageError.readOnly {
-            // A failure that another handle met first is told at this commit's sync: then it may be in the log, or not.
+            // This commit's sync reports a failure that another handle caused before: the commit may be in the log, or
+            // not.
             return [after]
         } catch let error as StorageError {
             if !error.isDiskFailure { report.failures.append("\(place): writing on, \(error)") }

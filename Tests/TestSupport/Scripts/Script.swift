@@ -49,7 +49,7 @@ public struct Script: Sendable {
     public var diskReserveBytes: Int?
     /// Nil: the store is not encrypted.
     public var cipher: Encryption.Cipher?
-    /// Steps that make no sense, such as a change of a tree that is not there, are left out: for scripts that nobody wrote.
+    /// Whether steps that make no sense, such as a change of a missing tree, are skipped: for generated scripts.
     public var isLenient = false
 
     public init(name: String, steps: [ScriptStep]) {

@@ -110,7 +110,7 @@ public final class ScriptRun {
         try verify()
     }
 
-    /// What the open store holds now, nil when it cannot be asked.
+    /// The content of the open store, nil when none is open.
     public func visible() throws -> ModelStore? {
         guard let store else { return nil }
         let snapshot = try store.snapshot()
