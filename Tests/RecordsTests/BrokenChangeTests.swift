@@ -3,7 +3,8 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// The disk fails in the middle of a change, somebody swallows the error and commits: rows and indexes agree all the same.
+/// The disk fails in the middle of a change, and the transaction catches the error and commits: rows and indexes still
+/// agree.
 @Suite struct BrokenChangeTests {
     private static let path = "d/t.mako"
     private static let schema = EntitySchema(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Whichever way a query goes, it ends when nobody wants its answer any more.
+/// A cancelled query ends, whatever its plan.
 @Suite struct CancelledQueryTests {
     private func all() throws -> ManyFixture { try ManyFixture(seed: 1, people: 2500, pets: 300, isIndexed: true) }
 

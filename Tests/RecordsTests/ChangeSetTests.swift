@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    /// A row that is appended stands behind the one whose id the next row goes on with.
+    /// A row extends a run of inserts only if its id follows the last one of the same table.
     @Test func aRowGoesOnWithTheLastOneOnly() throws {
         let tables = try Self.tables()
         var nested = ChangeSet()
@@ -161,7 +161,7 @@ import Testing
         #expect(changes.changes.map(\.key) == [.rowID(.max - 1), .rowID(.max), .rowID(.min)])
     }
 
-    /// Whoever keeps the changes of a walk over a table keeps them as one.
+    /// Equal changes of rows with consecutive ids are stored as one run.
     @Test func whatHappensToRowsInARowIsKeptAsOne() throws {
         let table = try Self.tables()[0]
         var changes = ChangeSet()

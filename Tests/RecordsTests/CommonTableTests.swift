@@ -11,7 +11,7 @@ import Testing
             fixture.catalogue, view: fixture.store.snapshot(), parameters: parameters)
     }
 
-    /// What is asked by names, and the same written out.
+    /// Queries with common table expressions, and the same without.
     private static let pairs: [(String, String)] = [
         (
             "WITH old AS (SELECT name, age FROM Person WHERE age > 30) SELECT name FROM old WHERE age < 50 ORDER BY name",
@@ -51,7 +51,7 @@ import Testing
             "WITH x (a, b) AS (SELECT age, id FROM Person) SELECT a AS id FROM x ORDER BY b DESC",
             "SELECT age AS id FROM Person ORDER BY Person.id DESC"
         ),
-        // A whole number that a name stands for is no number of a result.
+        // A name whose value is a whole number is not a result's number in ORDER BY.
         (
             "WITH x (i, n) AS (SELECT id, 2 FROM Person) SELECT i, i % 2 AS r FROM x ORDER BY n, i DESC",
             "SELECT id AS i, id % 2 AS r FROM Person ORDER BY id DESC"
@@ -82,7 +82,7 @@ import Testing
                 + "ON q.j = p.id WHERE q.c IS NULL OR q.c = 7 GROUP BY q.c ORDER BY q.c",
             "SELECT CASE WHEN age > 36 THEN 7 END AS c, count(*) AS n FROM Person GROUP BY 1 ORDER BY 1"
         ),
-        // What makes one row of all gives one row, whatever is asked for.
+        // A common table that aggregates all rows to one gives one row, whatever the query selects.
         (
             "WITH x AS (SELECT count(*) AS n FROM Person) SELECT 1 AS one FROM x",
             "SELECT 1 AS one FROM Person HAVING TRUE"
@@ -123,7 +123,7 @@ import Testing
             "WITH t AS (SELECT department, count(*) AS n FROM Person GROUP BY department) SELECT * FROM t ORDER BY n DESC, 1 LIMIT 2",
             "SELECT department, count(*) AS n FROM Person GROUP BY department ORDER BY 2 DESC, 1 LIMIT 2"
         ),
-        // What is cut or put together is asked whole.
+        // A common table with a limit or a set operation is not flattened.
         (
             "WITH t (x) AS (SELECT name FROM Person ORDER BY age DESC, name LIMIT 2) SELECT * FROM t",
             "SELECT name AS x FROM Person ORDER BY age DESC, name LIMIT 2"

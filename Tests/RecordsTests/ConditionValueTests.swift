@@ -153,7 +153,7 @@ import Testing
         #expect(try (1...3).map { try fixture.values("T", .rowID($0))?[1] } == [.integer(1), .integer(0), .integer(1)])
         #expect(try run("INSERT INTO T (a, f) VALUES (3 > 2, NOT 3 > 2)") == 1)
         #expect(try fixture.values("T", .rowID(5)).map { [$0[0], $0[3]] } == [.integer(1), .bool(false)])
-        // Behind a default stands a constraint.
+        // A constraint may follow a default.
         #expect(try run("CREATE TABLE U (a INTEGER DEFAULT 0 NOT NULL, b TEXT DEFAULT 'x' UNIQUE)") == 0)
     }
 

@@ -106,7 +106,7 @@ import Testing
         ) { try fixture.insert("Person", [.integer(9), .text("mail 4")]) }
     }
 
-    /// Whoever walks over entries, rows being read by somebody else or not at all, ends at one that names no row.
+    /// Every index scan ends with an error at an entry that names no row, whether it reads rows or not.
     @Test func everyWalkEndsAtAnEntryThatNamesNoRow() throws {
         let fixture = try fixture()
         let table = try fixture.table("Person")

@@ -51,7 +51,7 @@ import Testing
         return reason
     }
 
-    /// The rows that a question finds; `rank` in its text asks for the order of ranks as well.
+    /// The rows that match the words, by `rank` if `ranked` is set.
     private func ask(_ text: TextFixture, _ words: String, ranked: Bool = false) throws -> [RowKey] {
         try text.ask("Note MATCH ?", words, orderBy: ranked ? [Order("rank")] : [])
     }
@@ -111,7 +111,7 @@ import Testing
             let rows = row + row + row
             try Self.damage(text, [(Self.term("steam"), rows), (Self.term("sea"), rows)])
             #expect(reason { _ = try ask(text, words) } == Self.unreadable, "\(words) \(places)")
-            // Who asks for rows alone does not look at the places.
+            // Finding rows does not decode the positions.
             #expect(try ask(text, "steam").count == 3)
             #expect(try findings(text).isEmpty == false)
         }
@@ -254,7 +254,7 @@ import Testing
             }
             #expect(updating?.contains(words) == true, "\(String(describing: updating))")
             #expect(try findings(text).contains { $0.contains(bytes == nil ? "does not know row" : words) })
-            // Asked row by row, one that it does not know has no words.
+            // Tested row by row, a row that the index does not know has no words.
             if bytes == nil {
                 #expect(try text.ask("NOT Note MATCH ?", "steam") == [Self.key(1)])
             }
@@ -328,7 +328,7 @@ import Testing
         try expectMended(text)
     }
 
-    /// Somebody reads them.
+    /// `verify` reports at most 50 findings.
     @Test func notMoreFindingsThanSomebodyReads() throws {
         let text = try Self.fixture()
         try text.fixture.insert("Note", [.text((0..<100).map { "w\($0)" }.joined(separator: " "))])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Columns that hold keys of other rows, and the index that tells who holds one.
+/// Columns that hold keys of other rows, and the index from those keys to the rows that hold them.
 @Suite struct ElementIndexTests {
     static let person = EntitySchema(
         name: "Person",

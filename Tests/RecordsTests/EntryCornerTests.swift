@@ -87,7 +87,7 @@ import Testing
                 for (text, right) in zip(Self.questions, expected) {
                     let found = try Self.answer { try Self.rows(fixture, text) }
                     if let found { #expect(found == right, "\(text) \(entry)") }
-                    // Each row is asked for: what names none is noticed.
+                    // This query reads each row, so an entry that names none is an error.
                     if named == 99 && text.contains("n, c FROM T ORDER") { #expect(found == nil, "\(entry)") }
                 }
                 let plan = try Selection(table: "T").plan(fixture.catalogue)
@@ -107,7 +107,8 @@ import Testing
         #expect(error == .indexDamaged(table: "T", index: "T.c", reason: "an entry holds no value"))
     }
 
-    /// Of a zero only the row tells the sign: an entry that puts a row into a run to which it does not belong makes a group of its own.
+    /// Only the row has the sign of a zero: an entry that moves a row into another group's run makes a group of its
+    /// own.
     @Test func groupsEndWhereAnEntryLies() throws {
         let fixture = try Fixture(
             EntitySchema(
@@ -187,7 +188,7 @@ import Testing
             try Set(Self.rows(fixture, "SELECT DISTINCT b FROM T WHERE a > 0")).count == [0, 0, 1, 1, 2, 2, 3][count])
     }
 
-    /// What all rows of a partial index share stands in the rows' keys.
+    /// The columns fixed by the condition of a partial index are read from the rows' keys.
     @Test func columnsOfTheKeyBesideThoseOfAnIndex() throws {
         let fixture = try Fixture(
             EntitySchema(
@@ -266,7 +267,7 @@ import Testing
         #expect(try count("NONE box.shelves.id > 0") == 2)
     }
 
-    /// Whether a row has a word is no value of an entry: it is asked of the rows.
+    /// Whether a row has a word is not in an index entry: the row is read.
     @Test func wordsAreNotReadFromEntries() throws {
         let fixture = try Fixture(
             EntitySchema(

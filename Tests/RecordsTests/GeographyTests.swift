@@ -142,7 +142,7 @@ import Testing
                 #expect(ranges.contains { $0.contains(SpaceCurve.cell(latitude, longitude)) })
             }
         }
-        // Little is read besides: some times the area that is asked for.
+        // The ranges cover less than four times the box.
         let ranges = SpaceCurve.ranges(Sphere.boxes(around: 59.9, 10.7, within: 1000))
         let cells = ranges.reduce(0.0) { $0 + Double($1.upperBound - $1.lowerBound + 1) }
         let box = Sphere.boxes(around: 59.9, 10.7, within: 1000)[0]

@@ -89,7 +89,7 @@ import Testing
         #expect(try rows(fixture, "SELECT max(n) FROM T LIMIT 0").isEmpty)
     }
 
-    /// What stands around the smallest and largest values, and names that are no columns.
+    /// Expressions around the smallest and largest values, and names that are not columns.
     @Test func valuesThatAreNotThoseOfAnIndex() throws {
         let (indexed, plain) = (try fixture(isIndexed: true), try fixture(isIndexed: false))
         for text in [
@@ -133,7 +133,7 @@ import Testing
         #expect(error == .indexDamaged(table: "T", index: "T.n", reason: "an entry names no row"))
     }
 
-    /// A question that nobody waits for any more ends, also where an index alone is walked.
+    /// A cancelled query ends, also an index-only scan.
     @Test func walksOverEntriesEnd() throws {
         let fixture = try Fixture(
             EntitySchema(

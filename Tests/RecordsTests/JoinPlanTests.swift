@@ -40,7 +40,7 @@ import Testing
                     """)
     }
 
-    /// Instead of being kept, when what stands before it is less.
+    /// The smaller rows before a large table are hashed, instead of the table.
     @Test func aLargeTableIsWalked() throws {
         let text = """
             SELECT count(*) FROM Person p JOIN Department d ON d.id = p.department JOIN Location l ON l.id = d.location
@@ -49,7 +49,7 @@ import Testing
         let sizes = ["Person": 1_000_000, "Department": 1000, "Location": 50]
         let walk = "join Person AS p by hash of the rows before it (p.department = d.id)"
         #expect(try plan(text, sizes, indexed: false).contains(walk))
-        // Whoever wants an order, few rows or those that meet none has them in the order of the first table.
+        // With an order or a limit the rows come in the order of the first table.
         for ending in [" ORDER BY l.id", " LIMIT 3"] {
             let rows = text.replacing("count(*)", with: "p.id") + ending
             #expect(try !plan(rows, sizes, indexed: false).contains("rows before it"))
@@ -58,7 +58,7 @@ import Testing
         #expect(try !plan(left, sizes, indexed: false).contains("rows before it"))
     }
 
-    /// What stands before it may be missing, meet nothing, or be enough before all of it was seen.
+    /// The rows before the scanned table may be missing, match nothing, or suffice before all were read.
     @Test(arguments: [
         """
         SELECT d.name, l.city, p.name FROM Department d LEFT JOIN Location l ON d.location = l.id
@@ -123,7 +123,7 @@ import Testing
             try plan("SELECT * FROM Location, Kind WHERE 1 = 2", [:]) == "nothing to read")
     }
 
-    /// The sizes that the planner is told decide the order and the methods, never the answer.
+    /// The table sizes that the planner gets decide the join order and the methods, never the result.
     @Test(arguments: [
         (
             "SELECT p.id, d.id, l.id FROM Person p JOIN Department d ON p.department = d.id JOIN Location l ON d.location = l.id",

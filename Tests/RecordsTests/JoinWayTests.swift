@@ -38,7 +38,7 @@ import Testing
                     ColumnSchema("owner", .integer, isOptional: true),
                 ], key: .columns(["code", "place"]),
                 indexes: isIndexed ? [IndexSchema("Part.owner", [IndexColumn("owner")])] : []))
-        let names = ["a", "b", Self.long + "1", Self.long + "2", "a very long name that nobody has"]
+        let names = ["a", "b", Self.long + "1", Self.long + "2", "a very long name that no row has"]
         var rows: [[Value]] = []
         for number in 0..<10 {
             let rank: Value = number == 3 ? .null : .integer(Int64(number))
@@ -67,7 +67,7 @@ import Testing
         return fixture
     }
 
-    /// What is asked, and what one of its plans says.
+    /// Queries, each with a part of one of its plans.
     private static let questions: [(String, String)] = [
         (
             "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.owner = o.id WHERE o.id IN (1, 2, 3, 9)",

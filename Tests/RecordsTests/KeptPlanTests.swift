@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Selections that were asked before with other values go the way that is right for theirs.
+/// A cached plan is used only where it is right for the values of the query.
 @Suite struct KeptPlanTests {
     private static func index(_ name: String, _ columns: [String]) -> IndexSchema {
         IndexSchema(name, columns.map { IndexColumn($0) })

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What seldom comes up where a table's key becomes another one, and in what is told of tables at two moments.
+/// Changes of a table's key, and differences of tables between two moments.
 @Suite struct KeyCornerTests {
     private static func schema(
         _ name: String, _ key: KeySchema = .rowID(column: "id"), _ columns: ColumnSchema...
@@ -191,7 +191,7 @@ import Testing
         #expect(try Catalogue.plan(to: schema, view: view).isEmpty)
     }
 
-    /// A plan counts no rows where they are missing; whoever needs them is told.
+    /// A plan of a catalogue counts 0 rows where they are missing; an operation that needs them fails.
     @Test func aTableWhoseRowsAreMissingHasNone() throws {
         let schema = Self.schema("A", .rowID(column: "id"), Self.name)
         let fixture = try Fixture(schema)

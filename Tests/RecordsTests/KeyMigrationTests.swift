@@ -97,7 +97,7 @@ import Testing
         return rows
     }
 
-    /// The three towns under their keys, those of c, a and b, and whoever refers to them.
+    /// Expects the three towns under their keys, those of c, a and b, and the references to them.
     private func expectWhole(
         _ fixture: Fixture, _ keys: [RowKey], single: [Value]?, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {

@@ -62,7 +62,7 @@ import Testing
         return rows
     }
 
-    /// The closure is asked twice; what it said first counts.
+    /// The closure is called twice; its first result counts.
     @Test func aComputedKeyIsDrawnOnce() throws {
         let fixture = try fixture()
         var drawn: UInt64 = 10

@@ -34,7 +34,7 @@ import Testing
         (#"["a\tb"]"#, "ANY list = 'a\tb'", true), (#"["a\rb"]"#, "ANY list = 'a\rb'", true),
         (#"["a\bb"]"#, "ANY list = 'a\u{8}b'", true), (#"["a\fb"]"#, "ANY list = 'a\u{C}b'", true),
         (#"["\u0041\/"]"#, "ANY list = 'A/'", true), (#"["\ud83d\ude00!"]"#, "ANY list = '😀!'", true),
-        // Half of a scalar stands for none.
+        // An unpaired surrogate is read as U+FFFD.
         (#"["\ud83d"]"#, "ANY list = '\u{FFFD}'", true), (#"["\ud83dx"]"#, "ANY list = '\u{FFFD}x'", true),
         // What is in a list of the list is no value of it.
         (#"[["]", 3], 5]"#, "ANY list = 5", true), (#"[["]", 3], 5]"#, "ANY list = 3", false),

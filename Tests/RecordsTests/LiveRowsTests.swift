@@ -121,7 +121,7 @@ import Testing
         return changes
     }
 
-    /// Does to a list what a difference says, as somebody who shows the list would.
+    /// Applies a difference to a list, as a user interface would.
     private func applying(_ difference: RowsDifference, to before: [RowKey], _ now: [RowKey]) throws -> [RowKey] {
         let taken = Set(difference.deletions + difference.moves.map(\.from))
         var list = before.enumerated().filter { !taken.contains($0.offset) }.map(\.element)
@@ -172,7 +172,7 @@ import Testing
                 told += 1
                 #expect(!difference.isEmpty, note)
                 #expect(try applying(difference, to: before, now) == now, note)
-                // Whoever stayed and has other values is named.
+                // A row that remained with other values is an update.
                 let updated = Set(difference.updates.map { now[$0] })
                 for key in now where before.contains(key) && values[key] != watched[index].values[key] {
                     #expect(updated.contains(key), note)
@@ -189,7 +189,7 @@ import Testing
         #expect(told > 100)
     }
 
-    // MARK: - What is told
+    // MARK: - Differences
 
     private func people() throws -> (Fixture, (String) throws -> LiveRows) {
         let schema = EntitySchema(

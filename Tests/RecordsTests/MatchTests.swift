@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What can be asked of words, in which order rows come, and how they are shown.
+/// Queries for words, the order of their rows, and excerpts.
 @Suite struct MatchTests {
     static let article = EntitySchema(
         name: "Article",

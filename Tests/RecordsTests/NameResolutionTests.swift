@@ -214,7 +214,7 @@ import Testing
         ] {
             #expect(refusal(session, text).contains("a text is written in single quotes: 'Alba''s'"))
         }
-        // What is misspelt is told so.
+        // The error for a misspelt name suggests the right one.
         #expect(refusal(session, "SELECT id FROM boat WHERE \"boet\" = 'Alba'").contains("did you mean boat?"))
         #expect(!refusal(session, "SELECT id FROM boat WHERE Alba = 'x'").contains("single quotes"))
     }

@@ -83,7 +83,7 @@ import Testing
                 == "limit 1\n  search Task using index open (due IS NOT NULL AND NOT isDone), already in order of due")
     }
 
-    /// Conditions that say more than the index asks, in other words.
+    /// Conditions that imply that of the index, in other words.
     @Test(arguments: [
         ("a IN (1, 2, 3)", "a IN (1, 3)", true), ("a IN (1, 2, 3)", "A IN (3, NULL, 1)", true),
         ("a IN (1, 2, 3)", "a IN (1, 4)", false), ("a IN (1, 2, 3)", "a = 2", true),
@@ -204,7 +204,7 @@ import Testing
         #expect(try session.table("Task").schema.indexes.count == 2)
     }
 
-    /// What asks of all rows does not take the only index of a column for one that has them.
+    /// A query of all rows must not use a partial index, even if it is the only one of the column.
     @Test(
         arguments: [
             ("SELECT max(due), min(due) FROM Task", [[3, 1]]),
@@ -275,7 +275,7 @@ import Testing
         #expect(try session.plan("SELECT title FROM Task WHERE done = FALSE AND due > '1'").contains("index open"))
     }
 
-    /// What an equation alone asks for is not in an index of some rows, nor in one of places.
+    /// The planner must not serve an equality join from a partial or a spatial index.
     @Test func joinsFindRowsThatItLacks() throws {
         let session = try tasks()
         try session.run("CREATE TABLE Day (n INTEGER)")

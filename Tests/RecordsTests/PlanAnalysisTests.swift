@@ -167,7 +167,7 @@ import Testing
         let every = try analysis(
             "SELECT d.name, count(*) FROM Department d LEFT JOIN Person p ON d.id = p.department GROUP BY d.name",
             fixture)
-        // Department 10 has nobody, and stays.
+        // Department 10 has no person, and is in the result.
         #expect(
             every.steps.map(\.node.operation) == [.scan, .scan, .hashJoin, .hashAggregate],
             "\(every)")
@@ -176,7 +176,7 @@ import Testing
         #expect(every.steps[2].memory > 3000 * 8 && every.steps[3].memory > 0 && every.steps[0].memory == 0)
     }
 
-    /// What sub-queries read stands in lines of their own, and not in those of the steps.
+    /// The reads of sub-queries are in lines of their own, not in those of the steps.
     @Test func subqueries() throws {
         let fixture = try Self.people()
         let listed = try analysis(
@@ -200,7 +200,7 @@ import Testing
         let counted = try analysis(
             "SELECT id, (SELECT count(*) FROM Person p WHERE p.age = d.id) FROM Department d", fixture)
         #expect(counted.subqueries.map { [$0.examinedEntries, $0.examinedRows] } == [[1000, 0]])
-        // One that is asked by another, and one that groups.
+        // One nested in another, and one that groups.
         let nested = try analysis(
             """
             SELECT id FROM Department WHERE id IN (SELECT department FROM Person WHERE id < 21 AND age =

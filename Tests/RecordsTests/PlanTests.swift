@@ -34,7 +34,7 @@ import Testing
     func idsAreWalkedBothWays(text: String) throws {
         let fixture = try fixture()
         let view = try fixture.store.snapshot()
-        // Asked so that no key is made of it.
+        // The double negation keeps the planner from using keys.
         let filter = try plan(fixture, "NOT (NOT (\(text)))")
         #expect("\(filter)".hasPrefix("scan T, then filter"))
         let expected = try filter.ids(in: view)

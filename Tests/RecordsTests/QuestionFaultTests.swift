@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Questions that are refused, each with what it says to whoever asked it.
+/// Queries that are refused, each with its error.
 @Suite struct QuestionFaultTests {
     private static let ofPeople: [(String, String)] = [
         ("ANY tags = tags.size", "tags holds plain values, which have no size"),
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    /// A relation that somebody describes and that the tables do not have.
+    /// A declared relation that the tables do not have.
     @Test func inversesThatHoldNoKeyAreRefused() throws {
         let fixture = try Fixture(
             EntitySchema(

@@ -90,7 +90,7 @@ final class NameRun {
         return result
     }
 
-    /// A name that somebody might write, whether or not it means something.
+    /// A plausible name, valid or not.
     private func path(_ scopes: [[Source]]) -> [String] {
         let scope = scopes.count > 1 && random.chance(40) ? 1 : 0
         let source = scopes[scope][random.below(scopes[scope].count)]

@@ -29,7 +29,7 @@ import Testing
             let error = Fixture.error { try schema.validate() }
             #expect(error.map { "\($0)" }?.contains("the full-text index words " + words) == true, "\(words)")
         }
-        // As many columns as there may be, each of which is asked by itself.
+        // With the largest number of columns each can be queried by itself.
         let fixture = try Fixture(Self.words { $0.indexes[0].columns = (0..<16).map { IndexColumn("t\($0)") } })
         try fixture.insert("T", (0..<20).map { .text("word\($0) all") } + [.integer(1)])
         for number in 0..<16 {

@@ -86,7 +86,7 @@ import Testing
         #expect(try shown("steam NOT rope", "snippet(body, '[', ']', '…', 3)") == .text("A [steam] engine…"))
     }
 
-    /// What one question asks twice is looked up once.
+    /// A query looks up equal match conditions once.
     @Test func theSameWordsAreOneCondition() throws {
         let fixture = try library()
         let texts = ["Article MATCH 'steam'", "Article MATCH 'steam'", "Article MATCH 'rope'", "title MATCH 'steam'"]

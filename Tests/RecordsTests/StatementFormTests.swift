@@ -112,7 +112,7 @@ import Testing
         #expect(try session.rows("SELECT count(*) FROM Person WHERE name = 'x'") == [[.integer(0)]])
     }
 
-    /// A snapshot answers questions; whatever else is asked of it is refused.
+    /// A snapshot runs SELECT only; other statements are refused.
     @Test func whatChangesRowsIsNoQuestion() throws {
         let session = try people()
         for text in ["DELETE FROM Person", "DROP TABLE Person"] {

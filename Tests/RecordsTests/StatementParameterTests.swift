@@ -59,7 +59,7 @@ import Testing
             session.refusal("SELECT n FROM T LIMIT ?", [.integer(1), .integer(2)]).contains("the text has 1 parameter"))
     }
 
-    /// Two indexes serve; only counting tells which leads to fewer rows.
+    /// Both indexes can serve; only range cardinalities show which has fewer rows.
     @Test func statementsWalkWhatAQuestionWalks() throws {
         for (condition, few) in [("a >= 0 AND b > 1990", "b"), ("a > 1990 AND b >= 0", "a")] {
             let session = try StatementSession(

@@ -57,7 +57,7 @@ import Testing
         #expect(
             try session.run("INSERT OR IGNORE INTO Person (id, mail) VALUES (1, 'n'), (7, 'Bob@x'), (8, 'h@x')").changed
                 == 1)
-        // One row stands in the way by its key, the other by its mail.
+        // One row conflicts by its key, the other by its mail.
         let outcome = try session.run("INSERT OR REPLACE INTO Person (id, name, mail) VALUES (1, 'New', 'BOB@x')")
         #expect(outcome.changed == 1 && outcome.lastKey == .rowID(1))
         #expect(

@@ -229,7 +229,7 @@ import Testing
 
     // MARK: References
 
-    /// Bytes that are no keys stay as they are; whoever changes the row is told of them.
+    /// A migration leaves bytes that are not keys as they are.
     @Test func listsThatAreDamagedStay() throws {
         let fixture = try Fixture(
             Self.p, Self.schema("Q", ColumnSchema("name", .text), ColumnSchema("size", .integer)),

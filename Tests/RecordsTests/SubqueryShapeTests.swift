@@ -312,7 +312,7 @@ import Testing
         }
     }
 
-    /// Of two indexes with a column that with fewer columns is asked, and that of a table to which a path leads where its rows have ids.
+    /// MATCH uses the index with the fewest columns, and over a path needs a target table with row ids.
     @Test func wordsAreSoughtInTheNarrowestIndex() throws {
         let fixture = try Fixture(
             EntitySchema(

@@ -106,7 +106,7 @@ import Testing
         let held = "SELECT id FROM V WHERE EXISTS (SELECT 1 FROM K WHERE k = V.word) ORDER BY id"
         #expect(try numbers(session, held) == [1, 4])
         #expect(try session.plan(held).contains("look up K by key (k)"))
-        // Asked once more of each row, where no walk can take the place of look-ups.
+        // Evaluated again for each row, where look-ups cannot be replaced by one scan.
         #expect(
             try numbers(session, "SELECT id FROM V WHERE EXISTS (SELECT 1 FROM K WHERE k = V.word AND n + V.id = 6)")
                 == [4])

@@ -90,7 +90,7 @@ import Testing
         return (report, state)
     }
 
-    /// The pages of trees whose names begin so, with the type of page asked for.
+    /// The pages of these types in trees whose names have this prefix.
     static func pages(_ image: DiskImage, ofTrees prefix: String, _ types: [PageType]) throws -> [Int] {
         let store = try Store(at: path, options: options(SimulatedDisk(image)))
         defer { try? store.close() }

@@ -420,7 +420,7 @@ import Testing
         #expect(seen == model)
     }
 
-    /// Columns beyond the 64th are told apart like the others, and their indexes follow.
+    /// Columns beyond the 64th are distinguished like the others, and their indexes follow.
     @Test func tablesWithManyColumnsKnowWhatChanged() throws {
         let schema = EntitySchema(
             name: "Wide", columns: (0..<200).map { ColumnSchema("c\($0)", .integer, default: .integer(0)) },
@@ -472,7 +472,7 @@ import Testing
         #expect(error == .columnNotFound(table: "Person", name: "agee", nearest: "age"))
     }
 
-    /// A row deleted, stored again and deleted again in one transaction is told once, as what came of it.
+    /// A row that was deleted, stored and deleted again in one transaction is one change, by its final state.
     @Test func rowsThatComeAndGoAreToldOnce() throws {
         let fixture = try Fixture(Self.person)
         let kept = try fixture.insert("Person", row("a", 1))

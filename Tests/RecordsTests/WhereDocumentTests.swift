@@ -228,7 +228,7 @@ import Testing
         return found
     }
 
-    /// What may be missing in a text stands in the document: each word and each name that `unexpected` and `expectWord` are asked for.
+    /// The document has each error for a missing word or name: each argument of `unexpected` and `expectWord`.
     @Test func eachMissingWordIsShown() throws {
         let document = try Self.document().joined(separator: "\n")
         let call = try Regex(
@@ -250,7 +250,7 @@ import Testing
         #expect(found >= 60)
     }
 
-    /// Each message that the sources have for a fault in a text stands in the document.
+    /// The document has each error message for a fault in a text.
     @Test func eachMessageIsShown() throws {
         let document = try Self.document().joined(separator: "\n")
         let message = try Regex(
