@@ -290,7 +290,7 @@ import Testing
     }
 
     @Test(arguments: [[0], [1], [2], [3], [4], [5], [2, 3], [4, 5]])
-    func aDamagedCopyCostsNothingIsReportedAndMended(pages: [Int]) throws {
+    func aDamagedCopyIsReportedAndRepairedWithoutLoss(pages: [Int]) throws {
         _ = try mako("import", "people.csv", "people.mako")
         try damage(pages)
         let outcome = try mako("check", "people.mako")
@@ -304,7 +304,7 @@ import Testing
         #expect(try mako("check", "people.mako").output.hasPrefix("people.mako is whole: 2 tables, 6 rows"))
     }
 
-    @Test func damageThatCannotBeMendedNamesTheFileAndThePage() throws {
+    @Test func irreparableDamageNamesTheFileAndThePage() throws {
         for (pages, page) in [([0, 1], 0), ([2, 3, 4, 5], 2)] {
             try? FileManager.default.removeItem(atPath: folder + "people.mako")
             _ = try mako("import", "people.csv", "people.mako")
@@ -460,7 +460,7 @@ import Testing
         #expect(try mako("check", "saved.mako").output.hasPrefix("saved.mako is whole: 1 table, 3 rows"))
     }
 
-    @Test func aCheckAdvisesSalvageWhichTellsWhatIsLost() throws {
+    @Test func aCheckAdvisesSalvageWhichReportsTheLoss() throws {
         try importManyPeople()
         try destroyFirstPage(ofType: 1)
         let check = try mako("check", "people.mako")

@@ -91,7 +91,7 @@ import Testing
         #expect(answer("SELECT name, age", "FROM Person", "ORDER BY age;").output == expected)
     }
 
-    @Test func severalStatementsMayStandOnOneLine() {
+    @Test func aLineMayHaveSeveralStatements() {
         #expect(
             answer(".mode csv", "SELECT name FROM Person WHERE age = 7; SELECT age FROM Person WHERE name = 'A;a'; ")
                 .output == "name\nBob\nage\n")

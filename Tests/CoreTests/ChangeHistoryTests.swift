@@ -9,7 +9,7 @@ import Testing
 @Suite struct ChangeHistoryTests {
     // MARK: Events
 
-    @Test func eachCommitIsToldOnceWithFinalStates() throws {
+    @Test func eachCommitIsReportedOnceWithFinalStates() throws {
         let db = try HistoryPlace().open(.kept())
         let start = try db.historyToken()
         try db.transaction { _ in
@@ -69,7 +69,7 @@ import Testing
         #expect(try #require(bytes) < 200)
     }
 
-    @Test func nothingOfARollbackIsTold() throws {
+    @Test func rollbacksAreNotInTheHistory() throws {
         let db = try HistoryPlace().open(.kept())
         try db.set("FR", 68)
         let token = try db.historyToken()

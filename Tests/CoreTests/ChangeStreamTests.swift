@@ -45,7 +45,7 @@ import Testing
         try await db.close()
     }
 
-    @Test func whatIsMissedIsToldAndTheRestFollows() async throws {
+    @Test func missedCommitsAreReportedAndTheRestFollows() async throws {
         var options = Self.options
         options.history = .kept(maximumTransactions: 2)
         let db = try Database.inMemory(entities: [Country.self], options: options)

@@ -33,7 +33,7 @@ import Testing
         #expect(report.findings.contains { $0.contains("City") && $0.contains("name") })
     }
 
-    @Test func transactionsAreToldOf() throws {
+    @Test func transactionHandlersAreCalled() throws {
         let db = try Database.inMemory(entities: [City.self])
         let told = Lines()
         let token = db.onTransaction(

@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func aFirstUseThatChangesNothingKeepsNobodyWaiting() throws {
+    @Test func aFirstUseThatChangesNothingBlocksNoTransaction() throws {
         let place = Place()
         let written = try place.open([City.self])
         try written.save(City(name: "Rome"))

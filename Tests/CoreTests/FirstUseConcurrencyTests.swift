@@ -15,7 +15,7 @@ import Testing
             at: "d/world.mako", entities: [Country.self], options: DatabaseOptions(storage: storage))
     }
 
-    @Test func whoIsToldOfATypeCanReadIt() throws {
+    @Test func aNotifiedTypeCanBeRead() throws {
         let disk = GatedDisk()
         let db = try open(disk)
         let told = Mutex<[String]>([])
@@ -40,7 +40,7 @@ import Testing
         try db.close()
     }
 
-    @Test func aFirstUseThatChangesNothingWaitsForNobody() throws {
+    @Test func aFirstUseThatChangesNothingDoesNotWait() throws {
         let disk = GatedDisk()
         let written = try open(disk)
         try written.save(City(name: "Rome"))

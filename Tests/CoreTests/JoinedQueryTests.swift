@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func faultsAreToldBeforeAnythingIsRead() throws {
+    @Test func faultsAreReportedBeforeAnythingIsRead() throws {
         let db = try cities()
         let city = db.query(City.self)
         let wrong: [(Query<City>, String)] = [

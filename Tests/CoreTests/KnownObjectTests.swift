@@ -11,7 +11,7 @@ import Testing
         deinit { atEnd(self) }
     }
 
-    @Test func anObjectIsAnsweredAsLongAsSomebodyKeepsIt() {
+    @Test func anObjectIsFoundAsLongAsItIsHeld() {
         var object: Ending? = Ending()
         for known in [object.map { KnownObject($0) }, object.map { KnownObject.weak(WeakObject($0)) }] {
             #expect(known?.object === object)

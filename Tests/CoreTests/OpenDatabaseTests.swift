@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func whateverWayLeadsToTheFile() throws {
+    @Test func everyPathOfAFileIsTheSameDatabase() throws {
         try withPath { path in
             let link = path + "-link"
             let directory = (path as NSString).deletingLastPathComponent
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func whoIsGoneHoldsNothing() throws {
+    @Test func releasedDatabasesCloseTheirFile() throws {
         try withPath { path in
             for _ in 0..<3 {
                 var db: Database? = try Database(at: path)

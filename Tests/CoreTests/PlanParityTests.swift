@@ -16,7 +16,7 @@ import Testing
     }
 
     /// Without an order the rows come as the index has them that was counted to be the better one.
-    @Test func cursorsStreamsAndBatchesWalkWhatAFetchWalks() async throws {
+    @Test func cursorsStreamsAndBatchesUseThePlanOfAFetch() async throws {
         let db = try sailors()
         for text in ["age >= 0 AND badge > 1990", "age > 68 AND badge >= 0", "badge > 1990 AND age >= 0"] {
             let query = db.query(Sailor.self).where(text: text)

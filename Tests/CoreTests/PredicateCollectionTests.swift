@@ -25,7 +25,7 @@ import Testing
         #expect(!wanted.isEmpty && wanted.count < 5, sourceLocation: sourceLocation)
     }
 
-    @Test func listsAreAskedAsSwiftAsksThem() throws {
+    @Test func listPredicatesAgreeWithSwift() throws {
         let db = try database()
         let port = "Kiel"
         try check(#Predicate { $0.ports.contains("Oslo") }, "ANY ports = 'Oslo'", db)

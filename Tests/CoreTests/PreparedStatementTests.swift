@@ -110,7 +110,7 @@ import Testing
     }
 
     /// The way to the rows is that of any other value, and that of the size that the table has by now.
-    @Test func valuesChangeAndTheWayStays() throws {
+    @Test func valuesChangeAndThePlanStays() throws {
         let db = try database()
         try db.rawQuery("CREATE INDEX byN ON Log (n)")
         let insert = try db.prepare("INSERT INTO Log VALUES (?, ?)")

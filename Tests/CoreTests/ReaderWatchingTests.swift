@@ -63,7 +63,7 @@ import Testing
         try await db.close()
     }
 
-    @Test func severalRefreshesAreOneDifferenceForWhoIsSlow() async throws {
+    @Test func severalRefreshesAreOneDifferenceForASlowReader() async throws {
         let place = ReaderPlace()
         let db = try place.writer()
         let reader = try place.reader()
@@ -107,7 +107,7 @@ import Testing
 
     // MARK: - Handlers and sequences
 
-    @Test func handlersAndSequencesAreToldOfEachObjectOnce() async throws {
+    @Test func handlersAndSequencesGetEachObjectOnce() async throws {
         let place = ReaderPlace()
         let db = try place.writer()
         for (code, people) in [("DE", 84), ("FR", 68)] { try db.set(code, people) }
@@ -147,7 +147,7 @@ import Testing
         try await db.close()
     }
 
-    @Test func whereSingleChangesAreNotKnownOneMissedStandsForThem() async throws {
+    @Test func unknownChangesAreOneMissedEvent() async throws {
         let place = ReaderPlace()
         let db = try place.writer()
         try db.set("FR", 68)
@@ -174,7 +174,7 @@ import Testing
         try await db.close()
     }
 
-    @Test func moreRowsThanAreToldAreMissed() throws {
+    @Test func tooManyChangedRowsAreOneMissedEvent() throws {
         let place = ReaderPlace()
         let db = try place.writer()
         let reader = try place.reader()

@@ -91,7 +91,7 @@ import Testing
         #expect(try db.query(Member.self).where("mentor IS NULL").count() == 1)
     }
 
-    @Test func anObjectWithAnotherKeyIsNotToldForTheOldOne() throws {
+    @Test func anObjectWithAnotherKeyIsNotNotifiedForTheOldOne() throws {
         let db = try database()
         let codes = Told()
         let token = try Badge.onChange(in: db) { codes.note($0.object?.code ?? "none") }

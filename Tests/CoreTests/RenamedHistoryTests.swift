@@ -87,7 +87,7 @@ import Testing
         try db.close()
     }
 
-    @Test func whoeverReadsWhileATableIsRenamedIsToldTheNewName() throws {
+    @Test func readsDuringARenamingGetTheNewName() throws {
         for _ in 0..<30 {
             let (db, token) = try beforeRenaming()
             let isDone = Atomic<Bool>(false)

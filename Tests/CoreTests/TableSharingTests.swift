@@ -10,7 +10,7 @@ import Testing
 
     // MARK: References
 
-    @Test func whoeverShowsTheTableIsReferredTo() throws {
+    @Test func everyTypeOfASharedTableCanBeReferredTo() throws {
         let db = try database()
         let crate = Crate(name: "tea")
         let (first, second) = (Docker(carrying: crate), Docker())

@@ -193,7 +193,7 @@ import Testing
         #expect(try db.query(Ship.self).count() == 0)
     }
 
-    @Test func watchersAndLiveQueriesAreTold() async throws {
+    @Test func observersAndLiveQueriesAreNotified() async throws {
         let db = try makeSailors(5)
         let changes = try Sailor.changes(.update, in: db)
         var live = db.query(Sailor.self).where(\.age >= 3).orderBy(\.age).observe().makeAsyncIterator()

@@ -88,7 +88,7 @@ struct Probe: StorableValue {
         try expectSound(db)
     }
 
-    @Test func amongManyChangedObjectsEachIsSavedInItsOwnWay() throws {
+    @Test func amongManyChangedObjectsEachIsSavedByItsOwnOptions() throws {
         let db = try makeDatabase([Badge.self])
         let other = try makeDatabase([Badge.self])
         try db.save(badges(0..<100))
@@ -194,7 +194,7 @@ struct Probe: StorableValue {
         try expectSound(db)
     }
 
-    @Test func whoLooksDuringABatchSeesWhatIsStored() throws {
+    @Test func readsDuringABatchSeeStoredRows() throws {
         let db = try makeDatabase([Badge.self])
         let seen = Collected<Int>()
         Probe.look.withLock {
@@ -227,7 +227,7 @@ struct Probe: StorableValue {
         try expectSound(db)
     }
 
-    @Test func changesOfABatchAreToldRowByRow() throws {
+    @Test func changesOfABatchAreReportedRowByRow() throws {
         let db = try makeDatabase([Badge.self])
         let told = Collected<String>()
         let token = db.onInsert { told.append("\($0.key.map { "\($0)" } ?? "")") }

@@ -82,7 +82,7 @@ import Testing
         #expect(changes[2].kind == .delete && changes[2].oldValue(of: \.age) == 1)
     }
 
-    @Test func whoDoesNotAskGetsNone() throws {
+    @Test func valuesAreDeliveredOnlyOnRequest() throws {
         let db = try makeDatabase()
         let ada = Person(name: "Ada", age: 36)
         try db.save(ada)
@@ -214,7 +214,7 @@ import Testing
         #expect(wolves.all.last?.oldValue(of: \.den) == nil && wolves.all.last?.newValue(of: \.den) == .rowID(1))
     }
 
-    @Test func rowsThatNoObjectStandsForHaveThemToo() throws {
+    @Test func rowsWithoutAnObjectHaveChangedValuesToo() throws {
         let db = try makeDatabase()
         let engines = Department(name: "Engines")
         try db.save([Person(name: "Ada", age: 1, department: engines), Person(name: "Bob", age: 2)])

@@ -62,7 +62,7 @@ import Testing
 }
 
 @Suite struct SlowQueryTests {
-    @Test func queriesAboveTheThresholdAreTold() throws {
+    @Test func queriesAboveTheThresholdAreReported() throws {
         let told = Collected<SlowQuery>()
         var options = DatabaseOptions()
         options.slowQueryThreshold = .zero

@@ -329,7 +329,7 @@ enum DatabasesExample {
         }
     }
 
-    @Test func aWriterThatWaitsTooLongIsToldSo() throws {
+    @Test func aWriterThatWaitsTooLongThrows() throws {
         let options = DatabaseOptions(writerTimeout: .milliseconds(20))
         let db = try Database.inMemory(entities: [E.Member.self], options: options)
         let told = Collected<MakoError>()

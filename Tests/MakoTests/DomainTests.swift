@@ -73,7 +73,7 @@ import Testing
         #expect(stored.age == 50)
     }
 
-    @Test func theDomainComesBeforeHandlersAndKeepsNobody() throws {
+    @Test func theDomainComesBeforeHandlersAndRetainsNoObject() throws {
         let db = try makeTwo()
         let seen = Collected<Int>()
         var objects: Results<Person>? = nil
@@ -113,7 +113,7 @@ import Testing
         #expect(seen.all == [30, 31, 31, 31])
     }
 
-    @Test func childrenAndReferrersAreTold() throws {
+    @Test func childrenAndReferrersAreNotified() throws {
         let db = try makeDatabase()
         let seen = Collected<String>()
         let tokens = [

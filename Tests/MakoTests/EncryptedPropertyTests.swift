@@ -67,7 +67,7 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
         "forty-two and",
     ]
 
-    @Test func valuesComeBackAndStandInNoFile() throws {
+    @Test func valuesAreReadBackAndNotStoredInPlainText() throws {
         try withTemporaryFile { path in
             var db = try Database(at: path, entities: [Patient.self, Ward.Bed.self], options: options())
             try db.save(Self.filled())
@@ -199,7 +199,7 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
         #expect(try db.find(Patient.self, 2)?.diagnosis == secretText)
     }
 
-    @Test func nothingIsAskedOfItButWhetherItIsNil() throws {
+    @Test func conditionsMayOnlyTestWhetherItIsNil() throws {
         let db = try Database.inMemory(entities: [Patient.self], options: options())
         try db.save([Patient(name: "Ada", diagnosis: "d", age: 5), Patient(name: "Bob")])
         let query = db.query(Patient.self)

@@ -105,7 +105,7 @@ import Testing
         #expect(found.map(\.code) == ["a", "b"] && found[0] is CodedThing)
     }
 
-    @Test func whatCannotBeAskedIsRefused() throws {
+    @Test func unsupportedQueriesAreRefused() throws {
         try db.save([Wagon(load: 3)])
         #expect(try db.query(Vehicle.self).includingSubclasses().count() == 0)
         #expect(throws: MakoError.self) {

@@ -90,7 +90,7 @@ extension Customer {
         #expect(try hooks { try order.commit() } == [])
     }
 
-    @Test func childrenAreAskedAfterTheirParentAndWrittenBeforeIt() throws {
+    @Test func hooksOfChildrenRunAfterTheirParentsAndWritesBeforeIt() throws {
         let order = Order(title: "one", customer: Customer(name: "Ada"))
         let called = try hooks { try order.commit() }
         #expect(called == ["willInsert one", "willInsert Ada", "didInsert one", "didSave one"])
@@ -152,7 +152,7 @@ extension Customer {
         #expect(try db.query(Order.self).orderBy(\.title).fetch().map(\.title) == ["after", "good"])
     }
 
-    @Test func hooksAfterATransactionTellWhatBecameOfEachObject() throws {
+    @Test func hooksAfterATransactionReportTheFinalStateOfEachObject() throws {
         let made = Order(title: "made")
         let gone = Order(title: "gone")
         let called = try hooks {
@@ -172,7 +172,7 @@ extension Customer {
             ])
     }
 
-    @Test func whatWasRolledBackIsNotTold() throws {
+    @Test func rolledBackObjectsGetNoHookAfterTheCommit() throws {
         let kept = Order(title: "stays")
         let called = try hooks {
             try db.transaction { _ in
@@ -275,7 +275,7 @@ extension Customer {
         #expect(try db.find(Order.self, 1)?.total == 6)
     }
 
-    @Test func duplicatesAreToldToTheHookThatMadeThem() throws {
+    @Test func duplicatesAreReportedToTheHookThatSavesThem() throws {
         let orders = (0..<20).map { Order(title: "logged", total: $0) }
         try db.save(orders)
         #expect(try db.query(Order.self).count() == 20 && db.query(Audit.self).count() == 1)
@@ -293,7 +293,7 @@ extension Customer {
         #expect(try db.query(Fresh.self).fetch().map(\.text) == ["later"])
     }
 
-    @Test func rowsThatGoWithoutAnObjectAreAskedToo() throws {
+    @Test func hooksRunForDeletedRowsWithoutAnObject() throws {
         let ada = Customer(name: "Ada")
         try db.save([Order(title: "one", customer: ada), Order(title: "two", customer: ada)])
         let called = try hooks { try db.delete(ada) }
@@ -304,7 +304,7 @@ extension Customer {
         #expect(try hooks { try db.query(Order.self).where("title = 'three'").delete() }.count == 2)
     }
 
-    @Test func loadedObjectsAreTold() throws {
+    @Test func loadedObjectsRunTheirHook() throws {
         try db.save([Customer(name: "Ada"), Customer(name: "Bob")])
         try db.save(Order(title: "one", customer: try db.find(Customer.self, 2)))
         #expect(try hooks { _ = try db.query(Customer.self).fetch() } == ["didLoad Ada", "didLoad Bob"])

@@ -142,7 +142,7 @@ enum KeyedStoresExample {
     }
 
     /// What the article says of watching.
-    @Test func onlyTheHistoryTellsOfStores() throws {
+    @Test func onlyTheHistoryReportsKeyedStores() throws {
         var options = DatabaseOptions()
         options.history = .kept()
         let db = try Database.inMemory(options: options)

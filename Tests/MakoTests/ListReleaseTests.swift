@@ -49,7 +49,7 @@ import Testing
         #expect(try db.find(Mixtape.self, 1)?.tracks.count == 800)
     }
 
-    @Test func whoLooksInTheTransactionFindsTheListWithoutThem() throws {
+    @Test func theTransactionReadsTheListWithoutThem() throws {
         let (_, songs) = try filled(5)
         try db.transaction { _ in
             try db.delete(songs[1])
@@ -136,7 +136,7 @@ import Testing
     }
 
     /// A list that is read leaves out who is gone; what it counts is what is stored.
-    @Test func everyListLosesWhoIsGone() throws {
+    @Test func everyListLosesRemovedMembers() throws {
         let (_, songs) = try filled(4)
         for name in ["second", "third"] { try db.save(Playlist(name: name, songs: Array(songs[..<3]))) }
         try db.transaction { _ in
@@ -147,7 +147,7 @@ import Testing
         #expect(try db.verify().isClean)
     }
 
-    @Test func theListIsToldOnce() throws {
+    @Test func theListIsNotifiedOnce() throws {
         let (_, songs) = try filled(10)
         let seen = Collected<ObjectChange<Playlist>>()
         let token = try Playlist.onChange(withValues: true, in: db) { seen.append($0) }

@@ -63,7 +63,7 @@ import Testing
         #expect(third.results[0] === second.results[1])
     }
 
-    @Test func onlyWhatMattersIsTold() async throws {
+    @Test func onlyRelevantChangesAreSent() async throws {
         let (db, players) = try makePlayers()
         var live = db.query(Player.self).where(\.score > 15).orderBy(\.score).observe().makeAsyncIterator()
         _ = try await live.next()
@@ -260,7 +260,7 @@ import Testing
         #expect(!db.tables.contains { $0.name == "Goal" })
     }
 
-    @Test func commitsThatWaitForNothingAreTold() async throws {
+    @Test func asyncCommitsAreSent() async throws {
         try await withTemporaryFile { path in
             let db = try Database(at: path, entities: [Player.self])
             let ada = Player(name: "Ada", score: 0)

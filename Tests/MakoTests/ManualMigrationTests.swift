@@ -348,7 +348,7 @@ func failure(_ body: () throws -> Void) -> String {
         }
     }
 
-    @Test func progressIsTold() throws {
+    @Test func progressIsReported() throws {
         try withTemporaryFile { path in
             var db = try Database(at: path, entities: [Before.Citizen.self])
             try db.save((0..<9000).map { Before.Citizen(first: "\($0)", age: "\($0 % 90)") })

@@ -143,7 +143,7 @@ import Testing
         #expect(throws: MakoError.self) { try db.refresh(ada) }
     }
 
-    @Test func savingARowSomebodyRemovedStoresTheWholeObject() throws {
+    @Test func savingARemovedRowStoresTheWholeObject() throws {
         let db = try makeDatabase()
         let ada = Person(name: "Ada", age: 36)
         try db.save(ada)

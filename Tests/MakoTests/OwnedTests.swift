@@ -146,7 +146,7 @@ import Testing
         #expect(try counts()[3] == 0)
     }
 
-    @Test func removalsOfMembersAreTold() throws {
+    @Test func removalsOfMembersAreNotified() throws {
         let album = album()
         try db.save(album)
         let removed = Collected<String>()
@@ -201,7 +201,7 @@ import Testing
         #expect(try db.query(Book.self).fetch().map(\.title) == ["new"])
     }
 
-    @Test func nobodyOwnsItself() throws {
+    @Test func anObjectCannotOwnItself() throws {
         let db = try makeDatabase([Shelf.self, Book.self])
         let book = Book(code: "a")
         let shelf = Shelf(books: [book])
@@ -254,7 +254,7 @@ import Testing
         return db
     }
 
-    @Test func failedLoadsAreTold() async throws {
+    @Test func failedLoadsAreReported() async throws {
         let db = try brokenShelf()
         let errors = db.errors
         let shelf = try #require(try await db.find(Shelf.self, 1))

@@ -227,7 +227,7 @@ import Testing
         } throws: { "\($0)".contains("name of another type") }
     }
 
-    @Test func whoeverShowsTheTableIsReferredTo() throws {
+    @Test func everyTypeOfASharedTableCanBeReferredTo() throws {
         let db = try makeDatabase([Yard.self, WalledYard.self, YardOnTheMap.self, Gate.self])
         let walled = WalledYard(height: 3)
         walled.name = "north"

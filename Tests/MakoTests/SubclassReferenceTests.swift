@@ -76,7 +76,7 @@ private let creatures: [any Entity.Type] = [Creature.self, Hound.self, Toy.self,
         #expect(try db.query(Creature.self).prefetch(\.toys).fetch().map { try $0.toys.count() } == [1])
     }
 
-    @Test func aRemovedOwnerIsNobody() throws {
+    @Test func aRemovedOwnerIsANullReference() throws {
         let (rex, tom) = (Hound(), Creature(name: "Tom"))
         try db.save([Toy(label: "ball", owner: rex), Toy(label: "mouse", owner: tom)])
         try db.delete(rex)

@@ -116,7 +116,7 @@ enum RuledNames {
         #expect(try notes.delete() == 1)
     }
 
-    @Test func watchersAreTold() throws {
+    @Test func observersAreNotified() throws {
         let db = try Database.inMemory(options: options)
         let titles = Collected<String?>()
         // Before the type is used for the first time.

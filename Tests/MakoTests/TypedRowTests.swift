@@ -76,7 +76,7 @@ import Testing
             } == .columnMismatch(column: "age", row: 0, expected: "Rank", found: "integer 1"))
     }
 
-    @Test func whatStandsAsJSONAndDatesAreDecoded() throws {
+    @Test func jsonColumnsAndDatesAreDecoded() throws {
         struct Parts: Decodable {
             let words: [String]
             let size: [String: Int]

@@ -332,7 +332,7 @@ enum Faulty {
         #expect(Faulty.Link.count(try await db.query(Faulty.Diary.self).first()?.chain) == depth)
     }
 
-    @Test(arguments: [160, 256]) func deepValuesAreStoredWhereTheStackHasNoRoomForThem(_ kilobytes: Int) async throws {
+    @Test(arguments: [160, 256]) func deepValuesAreStoredBeyondTheStack(_ kilobytes: Int) async throws {
         let db = db
         try await onSmallStack(bytes: kilobytes << 10) { try db.save(Faulty.Diary(chain: Faulty.Link.chain(511))) }
         #expect(Faulty.Link.count(try await db.query(Faulty.Diary.self).first()?.chain) == 511)

@@ -269,7 +269,7 @@ enum WatchingExample {
         #expect(list.texts == ["a", "b"])
     }
 
-    @Test func sequencesTellEachChange() async throws {
+    @Test func sequencesDeliverEachChange() async throws {
         let db = try database()
         let lines = Collected<String>()
         let listener = try E.listened(db, E.Index { lines.append($0) })
@@ -310,7 +310,7 @@ enum WatchingExample {
         #expect(seen.all == [["a", "b"], ["b", "c", "A"], ["d", "c", "A"], []])
     }
 
-    @Test func aReaderIsToldWhatAnotherProcessCommits() async throws {
+    @Test func aReaderIsNotifiedOfCommitsOfAnotherProcess() async throws {
         try await withTemporaryFile { path in
             let db = try Database(at: path, entities: [E.Channel.self, E.Message.self])
             let message = E.Message(text: "hello")

@@ -110,7 +110,7 @@ import Testing
         #expect((ringing.perch as? Branch)?.tree == "elm")
     }
 
-    @Test func whoIsHeldElsewhereIsTheSameObject() throws {
+    @Test func anObjectHeldElsewhereIsTheSameInstance() throws {
         let nest = Nest(place: "oak")
         try db.save(nest)
         let bird = Bird(name: "wren", nest: nest)
@@ -122,7 +122,7 @@ import Testing
         #expect(read.nest === loaded)
     }
 
-    @Test func whatNobodyHoldsIsReadFromTheFileAgain() throws {
+    @Test func aReleasedObjectIsReadFromTheFileAgain() throws {
         let bird = Bird(name: "wren")
         do {
             let nest = Nest(place: "oak")

@@ -7,7 +7,7 @@ import Testing
 @Suite struct CancelledQueryTests {
     private func all() throws -> ManyFixture { try ManyFixture(seed: 1, people: 2500, pets: 300, isIndexed: true) }
 
-    @Test func everyWayEnds() throws {
+    @Test func everyPlanEndsWhenCancelled() throws {
         let all = try all()
         let view = try all.fixture.store.snapshot()
         let ways: [(condition: String, order: String, way: String)] = [

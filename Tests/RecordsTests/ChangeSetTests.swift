@@ -75,7 +75,7 @@ import Testing
     }
 
     /// - Parameter step: how far ids go from one row to the next; 0: in any direction.
-    @Test(arguments: [0, 1, 3]) func rowsAreToldOnce(step: Int64) throws {
+    @Test(arguments: [0, 1, 3]) func rowsAreReportedOnce(step: Int64) throws {
         let tables = try Self.tables()
         for seed in 0..<200 {
             var random = Seeded(UInt64(seed))

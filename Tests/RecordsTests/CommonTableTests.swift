@@ -243,7 +243,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: pairs.indices) func aNameIsWhatItStandsFor(pair: Int) throws {
+    @Test(arguments: pairs.indices) func aCommonTableEqualsItsQuery(pair: Int) throws {
         let (named, plain) = Self.pairs[pair]
         let found = try run(named)
         let expected = try run(plain)
@@ -288,7 +288,7 @@ import Testing
         "WITH x AS SELECT 1 FROM Person SELECT 1 FROM x",
         "WITH x SELECT 1 FROM x",
         "WITH x AS (SELECT nothing FROM Person) SELECT 1 FROM x", "WITH x AS (SELECT name FROM y) SELECT 1 FROM x",
-    ]) func whatCannotBeAskedIsRefused(text: String) throws {
+    ]) func unsupportedQueriesAreRefused(text: String) throws {
         #expect(throws: RecordError.self) { try run(text) }
     }
 

@@ -105,7 +105,7 @@ import Testing
         #expect(try rows("SELECT id FROM T UNION SELECT a > 10 FROM T WHERE a IS NOT NULL ORDER BY 1").count == 5)
     }
 
-    @Test func overPathsJoinsQuestionsAndWords() throws {
+    @Test func conditionsOverPathsJoinsSubqueriesAndWordsAreValues() throws {
         #expect(try rows("SELECT owner.name = 'Ada' FROM T") == ["1", "1", "0", "NULL"])
         #expect(
             try rows("SELECT ANY things.a > 10, ALL things.f FROM Owner ORDER BY id") == ["1 0", "0 0"])

@@ -107,7 +107,7 @@ import Testing
     }
 
     /// Every index scan ends with an error at an entry that names no row, whether it reads rows or not.
-    @Test func everyWalkEndsAtAnEntryThatNamesNoRow() throws {
+    @Test func everyScanEndsAtAnEntryThatNamesNoRow() throws {
         let fixture = try fixture()
         let table = try fixture.table("Person")
         let age = try index(0, fixture)

@@ -320,7 +320,7 @@ import Testing
         ([(lengthKey(1), [1, 2, 1, 2, 2, 9, 3, 1, 3])], ["Note: index words has another length of row 2"]),
     ]
 
-    @Test(arguments: quiet.indices) func verifyFindsWhatNoQuestionMeets(number: Int) throws {
+    @Test(arguments: quiet.indices) func verifyFindsDamageThatNoQueryReads(number: Int) throws {
         let text = try Self.fixture()
         let (changes, wanted) = Self.quiet[number]
         try Self.damage(text, changes)
@@ -329,7 +329,7 @@ import Testing
     }
 
     /// `verify` reports at most 50 findings.
-    @Test func notMoreFindingsThanSomebodyReads() throws {
+    @Test func findingsAreLimited() throws {
         let text = try Self.fixture()
         try text.fixture.insert("Note", [.text((0..<100).map { "w\($0)" }.joined(separator: " "))])
         try Self.damage(text, (0..<100).map { (Self.term("w\($0)"), nil) })

@@ -129,7 +129,7 @@ import Testing
         try SelectStatement.parse(text).run(catalogue, view: fixture.store.snapshot()).rows
     }
 
-    @Test func joinsOfEqualValuesAskTheIndex() throws {
+    @Test func joinsOfEqualValuesUseTheIndex() throws {
         let text = "SELECT a.id FROM Item a JOIN Item b ON b.price = a.old WHERE a.id = 30"
         #expect(
             try SelectStatement.parse(text).explanation(catalogue).outline

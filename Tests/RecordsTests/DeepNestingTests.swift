@@ -244,7 +244,7 @@ import Testing
         #expect(try Self.refusal("SELECT coalesce(\(wide.prefix(90).joined(separator: ", "))) FROM T") == nil)
     }
 
-    @Test func deepTreesHaveRoom() async throws {
+    @Test func deepTreesGetEnoughStack() async throws {
         let text = (0..<45).reduce("a > 1") { inner, _ in "NOT (\(inner))" }
         let deep = try Condition.parse(text)
         let rooms = try await onSmallStack {

@@ -78,7 +78,7 @@ import Testing
                 == [.integer(2), .integer(1)])
     }
 
-    @Test func valuesGoWhereTheyStand() throws {
+    @Test func parametersAreBoundByTheirPlaceInTheText() throws {
         let files = try Files()
         try Self.fill(files)
         let text =
@@ -210,7 +210,7 @@ import Testing
         #expect(try files.catalogue.views.isEmpty)
     }
 
-    @Test func damagedViewsAreTold() throws {
+    @Test func damagedViewsAreReported() throws {
         let files = try Files()
         try files.run("CREATE TABLE t (a INTEGER)")
         try files.run("CREATE VIEW v (x, y) AS SELECT a, a FROM t")

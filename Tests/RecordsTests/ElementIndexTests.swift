@@ -92,7 +92,7 @@ import Testing
     }
 
     /// A key is no prefix of another, however long; the same key in another table is another one.
-    @Test func heldKeysAreToldApart() throws {
+    @Test func heldKeysAreDistinguished() throws {
         let fixture = try Fixture(Self.person)
         let long = Array(repeating: UInt8(9), count: 700)
         let keys: [(UInt32, RowKey)] = [
@@ -202,7 +202,7 @@ import Testing
         #expect(plan.description.hasPrefix("scan Person"))
     }
 
-    @Test func verifyTellsOfMissingAndSuperfluousEntries() throws {
+    @Test func verifyReportsMissingAndSuperfluousEntries() throws {
         let fixture = try Fixture(Self.person)
         try fixture.insert("Person", [.text("Ada"), held(1, 2)])
         let index = try #require(try fixture.table("Person").elementIndexes.first)

@@ -80,7 +80,7 @@ import Testing
         #expect(message.contains("drop or empty a table, or delete rows a few at a time, at worst one by one"))
     }
 
-    @Test(arguments: 0...2) func rowsDeletedAFewAtATimeMakeRoom(indexes: Int) throws {
+    @Test(arguments: 0...2) func rowsDeletedAFewAtATimeFreeSpace(indexes: Int) throws {
         try makeTable(indexes: indexes)
         disk.capacity = 1 << 20
         check(try fill())
@@ -102,7 +102,7 @@ import Testing
     @Test(
         arguments: 0...2,
         ["DROP TABLE t", "DELETE FROM t", "DELETE FROM t WHERE id > 0", "DELETE FROM t WHERE length(note) > 1"])
-    func aTableThatGoesMakesRoom(
+    func aDroppedTableFreesSpace(
         indexes: Int, statement: String
     ) throws {
         try makeTable(indexes: indexes)

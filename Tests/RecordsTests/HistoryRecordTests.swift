@@ -49,7 +49,7 @@ import Testing
         }.sorted()
     }
 
-    @Test func tablesThatTakeTooMuchRoomAreReadAnew() throws {
+    @Test func tooLargeChangesAreRecordedAsARewrite() throws {
         let rows = [("Small", 10), ("Large", 200), ("Middle", 100)]
         try put(rows, keyBytes: 20, rowBytes: 10_000)
         #expect(try told() == ["Large 200", "Middle 100", "Small 10"])

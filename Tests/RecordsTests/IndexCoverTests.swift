@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: 1...12)
-    func entriesTellWhatRowsTell(seed: Int) throws {
+    func indexOnlyScansAgreeWithTableScans(seed: Int) throws {
         var random = Seeded(UInt64(seed) &* 0x51_7C_C1)
         let isKeyed = seed % 3 == 0
         let (plain, indexed) = try Self.pair(&random, isKeyed: isKeyed, seed % 4 == 0 ? 1300 : 150)

@@ -134,7 +134,7 @@ import Testing
     }
 
     /// A cancelled query ends, also an index-only scan.
-    @Test func walksOverEntriesEnd() throws {
+    @Test func indexOnlyScansAreCancelled() throws {
         let fixture = try Fixture(
             EntitySchema(
                 name: "T", columns: [ColumnSchema("n", .integer), ColumnSchema("m", .integer)],

@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func otherPlansAreNoIndexedWalks() throws {
+    @Test func otherPlansAreNoIndexedScans() throws {
         let fixture = try Self.fixture()
         for text in ["b = '3'", "a = 1 AND b LIKE '%3'", "id > 7", "id IN (1, 2)", "a = 1 OR c = 3"] {
             let plan = try Self.selection(text).plan(fixture.catalogue)
@@ -122,7 +122,7 @@ import Testing
         #expect(groups == 2)
     }
 
-    @Test func aCancelledWalkEnds() throws {
+    @Test func aCancelledScanEnds() throws {
         let fixture = try Self.fixture()
         var plan = try Self.selection("a = 1").plan(fixture.catalogue)
         let cancellation = Cancellation()

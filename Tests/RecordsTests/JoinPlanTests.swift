@@ -41,7 +41,7 @@ import Testing
     }
 
     /// The smaller rows before a large table are hashed, instead of the table.
-    @Test func aLargeTableIsWalked() throws {
+    @Test func aLargeTableIsScanned() throws {
         let text = """
             SELECT count(*) FROM Person p JOIN Department d ON d.id = p.department JOIN Location l ON l.id = d.location
             WHERE l.city = 'London'
@@ -67,7 +67,7 @@ import Testing
         "SELECT p.name, x.kind FROM Department d JOIN Pet x ON x.owner = d.location JOIN Person p ON p.boss = x.owner",
         "SELECT DISTINCT d.location FROM Department d JOIN Person p ON p.department = d.id WHERE d.id = 1 LIMIT 1",
     ])
-    func aWalkedTableMeetsWhatStandsBefore(text: String) throws {
+    func aScannedTableMatchesHashedRows(text: String) throws {
         let fixture = try JoinFixture.make(indexed: false)
         try fixture.insert("Person", [.text("Zoe"), .integer(30), .integer(3), .null])
         let statement = try SelectStatement.parse(text)
@@ -156,7 +156,7 @@ import Testing
             2
         ),
     ])
-    func everyWayGivesTheSameRows(text: String, ways: Int) throws {
+    func everyJoinMethodGivesTheSameRows(text: String, ways: Int) throws {
         var answers: Set<[[Value]]> = []
         var plans: Set<String> = []
         for indexed in [true, false] {

@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func whatIsRareForOneValueIsNotForAnother() throws {
+    @Test func theValueDecidesTheIndex() throws {
         let fixture = try filled(3000)
         let text = "kind = ? AND number = ?"
         #expect(try keys(fixture, text, [.text("rare50"), .integer(5)]).text.contains("T.kind.size"))

@@ -203,7 +203,7 @@ import Testing
         #expect(reports.map(\.steps) == told.map { $0.steps.map(\.step) })
     }
 
-    @Test func progressIsToldOfAllRows() throws {
+    @Test func progressCountsAllRows() throws {
         var fixture = try fixture()
         try fixture.insertAll("A", (0..<5000).map { [.text("\($0)"), .null] })
         try fixture.insertAll("Holder", (0..<5000).map { [.integer(Int64($0)), .null] })

@@ -173,7 +173,7 @@ import Testing
     ]
 
     /// Each way to the rows, forwards and backwards, against a filter over an array.
-    @Test(arguments: questions.indices) func everyWayFindsTheSameRows(number: Int) throws {
+    @Test(arguments: questions.indices) func everyAccessPathFindsTheSameRows(number: Int) throws {
         let (text, isWanted) = Self.questions[number]
         let fixture = try filled()
         let view = try fixture.store.snapshot()

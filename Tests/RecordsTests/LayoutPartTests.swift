@@ -18,7 +18,7 @@ import Testing
             further: [[], [all[2], all[3]], [], [], [all[6]]])
     }
 
-    @Test func positionsStayAndPartsStandBehindThem() {
+    @Test func positionsStayAndPartsFollowThem() {
         let layout = Self.layout()
         #expect(layout.names == ["a", "b_x", "", "c", "d_x", "b_y", "b_z", "d_y"])
         #expect((0..<5).map { layout.position(ofPart: 0, at: $0) } == [0, 1, 2, 3, 4])

@@ -252,7 +252,7 @@ import Testing
         #expect(difference.origins == nil)
     }
 
-    @Test func whatCannotMatterIsNotTold() throws {
+    @Test func irrelevantChangesAreNotSent() throws {
         let (fixture, open) = try people()
         var rows = try open("age > 45|name")
         #expect(try update(&rows, fixture) { try set(1, age: 31, $0, $1, &$2) } == nil)
@@ -281,7 +281,7 @@ import Testing
         #expect(rows.keys == [1, 3].map { .rowID($0) })
     }
 
-    @Test func equalRowsStandInTheOrderOfTheirKeys() throws {
+    @Test func equalRowsAreInTheOrderOfTheirKeys() throws {
         let (fixture, open) = try people()
         var up = try open("age >= 40|age")
         var down = try open("age >= 40|age DESC")
@@ -307,7 +307,7 @@ import Testing
         #expect(!mixed.description.contains("already in order"))
     }
 
-    @Test func longEqualTextsStandInTheOrderOfTheirRows() throws {
+    @Test func longEqualTextsAreInTheOrderOfTheirRows() throws {
         let fixture = try Fixture(
             EntitySchema(
                 name: "Page", columns: [ColumnSchema("text", .text)],

@@ -160,7 +160,7 @@ import Testing
         #expect(try ids("title MATCH '天'") == [5])
     }
 
-    @Test func matchStandsAmongOtherConditions() throws {
+    @Test func matchIsCombinedWithOtherConditions() throws {
         #expect(try ids("Article MATCH 'steam' AND year > 1801") == [2])
         #expect(try ids("Article MATCH 'rope' OR year = 1801") == [1, 3])
         #expect(try ids("NOT title MATCH 'steam'") == [2, 3, 4, 5])
@@ -173,7 +173,7 @@ import Testing
         #expect(try rows("SELECT count(*) FROM Article WHERE Article MATCH 'steam'") == [[.integer(2)]])
     }
 
-    @Test func relatedRowsAreAsked() throws {
+    @Test func matchSearchesRelatedRows() throws {
         #expect(try ids("author.life MATCH 'engine'") == [1])
         #expect(try ids("author.life MATCH 'sailing sea'") == [2, 3])
         #expect(try ids("NOT author.life MATCH 'sail'") == [1])
@@ -242,7 +242,7 @@ import Testing
         #expect(found == [[1], [1], [1, 2], []])
     }
 
-    @Test func whatCannotBeAskedIsSaid() {
+    @Test func errorsNameUnsupportedMatches() {
         #expect(error("year MATCH 'x'").contains("Article.year has no full-text index"))
         #expect(error("author.name MATCH 'x'").contains("@Attribute(.fullText)"))
         #expect(error("titel MATCH 'x'").contains("did you mean title"))

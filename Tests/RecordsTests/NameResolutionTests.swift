@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func namedQuestionsKeepWhatTheirColumnsMean() throws {
+    @Test func commonTablesKeepTheMeaningOfTheirColumns() throws {
         let session = try rivers()
         #expect(
             try column(

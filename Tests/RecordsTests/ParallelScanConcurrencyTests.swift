@@ -150,7 +150,7 @@ import Testing
     }
 
     /// What is nested is followed on the other threads as deep as on the caller's.
-    @Test func deepConditionsHaveRoomOnEachThread() throws {
+    @Test func deepConditionsGetEnoughStackOnEachThread() throws {
         let database = try Database(rows: 1500, seed: 9)
         let sum = "k" + String(repeating: " + 1", count: 95)
         let calls = String(repeating: "abs(", count: 95) + "k" + String(repeating: ")", count: 95)

@@ -127,7 +127,7 @@ import Testing
         #expect("\(fault)".contains(text.isEmpty ? "expected" : "^"))
     }
 
-    @Test func theCaretStandsUnderTheFault() throws {
+    @Test func theCaretIsUnderTheFault() throws {
         let error = #expect(throws: RecordError.self) { try Condition.parse("größe = 1 AND\n  alter >< 3") }
         #expect("\(try #require(error))" == "a value is expected here\n    alter >< 3\n           ^")
     }

@@ -216,7 +216,7 @@ import Testing
             ("SELECT count(*) FROM Wish WHERE day IN (SELECT due FROM Task)", [[2]]),
             ("SELECT count(*) FROM Wish WHERE EXISTS (SELECT 1 FROM Task WHERE due = Wish.day)", [[2]]),
             ("SELECT (SELECT count(*) FROM Task WHERE due = Wish.day) FROM Wish ORDER BY id", [[1], [1], [0]]),
-        ] as [(String, [[Int64]])]) func whatAsksAllRowsOverlooksIt(text: String, wanted: [[Int64]]) throws
+        ] as [(String, [[Int64]])]) func queriesOfAllRowsDoNotUseIt(text: String, wanted: [[Int64]]) throws
     {
         let session = try tasks()
         try session.run("CREATE TABLE Wish (day INTEGER)")

@@ -57,7 +57,7 @@ import Testing
     }
 
     /// What a limit spares is not counted.
-    @Test func aLimitEndsTheWalk() throws {
+    @Test func aLimitEndsTheScan() throws {
         let found = try analysis("SELECT id FROM Person LIMIT 3 OFFSET 2", Self.people())
         #expect(counts(found) == [[0, 5, 5], [0, 5, 3]])
     }
@@ -236,7 +236,7 @@ import Testing
         #expect(linked.subqueries.map { [$0.examinedEntries, $0.examinedRows] } == [[people, people]])
     }
 
-    @Test func questionsPutTogether() throws {
+    @Test func compoundQueries() throws {
         let found = try analysis(
             "SELECT age FROM Person WHERE id = 1 UNION SELECT age FROM Person WHERE id < 4 ORDER BY 1 LIMIT 2",
             Self.people())

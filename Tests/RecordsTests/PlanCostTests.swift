@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func entriesThatAreEnoughAreWalked() throws {
+    @Test func coveringIndexesAreScanned() throws {
         let fixture = try filled()
         for text in ["SELECT count(*) FROM T WHERE n < 2000", "SELECT sum(n) FROM T WHERE n < 2000"] {
             let step = try analysis(text, fixture)
@@ -61,7 +61,7 @@ import Testing
         #expect(try analysis("SELECT sum(n) FROM T", filled(textBytes: 600)).examinedRows == 0)
     }
 
-    @Test func anOrderIsWalkedInRatherThanSorted() throws {
+    @Test func anIndexInOrderReplacesASort() throws {
         let fixture = try filled()
         let first = try analysis("SELECT text FROM T ORDER BY n LIMIT 10", fixture)
         #expect(first.examinedRows == 10, "\(first.text)")

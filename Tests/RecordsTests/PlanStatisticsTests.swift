@@ -45,7 +45,7 @@ import Testing
     }
 
     /// A value that most rows have leads nowhere, though the column has an index.
-    @Test func theIndexThatLeavesLessIsWalked() throws {
+    @Test func theMoreSelectiveIndexIsScanned() throws {
         let (rows, values) = try examined(
             "SELECT count(id), sum(value) FROM Event WHERE type = 'login' AND value > 979", try Self.events())
         #expect(rows <= 120 && values == [[.integer(72), .integer(71_196)]])

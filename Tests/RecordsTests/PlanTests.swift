@@ -31,7 +31,7 @@ import Testing
         "id < 9", "id <= 9", "id > 4", "id > 3 AND id < 18", "id >= 18", "id < 100", "id < 1", "id > 20",
         "id IN (3, 5, 8, 4, 5)", "id IN (16)", "id = 3",
     ])
-    func idsAreWalkedBothWays(text: String) throws {
+    func idsAreScannedInBothDirections(text: String) throws {
         let fixture = try fixture()
         let view = try fixture.store.snapshot()
         // The double negation keeps the planner from using keys.
@@ -45,7 +45,7 @@ import Testing
         #expect(try backwards.ids(in: view) == expected.reversed())
     }
 
-    @Test func aPlainWalkMeetsTheRowsOfItsPlan() throws {
+    @Test func aTableScanFindsTheRowsOfItsPlan() throws {
         let fixture = try fixture()
         let view = try fixture.store.snapshot()
         for (text, isWhole) in [("TRUE", true), ("id < 9", false), ("id BETWEEN 4 AND 12", false), ("id > 99", false)] {
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func ordersOfCodeMayAskForNoCase() throws {
+    @Test func ordersInCodeMayIgnoreCase() throws {
         let fixture = try fixture()
         let view = try fixture.store.snapshot()
         let inText = try plan(fixture, order: Order.parse("t COLLATE NOCASE"))

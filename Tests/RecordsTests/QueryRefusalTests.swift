@@ -134,7 +134,7 @@ import Testing
 
     // MARK: - Questions with names
 
-    @Test func subqueriesInsideNamedQuestions() throws {
+    @Test func subqueriesInsideCommonTables() throws {
         let all = try ManyFixture(seed: 2, isIndexed: true)
         let named =
             "WITH x AS (SELECT id AS number, age AS years, department, friends, tags FROM Person WHERE age > 2) "

@@ -135,7 +135,7 @@ import Testing
     }
 
     /// The arena counts references in advance; rows that hold a chunk take them over, and the arena releases the rest.
-    @Test(arguments: 0..<4) func aChunkStaysAsLongAsSomebodyKeepsIt(takers: Int) throws {
+    @Test(arguments: 0..<4) func aChunkStaysAsLongAsItIsHeld(takers: Int) throws {
         let layout = layout(all)
         var writer = RowWriter()
         writer.begin(layout)

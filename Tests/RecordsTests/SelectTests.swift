@@ -143,7 +143,7 @@ import Testing
         #expect(try Condition.parse("age > ?1 AND age < ?1", values: 1) == Condition.parse("age > ?1 AND age < ?1"))
     }
 
-    @Test func explainSaysTheWay() throws {
+    @Test func explainNamesTheAccessPath() throws {
         let fixture = try fixture()
         let plan = try SelectStatement.parse("SELECT name FROM Person WHERE id = 3").plan(fixture.catalogue)
         #expect(plan.description == "search Person by key (id = 3)")

@@ -60,7 +60,7 @@ import Testing
     }
 
     /// Both indexes can serve; only range cardinalities show which has fewer rows.
-    @Test func statementsWalkWhatAQuestionWalks() throws {
+    @Test func statementsUseThePlanOfAQuery() throws {
         for (condition, few) in [("a >= 0 AND b > 1990", "b"), ("a > 1990 AND b >= 0", "a")] {
             let session = try StatementSession(
                 "CREATE TABLE T (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, c INTEGER)", "CREATE INDEX ta ON T (a)",

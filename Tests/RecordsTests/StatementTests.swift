@@ -31,7 +31,7 @@ import Testing
         #expect(try session.faults() == [])
     }
 
-    @Test func rowsOfAQuestionAreInserted() throws {
+    @Test func rowsOfAQueryAreInserted() throws {
         let session = try people()
         let outcome = try session.run(
             "INSERT INTO Person (name, age, boss) SELECT name || '!', age * 2, id FROM Person WHERE age < ?",
@@ -47,7 +47,7 @@ import Testing
         #expect(try session.faults() == [])
     }
 
-    @Test func aRowInTheWayIsRefusedReplacedOrIgnored() throws {
+    @Test func aConflictingRowIsRefusedReplacedOrIgnored() throws {
         let session = try people()
         #expect(
             throws: RecordError.uniqueViolation(

@@ -86,7 +86,7 @@ import Testing
     }
 
     /// The closure sees the columns by name, and the id.
-    @Test func rowsTellTheirColumnsAndTheirId() throws {
+    @Test func rowsHaveTheirColumnsAndTheirId() throws {
         let store = try fixture().store
         var wanted = Self.p
         wanted.columns.append(ColumnSchema("all", .text))

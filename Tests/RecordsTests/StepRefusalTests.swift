@@ -169,7 +169,7 @@ import Testing
         #expect(words.contains("Q is taken over twice"), "\(words)")
     }
 
-    @Test func aSurveyTellsOfTablesThatWaitForEachOther() throws {
+    @Test func aSurveyReportsTablesThatWaitForEachOther() throws {
         let store = try fixture().store
         let requests = [
             request(Self.plain, [.split(into: "Q", linking: nil) { _ in [] }]),

@@ -41,7 +41,7 @@ import Testing
     }
 
     /// By the letter of the format; a reader of table entries does not meet it.
-    @Test func theVersionStandsBesideTheTable() throws {
+    @Test func theVersionIsStoredWithTheTable() throws {
         let store = try fixture().store
         let names = try StoredCatalogue.entries(in: store.snapshot()).map(\.name)
         try migrate(store, Self.first, version: 258)

@@ -174,7 +174,7 @@ import Testing
     }
 
     /// So many rows ask that the sub-query's rows are gone through once.
-    @Test func manyRowsAskTheSame() throws {
+    @Test func scansAgreeWithTheModelForManyRows() throws {
         let all = try ManyFixture(seed: 14, departments: 20, people: 600, pets: 500, isIndexed: false)
         for (text, model) in Self.ofPeople {
             let expected = all.people.filter { model(all, $0) }.map(\.id)
@@ -245,7 +245,7 @@ import Testing
         #expect(others.count == tags.reduce(0) { sum, tag in sum + tags.filter { $0 == tag }.count })
     }
 
-    @Test func walksOverHeldKeysEnd() throws {
+    @Test func scansOfHeldKeysAreCancelled() throws {
         let all = try ManyFixture(seed: 9, isIndexed: true)
         let cancellation = Cancellation()
         cancellation.cancel()

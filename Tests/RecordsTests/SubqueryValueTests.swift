@@ -121,7 +121,7 @@ import Testing
             try session.rows("SELECT n, count(*) FROM K GROUP BY n ORDER BY n").map { "\($0)" } == ["[1, 2]", "[2, 1]"])
     }
 
-    @Test(arguments: [false, true]) func longTextsAreToldApart(isUnique: Bool) throws {
+    @Test(arguments: [false, true]) func longTextsAreDistinguished(isUnique: Bool) throws {
         let session = try session(
             "CREATE TABLE W (t TEXT)", "CREATE \(isUnique ? "UNIQUE " : "")INDEX W.t ON W (t)",
             "CREATE INDEX V.word ON V (word)")

@@ -202,7 +202,7 @@ import Testing
         #expect(state.tables["Person"]?.rows[.rowID(3)] != nil)
     }
 
-    @Test func aTableWithoutItsDescriptionIsTold() throws {
+    @Test func aTableWithoutItsDescriptionIsReported() throws {
         let disk = SimulatedDisk(try Self.sample())
         let store = try Store(at: Self.path, options: Self.options(disk))
         try store.write { tx in

@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func aRowIsNotInItsOwnWay() throws {
+    @Test func aRowDoesNotConflictWithItself() throws {
         let fixture = try Fixture(Self.person)
         let key = try fixture.insert("Person", row("a", 1, 7, "ada@x"))
         let table = try fixture.table("Person")
@@ -98,7 +98,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    @Test func twoUpdatesOfARowTellBothTheirColumns() throws {
+    @Test func twoUpdatesOfARowReportTheColumnsOfBoth() throws {
         let fixture = try Fixture(Self.person)
         let key = try fixture.insert("Person", row("a", 1, 7, "ada@x"))
         let table = try fixture.table("Person")
@@ -308,7 +308,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    @Test func runsOfInsertsAreToldRowByRow() throws {
+    @Test func runsOfInsertsAreReportedRowByRow() throws {
         let fixture = try Fixture(Self.person)
         let table = try fixture.table("Person")
         func insert(_ count: Int, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet) throws -> [RowKey] {
@@ -346,7 +346,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    @Test func longKeysAreCutAndStillTold() throws {
+    @Test func longKeysAreTruncatedAndStillDistinguished() throws {
         let schema = EntitySchema(
             name: "Page", columns: [ColumnSchema("text", .text)],
             indexes: [IndexSchema("u", [IndexColumn("text")], isUnique: true)])
@@ -450,7 +450,7 @@ import Testing
         }
     }
 
-    @Test func manyRowsAreLentInTheOrderAskedFor() throws {
+    @Test func manyRowsAreReadInTheRequestedOrder() throws {
         let fixture = try Fixture(Self.person)
         try fixture.insertAll("Person", (1...5).map { row("p\($0)", $0) })
         let table = try fixture.table("Person")
@@ -473,7 +473,7 @@ import Testing
     }
 
     /// A row that was deleted, stored and deleted again in one transaction is one change, by its final state.
-    @Test func rowsThatComeAndGoAreToldOnce() throws {
+    @Test func insertedAndDeletedRowsAreReportedOnce() throws {
         let fixture = try Fixture(Self.person)
         let kept = try fixture.insert("Person", row("a", 1))
         let table = try fixture.table("Person")

@@ -138,7 +138,7 @@ import Testing
     }
 
     /// Each function of the binder has its line.
-    @Test func eachFunctionIsTold() throws {
+    @Test func eachFunctionIsDocumented() throws {
         let text = try Self.document().joined(separator: "\n")
         for name in QueryFunction.allCases where name != .decimalOrder && name.casts(.text) == nil {
             #expect(text.contains("\(name.rawValue)("), "\(name.rawValue)")
@@ -196,7 +196,7 @@ import Testing
         #expect(shown >= 14)
     }
 
-    @Test func whatOnlyRowsTellIsAsIsSaid() throws {
+    @Test func errorsAtRunTimeAreAsDocumented() throws {
         let fixture = try Self.fixture()
         let rows = try Self.rows(under: "| statement | message |")
         #expect(rows.count >= 4)

@@ -237,7 +237,7 @@ import Testing
         for path in listed.subtracting(found).sorted() { Issue.record("\(path) is on the list and has no \(what)") }
     }
 
-    @Test func theScannerTellsCodeFromText() {
+    @Test func theScannerDistinguishesCodeFromText() {
         let code = SwiftText.code(
             """
             let a = "fatalError" // fatalError

@@ -103,7 +103,7 @@ import Testing
         #expect(tutorial.contains("file: \"Recipes-\(step).swift\""))
     }
 
-    @Test func noArticleHasExamplesThatNobodyCompiles() {
+    @Test func everyExampleOfAnArticleIsCompiled() {
         // The one whose example has a test of its own.
         let others: Set = ["MakoStorage/MakoStorage.docc/MakoStorage.md"]
         for file in Repository.files(in: "Sources", extensions: ["md"]) where !Self.blocks(in: file.text).isEmpty {

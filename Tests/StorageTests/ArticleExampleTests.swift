@@ -148,7 +148,7 @@ private func fillTree(of store: Store, with sorted: [(key: [UInt8], meaning: [UI
         #expect(try store.read { try $0.get(7, in: tree) } == [1, 2, 3])
     }
 
-    @Test func anOperatorIsTold() throws {
+    @Test func anOperatorIsNotified() throws {
         try ExampleDisk.$current.withValue(MemoryFileSystem()) {
             let store = try Store(at: "events.mako", options: watched())
             try Self.fill(store)

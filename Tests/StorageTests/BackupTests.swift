@@ -257,7 +257,7 @@ import Testing
         #expect(failures > 10)
     }
 
-    @Test func whoeverIsOpenIsNotCompacted() throws {
+    @Test func anOpenDatabaseIsNotCompacted() throws {
         let disk = SimulatedDisk()
         let store = try sample(on: disk)
         #expect(throws: StorageError.alreadyOpen(path: BackupTests.path)) {

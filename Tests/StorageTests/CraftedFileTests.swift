@@ -62,7 +62,7 @@ import Testing
     }
 
     /// A leaf without entries that has no room all the same: the change is refused, the rest of the store goes on.
-    @Test(arguments: [KeyKind.integer, .bytes]) func anEmptyLeafWithoutRoomIsRefused(kind: KeyKind) throws {
+    @Test(arguments: [KeyKind.integer, .bytes]) func anEmptyLeafWithoutSpaceIsRefused(kind: KeyKind) throws {
         let (store, integers, bytes) = try sample()
         let page = try leaf(store, kind == .integer ? integers : bytes, 1)
         let key = kind == .integer ? IntegerNode.keys(page)[0] : 0

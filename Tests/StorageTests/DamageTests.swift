@@ -304,7 +304,7 @@ import Testing
     }
 
     /// Mending writes over nothing that is the last of its kind: the power may go in the middle of it.
-    @Test(arguments: 0..<6) func aPowerCutWhileACopyIsMendedLosesNothing(page: Int) throws {
+    @Test(arguments: 0..<6) func aPowerCutDuringTheRepairOfACopyLosesNothing(page: Int) throws {
         for closing in [true, false] {
             let sample = try DamageTests.sample(closing: closing)
             let damaged = DamageTests.flip(sample.image, byte: page * pageBytes + 60, mask: 1)

@@ -59,7 +59,7 @@ import Testing
         return try fill(store, tree, from: count, batch: 10)
     }
 
-    @Test(arguments: [1, 10, 40, 400], [1, 25]) func whatIsDeletedMakesRoomAgain(batch: UInt64, step: UInt64) throws {
+    @Test(arguments: [1, 10, 40, 400], [1, 25]) func deletionsFreeSpace(batch: UInt64, step: UInt64) throws {
         for room in stride(from: UInt64(600), to: 700, by: 24) {
             let disk = SimulatedDisk()
             // Small deletions in a long log: no segment that begins brings a checkpoint in time.
@@ -114,7 +114,7 @@ import Testing
     }
 
     /// The file has room for a commit before the commit is acknowledged: no checkpoint needs more.
-    @Test func aCheckpointNeedsNoMoreRoom() throws {
+    @Test func aCheckpointNeedsNoMoreSpace() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: Self.options(disk))
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }

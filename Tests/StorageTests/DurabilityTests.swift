@@ -313,7 +313,7 @@ import Testing
         #expect(failed >= 6)
     }
 
-    @Test func aSegmentThatAFullDiskLetsNobodyFinishIsNotLeftBehind() throws {
+    @Test func aSegmentUnfinishedOnAFullDiskIsNotLeftBehind() throws {
         let disk = SimulatedDisk(seed: 3)
         let clock = TestClock()
         var options = options(disk)

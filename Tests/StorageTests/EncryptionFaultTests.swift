@@ -11,7 +11,7 @@ import Testing
         try #require(CipherKey((0..<32).map { UInt8($0) }, cipher))
     }
 
-    @Test func workThatNobodyDoesMakesNoKey() {
+    @Test func anInvalidNumberOfRoundsMakesNoKey() {
         // A number of rounds is a power of two.
         #expect(CipherKey(passphrase: [1, 2], salt: [3, 4], rounds: 3, .aesGCM) == nil)
         #expect(CipherKey(passphrase: [1, 2], salt: [3, 4], rounds: 1024, .aesGCM) != nil)

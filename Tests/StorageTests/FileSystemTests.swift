@@ -264,7 +264,7 @@ import Testing
     }
 
     /// After a part of a write was made, what is refused is no longer a write that has changed nothing.
-    @Test func aRefusalTellsWhetherAnythingWasWritten() throws {
+    @Test func aRefusalReportsWhetherAnythingWasWritten() throws {
         func write(_ moves: [(Int, Int32)]) -> FileError? {
             var left = moves[...]
             do throws(FileError) {

@@ -260,7 +260,7 @@ import Testing
     }
 
     /// The name of a segment that the header does not know yet is made durable, too.
-    @Test(arguments: [true, false]) func aNameThatCannotBeMadeDurableIsTold(isReadOnly: Bool) throws {
+    @Test(arguments: [true, false]) func aSegmentNameThatCannotBeMadeDurableIsReported(isReadOnly: Bool) throws {
         let disk = SimulatedDisk()
         var writer = try writer(disk)
         try put(writer, 0)

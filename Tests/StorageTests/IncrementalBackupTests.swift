@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func aPartIsSmallAndTellsHowFarItIs() throws {
+    @Test func aPartIsSmallAndReportsItsProgress() throws {
         let disk = SimulatedDisk()
         var random = SplitMix(seed: 1)
         let store = try open(disk)

@@ -117,7 +117,7 @@ import Testing
         return seen
     }
 
-    @Test func theLogTellsEachCommit() throws {
+    @Test func theLogListsEachCommit() throws {
         let seen = try Self.log(SimulatedDisk(try Self.sample().image))
         #expect(seen.segments.allSatisfy { $0.header?.segmentBytes == 65536 })
         #expect(seen.frames.allSatisfy { $0.isWhole && $0.gap == 0 })

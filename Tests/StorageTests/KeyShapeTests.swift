@@ -54,7 +54,7 @@ import Testing
     }
 
     /// A walk puts each key together from what its node has in common and the rest.
-    @Test func walksShowWholeKeys() throws {
+    @Test func scansShowWholeKeys() throws {
         let store = try Store.inMemory()
         let tree = try store.write { try $0.createTree(named: "t", keys: .bytes) }
         var random = SplitMix(seed: 5)

@@ -488,7 +488,7 @@ import Testing
 /// What a build without the trait says of encryption.
 @Suite(.enabled(if: !Encryption.isAvailable, "needs a build without the trait Encryption"))
 struct WithoutEncryptionTests {
-    @Test func askingForItIsAnError() throws {
+    @Test func encryptionWithoutTheTraitIsAnError() throws {
         let disk = SimulatedDisk()
         var options = EncryptionTests.options(disk, TestKeys.encryption(0))
         #expect(throws: StorageError.encryptionUnavailable(path: EncryptionTests.path)) {

@@ -15,7 +15,7 @@ import Testing
     }
 
     /// Between the question and the answer to it the group may have been flushed, and what is durable is not written again.
-    @Test func aFrameThatHasRoomHasItStillWhenTheGroupIsFlushed() throws {
+    @Test func aFrameThatFitsStillFitsWhenTheGroupIsFlushed() throws {
         let log = try makeLog()
         defer { log.closeFiles() }
         var random = SplitMix(seed: 7)

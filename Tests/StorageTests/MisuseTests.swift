@@ -141,7 +141,7 @@ import Testing
     }
 
     /// Three levels of each kind of tree, walked from the middle, to the end and only a part of the way.
-    @Test func walksCrossEveryLevel() throws {
+    @Test func scansCrossEveryLevel() throws {
         let sample = try sample()
         try sample.store.write { tx in
             for key in UInt64(1000)..<6000 {
@@ -259,7 +259,7 @@ import Testing
     }
 
     /// A cursor or a walk that goes on after its snapshot was closed meets no page that was used again meanwhile.
-    @Test func whatStandsInAClosedSnapshotReadsNoFurther() throws {
+    @Test func cursorsOfAClosedSnapshotThrow() throws {
         let sample = try sample()
         let large = try sample.store.write { tx in
             let tree = try tx.createTree(named: "large", keys: .integer)
@@ -361,7 +361,7 @@ import Testing
         #expect(try sample.store.verify().isClean)
     }
 
-    @Test func verifyWaitsNoLongerThanAsked() throws {
+    @Test func verifyWaitsNoLongerThanItsTimeout() throws {
         let sample = try sample { $0.writerTimeout = .milliseconds(30) }
         let writer = try sample.store.beginWrite()
         expect(.writerTimeout(seconds: 0.03)) { _ = try sample.store.verify() }

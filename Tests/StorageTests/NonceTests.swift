@@ -93,7 +93,7 @@ import Testing
     }
 
     /// Two stores that go on from one backup take the same serials: their nonces differ by what each drew at its opening.
-    @Test func copiesOfOneDatabaseGoDifferentWays() throws {
+    @Test func copiesOfOneDatabaseUseDifferentNonces() throws {
         let watch = Watch()
         try SimulatedDisk.$watcher.withValue({ watch.note($0, $1, $2) }) {
             let disk = SimulatedDisk()

@@ -67,7 +67,7 @@ import Testing
     }
 
     /// The places of pages that failed transactions had are used again.
-    @Test func failedTransactionsTakeNoRoom() throws {
+    @Test func failedTransactionsTakeNoSpace() throws {
         let disk = SimulatedDisk(seed: 1)
         let (store, tree) = try Self.open(disk)
         func fill(_ base: UInt64) throws {

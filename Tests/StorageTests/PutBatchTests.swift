@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 5, 6, 20, 45, 333]) func everyWayOfReadingSeesThem(_ count: Int) throws {
+    @Test(arguments: [1, 5, 6, 20, 45, 333]) func everyReadSeesThem(_ count: Int) throws {
         let (store, numbers, texts) = try makeStore()
         let last = place(count - 1)
         let ways: [(String, (borrowing WriteTransaction) throws -> Bool)] = [

@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func aWalkOverNumbersWaitsForFewPages() throws {
+    @Test func aScanOfNumbersWaitsForFewPages() throws {
         let sample = try Sample()
         let view = try sample.store.snapshot()
         defer { view.close() }
@@ -67,7 +67,7 @@ import Testing
         sample.expectFewWaits()
     }
 
-    @Test func aWalkOverTextsWaitsForFewPages() throws {
+    @Test func aScanOfTextsWaitsForFewPages() throws {
         let sample = try Sample()
         let view = try sample.store.snapshot()
         defer { view.close() }
@@ -91,7 +91,7 @@ import Testing
         sample.expectFewWaits()
     }
 
-    @Test func aCursorThatTurnsRoundGoesOnAskingTheOtherWay() throws {
+    @Test func aCursorThatTurnsRoundPrefetchesBackwards() throws {
         let sample = try Sample()
         let view = try sample.store.snapshot()
         defer { view.close() }
@@ -120,7 +120,7 @@ import Testing
         #expect(sample.disk.unused == 0)
     }
 
-    @Test func aShortWalkAsksForLittle() throws {
+    @Test func aShortScanPrefetchesLittle() throws {
         let sample = try Sample()
         let view = try sample.store.snapshot()
         defer { view.close() }
@@ -132,7 +132,7 @@ import Testing
         #expect(sample.disk.counts.asked <= 16, "\(sample.disk.counts)")
     }
 
-    @Test func whatIsInMemoryIsNotAskedFor() throws {
+    @Test func pagesInMemoryAreNotPrefetched() throws {
         let sample = try Sample()
         let view = try sample.store.snapshot()
         defer { view.close() }

@@ -133,7 +133,7 @@ import Testing
         #expect(damaged.report.trees.allSatisfy { $0.hasItsName })
     }
 
-    @Test func theInspectionOfTheLogTellsIt() throws {
+    @Test func theInspectionOfTheLogShowsTheNewName() throws {
         let disk = SimulatedDisk()
         let run = ScriptRun(try Script(name: "rename", "tree t int\nrename t u"), on: disk)
         try run.run(closing: false)

@@ -111,7 +111,7 @@ import Testing
     }
 
     /// The checkpoint that lets go of the older one finds its pages in the file, also where that cannot grow and there is no reserve.
-    @Test func aFullDiskKeepsNobodyFromOpening() throws {
+    @Test func aFullDiskDoesNotPreventOpening() throws {
         for keys in [UInt64(21), 40, 60] {
             let disk = SimulatedDisk()
             var options = options(disk)
@@ -214,7 +214,7 @@ import Testing
     }
 
     /// On a full disk the checkpoint, which may give it room, is not kept waiting by a segment for which there is none.
-    @Test func withoutRoomForTheNextSegmentOtherWorkGoesOn() throws {
+    @Test func withoutSpaceForTheNextSegmentOtherWorkGoesOn() throws {
         let disk = SimulatedDisk()
         let clock = TestClock()
         var options = options(disk)
@@ -239,7 +239,7 @@ import Testing
     // MARK: Closing
 
     /// A flush that is on its way has the file of the log until it is over, whatever made the store read-only meanwhile.
-    @Test func closingWaitsForWhoeverIsWritingToTheLog() throws {
+    @Test func closingWaitsForWritesToTheLog() throws {
         let disk = GatedDisk()
         var options = StoreOptions()
         options.fileSystem = disk

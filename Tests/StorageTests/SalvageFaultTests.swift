@@ -62,7 +62,7 @@ import Testing
     }
 
     /// The identity can be read nowhere, and listing the log fails.
-    @Test func anIdentityThatNobodyTellsIsReported() throws {
+    @Test func aLostIdentityIsReported() throws {
         let sample = try SalvageSample(closing: false, Self.text)
         let image = sample.damaged(0..<2)
         let whole = SimulatedDisk(image)

@@ -35,7 +35,7 @@ import Testing
         #expect(outcome.report.isComplete)
     }
 
-    @Test func progressIsToldOfTheLogToo() throws {
+    @Test func progressIsReportedForTheLogToo() throws {
         let sample = try SalvageSample(
             closing: false, "options log 1048576\ntree t int\n" + String(repeating: "put t 5 20b\n", count: 600))
         var told: [SalvageProgress] = []
@@ -131,7 +131,7 @@ import Testing
     }
 
     /// What a damaged log says before it breaks off still names the trees.
-    @Test func aDamagedLogStillTellsNames() throws {
+    @Test func aDamagedLogStillHasNames() throws {
         let sample = try SalvageSample(
             closing: false,
             """

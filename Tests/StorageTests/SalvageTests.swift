@@ -27,7 +27,7 @@ import Testing
         #expect(outcome.report.isComplete)
     }
 
-    @Test func progressIsTold() throws {
+    @Test func progressIsReported() throws {
         let sample = try SalvageSample(closing: true)
         let layout = try sample.layout()
         var told: [SalvageProgress] = []
@@ -41,7 +41,7 @@ import Testing
     // MARK: Pages here and there
 
     /// A hundredth of all pages is destroyed.
-    @Test(arguments: SalvageSample.Damage.allCases) func whatStandsOnIntactPagesComesBack(
+    @Test(arguments: SalvageSample.Damage.allCases) func intactPagesAreRecovered(
         _ damage: SalvageSample.Damage
     ) throws {
         for closing in [true, false] {
@@ -186,7 +186,7 @@ import Testing
         #expect(outcome.report.isCertain)
     }
 
-    @Test func theDirectoryAloneTellsTheTrees() throws {
+    @Test func treesAreRecoveredByTheDirectoryAlone() throws {
         let sample = try SalvageSample(closing: true)
         let outcome = try SalvageSample.salvage(sample.damaged(2..<9))
         #expect(outcome.found == sample.latest)

@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func whoeverWaitsForNothingPassesWithoutASync() throws {
+    @Test func asyncCommitsPassWithoutASync() throws {
         var opened = try Opened()
         while !opened.store.pipeline.log.wantsSpare { try opened.commit(.async) }
         while try opened.store.step() {}

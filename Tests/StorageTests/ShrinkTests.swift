@@ -72,7 +72,7 @@ import Testing
     }
 
     /// A store that was only opened has nothing in hand; it shrinks like any other.
-    @Test func aStoreThatNobodyHasWrittenToShrinks() throws {
+    @Test func aStoreWithoutWritesShrinks() throws {
         let disk = SimulatedDisk()
         try lateStore(on: disk) { try fillBothKinds($0, large: 5) }.close()
         let store = try Store(at: Self.path, options: options(on: disk))

@@ -122,7 +122,7 @@ import Testing
         #expect(try disk.list(directory: "d").isEmpty)
     }
 
-    @Test func errorsComeAtTheCallAskedFor() throws {
+    @Test func errorsComeAtTheInjectedCall() throws {
         let (disk, file) = try disk(4096)
         disk.inject(.noSpace, atCall: disk.callCount + 1)
         try write(bytes(2, 10), at: 0, to: file)

@@ -107,7 +107,7 @@ import Testing
     }
 
     /// The interval rule: what lived and died between two readers is used again while both live.
-    @Test func whatNobodySeesBetweenTwoReadersIsUsedAgain() throws {
+    @Test func pagesUnseenBetweenTwoReadersAreReused() throws {
         let sample = try sample()
         let store = sample.store
         let first = try store.snapshot()
@@ -181,7 +181,7 @@ import Testing
         try store.close()
     }
 
-    @Test func whoIsInTheMiddleOfAReadReadsToItsEnd() throws {
+    @Test func aReadInProgressIsNotExpired() throws {
         let sample = try sample(limit: .seconds(10))
         let store = sample.store
         let old = try sample.snapshot()

@@ -45,7 +45,7 @@ import Testing
     }
 
     /// No page is handed out twice, a run is the lowest that there is, and the file grows only when there is none.
-    @Test(arguments: 0..<UInt64(TestEffort.isFull ? 40 : 4)) func nobodyGetsWhatAnotherHas(seed: UInt64) {
+    @Test(arguments: 0..<UInt64(TestEffort.isFull ? 40 : 4)) func extentsNeverOverlap(seed: UInt64) {
         var random = SplitMix(seed: seed)
         var holder = Holder()
         let space = holder.space

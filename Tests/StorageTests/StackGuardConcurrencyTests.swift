@@ -29,7 +29,7 @@ import Testing
         #expect(sum == 15_000 && fault == Fault())
     }
 
-    @Test func callsThatAreDeepHaveRoomAtOnce() async throws {
+    @Test func concurrentDeepCallsGetEnoughStack() async throws {
         let rooms = try await onSmallStack {
             let own = mako_stack_room()
             return (own, StackGuard.run(isDeep: true, mako_stack_room, orElse: { 0 }), mako_stack_room())

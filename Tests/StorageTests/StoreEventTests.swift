@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func aLifeIsToldInOrder() throws {
+    @Test func eventsOfALifeAreInOrder() throws {
         let (disk, received) = (MemoryFileSystem(), Received())
         let store = try Store(at: "s.mako", options: options(disk, received))
         try fill(store, 2000)
@@ -87,7 +87,7 @@ import Testing
         try again.close()
     }
 
-    @Test func failuresAreTold() throws {
+    @Test func failuresAreReported() throws {
         let (disk, received) = (SimulatedDisk(), Received())
         let store = try Store(at: "s.mako", options: options(disk, received))
         try fill(store, 100)
@@ -134,7 +134,7 @@ import Testing
         try store.close()
     }
 
-    @Test func endedSnapshotsAreTold() throws {
+    @Test func expiredSnapshotsAreReported() throws {
         let (received, clock) = (Received(), TestClock())
         var options = options(MemoryFileSystem(), received)
         options.clock = clock
@@ -183,7 +183,7 @@ import Testing
         try store.close()
     }
 
-    @Test func severalHandlersAreToldInTurn() throws {
+    @Test func severalHandlersAreCalledInTurn() throws {
         let (first, second) = (Received(), Received())
         var options = options(MemoryFileSystem(), first)
         options.addEventHandler { event in
@@ -197,7 +197,7 @@ import Testing
     }
 
     /// A reader that follows may have to open the file again; that is not an event.
-    @Test func whoFollowsIsToldOnce() throws {
+    @Test func aFollowingReaderReportsItsOpeningOnce() throws {
         let (disk, received) = (MemoryFileSystem(), Received())
         let writer = try Store(at: "s.mako", options: options(disk, Received()))
         try fill(writer, 100)

@@ -215,7 +215,7 @@ private struct Pair {
         }
     }
 
-    @Test(arguments: [KeyKind.integer, .bytes]) func cursorsGoBothWaysFromAnywhere(kind: KeyKind) throws {
+    @Test(arguments: [KeyKind.integer, .bytes]) func cursorsMoveInBothDirections(kind: KeyKind) throws {
         var random = SplitMix(seed: 9)
         let pair = try Pair(kind)
         let numbers = Set((0..<1500).map { _ in UInt64(random.below(20_000)) }).sorted()
@@ -339,7 +339,7 @@ private struct Pair {
         try pair.store.close()
     }
 
-    @Test func manyKeysAreReadInTheOrderAsked() throws {
+    @Test func manyKeysAreReadInTheirOrder() throws {
         let pair = try Pair(.integer)
         try pair.store.write { transaction throws in
             for key in stride(from: UInt64(0), to: 6000, by: 2) {
@@ -365,7 +365,7 @@ private struct Pair {
         try pair.store.close()
     }
 
-    @Test func manyKeysOfBytesAreReadInTheOrderAsked() throws {
+    @Test func manyKeysOfBytesAreReadInTheirOrder() throws {
         func bytes(_ number: UInt64) -> [UInt8] { ScriptRun.bytes(number, length: 30) }
         let pair = try Pair(.bytes)
         let large = ValueShape(bytes: 20_000).value(seed: 1)
@@ -481,7 +481,7 @@ private struct Pair {
     }
 
     /// Records about as large as a leaf takes, among keys that make the longest fences: put, loaded, replaced and deleted in no order.
-    @Test func recordsAtTheLimitFindRoomBesideLongKeys() throws {
+    @Test func recordsAtTheLimitFitBesideLongKeys() throws {
         let pair = try Pair(.bytes)
         var random = SplitMix(seed: 21)
         var model: [[UInt8]: [UInt8]] = [:]

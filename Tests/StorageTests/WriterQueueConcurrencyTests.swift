@@ -87,7 +87,7 @@ import Testing
     }
 
     /// A thread that has slept for a while is not overtaken by a new one when the lock is released.
-    @Test func nobodyIsOvertakenForLong() throws {
+    @Test func waitingWritersAreNotStarved() throws {
         let turn = WriterTurn()
         #expect(turn.tryTake())
         for _ in 0..<20 {
@@ -252,7 +252,7 @@ import Testing
 
     /// Timeouts and cancellations that fall together with the handing over of the turn: each call ends in one way, and in the end the
     /// turn is free.
-    @Test func whoeverGivesUpTakesNoTurnWithHim() async throws {
+    @Test func aWriterThatGivesUpReleasesTheLock() async throws {
         let (store, tree) = try prepare()
         let done = Count()
         let outcomes = Outcomes()

@@ -94,7 +94,7 @@ import Testing
     }
 
     /// The system does not tell who has pinned what: what was pinned before counts as pinned.
-    @Test func whatCannotBeAskedForIsKept() throws {
+    @Test func pinsOfUnknownReadersAreKept() throws {
         let disk = SimulatedDisk()
         let files = MeddledDisk(disk)
         let writer = try Store(at: Self.path, options: options(files))
@@ -221,7 +221,7 @@ import Testing
     // MARK: A full disk
 
     /// On a full disk a transaction begins with the checkpoints that make room; when these fail, it fails itself, and later there is room.
-    @Test func roomThatCannotBeMadeYetIsMadeLater() throws {
+    @Test func spaceThatCannotBeReservedIsReservedLater() throws {
         let disk = SimulatedDisk()
         disk.capacity = 3 << 20
         let files = MeddledDisk(disk)

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Entries that are cut short or lie, met by questions that entries answer alone, and the seldom ways of such questions.
-@Suite struct EntryCornerTests {
+/// Truncated and false index tuples in index-only scans, and special cases of such scans.
+@Suite struct IndexTupleTests {
     private static let values: [(type: ColumnType, value: Value)] = [
         (.bool, .bool(true)), (.uuid, .uuid(0x0102_0304, 9)), (.integer, .integer(-700)), (.unsigned, .unsigned(.max)),
         (.double, .double(1.5)), (.date, .date(86_400)), (.text, .text("ab\u{0}\u{1}x")), (.blob, .blob([0, 1, 255])),
@@ -67,7 +67,7 @@ import Testing
 
     /// What an entry does not tell its row does; where the entry names none, the index is damaged.
     @Test(arguments: 0..<values.count, [false, true])
-    func entriesThatAreCutShortTellNothingWrong(number: Int, descending: Bool) throws {
+    func truncatedEntriesGiveNoWrongResult(number: Int, descending: Bool) throws {
         let (type, value) = Self.values[number]
         let whole = try Self.entry(Self.fixture(type, value, descending: descending), 2)
         let sound = try Self.fixture(type, value, descending: descending)
@@ -204,7 +204,7 @@ import Testing
                 == (0..<5).map { [.integer($0), .text("x"), .integer(9)] })
     }
 
-    @Test func allColumnsOfQuestionsThatAreJoined() throws {
+    @Test func allColumnsOfJoinedSubqueries() throws {
         let session = try StatementSession(
             "CREATE TABLE T (a INTEGER, b INTEGER)", "INSERT INTO T (a, b) VALUES (1, 2), (3, 4)")
         let joined = "FROM (SELECT a, b FROM T) q JOIN T t ON t.a = q.a"
@@ -244,7 +244,7 @@ import Testing
     }
 
     /// Rows that hold the key of a row which is not there.
-    @Test func nobodyHoldsTheKeyOfNoRow() throws {
+    @Test func danglingReferencesMatchNoRow() throws {
         let fixture = try Fixture(
             EntitySchema(name: "Box", columns: [ColumnSchema("code", .text)], key: .columns(["code"])),
             EntitySchema(name: "Thing", columns: [ColumnSchema("box", .text, isOptional: true, target: "Box")]),

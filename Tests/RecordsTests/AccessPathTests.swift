@@ -4,7 +4,7 @@ import Testing
 @testable import MakoRecords
 
 /// Plans at the limits of ids and keys: the largest number, no row, a limit above the number of rows.
-@Suite struct PlanCornerTests {
+@Suite struct AccessPathTests {
     private func plan(
         _ fixture: Fixture, _ table: String, _ condition: String, order: String = "", limit: Int? = nil,
         offset: Int? = nil

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Words, questions and indexes of forms that are seldom met.
-@Suite struct SeldomTextTests {
+/// Word breaking, full-text queries, and full-text indexes.
+@Suite struct TextSearchTests {
     private func words(_ text: String, _ stemming: Stemming = .none) -> [String] {
         var tokenizer = Tokenizer(stemming: stemming)
         var words: [String] = []
@@ -25,7 +25,7 @@ import Testing
         #expect(words(word, .english) == [stem])
     }
 
-    @Test func lettersThatAreSeldom() {
+    @Test func lettersAtTheLimitOfAWord() {
         // A sign of mathematics among Greek letters, and a long word that ends in a letter of two bytes.
         #expect(words("α϶β") == ["α", "β"])
         let long = String(repeating: "a", count: 191)
@@ -60,7 +60,7 @@ import Testing
         ("NEAR(steam engine, 3 sea)", "\")\" is expected"), ("NEAR(steam engine", "\")\" is expected"),
         ("NEAR(steam engine, 1000001)", "a number"),
     ])
-    func nearIsWrittenInOneWay(words: String, fault: String) {
+    func wrongFormsOfNearAreRefused(words: String, fault: String) {
         let error = Fixture.error { _ = try ids(words) }
         #expect(error.map { "\($0)".contains(fault) } == true, "\(String(describing: error))")
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import MakoRecords
 
 /// Queries that are refused, each with its error.
-@Suite struct QuestionFaultTests {
+@Suite struct QueryErrorTests {
     private static let ofPeople: [(String, String)] = [
         ("ANY tags = tags.size", "tags holds plain values, which have no size"),
         ("friends.age.@count > 3", "@count stands behind what is counted"),
@@ -116,7 +116,7 @@ import Testing
         #expect("\(String(describing: error))".contains(message), "\(String(describing: error))")
     }
 
-    @Test func conditionsOnManyAskNoGroups() throws {
+    @Test func conditionsOnManyAreRefusedOnGroups() throws {
         let all = try ManyFixture(seed: 1, departments: 2, people: 3, pets: 2, isIndexed: true)
         let having = Condition.elements(.any, ["friends"], .comparison(.greater, .path("age"), .literal(.integer(1))))
         let statement = SelectStatement(

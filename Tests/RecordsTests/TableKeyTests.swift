@@ -4,7 +4,7 @@ import Testing
 @testable import MakoRecords
 
 /// Changes of a table's key, and differences of tables between two moments.
-@Suite struct KeyCornerTests {
+@Suite struct TableKeyTests {
     private static func schema(
         _ name: String, _ key: KeySchema = .rowID(column: "id"), _ columns: ColumnSchema...
     ) -> EntitySchema {
@@ -266,7 +266,7 @@ import Testing
         #expect(changes.changes(of: "B") == nil)
     }
 
-    @Test func columnsOfASetAreToldInOrder() {
+    @Test func columnsOfASetAreListedInOrder() {
         var set = ColumnSet()
         for ordinal in [130, 3, 64, 0] { set.insert(ordinal) }
         #expect(set.ordinals == [0, 3, 64, 130])

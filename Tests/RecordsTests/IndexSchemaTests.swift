@@ -4,8 +4,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Indexes that cannot be, conditions of indexes in all their forms, and unique indexes that meet each other.
-@Suite struct SeldomIndexTests {
+/// Invalid indexes, conditions of indexes in all their forms, and conflicts between unique indexes.
+@Suite struct IndexSchemaTests {
     private static func words(_ change: (inout EntitySchema) -> Void) -> EntitySchema {
         var schema = EntitySchema(
             name: "T", columns: (0..<20).map { ColumnSchema("t\($0)", .text) } + [ColumnSchema("n", .integer)],
@@ -117,7 +117,7 @@ import Testing
         ("team.@sum.due > 1", "asks for more than the columns of the row"),
         ("title MATCH 'x'", "full-text index"), ("rank > 1", "MATCH"), ("count(*) > 1", "of many rows"),
     ])
-    func conditionsThatAskForMoreAreRefused(condition: String, words: String) throws {
+    func conditionsOnOtherRowsAreRefused(condition: String, words: String) throws {
         var fixture = try Fixture()
         let error = Fixture.error { try fixture.migrate(Self.tasks(condition)) }
         guard case .incompatibleSchema("Task", let reason)? = error else {

@@ -4,7 +4,7 @@ import Testing
 @testable import MakoRecords
 
 /// Every way by which a row of a join is looked up, over indexes of each kind, gives the rows that loops without indexes give.
-@Suite struct JoinWayTests {
+@Suite struct JoinMethodTests {
     private static let indexes = [
         IndexSchema("Item.owner", [IndexColumn("owner"), IndexColumn("price", descending: true)]),
         IndexSchema("Item.price", [IndexColumn("price", descending: true)]),
@@ -30,7 +30,7 @@ import Testing
                     ColumnSchema("owner", .integer, isOptional: true), ColumnSchema("price", .double),
                     ColumnSchema("name", .text), ColumnSchema("number", .integer), ColumnSchema("kind", .text),
                     ColumnSchema("much", .unsigned), ColumnSchema("flag", .bool),
-                ], indexes: isIndexed ? JoinWayTests.indexes : []),
+                ], indexes: isIndexed ? JoinMethodTests.indexes : []),
             EntitySchema(
                 name: "Part",
                 columns: [
@@ -132,7 +132,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: questions) func everyWayGivesTheSameRows(text: String, words: String) throws {
+    @Test(arguments: questions) func everyJoinMethodGivesTheSameRows(text: String, words: String) throws {
         var answers: Set<Set<[Value]>> = []
         var counts: Set<Int> = []
         var plans: Set<String> = []
@@ -160,7 +160,7 @@ import Testing
     }
 
     /// The statement itself over large enough tables, where indexes are looked at.
-    @Test func whatIndexesTellOfTheirColumnsDecidesNoAnswer() throws {
+    @Test func indexStatisticsDoNotChangeTheResult() throws {
         let (indexed, plain) = (try fixture(isIndexed: true, items: 1500), try fixture(isIndexed: false, items: 1500))
         try indexed.insertAll("Owner", (0..<1200).map { [.text("m\($0)"), .null, .null, .bool($0 % 2 == 0)] })
         try plain.insertAll("Owner", (0..<1200).map { [.text("m\($0)"), .null, .null, .bool($0 % 2 == 0)] })
@@ -206,7 +206,7 @@ import Testing
     }
 
     /// What is walked when all before it is kept ends where enough was found.
-    @Test func enoughEndsTheWalk() throws {
+    @Test func aLimitEndsTheJoin() throws {
         let fixture = try fixture(isIndexed: false)
         let plan = try SizedQuery(
             SelectStatement.parse("SELECT DISTINCT o.flag FROM Owner o JOIN Item i ON i.owner = o.rank LIMIT 1"),
