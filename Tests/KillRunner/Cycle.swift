@@ -18,14 +18,14 @@ struct Cycle {
         writer.arguments = ["write", path]
         let pipe = Pipe()
         writer.standardOutput = pipe
-        // Below a file system that stops, errors are what a writer should meet.
+        // Below a file system that stops, a writer is expected to get errors.
         if !hearsErrors { writer.standardError = FileHandle.nullDevice }
         try writer.run()
         let ear = Ear(pipe.fileHandleForReading)
         if !isEarly { ear.waitForWord() }
         Thread.sleep(forTimeInterval: Double(milliseconds) / 1000)
         if refusesWriters, ear.told.contains(where: { $0 > 0 }) { try expectRefusal() }
-        // A writer that ended by itself met an error, which it has written to standard error.
+        // A writer that ended by itself failed with an error, which it has written to standard error.
         let isAlive = writer.isRunning
         try end()
         kill(writer.processIdentifier, SIGKILL)

@@ -2,7 +2,8 @@ import Foundation
 import MakoCore
 import MakoStorage
 
-/// A child that is forked off a process with an open store: its calls are refused, and what it lets go of leaves the parent's files alone.
+/// A child forked from a process with an open store: its calls are refused, and releasing the store leaves the parent's
+/// files unchanged.
 struct ForkTrial {
     private typealias Fork = @convention(c) () -> Int32
 

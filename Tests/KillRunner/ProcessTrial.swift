@@ -118,7 +118,7 @@ final class ProcessTrial {
                     next.die()
                     trials.deaths += 1
                 } else {
-                    // Long runs of one process meet the others at more places than a call each.
+                    // Long runs of one process interleave with the others at more places than single calls.
                     var run = order.chance(20) ? order.below(20) : 1
                     while run > 0, try next.advance() { run -= 1 }
                 }

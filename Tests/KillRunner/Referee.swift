@@ -2,7 +2,7 @@ import Foundation
 import MakoStorage
 import MakoTestSupport
 
-/// What the store must hold, kept outside of it: by what the killed writers had acknowledged, and what was found since.
+/// The expected content, outside the store: from the acknowledgements of killed writers, and from what was read since.
 struct Referee {
     /// What a death leaves.
     enum Death {
@@ -75,7 +75,7 @@ struct Referee {
         case .async, .asyncWithin: lasts = false
         }
         let least = max(reached[thread], lasts ? acknowledged : 0)
-        // One more may have been on its way.
+        // One more may have been in progress.
         guard found >= least, found <= max(reached[thread], acknowledged) + 1 else {
             throw Failure(
                 description: "thread \(thread) had reported transaction \(acknowledged), of \(reached[thread]) before, "

@@ -38,7 +38,7 @@ struct DeedFolder {
     var backup: String { path + "/b.mako" }
     var source: String { path + "/source.mako" }
     var base: String { path + "/base.mako" }
-    /// What is imported, and the key of an encrypted database.
+    /// The rows to import, and the key of an encrypted database.
     var rows: String { path + "/rows.csv" }
     var keyFile: String { path + "/key" }
     static let importedRows = 3
@@ -101,7 +101,7 @@ struct DeedFolder {
     }
 }
 
-/// A process that does what its parent says, call by call.
+/// A process that makes each call when its parent permits it.
 struct SteppedProcess {
     private let files = SteppedFiles()
 

@@ -8,7 +8,7 @@ struct ScaleWork {
     let count: Int
     let valueBytes: Int
 
-    /// Whether what was there before is written anew.
+    /// Whether the former entries are overwritten.
     var replaces: Bool {
         switch kind {
         case .updates, .deletes, .migration: true

@@ -10,7 +10,7 @@ final class Soak: @unchecked Sendable {
     }
 
     private static let program = Bundle.main.executablePath ?? CommandLine.arguments[0]
-    /// A worker that says nothing for so long hangs.
+    /// A worker without output for so long hangs.
     private static let patience = 300.0
 
     private let first: UInt64

@@ -61,7 +61,7 @@ import Testing
                     let wanted = Array(value.dropFirst(offset).prefix(5000))
                     try #expect(blob.bytes(in: UInt64(offset)..<UInt64(offset + wanted.count)) == wanted)
                 }
-                // What is not there is not left out silently.
+                // A read beyond the end is an error.
                 for range in [UInt64(length)..<UInt64(length + 1), 0..<UInt64(length + 1), 1 << 40..<1 << 41] {
                     #expect(throws: StorageError.self) { try blob.bytes(in: range) }
                 }
@@ -352,7 +352,7 @@ import Testing
         try #expect(store.verify().findings == [])
     }
 
-    /// The log may name pages of values that are gone: until no retained checkpoint is older, nothing else gets them.
+    /// The log may name pages of deleted values: until no retained checkpoint is older, they are not reused.
     @Test func theLogNamesNoPageThatServesAgain() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))

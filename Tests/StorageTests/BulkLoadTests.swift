@@ -161,7 +161,7 @@ import Testing
 
     // MARK: Size and work
 
-    /// Keys that share much are packed to the last entry that has room, and each page is written once.
+    /// Leaves of keys with long common prefixes are filled to the last entry that fits, and each page is written once.
     @Test(arguments: [KeyKind.integer, .bytes]) func leavesAreFullAndWrittenOnce(keys: KeyKind) throws {
         let disk = SimulatedDisk(seed: 2)
         let store = try BulkLoadTests.store(disk, cache: 1 << 20)

@@ -48,7 +48,7 @@ import Testing
         options.cacheBytes = cacheBytes
         options.logSegmentBytes = 128 << 10
         options.checkpointBytes = 96 << 10
-        // A vacuum commits too, and here the numbers of commits say what is to be read.
+        // The vacuum commits, too, and here the commit numbers determine the expected state.
         options.shrinksWhenIdle = false
         return options
     }
@@ -221,7 +221,7 @@ import Testing
         let tree = try store.write { transaction throws -> Tree in
             let tree = try transaction.createTree(named: "t", keys: .integer)
             for key in 0..<ConcurrencyTests.keys { try transaction.put(ConcurrencyTests.value(0), for: key, in: tree) }
-            // Room to be given back.
+            // Free pages for the vacuum.
             let filler = try transaction.createTree(named: "filler", keys: .integer)
             for key in 0..<UInt64(6000) { try transaction.put(ConcurrencyTests.value(key), for: key, in: filler) }
             return tree
@@ -229,7 +229,7 @@ import Testing
         try store.write { transaction in
             if let filler = transaction.view.tree(named: "filler") { try transaction.deleteAll(in: filler) }
         }
-        // Vacuum commits have numbers of their own: the state says which of the writer's it is.
+        // Vacuum commits have numbers of their own: the content identifies the writer's commit.
         let commits: UInt64 = 150
         let findings = Findings()
         let isDone = Atomic<Bool>(false)
@@ -328,7 +328,7 @@ import Testing
         try store.close()
     }
 
-    /// What is wrong with a view: its keys must be as some commit of the writer left them.
+    /// The difference between a view and the commits of the writer: its keys must be those of one of them.
     private static func disorder(_ view: Snapshot, _ tree: Tree) throws -> String? {
         let found = try (0..<keys).map { key in try view.get(key, in: tree).map(number) ?? .max }
         let newest = found.max() ?? 0

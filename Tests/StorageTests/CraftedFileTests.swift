@@ -61,7 +61,7 @@ import Testing
         #expect(try store.read { try $0.get(3990, in: tree) } == ValueShape(bytes: 100).value(seed: 399))
     }
 
-    /// A leaf without entries that has no room all the same: the change is refused, the rest of the store goes on.
+    /// A leaf without entries and without free space: the change is refused, and the store continues.
     @Test(arguments: [KeyKind.integer, .bytes]) func anEmptyLeafWithoutSpaceIsRefused(kind: KeyKind) throws {
         let (store, integers, bytes) = try sample()
         let page = try leaf(store, kind == .integer ? integers : bytes, 1)
@@ -197,7 +197,7 @@ import Testing
         #expect(outcome.found == sample.latest)
     }
 
-    /// A tree that is said to have another number of entries than it has.
+    /// A tree with a wrong number of entries in the directory.
     @Test(arguments: [3, .max] as [UInt64]) func entriesThatWereNotCountedRightCanGo(count: UInt64) throws {
         let sample = try SalvageSample(closing: true, "tree t int\nput t 1..300 90b\ntree u bytes\nput u 1..300 90b")
         let directory = try sample.layout().directory[0]
@@ -260,7 +260,8 @@ import Testing
         return options
     }
 
-    /// The data file was put back from an older copy, and the log beside it has gone on: the copy alone would be taken for all.
+    /// The data file was restored from an older copy, and the log beside it is newer: without the log the copy would
+    /// look complete.
     @Test func anOlderCopyBesideANewerLogIsRefused() throws {
         let older = try SalvageSample(closing: true, "tree t int\nput t 1..20 90b")
         let disk = SimulatedDisk(older.image)
@@ -305,7 +306,7 @@ import Testing
         #expect(beside.settledImage().files[name] == segment)
     }
 
-    /// The header of a segment of a few blocks says that it has the most bytes a segment can have.
+    /// The header of a segment of a few blocks claims the largest size of a segment.
     @Test(arguments: [false, true]) func aSegmentTakesTheMemoryOfItsFile(isSalvaging: Bool) throws {
         let sample = try SalvageSample(closing: false, "tree t int\nput t 1..20 90b")
         let name = try #require(sample.image.files.keys.first { $0.contains("-wal-") })

@@ -80,8 +80,8 @@ import Testing
         return !script.steps.contains { if case .crash = $0 { true } else { false } }
     }
 
-    /// A drive that keeps what it should flush can lose acknowledged commits; the store must then say what is wrong, or show
-    /// an older commit whole.
+    /// A drive that does not flush what it acknowledged can lose acknowledged commits; the store must then report an
+    /// error, or show an older commit as a whole.
     @Test(arguments: steady) func aLyingFlushIsAnErrorOrAnOlderState(workload: String) throws {
         let text = try #require(Script.crashWorkloads.first { $0.name == workload }).text
         let report = try LyingRun.run(try Script(name: workload, text), limit: TestEffort.isFull ? .max : 8)
@@ -101,7 +101,8 @@ import Testing
             let failing = SimulatedDisk(seed: 1, sectorBytes: script.sectorBytes)
             failing.inject(kind == .sync ? .interrupted : faults[call / seldom % faults.count], atCall: call)
             try ScriptRun(script, on: failing).run()
-            // When a snapshot that was ended is let go of depends on who is reading anything at that moment, other tests included.
+            // When the frames of an expired snapshot are reused depends on all reads in progress, those of other tests
+            // included.
             if script.snapshotAgeLimit != nil { continue }
             #expect(failing.settledImage().fingerprint == disk.settledImage().fingerprint)
         }

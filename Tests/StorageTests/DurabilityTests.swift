@@ -325,7 +325,7 @@ import Testing
             key += 1
             try store.write { try $0.put(ValueShape(bytes: 3000).value(seed: key), for: key, in: tree) }
         }
-        // The file comes into being, its content finds no room.
+        // The file is created, and there is no space for its content.
         disk.inject(.persistentError(28), atCall: disk.callCount + 2)
         #expect(throws: StorageError.self) { while try store.step() {} }
         disk.clearFaults()
@@ -427,8 +427,8 @@ import Testing
         #expect(try !holdsSecret(second))
     }
 
-    /// A sync that fails may lose anything that was written to that file before, and the next one says nothing of it:
-    /// here pages of a checkpoint, and then the header that is to name a new log segment.
+    /// A failed sync may lose anything that was written to that file before, and the next one does not report it: here
+    /// pages of a checkpoint, and then the header that names a new log segment.
     @Test(arguments: SyncFailure.allCases) func aFailedSyncOfTheHeaderLosesNoPage(way: SyncFailure) throws {
         let probe = SimulatedDisk(seed: 5)
         let (begin, _) = try growsASegmentWithinACheckpoint(probe, fault: nil)

@@ -149,7 +149,7 @@ import Testing
     }
 }
 
-/// In any build: what is said of the key of encrypted properties.
+/// In any build: errors for the key of encrypted properties.
 @Suite struct PropertyKeyTests {
     @Test func eachProblemSaysWhatToDo() {
         let problems: [(PropertyKeyProblem, String)] = [

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Encrypted stores as their users meet them.
+/// Encrypted stores through the public interface.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptionTests {
     static let path = "d/store.mako"
 

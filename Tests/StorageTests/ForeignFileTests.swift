@@ -77,7 +77,7 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
-    /// Each number of the header, set to what it never is, under a checksum that says it is right.
+    /// Each number of the header set to an impossible value, under a valid checksum.
     @Test func headersOfImpossibleNumbersAreErrors() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))
@@ -173,7 +173,7 @@ import Testing
         files.before = { [files] operation, path in
             guard operation == "open", path.hasPrefix(Self.path + "-new-") else { return }
             files.before = { _, _ in }
-            // Under another name, so that it does not meet the file that is being made.
+            // Under another name, so that it does not collide with the new file.
             do {
                 let store = try Store(at: "d/theirs.mako", options: options(files.base))
                 try fill(store, 0..<5)

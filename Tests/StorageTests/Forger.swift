@@ -66,7 +66,7 @@ struct Forger {
                         24 + random.below(40), 40 + random.below(200), 8 + random.below(pageBytes - 8),
                         8 + random.below(32),
                     ]
-                // Seldom the header: then the page is mostly not taken for what it was.
+                // Rarely the header: with a changed header the page is mostly rejected at once.
                 let place = places[random.chance(5) ? 3 : random.below(3)]
                 // Log segments are written whole before their first use, and the largest would fill the memory.
                 if page < FileHeader.copies && (96..<104).contains(place) { continue }
@@ -86,9 +86,10 @@ struct Forger {
 
     // MARK: The log
 
-    /// Changes frames of the log, and ties all of them together anew.
+    /// Changes frames of the log, and chains all of them again.
     ///
-    /// - Parameter change: is called for each frame in the log's order, with its header and its payload as it was before encryption. Lengths stay.
+    /// - Parameter change: is called for each frame in the log's order, with its header and its payload before
+    ///   encryption. Lengths stay.
     func changeLog(of image: inout DiskImage, _ change: (inout [UInt8]) -> Void) {
         var link: (before: UInt64, now: UInt64) = (0, 0)
         let names = image.files.keys.filter { $0.hasPrefix(ScriptRun.path + "-wal-") }

@@ -27,7 +27,7 @@ import Testing
 
     // MARK: The log
 
-    /// The data file need not be there, nor be whole: the log says what it says.
+    /// The log can be inspected when the data file is missing or damaged.
     @Test func aLogIsShownWithoutItsDataFile() throws {
         let image = try Self.sample().image
         let frames = try Self.log(SimulatedDisk(image)).frames.map(\.commit)
@@ -78,7 +78,7 @@ import Testing
 
     // MARK: Pages
 
-    /// A record that is said to lie on pages of its own, and does not say on which.
+    /// A record with pages of its own, without a list of them.
     @Test func aMalformedEntryIsShown() throws {
         let sample = try Self.sample("put t 1000 9000b\ncheckpoint\n")
         let place = try #require(try sample.layout().places.first { $0.tree == "t" && $0.key == .integer(1000) })

@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    /// Savepoints that are gone back to, or released, in a transaction whose pages the device has.
+    /// Rollbacks to savepoints, and releases, in a transaction whose pages are on the device.
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func savepointsOfASpilledTransactionEqualAModel(seed: UInt64) throws {
         let sample = try Sample(entries: 400, valueBytes: 600)
@@ -309,7 +309,7 @@ import Testing
         try sample.store.close()
     }
 
-    /// The default way of filling a database, at a scale at which nothing fits the cache.
+    /// Filling a database at random keys, at a scale far beyond the cache.
     @Test func manyPutsAtRandomKeysKeepWithinFileAndMemory() throws {
         let count: UInt64 = 250_000
         let budget = 2 << 20

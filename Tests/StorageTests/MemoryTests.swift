@@ -65,10 +65,10 @@ import Testing
                 let key = sample.key()
                 let value = try view.get(key, in: sample.tree)
                 if value != ValueShape(bytes: 140).value(seed: key) { Issue.record("key \(key)") }
-                // What loading left behind has gone by then.
+                // By then the frames of the load have been evicted.
                 if round > 500 && round % 16 == 0 { sample.look() }
             }
-            // While others are in the way it goes beyond the budget rather than evict.
+            // While other operations interfere, it exceeds the budget instead of evicting.
             if sample.peak <= MemoryTests.mostBytes { #expect(sample.store.stats.evictions > 1000) }
             view.close()
         }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Calls that cannot be served: a typed error says why, nothing changes, and nothing traps.
+/// Invalid calls: a typed error names the reason, nothing changes, and nothing traps.
 @Suite struct MisuseTests {
     private struct Sample {
         var store: Store
@@ -46,7 +46,7 @@ import Testing
             expect(isBytes) { _ = try tx.insert([1], for: 1, in: bytes) }
             expect(isBytes) { _ = try tx.delete(1, in: bytes) }
             expect(isBytes) { _ = try tx.deleteRange(0...9, in: bytes) }
-            // A tree that says of itself what it is not.
+            // A tree handle with the wrong kind of keys.
             let forged = Tree(id: bytes.id, keys: .integer)
             expect(isBytes) { try tx.put([1], for: 1, in: forged) }
             expect(isBytes) { try tx.deleteAll(in: forged) }
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    /// Three levels of each kind of tree, walked from the middle, to the end and only a part of the way.
+    /// Three levels of each kind of tree, scanned from the middle, to the end, and in part.
     @Test func scansCrossEveryLevel() throws {
         let sample = try sample()
         try sample.store.write { tx in
@@ -258,7 +258,7 @@ import Testing
         expect(.closed) { _ = try kept.get(1, in: sample.integers) }
     }
 
-    /// A cursor or a walk that goes on after its snapshot was closed meets no page that was used again meanwhile.
+    /// A cursor or a scan that continues after its snapshot was closed must not read a page that was reused meanwhile.
     @Test func cursorsOfAClosedSnapshotThrow() throws {
         let sample = try sample()
         let large = try sample.store.write { tx in
@@ -327,7 +327,7 @@ import Testing
         expect(.closed) { _ = try snapshot.get(5, in: sample.integers) }
     }
 
-    /// Also one that a read had lent.
+    /// Also a snapshot borrowed from a read.
     @Test func aSnapshotKeepsItsStore() throws {
         for isLent in [false, true] {
             weak var store: Store?
@@ -404,7 +404,7 @@ import Testing
     }
 
     #if os(Linux)
-        /// Large values are lent as copies; a body that throws at the first of them must not keep the others in memory.
+        /// Large values are passed as copies; a body that throws at the first must not leave the others in memory.
         @Test func valuesThatABodyNeverSeesAreNotKept() throws {
             struct Enough: Error {}
             let store = try Store.inMemory()

@@ -212,7 +212,7 @@ import Testing
         } catch { #expect("\(error)".contains("'~' means the home directory in shells alone"), "\(error)") }
     }
 
-    // MARK: What is left
+    // MARK: Remaining files
 
     /// Killed before each call of a first commit, then opened and closed: only the data file is left.
     @Test func openingAndClosingAfterACrashLeavesNoLog() throws {

@@ -1,7 +1,7 @@
 import MakoStorage
 import MakoTestSupport
 
-/// Bytes read as `docs/format.md` says, and in no other way: nothing here is the engine's own code.
+/// Reads bytes only as `docs/format.md` describes them, without code of the engine.
 struct PlainBytes {
     struct Unreadable: Error, CustomStringConvertible {
         let description: String
@@ -222,7 +222,7 @@ extension PlainFile {
             return offset
         }
 
-        /// Returns the entries below; what a node with counts says of them must be that.
+        /// Returns the entries below, and checks the counts of a node with them.
         private func walk(_ reference: UInt64, _ isCounted: Bool, _ body: (ModelKey, [UInt8]) throws -> Void) throws
             -> Int
         {

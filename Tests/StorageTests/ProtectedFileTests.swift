@@ -156,7 +156,7 @@ import Testing
         #expect(failed > 2 && latched > 1, "\(failed) failed, \(latched) latched")
     }
 
-    /// All files of a store: the data file, its log, what is made ready for it, copies and backups.
+    /// All files of a store: the data file, its log, the prepared segment, copies and backups.
     @Test func everyFileThatIsWrittenGetsTheAttributes() throws {
         let files = NotingFiles()
         var options = Self.options(files)

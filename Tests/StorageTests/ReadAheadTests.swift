@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Where pages have to be waited for, those that a walk or a group of reads will come to are under way before.
+/// On a slow device the next pages of a scan or a batch of reads are prefetched.
 @Suite struct ReadAheadTests {
     private static let keys = 10_000
 

@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// Whether the body met the fault of the disk. Another error is another error.
+    /// Whether the body failed by the injected fault. Other errors are rethrown.
     private func meetsFault(_ body: () throws -> Void) throws -> Bool {
         do {
             try body()
@@ -174,7 +174,7 @@ import Testing
             ("dropTree", { tx, integers, _ in try tx.dropTree(integers) }),
         ]
 
-    /// A change that fails has done nothing, or its transaction can only be taken back; what is committed is what a crash leaves.
+    /// A failed change has no effect, or its transaction can only be rolled back; a crash leaves what was committed.
     @Test(arguments: changes.indices) func changesFailWhole(number: Int) throws {
         let (name, change) = Self.changes[number]
         let image = try Self.image.get()
@@ -245,7 +245,7 @@ import Testing
             opened.disk.inject(.inputOutput, atCall: opened.disk.callCount + place)
             if way == 0 { _ = tx.savepoint() }
             if way == 1 { _ = tx.view.trees }
-            // The last way meets it in the commit itself.
+            // In the last variant the commit itself fails.
             if way < 3 { opened.disk.clearFaults() }
             var isRefused = false
             do throws(StorageError) { try tx.commit() } catch {
@@ -313,13 +313,13 @@ import Testing
         #expect(disk.settledImage().fingerprint == image.fingerprint)
     }
 
-    /// A log that is longer than memory is replayed in memory all the same: a reader has nowhere else to put it.
+    /// A log longer than the cache is replayed in memory all the same: a reader cannot write it elsewhere.
     @Test func aReaderWithLittleMemoryReplaysALongLog() throws {
         let disk = SimulatedDisk()
         var options = Self.options(disk)
         options.logSegmentBytes = 8 << 20
         options.checkpointBytes = 64 << 20
-        // With less, commits of this size go by checkpoint.
+        // With a smaller cache commits of this size use a checkpoint.
         options.cacheBytes = 64 << 20
         let store = try Store(at: Self.path, options: options)
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }

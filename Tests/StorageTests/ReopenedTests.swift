@@ -110,7 +110,8 @@ import Testing
         disk.cutPower()
     }
 
-    /// The checkpoint that lets go of the older one finds its pages in the file, also where that cannot grow and there is no reserve.
+    /// The checkpoint that retires the older one finds its pages in the file, also where the file cannot grow and there
+    /// is no reserve.
     @Test func aFullDiskDoesNotPreventOpening() throws {
         for keys in [UInt64(21), 40, 60] {
             let disk = SimulatedDisk()
@@ -213,7 +214,7 @@ import Testing
         while !condition(), ContinuousClock.now < limit { yieldThread() }
     }
 
-    /// On a full disk the checkpoint, which may give it room, is not kept waiting by a segment for which there is none.
+    /// On a full disk the preparation of a segment must not delay the checkpoint, which may free its space.
     @Test func withoutSpaceForTheNextSegmentOtherWorkGoesOn() throws {
         let disk = SimulatedDisk()
         let clock = TestClock()
@@ -238,7 +239,7 @@ import Testing
 
     // MARK: Closing
 
-    /// A flush that is on its way has the file of the log until it is over, whatever made the store read-only meanwhile.
+    /// A flush in progress holds the log file until it ends, whatever made the store read-only meanwhile.
     @Test func closingWaitsForWritesToTheLog() throws {
         let disk = GatedDisk()
         var options = StoreOptions()

@@ -19,7 +19,7 @@ import Testing
         put t 1..300/3 90b
         """
 
-    /// What is left to be found out without: nothing, the header, what holds the trees together.
+    /// What is lost: nothing, the header, or the pages that connect the trees.
     private enum Loss: CaseIterable { case nothing, header, tables, roots }
 
     private func damaged(_ sample: SalvageSample, _ loss: Loss) throws -> DiskImage {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// Each call fails in turn, the second reading of a page too. Nothing comes back that never was.
+    /// Each call fails in turn, the second read of a page too. Nothing is recovered that never was.
     @Test(arguments: [true, false]) func anyCallMayFail(closing: Bool) throws {
         let sample = try SalvageSample(closing: closing, Self.text)
         for loss in Loss.allCases where !closing || loss != .header {

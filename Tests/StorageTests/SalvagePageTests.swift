@@ -137,7 +137,7 @@ import Testing
         #expect(outcome.found == expected)
     }
 
-    /// A leaf that names a tree of other keys; nothing else says which pages count.
+    /// A leaf that names a tree with keys of another kind; no bitmap or directory says which pages count.
     @Test func aLeafOfAnotherTreeIsNotMixedIn() throws {
         let sample = try SalvageSample(closing: true, "tree t int\nput t 1..900 90b\ntree u bytes\nput u 1..900 90b")
         let layout = try sample.layout()
@@ -151,7 +151,7 @@ import Testing
 
     /// The file ends behind the directory, before some of the leaves.
     @Test func leavesBehindTheEndOfTheFileAreReported() throws {
-        // A directory of several pages goes to the first place with room for it: where the dropped tree was.
+        // A directory of several pages takes the first free extent: that of the dropped tree.
         let trees = (1...150).map { "tree t\($0)" + String(repeating: "x", count: 60) + " int" }.joined(separator: "\n")
         let sample = try SalvageSample(
             closing: true,

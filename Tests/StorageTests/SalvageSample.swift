@@ -139,7 +139,7 @@ struct SalvageSample {
         var options = SalvageSample.options(SimulatedDisk(DiskImage(files: files)))
         options.readOnly = true
         let dataFile = try DataFile.open(options.fileSystem.open(SalvageSample.path, .readOnly))
-        // Only this header says that the log is needed.
+        // Only this header refers to the log.
         try SalvageSample.forgetLog(&files, dataFile.header)
         options.fileSystem = SimulatedDisk(DiskImage(files: files))
         let store = try Store(at: SalvageSample.path, options: options)

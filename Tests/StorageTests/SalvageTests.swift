@@ -141,16 +141,16 @@ import Testing
             let outcome = try SalvageSample.salvage(image)
             #expect(!outcome.report.findings.isEmpty || outcome.report.damagedPages > 0)
             expectEverything(outcome, of: sample, "\(lost), \(damage)")
-            // The bitmaps tell, with the directory or with a meta that says which of them counts.
+            // The bitmaps show it, together with the directory or a meta page that names the current ones.
             let isKnown = !lost.contains(.bitmaps) && !lost.contains(.metas)
             if isKnown || lost == [.bitmaps] || lost == [.header] { #expect(outcome.report.isCertain, "\(lost)") }
         }
     }
 
-    /// Everything of the latest state is there; what else is there is older, and only where the report says that it may be.
+    /// The latest state is complete; anything else is older, and only where the report permits it.
     private func expectEverything(_ outcome: SalvageSample.Outcome, of sample: SalvageSample, _ what: String) {
         let named = Dictionary(uniqueKeysWithValues: outcome.report.trees.map { ($0.number, $0.name) })
-        // Numbers are given in order of creation: t, u, gone.
+        // Trees are numbered in the order of creation: t, u, gone.
         let names = [named[1] ?? "": "t", named[2] ?? "": "u", named[3] ?? "": "gone"]
         for (name, original) in names where original != "gone" {
             for (key, value) in sample.latest.trees[original]?.entries ?? []

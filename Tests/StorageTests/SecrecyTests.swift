@@ -116,7 +116,7 @@ import Testing
         return search.result
     }
 
-    /// The search finds what is not encrypted, in every kind of file.
+    /// Proves that the search finds plain text in every kind of file.
     @Test func plainFilesAreFoundOut() throws {
         let (found, _) = try SecrecyTests.run(nil)
         for kind in ["wal", "base", "part", "whole", "copy", "salvage"] {

@@ -79,8 +79,8 @@ import Testing
         opened.disk.cutPower()
     }
 
-    /// Whatever of the writes on their way the power leaves, the commits that are there are the first ones, and those that a flush had made
-    /// durable are among them.
+    /// Whatever pending writes survive a power cut, the surviving commits are the first ones, and those made durable by
+    /// a flush are among them.
     @Test func aPowerCutLeavesTheFirstCommits() throws {
         var opened = try Opened()
         var points = 0

@@ -23,7 +23,7 @@ import Testing
 
     private func key(_ number: Int) -> [UInt8] { Array("key \(number)".utf8) }
 
-    /// A store whose first tree is gone, so that everything else lies behind free pages.
+    /// A store whose first tree was dropped, so that everything else lies behind free pages.
     private func lateStore(
         on disk: SimulatedDisk, freePages: Int = 1500, _ fill: (borrowing WriteTransaction) throws -> Void
     ) throws -> Store {
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    /// A store that takes no more writes is not made shorter, and says why.
+    /// A store that became read-only is not shrunk, and reports why.
     @Test func aStoreThatFailedIsLeftAlone() throws {
         let disk = SimulatedDisk()
         let store = try lateStore(on: disk, freePages: 400) { try fillBothKinds($0, large: 5) }

@@ -201,7 +201,7 @@ import Testing
         #expect(disk.crashState().image([]).files.keys.sorted() == ["d/new"])
     }
 
-    /// What was on its way to one sector may come down on another that was on its way too; what was durable stays.
+    /// A pending write to one sector may arrive at another pending one; durable sectors stay.
     @Test func aCrashLeadsWritesAstray() throws {
         let (disk, file) = try disk(4 * 4096)
         try write(bytes(2, 4096), at: 0, to: file)

@@ -10,7 +10,7 @@ import Testing
         var tree: Tree
         var clock: TestClock
 
-        /// Writes all keys anew: every leaf gets a new version.
+        /// Overwrites all keys: every leaf gets a new version.
         func overwrite(_ round: Int) throws {
             try store.write { tx in
                 for key in UInt64(0)..<600 { try tx.put(SnapshotAgeTests.value(key, round), for: key, in: tree) }
@@ -25,9 +25,10 @@ import Testing
             }
         }
 
-        /// Time goes by, and the background work is done.
+        /// Advances the clock and runs the background steps.
         ///
-        /// - Parameter ends: whether what has expired is to be let go of. That waits for other tests that are inside an operation.
+        /// - Parameter ends: whether to wait until expired snapshots are released, which depends on operations of other
+        ///   tests.
         func pass(_ time: Duration, ends: Bool = true) throws {
             clock.advance(by: time)
             let limit = ContinuousClock.now.advanced(by: .seconds(120))
@@ -119,7 +120,7 @@ import Testing
         try sample.settle(9)
         let pages = store.stats.filePages
         let held = store.stats.waitingPages
-        // However many versions come and go behind them: what is held does not grow, nor does the file.
+        // However many versions follow: neither the held pages nor the file grow.
         for round in 10...40 {
             try sample.overwrite(round)
             try store.checkpoint()

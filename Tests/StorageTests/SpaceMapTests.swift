@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// The map of free pages by itself, over several regions, against a plain list of who has what.
+/// The map of free pages by itself, over several regions, against a plain list of extents in use.
 @Suite struct SpaceMapTests {
     /// Extents in use, by their first page; every result of the map is compared with them.
     private struct Holder {
@@ -74,7 +74,7 @@ import Testing
                     space.recycle(Array(holder.giveUp(random.below(holder.runs.count))))
                 }
             default:
-                // All but what is lowest goes.
+                // Frees all but the lowest.
                 let kept = UInt64([20_000, 40_000, 70_000][random.below(3)])
                 for index in holder.runs.indices.reversed() where holder.runs[index].lowerBound > kept {
                     space.recycle(Array(holder.giveUp(index)))

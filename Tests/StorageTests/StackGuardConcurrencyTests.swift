@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Recursion that makes sure of room before each level.
+/// Recursion that checks the stack before each level.
 @Suite struct StackGuardConcurrencyTests {
     private struct Fault: Error, Equatable {}
 

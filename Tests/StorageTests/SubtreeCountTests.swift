@@ -297,7 +297,7 @@ import Testing
         try store.close()
     }
 
-    /// Counts that lie, under a right checksum: verify says so, and asking for them ends in an answer or an error.
+    /// Wrong counts under a valid checksum: `verify` reports them, and reading them gives a result or an error.
     @Test(arguments: [KeyKind.integer, .bytes], [0, 5, UInt64.max - 1, .max])
     func countsThatLieAreFound(kind: KeyKind, lie: UInt64) throws {
         let store = try Self.store(SimulatedDisk())
@@ -340,7 +340,8 @@ import Testing
 }
 
 extension SubtreeCountTests {
-    /// A node without counts in a tree that has them, or below one with a count that is said not to be known: changes beside it are refused.
+    /// A node without counts in a tree that has them, or below one whose count is marked as unknown: changes beside it
+    /// are refused.
     @Test(arguments: [KeyKind.integer, .bytes], [true, false])
     func nodesThatAreNoneOfTheirTreeAreRefused(kind: KeyKind, isCounted: Bool) throws {
         let store = try Self.store(SimulatedDisk())

@@ -123,7 +123,7 @@ private struct Pair {
         try pair.store.close()
     }
 
-    /// Fences of several hundred bytes can leave a node without room for its neighbour's entries, even when it is empty.
+    /// With fences of several hundred bytes even an empty node may have no space for its neighbour's entries.
     @Test(arguments: 0..<8) func treesOfTheLongestKeysShrinkInAnyOrder(seed: UInt64) throws {
         var random = SplitMix(seed: seed)
         var pair = try Pair(.bytes)
@@ -151,7 +151,7 @@ private struct Pair {
         #expect(try pair.store.read { try $0.count(of: tree) } == 0)
     }
 
-    /// A load in order fills inner nodes, so that one which loses its children finds no room beside it.
+    /// A load in order fills inner nodes, so that one which loses its children finds no space beside it.
     @Test(arguments: [KeyKind.integer, .bytes]) func aWholeInnerNodeIsEmptiedBetweenFullOnes(kind: KeyKind) throws {
         var pair = try Pair(kind, cacheBytes: 64 << 20)
         let tree = pair.tree
@@ -584,7 +584,7 @@ private struct Pair {
         try pair.store.close()
     }
 
-    /// A large value that becomes a small one in a leaf without room for it.
+    /// A large value that becomes a small one in a leaf without space for it.
     @Test(arguments: [KeyKind.integer, .bytes]) func aLargeValueThatShrinksFreesItsPagesOnce(kind: KeyKind) throws {
         let store = try Store.inMemory()
         let tree = try store.write { try $0.createTree(named: "t", keys: kind) }
@@ -614,7 +614,7 @@ private struct Pair {
         try store.close()
     }
 
-    /// Trees of three levels and more lose nearly everything, inner nodes merging on the way.
+    /// Trees of three levels and more lose nearly everything; inner nodes merge meanwhile.
     @Test(arguments: [KeyKind.integer, .bytes]) func deepTreesShrinkWhole(kind: KeyKind) throws {
         let store = try Store.inMemory()
         let tree = try store.write { try $0.createTree(named: "t", keys: kind) }

@@ -39,7 +39,7 @@ import Testing
         let store = try Store(at: Self.path, options: options(disk, log: 8 << 20))
         var refused = 0
         for start in stride(from: UInt64(0), to: 3000, by: 12) {
-            // Nothing but the writer's own turn has pages written.
+            // Only the writer itself starts writing pages.
             let isAhead = store.frames.dirtyFrames > store.frames.budgetFrames / 2
             if fails && isAhead {
                 disk.meddle { (call, path, _) throws(FileError) in
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// The system does not tell who has pinned what: what was pinned before counts as pinned.
+    /// The pins of other processes cannot be read: pins that were known count as still set.
     @Test func pinsOfUnknownReadersAreKept() throws {
         let disk = SimulatedDisk()
         let files = MeddledDisk(disk)
@@ -158,7 +158,7 @@ import Testing
         try store.close()
     }
 
-    /// A store that takes no more writes is closed while a commit is still on its way to the device: its file stays open until then.
+    /// A read-only store is closed while a commit is still being written: its file stays open until then.
     @Test func closingWaitsForTheLastWrite() throws {
         let disk = GatedDisk()
         let store = try Store(at: Self.path, options: options(disk))
@@ -220,7 +220,8 @@ import Testing
 
     // MARK: A full disk
 
-    /// On a full disk a transaction begins with the checkpoints that make room; when these fail, it fails itself, and later there is room.
+    /// On a full disk a transaction begins with the checkpoints that free space; when these fail, it fails itself, and
+    /// later there is space.
     @Test func spaceThatCannotBeReservedIsReservedLater() throws {
         let disk = SimulatedDisk()
         disk.capacity = 3 << 20

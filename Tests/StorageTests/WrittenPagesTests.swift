@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What is left when writing a transaction's pages fails in the middle, and the transaction goes on all the same.
+/// Transactions that continue after a failed write of their pages.
 @Suite struct WrittenPagesTests {
     private static let path = "d/store.mako"
 

@@ -2,8 +2,9 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// Puts one question in several forms whose answers must agree, whatever they are: partitions by a condition, its opposite and its being
-/// unknown (TLP), a condition that is tested and one that is shown (NoREC), nested deep, with indexes and without, as text and built by code.
+/// Runs one query in several forms whose results must agree: partitions by a condition, its negation and its being
+/// unknown (TLP), a condition that is tested and one that is selected (NoREC), nested deep, with indexes and without,
+/// as text and built by code.
 public struct MetamorphicRun {
     public private(set) var checks = 0
     /// How many conditions some rows fulfil and others do not.
@@ -37,7 +38,7 @@ public struct MetamorphicRun {
         }
     }
 
-    // MARK: Questions
+    // MARK: Queries
 
     /// Conditions of one table.
     private mutating func rows(_ table: String) throws {
@@ -171,9 +172,10 @@ public struct MetamorphicRun {
         ["\(condition)", "NOT (\(condition))", "(\(condition)) IS NULL"]
     }
 
-    /// The rows of a question, with indexes and without, which must be the same.
+    /// The rows of a query, with indexes and without, which must be the same.
     ///
-    /// - Parameter exactly: whether the values must be; of texts that are equal without regard to case any may be given.
+    /// - Parameter exactly: whether the values must be identical; of texts that are equal without regard to case any
+    ///   may be returned.
     private mutating func same(_ question: String, exactly: Bool = true) throws -> [[Value]] {
         let plain = try answer(question, world.plain)
         let indexed = try answer(question, world.indexed)

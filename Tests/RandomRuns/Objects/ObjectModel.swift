@@ -115,7 +115,7 @@ struct ObjectModel {
         return try save(object, inserts, newID, &saving, &unchanged)
     }
 
-    /// Saves what is new or changed behind unchanged objects.
+    /// Saves new and changed objects that unchanged ones refer to.
     private mutating func saveBehind(
         _ unchanged: inout [Int], for first: Int, _ newID: (Int) -> RowKey, _ saving: inout Set<Int>
     ) throws {

@@ -83,7 +83,7 @@ public final class ObjectSession: RandomSession {
         return database
     }
 
-    /// Objects that refer to each other in a circle are let go of.
+    /// Releases objects that refer to each other in a cycle.
     private func dropObjects() {
         for case .member(let member) in objects { member.mentor = nil }
         objects = []
@@ -114,7 +114,7 @@ public final class ObjectSession: RandomSession {
         try close()
         if failure == nil { history.acknowledge() }
         try open()
-        // What was kept of a commit that failed shows now, and lasts.
+        // The surviving part of a failed commit is visible now, and lasts.
         if failure != nil {
             try settle()
             history.found(State(model.file))
@@ -122,7 +122,7 @@ public final class ObjectSession: RandomSession {
         try compare()
     }
 
-    /// After a failure the open database says what has happened; the run goes on with that.
+    /// After a failure the state of the open database decides what has happened; the run continues with it.
     private func settle() throws {
         guard let database else { return }
         let found = try database.store.read { try RecordState(reading: $0) }
@@ -233,7 +233,7 @@ public final class ObjectSession: RandomSession {
                 // A reference that was not followed stays so: following it would make it hold the object.
                 guard let target = reference.object else { continue }
                 let found = live.target(column)
-                // What was removed is let go of by the commit of a save.
+                // A reference to a removed object is dropped by the commit of a save.
                 if model.objects[target].isSterile && found == nil { continue }
                 if found !== objects[target].object { throw differs("column \(column) refers to another") }
             }

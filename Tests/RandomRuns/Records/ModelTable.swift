@@ -1,9 +1,9 @@
 import MakoRecords
 
-/// Why the model says that a call must fail.
+/// The reason for which the model expects a call to fail.
 enum Refusal: Error, Equatable {
     case duplicateKey, null, unique, incompatible, conversion, migration
-    /// Of objects: others refer to it; its row is gone.
+    /// Of objects: others refer to it; its row was deleted.
     case denied, notFound
 
     func matches(_ error: RecordError) -> Bool {

@@ -7,9 +7,9 @@ extension SplitMix {
     /// A number that no other name has, for practical purposes.
     mutating func name(_ letter: String) -> String { "\(letter)\(below(1_000_000_000))" }
 
-    /// A value of a type: half of the time one of few, so that rows meet each other.
+    /// A value of a type: half of the time one of few, so that rows have equal values.
     ///
-    /// - Parameter isKey: whether it is to stay short enough for the key of a row.
+    /// - Parameter isKey: whether it must be short enough for the key of a row.
     mutating func value(_ type: ColumnType, isKey: Bool = false) -> Value {
         let isNarrow = chance(50)
         switch type {

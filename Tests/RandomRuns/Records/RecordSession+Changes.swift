@@ -297,7 +297,7 @@ extension RecordSession {
         if model.tables[table.schema.name]?.rows.count == count { try restore(start, tx, &run) }
     }
 
-    /// New rows, and now and then a changed one, whose index entries are kept back.
+    /// Inserts rows, and changes one now and then, with buffered index entries.
     private func insertMany(
         _ table: ModelTable, _ handle: TableHandle, _ tx: borrowing WriteTransaction,
         _ run: inout RecordTransactionRun

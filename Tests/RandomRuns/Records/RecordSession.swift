@@ -96,7 +96,7 @@ public final class RecordSession: RandomSession {
         try close()
         if failure == nil { history.acknowledge() }
         try open()
-        // What was kept of a commit that failed shows now, and lasts.
+        // The surviving part of a failed commit is visible now, and lasts.
         if failure != nil {
             try settle()
             history.found(State(model: model))
@@ -104,7 +104,7 @@ public final class RecordSession: RandomSession {
         try compare()
     }
 
-    /// After a failure the open store says what has happened; the run goes on with that.
+    /// After a failure the state of the open store decides what has happened; the run continues with it.
     private func settle() throws {
         guard let store else { return }
         let found = try store.read { try RecordState(reading: $0) }

@@ -16,7 +16,7 @@ public struct RecordState: Equatable, CustomStringConvertible, Sendable {
     }
 
     public var tables: [String: Table] = [:]
-    /// What the file says its commits did, where it keeps that.
+    /// The change history of the file, if it is on.
     public var history: [String] = []
 
     public init() {}

@@ -152,7 +152,7 @@ private struct LogicRun {
         case (.unsigned(let number), "R"): return String(format: "%.3f", Double(number))
         case (.double(let number), "R"): return String(format: "%.3f", number)
         case (.bool(let flag), _): return flag ? "1" : "0"
-        // What is no number counts as none, as the public runner has it.
+        // A text without a number counts as 0, as in the public runner.
         case (.text(let text), "I"): return "\(Int64(text.prefix { $0.isNumber || $0 == "-" }) ?? 0)"
         case (.text(let text), _):
             if text.isEmpty { return "(empty)" }
@@ -163,7 +163,7 @@ private struct LogicRun {
 
     // MARK: Refusals
 
-    /// The message without what is of the statement alone: names, numbers and texts.
+    /// The message without the statement's own names, numbers and texts.
     private static func reason(_ error: any Error, _ sql: String) -> String {
         var message = "\(error)"
         if case .syntax(let fault)? = error as? RecordError { message = fault.message }

@@ -35,7 +35,7 @@ public final class CrashHistory<State> {
         enter(CrashSpan(acknowledged: states.count - 1, begun: states.count - 1))
     }
 
-    /// A state, given by its index, has been shown to others who made it durable themselves.
+    /// A state, given by its index, was made durable and shown to others by a reader.
     public func show(_ index: Int) {
         enter(CrashSpan(acknowledged: span.acknowledged, shown: max(index, span.shown), begun: states.count - 1))
     }
@@ -55,8 +55,8 @@ public final class CrashHistory<State> {
 /// From the last state that was promised to last to the last that was begun, as indexes of a history's states.
 public struct CrashSpan: Sendable, Hashable {
     public var acknowledged: Int
-    /// The last state that others have shown after they had made it durable. It lasts where no sector is torn that the writer, who does not know
-    /// of them, goes on writing to.
+    /// The last state that readers have shown after they made it durable. It survives unless a sector is torn that the
+    /// writer, which does not know of the readers, writes next.
     public var shown: Int
     public var begun: Int
 

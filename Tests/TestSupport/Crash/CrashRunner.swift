@@ -100,7 +100,7 @@ private struct CrashExploration<Workload: CrashWorkload> {
     private var report = CrashReport()
     // By the fingerprint of the image.
     private var nodes: [Int: Node] = [:]
-    /// How many recoveries had been crashed where an image was first met.
+    /// The number of crashed recoveries at the first occurrence of an image.
     private var levels: [Int: Int] = [:]
     private var settled: Set<Question> = []
 
@@ -200,7 +200,7 @@ private struct CrashExploration<Workload: CrashWorkload> {
         }
     }
 
-    /// What is wrong with an image that may hold what each of some spans allows, or with those that follow from it.
+    /// The fault of an image that may hold what each of some spans allows, or of those that follow from it.
     private mutating func judge(_ question: Question) -> String? {
         guard let node = nodes[question.image], settled.insert(question).inserted else { return nil }
         let state: Int

@@ -27,7 +27,7 @@ public protocol CrashWorkload {
     /// The disk's sector size.
     var sectorBytes: Int { get }
 
-    /// Runs it all once. The history says what a crash may leave at each moment.
+    /// Runs the whole workload once. The history has the states that a crash may leave at each moment.
     func run(on disk: SimulatedDisk) throws -> CrashHistory<State>
 
     /// Recovers from what a crash left, and returns the content.

@@ -102,7 +102,7 @@ public struct ByteImage: Sendable, Equatable {
         return buffer.count
     }
 
-    /// Cuts a range of the file where pieces meet: the piece, where in it, and which bytes of the range.
+    /// Splits a range of the file at the boundaries of pieces: the piece, the place in it, and the bytes of the range.
     private static func forEachPiece(_ offset: UInt64, _ count: Int, _ body: (Int, Int, Range<Int>) -> Void) {
         var done = 0
         while done < count {

@@ -19,7 +19,7 @@ public struct DiskImage: Sendable {
     }
 }
 
-/// Everything a crash could leave behind at one moment: what is durable, and what is on its way.
+/// Everything that a crash could leave behind at one moment: durable and pending content.
 public struct CrashState: Sendable {
     struct FileState: Sendable {
         var durable = ByteImage()

@@ -26,7 +26,7 @@ public enum Fault: Sendable, Hashable {
     case misdirectWrite(by: Int64)
     /// A read gives what the file held before its last successful sync.
     case staleRead
-    /// One bit of what is read or written is wrong, counted from the first byte of the call's buffer.
+    /// One wrong bit in the bytes of a read or a write, counted from the first byte of the call's buffer.
     case flipBit(Int)
 
     public static let inputOutput = Fault.error(EIO)

@@ -77,8 +77,8 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     /// Cuts the power now: every later call fails and changes nothing.
     public func cutPower() { lock.withLock { crashed = true } }
 
-    /// Ends the process that uses the disk, as a kill does: its handles and locks are gone, and what it still tries has no
-    /// effect. What it wrote stays in the machine's cache, as little durable as before.
+    /// Ends the process that uses the disk, as a kill does: its handles and locks are released, and its later calls
+    /// have no effect. Its writes stay in the machine's cache, as little durable as before.
     public func endProcess() {
         lock.withLock {
             generation += 1
@@ -131,7 +131,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     /// What a crash now could leave behind beside `crashState()`, on a disk with barriers.
     public var statesBeforeBarriers: [CrashState] { lock.withLock { beforeBarriers } }
 
-    /// How many bytes all files together may have; nil: as many as you like. What is in a file has its room, zeros included.
+    /// The most bytes that all files together may have; nil: no limit. Zeros in a file count, too.
     public var capacity: UInt64? {
         get { lock.withLock { capacityBytes } }
         set { lock.withLock { capacityBytes = newValue } }
@@ -407,7 +407,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             if state.files[file].pending.isEmpty { return }
             hasChanged = true
             state.files[file].stale = state.files[file].durable
-            // What an earlier failed sync marked clean is not written: only what is pending becomes durable.
+            // Sectors that an earlier failed sync marked clean are not written: only pending ones become durable.
             let pending = state.files[file].pending
             let others = pending.filter { !isMeant($0, by: range) }
             state.files[file].pending = pending.filter { isMeant($0, by: range) }
@@ -482,7 +482,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
-    /// Counts a call, meets its fault, records the moment before it and lets it happen.
+    /// Counts a call, injects its fault, records the moment before it and performs it.
     private func callOnce<R>(
         _ kind: CallKind, _ path: String, failing: () -> Void, _ body: (Fault?) throws(FileError) -> R
     ) throws(FileError) -> R {

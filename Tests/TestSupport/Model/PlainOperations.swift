@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Logged operations read as `docs/format.md` says, slowly, and applied to sorted maps: none of the engine's code takes part.
+/// Logged operations read as `docs/format.md` describes them, and applied to sorted maps, without code of the engine.
 package struct PlainOperations {
     package private(set) var model: ModelStore
     /// The names of trees by their numbers.

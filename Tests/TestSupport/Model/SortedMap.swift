@@ -70,7 +70,7 @@ public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where K
     }
 }
 
-/// Whether two arrays are equal, at once and not byte by byte: most of what is compared here is long.
+/// Whether two arrays are equal, compared as memory and not byte by byte: most arrays here are long.
 func haveSameBytes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     left.count == right.count
         && left.withUnsafeBytes { left in

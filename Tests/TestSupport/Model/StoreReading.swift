@@ -47,7 +47,8 @@ extension ModelTree {
 }
 
 extension ModelTree {
-    /// Some entries are where their number says, from both ends, and as many come before them; with counts in the nodes and without.
+    /// Checks some entries by their position, from both ends, and the number of entries before them, with and without
+    /// subtree counts.
     func checkPlaces(of tree: Tree, in snapshot: Snapshot) throws {
         for place in Set([0, 1, count / 3, count / 2, count - 2, count - 1]) where place >= 0 && place < count {
             var cursor = try snapshot.cursor(in: tree)

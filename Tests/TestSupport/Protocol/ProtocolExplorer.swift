@@ -1,12 +1,12 @@
-/// Walks through every state that the protocol can reach, breadth first, and looks for one that breaks a promise.
+/// Explores every state that the protocol can reach, breadth first, and looks for one that breaks a promise.
 public struct ProtocolExplorer: Sendable {
     /// What was found.
     public struct Report: Sendable, CustomStringConvertible {
         public var states = 0
         public var steps = 0
-        /// Crashes that were recovered from: one for each state and each outcome of what was on its way.
+        /// Crashes that were recovered from: one for each state and each outcome of pending writes.
         public var crashes = 0
-        /// What is wrong, and the steps that lead there.
+        /// The broken promise, and the steps that lead to it.
         public var failure: String?
         public var trace: [String] = []
 
@@ -116,7 +116,7 @@ public struct ProtocolExplorer: Sendable {
         var log: Int
     }
 
-    /// Every subset of what is on its way may have arrived; a meta may be torn; the log may end behind any frame.
+    /// Every subset of the pending writes may have arrived; a meta page may be torn; the log may end behind any frame.
     private static func everyCrash(_ state: ProtocolState, _ body: (Outcome) -> String?) -> String? {
         let pages = (0..<state.usedSlots).filter { state.pendingPages[$0] > 0 }
         let metas = (0..<2).filter { state.pendingMetas[$0] > 0 }

@@ -261,7 +261,7 @@ struct ProtocolRules {
         }
     }
 
-    /// A sync of the data file: all that was on its way is durable.
+    /// A sync of the data file: all pending writes become durable.
     private func settle(_ state: inout ProtocolState) {
         for slot in 0..<state.usedSlots where state.pendingPages[slot] > 0 {
             state.durablePages[slot] = state.pendingPages[slot]
@@ -271,7 +271,7 @@ struct ProtocolRules {
         state.pendingMetas = Nibbles()
     }
 
-    /// The older checkpoint is let go of: its pages, its log.
+    /// Retires the older checkpoint: its pages, its log.
     private func finish(_ state: inout ProtocolState) {
         state.checkpoint.previous = state.checkpoint.last
         state.checkpoint.last = state.checkpoint.version

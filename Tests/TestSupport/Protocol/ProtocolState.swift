@@ -1,6 +1,6 @@
-// The engine's protocol in small: publishing, pinning, reusing slots, checkpoints and the retirement of the log, without
-// bytes. The database has two pages, one for each writer; a commit copies its writer's page to another slot. So each commit
-// writes exactly one page, and "the page that commit 3 wrote" says all about a slot's content.
+// A model of the engine's protocol: publishing, pinning, reusing slots, checkpoints and the retirement of the log,
+// without bytes. The database has two pages, one for each writer; a commit copies its writer's page to another slot. So
+// each commit writes exactly one page, and "the page that commit 3 wrote" fully describes a slot's content.
 
 /// Sixteen numbers below 16.
 struct Nibbles: Hashable {
@@ -123,7 +123,7 @@ struct ProtocolState: Hashable {
 
     /// By commit: the slots of both writers' pages, as that commit left them.
     var roots = Pair(Nibbles())
-    /// By commit: who made it.
+    /// The writer of each commit.
     var authors = Nibbles()
     /// By slot: the commit whose page is there, plus one; 0: none ever was.
     var memory = Nibbles()
@@ -135,7 +135,7 @@ struct ProtocolState: Hashable {
     /// Published, and not in the data file.
     var dirty = SmallSet()
 
-    // The device: what is durable, and what is on its way. Plus one; 0: nothing.
+    // The device: durable and pending content. Plus one; 0: nothing.
 
     var durablePages = Nibbles()
     var pendingPages = Nibbles()

@@ -19,7 +19,7 @@ public protocol RandomWorkload {
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<Session.State>
     ) throws -> Session.State?
 
-    /// Only opens, as far as it comes; what is open stays so as long as the answer is held.
+    /// Only opens, as far as possible; the database stays open as long as the result is held.
     static func openAgain(
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<Session.State>
     ) -> AnyObject?
@@ -51,11 +51,11 @@ public protocol RandomSession: AnyObject {
 
     func close() throws
 
-    /// Lets go of everything as the end of the process does: what it still tries has no effect.
+    /// Drops everything as the end of the process does: later calls have no effect.
     func abandon()
 }
 
-/// What is drawn for one round before it begins.
+/// The random choices for one round, made before it begins.
 public struct RoundPlan: Sendable {
     public let seed: UInt64
     public var steps: Int

@@ -68,7 +68,7 @@ public struct FaultRunner {
         let disk = SimulatedDisk(image, seed: seed, sectorBytes: script.sectorBytes)
         for (call, fault) in faults { disk.inject(fault, atCall: call) }
         let run = ScriptRun(script, on: disk, from: model, seed: seed)
-        // What is left is verified when it is opened again.
+        // The result is verified when it is opened again.
         run.verifies = false
         let isClosing = !triesOneEnd || seed & 128 == 0
         do {
@@ -128,8 +128,8 @@ public struct FaultRunner {
         }
     }
 
-    /// One more commit, now that nothing fails: it either works or the store says that it is read-only.
-    /// Returns the states that it adds to those allowed.
+    /// Makes one more commit, without faults: it either succeeds or the store is read-only. Returns the states that it
+    /// adds to those allowed.
     private mutating func probe(_ run: ScriptRun, _ place: String) -> [ModelStore] {
         guard let store = run.openStore, let before = try? run.visible() else { return [] }
         var after = before

@@ -45,7 +45,7 @@ public struct Script: Sendable {
     public var sectorBytes = 4096
     /// Snapshots that are older may be ended, and a check of such a one accepts that.
     public var snapshotAgeLimit: Duration?
-    /// Nil: as many as a store keeps back for a full disk when nothing is said.
+    /// Nil: the default reserve.
     public var diskReserveBytes: Int?
     /// Nil: the store is not encrypted.
     public var cipher: Encryption.Cipher?
@@ -63,7 +63,7 @@ public struct Script: Sendable {
     /// Whether time plays a part.
     public var isTimed: Bool { steps.contains { if case .tick = $0 { true } else { false } } }
 
-    /// Reads a script; a line that says nothing known is named.
+    /// Parses a script; an unknown line is named in the error.
     public init(name: String, _ text: String) throws {
         self.init(name: name, steps: [])
         for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
@@ -132,9 +132,9 @@ public enum ScriptStep: Sendable, Hashable {
     case compact
     case changeKey
     case verify
-    /// So many milliseconds go by.
+    /// Advances the clock by so many milliseconds.
     case tick(Int)
-    /// Room for so many KiB; nil: any.
+    /// Limits the disk to so many KiB; nil: no limit.
     case disk(Int?)
 
     init?(_ verb: String, _ words: [String]) {

@@ -101,7 +101,7 @@ public final class ScriptRun {
         try close()
     }
 
-    /// Compares the open store and every snapshot that was kept with the model, and verifies.
+    /// Compares the open store and every held snapshot with the model, and verifies.
     public func checkAll() throws {
         for name in kept.keys.sorted() { try check(name) }
         kept = [:]
@@ -123,7 +123,7 @@ public final class ScriptRun {
     /// Makes the model's present state this one, after a failure that left it open what happened.
     public func settle(on state: ModelStore) { model = state }
 
-    /// Lets go of the store as the death of the machine does: what the store still tries has no effect.
+    /// Drops the store as the death of the machine does: further calls of the store have no effect.
     public func abandon() {
         disk.cutPower()
         kept = [:]
@@ -258,7 +258,7 @@ public final class ScriptRun {
         }
     }
 
-    /// Opens on what the process before left. What is found must be allowed, and holds from then on.
+    /// Opens the files of the former process. The state must be an allowed one, and is the model's from then on.
     private func openAfterDeath() throws {
         kept = [:]
         readers = [:]
@@ -326,7 +326,7 @@ public final class ScriptRun {
                 throw error
             }
             guard steps.contains(where: \.needsRoom) else {
-                // A disk that is made to fail may give no room to overwrite either.
+                // A disk with injected faults may have no space for overwriting either.
                 throw verifies ? Disagreement("a deletion was refused: \(error)") : error
             }
         }
@@ -546,7 +546,7 @@ public final class ScriptRun {
         let reader = try readers[name] ?? ScriptReader(path: ScriptRun.path, options: options)
         readers[name] = reader
         let shown = try reader.look(states, span, name)
-        // A disk that fails may show what it has not kept.
+        // A failing disk may show what is not durable.
         if verifies { history.show(shown) }
     }
 
