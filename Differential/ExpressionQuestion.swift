@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoTestSupport
 
-/// Groups, orders and different rows of what is worked out, not of columns.
+/// Groups, orders and distinct rows of expressions, not of columns.
 extension Question {
     mutating func groupsOfExpressions() {
         add("SELECT ")
@@ -45,7 +45,7 @@ extension Question {
         if isNamed { add(random.pick(["fit, ", "fit DESC, ", "2, ", "2 DESC, "])) }
         for _ in 0..<(isNamed ? random.below(2) : 1 + random.below(2)) {
             if random.chance(25) {
-                // What is always false is a number to SQLite, and that of a column.
+                // In SQLite a condition that is always false is a number, which ORDER BY takes for a column's.
                 add("coalesce(")
                 truth(1)
                 add(", FALSE)")

@@ -326,7 +326,7 @@ struct Question {
         }
     }
 
-    /// Whole and broken numbers held against each other, beyond where each whole number has a double as well.
+    /// Compares whole numbers with doubles, beyond the range in which each whole number has an equal double.
     private mutating func exactNumbers() {
         let far = [
             "9007199254740992.0", "9007199254740993", "9223372036854775807.0", "-9223372036854775808.0", "9.3e18",

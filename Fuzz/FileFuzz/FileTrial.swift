@@ -10,7 +10,7 @@ struct FileTrial {
     var use: FileUse
     var isForged: Bool
 
-    /// What is wrong; nil: nothing. Errors that say what is wrong with the files are right answers.
+    /// The fault, nil for none. Errors that name a damage of the files are right results.
     func run(_ image: DiskImage) -> String? {
         let disk = SimulatedDisk(image)
         // A forged header may ask for log segments of gigabytes.

@@ -298,7 +298,7 @@ import Testing
         #expect(outcome.output.split(separator: "\n").count == pages.count && outcome.output.contains("copy"))
         #expect(outcome.errors.hasPrefix("mako: people.mako has lost nothing (1 table, 3 rows)"))
         #expect(try mako("query", "people.mako", "SELECT count(*) FROM people", "-f", "csv").output == "count(*)\n3\n")
-        // Reading changed nothing; the next change mends it, as was said.
+        // Reading changed nothing; the next change repairs it, as announced.
         #expect(try mako("check", "people.mako").status == 1)
         #expect(try mako("import", "people.csv", "people.mako", "--table", "more").status == 0)
         #expect(try mako("check", "people.mako").output.hasPrefix("people.mako is whole: 2 tables, 6 rows"))

@@ -75,7 +75,7 @@ import Testing
         let outcome = try program.run(
             ["import", "-", "new.mako", "-t", "t", "-f", "jsonl"], input: lines,
             during: { process in
-                // The directory in which the database is built says that storing has begun.
+                // The directory in which the database is built shows that storing has begun.
                 while process.isRunning, try !program.files.contains(where: { $0.hasPrefix(".mako-") }) { usleep(2000) }
                 usleep(20_000)
                 kill(process.processIdentifier, signal)

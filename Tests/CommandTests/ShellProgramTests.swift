@@ -185,7 +185,7 @@ import Testing
             #expect(!message.contains("\u{1B}") && message.contains("\\x1b]0;title\\x07"))
         }
 
-        /// What is wrong with arguments repeats them.
+        /// Errors for arguments repeat them.
         @Test func controlCharactersOfArgumentsAreShown() throws {
             let title = "\u{1B}]0;title\u{7}"
             for arguments in [
@@ -217,7 +217,7 @@ import Testing
             kill(session.process.processIdentifier, SIGINT)
             #expect(session.wait(for: "the query was cancelled"))
             #expect(session.wait(for: "mako> "))
-            // What is typed of a statement is given up by Ctrl-C, and not run by Ctrl-D.
+            // Ctrl-C discards the lines of an unfinished statement, and Ctrl-D does not run it.
             try session.type("DELETE FROM t\r")
             #expect(session.wait(for: " ...> "))
             try session.type("\u{3}")

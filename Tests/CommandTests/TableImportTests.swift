@@ -136,7 +136,7 @@ import Testing
         #expect(try String(contentsOfFile: place, encoding: .utf8) == "first")
     }
 
-    /// Where a new database is built is nothing to the user, and gone when they read of it.
+    /// Errors do not name the temporary place in which a new database is built.
     @Test func errorsOfANewDatabaseNameItsPlace() throws {
         let place = try temporaryPath("new.mako")
         let new = try NewDatabase(at: place)

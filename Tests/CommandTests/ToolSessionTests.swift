@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// Undo brings back all, or says that it cannot.
+    /// Undo restores all, or refuses.
     @Test func whatADeletionTookAlongIsNotUndoneInPart() throws {
         try withDatabase(Self.people) { database in
             #expect(post(database, "save", #"{"table":"Person","kind":"delete","key":"2"}"#).0 == 200)

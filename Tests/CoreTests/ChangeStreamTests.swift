@@ -40,7 +40,7 @@ import Testing
             try await db.transaction { [db] _ in try db.set("DE", 84) }
         }
         #expect(texts == ["insert Country 'IT'", "insert Country 'DE'"])
-        // The thread that read last lets go of the sequence in its own time.
+        // The thread that read last releases the sequence asynchronously.
         while db.metrics.liveQueries > 0 { await Task.yield() }
         try await db.close()
     }

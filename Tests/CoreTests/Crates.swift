@@ -189,7 +189,7 @@ final class Docker: ObjectEntity, @unchecked Sendable {
 protocol MadeUp: Entity {}
 extension MadeUp {
     var id: Int64 { rowNumber }
-    init(row: EntityRow) throws(MakoError) { throw .invalidArgument("nobody reads it") }
+    init(row: EntityRow) throws(MakoError) { throw .invalidArgument("it is never read") }
     func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {}
 }
 

@@ -26,7 +26,7 @@ import Testing
         disk.close()
         let done = DispatchSemaphore(value: 0)
         DispatchQueue.global().async {
-            // Everybody who comes later is shown after this one.
+            // Every later commit is published after this one.
             do { try db.transaction { _ in try db.set("FR", 68) } } catch { note("\(error)") }
             done.signal()
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MakoCore
 
-/// One fetch's objects under many threads, each of which may be the last to let go of one; made for the thread sanitizer.
+/// One fetch's objects under many threads, each of which may release the last reference; made for the thread sanitizer.
 @Suite struct KnownObjectConcurrencyTests {
     /// A row has the same object as long as a thread holds it, and no lookup returns one that is being deinitialised.
     @Test(arguments: [false, true]) func aRowHasOneObjectAtATime(isKeyed: Bool) {
@@ -54,7 +54,7 @@ import Testing
         #expect(faults.load(ordering: .relaxed) == 0)
     }
 
-    /// References of one fetch's objects, followed by several threads that let go of what they found.
+    /// References of one fetch's objects, followed by several threads that release what they found.
     @Test func referencesAreFollowedBesideObjectsThatEnd() throws {
         let db = try Database.inMemory(entities: [City.self])
         let cities = (0..<8).map { City(name: "\($0)") }

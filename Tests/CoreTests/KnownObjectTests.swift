@@ -41,7 +41,7 @@ import Testing
         numbered.forgetAll()
     }
 
-    /// Objects have no counts of their own beside them, whose way is longer, and give back the memory that was held for them.
+    /// Known objects need no side table of reference counts, which would be slower, and their memory is released.
     @Test func theMemoryOfObjectsIsLetGoOf() {
         let (object, other) = (Ending(), Ending())
         let before = _getUnownedRetainCount(object)

@@ -62,7 +62,7 @@ import Testing
         #expect(try counted.count() == words.count)
     }
 
-    /// What is captured may be looked into.
+    /// Properties of captured values may be read.
     @Test func propertiesOfWhatIsCaptured() throws {
         struct Wanted: Codable {
             var tons = 2

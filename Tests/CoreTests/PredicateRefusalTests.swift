@@ -2,7 +2,8 @@ import Foundation
 import MakoCore
 import Testing
 
-/// What a `#Predicate` cannot say: each row of the table in `docs/where.md` is brought about and reads as it does there.
+/// Unsupported expressions of a `#Predicate`: provokes each row of the table in `docs/where.md` and compares its
+/// message.
 @Suite struct PredicateRefusalTests {
     private typealias Parts = PredicateExpressions
 
@@ -26,7 +27,7 @@ import Testing
         levels == 0 ? inner : nested(Parts.build_Negation(inner), levels - 1)
     }
 
-    /// The predicates that are refused, and what is said of them.
+    /// The predicates that are refused, and their messages.
     private static func cases() -> [(String, Predicate<Vessel>)] {
         let crate = Crate()
         let crates = Crate(tons: 1)...Crate(tons: 5)
@@ -80,7 +81,7 @@ import Testing
 
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
 
-    /// The messages of the table, with `…` for what is named.
+    /// The messages of the table, with `…` for names.
     private static func rows() throws -> [String] {
         let text = try String(contentsOf: root.appending(path: "docs/where.md"), encoding: .utf8)
         let lines = text.components(separatedBy: "\n")

@@ -148,7 +148,7 @@ import Testing
                 throw Refused()
             }
         }
-        // As it was before: the age that was never committed is gone, the name waits to be saved.
+        // As before: the uncommitted age is reverted, the name is still unsaved.
         #expect(ada.name == "Countess" && ada.age == 36 && ada.number == nil && ada.isDirty)
         try db.save(ada)
         #expect(try db.query(Member.self).fetch().map { "\($0.name) \($0.age)" } == ["Countess 36"])

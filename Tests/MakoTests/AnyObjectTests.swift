@@ -175,7 +175,7 @@ extension AnythingLater.Human: Migratable {
         #expect(try account.referencedCount() == 1)
     }
 
-    /// What a class not in use left is neither lost nor taken for nothing.
+    /// A reference to a class that is not in use is neither lost nor read as nil.
     @Test func aClassThatIsNotInUseIsSaid() throws {
         try withTemporaryFile { path in
             var db = try Database(at: path, entities: Anything.all)

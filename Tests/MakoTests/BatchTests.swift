@@ -98,7 +98,7 @@ struct Probe: StorableValue {
         all[40].commitOptions.postCommit = { told.append(40) }
         all[40].commitOptions.resetsAfterCommit = true
         try all[50].remove()
-        // The object does not know that its row is gone.
+        // Deletes the row below the object, which still counts as stored.
         #expect(try db.query(Badge.self).where("id = 61").delete() == 1)
         try db.save(all + [Badge(code: "new", level: 1000)])
         #expect(told.all == [40])
@@ -215,7 +215,7 @@ struct Probe: StorableValue {
         let refused = Collected<MakoError>()
         Probe.look.withLock {
             $0 = {
-                // The object locks its own stripe while it is encoded: what is saved here must be a struct.
+                // The object locks its own stripe while it is encoded: a nested save must be that of a struct.
                 var wolf = Wolf(name: "Akela")
                 do throws(MakoError) { try db.save(&wolf) } catch { refused.append(error) }
             }

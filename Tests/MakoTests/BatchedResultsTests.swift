@@ -36,7 +36,7 @@ import Testing
         #expect(batches.count == 30)
         #expect(try batches.object(at: 14).age == 14)
         #expect(try batches.object(at: 29).age == 29)
-        // The one that is gone meanwhile can be read, and not committed anew by mistake.
+        // An object whose row was deleted meanwhile can be read, and not inserted again by mistake.
         #expect(try db.exists(batches.object(at: 29)) == false)
     }
 
@@ -166,7 +166,7 @@ import Testing
                 // The task that cancels may wait long for a processor.
                 let end = ContinuousClock.now + .seconds(600)
                 while (try? tx.query(Person.self).where(text: "age + 1 > 0").count()) != nil, .now < end {}
-                // The answer that never came is taken for none.
+                // The transaction ignores the error of the cancelled query and writes.
                 try db.save(Person(name: "duplicate"))
             }
         }

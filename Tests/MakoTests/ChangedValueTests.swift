@@ -100,7 +100,7 @@ import Testing
         #expect(global.all.map(\.changes) == [[]])
         #expect(asked.all.first?.oldValue(of: \.age) == 36)
         for token in tokens { token.cancel() }
-        // A transaction that had begun before has kept nothing.
+        // A transaction that began before the observer has recorded no values.
         let late = Collected<[PropertyChange]>()
         let token = Collected<ChangeToken>()
         try db.transaction { _ in
@@ -278,7 +278,7 @@ import Testing
         #expect(change.changes.map(\.name) == ["diagnosis", "age", "notes"])
         #expect(change.changes.first?.old == .text("influenza"))
         #expect(global.all.first?.oldValue(of: "diagnosis") == .text("influenza"))
-        // The same value sealed anew is no other value.
+        // Encrypting the same value again is no change.
         patient.diagnosis = "a cold"
         try db.save(patient)
         #expect(seen.all.last?.changes == [])

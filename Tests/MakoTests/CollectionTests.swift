@@ -177,7 +177,7 @@ enum Colour: String, Codable { case red, green }
         #expect(alone == ["of itself"])
     }
 
-    /// A hook of a member sets the list anew while it is being saved.
+    /// A hook of a member assigns the list during its save.
     @Test func aListThatIsSetAnewMeanwhileIsStoredWhole() throws {
         let db = try makeDatabase([Basket.self, Apple.self])
         let basket = Basket()

@@ -112,7 +112,7 @@ import Testing
             try all.where("price > (SELECT price FROM Ware WHERE name = '10')").count() == 2)
     }
 
-    /// What is not worked out is said, before a row is read.
+    /// Unsupported calculations are refused before a row is read.
     @Test func whatIsNotWorkedOutIsRefused() throws {
         let db = try wares()
         let all = db.query(Ware.self)

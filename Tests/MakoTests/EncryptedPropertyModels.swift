@@ -48,7 +48,7 @@ enum SealedWard {
         @Attribute(.encrypted) var scan: Data?
     }
 
-    /// One that shows a part, and says of the part what is not so.
+    /// A partial entity that declares the encrypted properties wrongly.
     @Entity("Case", partial: true) final class PlainScan {
         var scan: Data?
     }

@@ -262,7 +262,7 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
         #expect(throws: MakoError.self) { try Patient(["age": "old"]) }
         try db.save(decoded)
         Self.check(try #require(try db.find(Patient.self, 1)))
-        // What knows no types gives what is stored.
+        // Calls without types return the stored bytes.
         let rows = try db.rawQuery("SELECT * FROM Patient")
         guard case .blob(let bytes)? = rows.value("diagnosis", row: 0) else {
             Issue.record("\(rows)")

@@ -87,7 +87,7 @@ private func options(_ number: UInt8? = 1) -> DatabaseOptions {
             #expect(db.migrations.isEmpty)
             #expect(try db.query(SealedWard.Case.self).where(\.name == "Ada").first()?.diagnosis == secretText)
             try db.close()
-            // A file that is only read is not migrated, and what is sealed is not taken for bytes.
+            // A read-only file is not migrated, and encrypted values are not read as plain ones.
             var reading = options()
             reading.readOnly = true
             #expect(throws: MakoError.self) {
@@ -176,7 +176,7 @@ private func options(_ number: UInt8? = 1) -> DatabaseOptions {
         #expect(try db.query(SealedWard.Case.self).fetch().map(\.scan) == [Data([1, 2, 3])])
     }
 
-    /// The program `mako` has no key: it gives what is stored, and stores nothing there.
+    /// The program `mako` has no key: it prints the stored bytes, and stores nothing in encrypted columns.
     @Test func theCommandGivesBytes() throws {
         try Self.withSealed { path in
             let out = path + ".json"

@@ -1,7 +1,7 @@
 import Mako
 import Testing
 
-/// Within one fetch, and what is loaded from it later, there is one object for each row.
+/// A fetch, with all that is loaded from its objects later, has one object for each row.
 @Suite struct FetchIdentityTests {
     private static let count = 300
 

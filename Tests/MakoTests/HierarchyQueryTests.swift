@@ -6,7 +6,7 @@ import Testing
     var load = 0
 }
 
-/// Questions about the objects of a class and of its subclasses. The classes are those of ``InheritanceTests``.
+/// Queries for the objects of a class and of its subclasses. The classes are those of ``InheritanceTests``.
 @Suite struct HierarchyQueryTests {
     private let db: Database
 

@@ -189,7 +189,7 @@ enum ImportingExample {
         }
     }
 
-    /// The lines `mako …` of the article do what it says, one after the other, in a folder with the files that it speaks of.
+    /// Runs the lines `mako …` of the article in order, in a folder with the files that it names.
     @Test func theProgramReadsAndWrites() throws {
         let article = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("Sources/Mako/Mako.docc/ImportingAndExporting.md")

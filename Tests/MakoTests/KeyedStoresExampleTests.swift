@@ -141,7 +141,7 @@ enum KeyedStoresExample {
         #expect(calls.all.count == 1)
     }
 
-    /// What the article says of watching.
+    /// What the article describes of observing.
     @Test func onlyTheHistoryReportsKeyedStores() throws {
         var options = DatabaseOptions()
         options.history = .kept()

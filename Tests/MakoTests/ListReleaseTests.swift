@@ -94,7 +94,7 @@ import Testing
         tracks[2].isKept = true
         try db.save(Mixtape(tracks: tracks))
         func numbers() throws -> [Int] { try #require(try db.find(Mixtape.self, 1)).tracks.map(\.number) }
-        // The third refuses: those before it stay as well, and what was removed before the call is gone.
+        // The third removal is refused: those of the same call are undone, and earlier ones stay.
         try? db.transaction { _ in
             try db.delete(tracks[3])
             #expect(throws: MakoError.self) { try db.delete([tracks[0], tracks[1], tracks[2]]) }
@@ -135,7 +135,7 @@ import Testing
         #expect(try db.verify().isClean)
     }
 
-    /// A list that is read leaves out who is gone; what it counts is what is stored.
+    /// A list omits removed members when it is read; conditions count the stored ones.
     @Test func everyListLosesRemovedMembers() throws {
         let (_, songs) = try filled(4)
         for name in ["second", "third"] { try db.save(Playlist(name: name, songs: Array(songs[..<3]))) }

@@ -38,7 +38,7 @@ func expectSound(_ db: Database, sourceLocation: SourceLocation = #_sourceLocati
     #expect(try db.store.verify().isClean, sourceLocation: sourceLocation)
 }
 
-/// What a call that must fail says.
+/// The message of a call that must fail.
 func failure(_ body: () throws -> Void) -> String {
     do {
         try body()
@@ -127,7 +127,7 @@ func failure(_ body: () throws -> Void) -> String {
             db = try open([After.Citizen.self], Self.plain)
             #expect(db.migrations.isEmpty)
             #expect(try db.query(After.Citizen.self).fetch().map(\.age) == [20])
-            // A table that was dropped begins anew.
+            // A dropped table is created empty again.
             try db.drop(After.Citizen.self)
             try db.save(After.Citizen(name: "Bob"))
             #expect(try db.query(After.Citizen.self).fetch().map(\.isMember) == [false])
@@ -479,7 +479,7 @@ enum Numbers {
     }
 }
 
-/// A migration with rows that are written anew, merged and split: a crash leaves it done or not begun.
+/// A migration that rewrites, merges and splits rows: a crash leaves it done or not begun.
 struct ManualMigrations: CrashWorkload {
     private func open(_ disk: SimulatedDisk, _ types: [any Entity.Type]) throws -> Database {
         var options = DatabaseOptions(cacheBytes: 1 << 20)

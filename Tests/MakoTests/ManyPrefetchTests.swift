@@ -51,7 +51,7 @@ import Testing
         let expected = [
             ["Engines 1", "Engines 2", "Engines 3"], ["Wheels 1", "Wheels 2", "Wheels 3"], [],
         ]
-        // The children were made with their parents: asking them for those reads nothing.
+        // The children were created with references to their parents, so following them reads nothing.
         let lazy = db.metrics.lazyLoads
         for (department, names) in zip(departments, expected) {
             let found = try department.people.fetch()

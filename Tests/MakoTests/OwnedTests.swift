@@ -121,7 +121,7 @@ import Testing
             }
         }
         #expect(try counts() == [1, 3, 6, 1])
-        // A savepoint that is taken back forgets what it let go of.
+        // A rolled-back savepoint discards its pending removals of members.
         try db.transaction { _ in
             try? db.transaction { tx in
                 album.tracks = []
@@ -271,7 +271,7 @@ import Testing
         #expect(await late.next() == nil)
     }
 
-    /// A reading that fails is no empty collection: what is stored must not be lost over it.
+    /// A collection that could not be read is not empty: a save must not delete the stored one.
     @Test func whatCannotBeReadIsNotReplaced() throws {
         let db = try brokenShelf()
         let shelf = try #require(try db.find(Shelf.self, 1))
@@ -280,7 +280,7 @@ import Testing
         shelf.books.append(Book(code: "c"))
         #expect(throws: MakoError.self) { try shelf.commit() }
         #expect(try db.query(Book.self).count() == 2)
-        // Read anew it can be set, knowingly.
+        // After a refresh it can be replaced deliberately.
         try db.refresh(shelf)
         shelf.books = []
         try shelf.commit()

@@ -309,7 +309,7 @@ import Testing
     @Test func changesOfBothKindsAreKeptApart() throws {
         let account = PublicLogin(nick: "ada")
         try db.save(account)
-        // Assigning what is not stored must neither write nor touch what is.
+        // Assigning a property that is not stored must neither write nor change the stored ones.
         account.secret = "x"
         account.parent = Login(owner: "boss")
         try db.save(account)

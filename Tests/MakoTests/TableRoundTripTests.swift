@@ -144,7 +144,7 @@ private struct RandomTable {
     }
 }
 
-/// What is written in a format is read as it was.
+/// Exported rows are imported unchanged, in each format.
 @Suite struct TableRoundTripTests {
     private static func exported(_ rows: [[Value]], _ schema: EntitySchema, _ format: InputFormat) throws -> String {
         var text = ""

@@ -106,7 +106,7 @@ enum Faulty {
     }
 }
 
-/// Errors of values name the entity, the key and the property, and say what is wrong in one line.
+/// Errors of values name the entity, the key, the property and the fault in one line.
 @Suite struct ValueFaultTests {
     private let db: Database
 

@@ -154,7 +154,7 @@ enum WatchingExample {
         return (db, token, count)
     }
 
-    /// What is kept elsewhere.
+    /// Data outside the database.
     final class Copy {
         var texts: [Int64: String] = [:]
         var token: HistoryToken? { didSet { told += 1 } }

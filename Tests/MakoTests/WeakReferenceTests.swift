@@ -45,7 +45,7 @@ import Testing
         #expect(bird == nil)
     }
 
-    /// Who is saved first knows the key that the other is about to get.
+    /// The object that is saved first refers to the key that the other is about to get.
     @Test func aChildSavedAlongRefersToItsParent() throws {
         let nest = Nest(place: "oak")
         nest.birds = [Bird(name: "wren", nest: nest), Bird(name: "robin", nest: nest)]

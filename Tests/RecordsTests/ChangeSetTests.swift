@@ -103,7 +103,7 @@ import Testing
                 }
                 // Mostly the same, so that rows go on with the one before them.
                 let columns: Set<Int>? = random.chance(80) ? [1] : random.pick([nil, [0], [0, 2]])
-                // Some transactions have nested ones all the way.
+                // In half of the runs every change is nested.
                 let isNested = seed % 2 == 0 || random.chance(50)
                 if !isNested {
                     changes.append(nested)
@@ -177,7 +177,7 @@ import Testing
         #expect(changes.count == 18)
     }
 
-    /// Rows inserted under ids in a row are kept as one until one of them is sought.
+    /// Inserts with consecutive ids are stored as one run until one of them is looked up.
     @Test func runsAreTakenApart() throws {
         let table = try Self.tables()[0]
         var changes = ChangeSet()

@@ -164,7 +164,7 @@ import Testing
         #expect(grouped.count == expected.count)
     }
 
-    /// A partial index may be for what a choice says.
+    /// The condition of a partial index may contain CASE.
     @Test func inTheConditionOfAnIndex() throws {
         var fixture = try Self.fixture()
         var schema = try fixture.table("Sale").schema

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Questions that have names: `WITH x AS (SELECT …)` and `FROM (SELECT …) AS x`.
+/// Common tables and sub-queries in FROM: `WITH x AS (SELECT …)` and `FROM (SELECT …) AS x`.
 @Suite struct CommonTableTests {
     private func run(_ text: String, _ parameters: [Value] = []) throws -> QueryRows {
         let fixture = try JoinFixture.make()
@@ -69,7 +69,7 @@ import Testing
             "SELECT id AS i FROM Person ORDER BY id DESC"
         ),
         ("SELECT count(*) AS c, 1 AS n FROM Person GROUP BY n", "SELECT count(*) AS c, 1 AS n FROM Person"),
-        // Where no row of a question is joined, its columns are NULL, whatever they are made of.
+        // Where a left join matches no row of a common table, its columns are NULL, whatever their expressions.
         (
             "SELECT p.id AS i, q.c AS c, q.n AS n, q.m AS m FROM Person p LEFT JOIN "
                 + "(SELECT id AS j, 7 AS c, age IS NULL AS n, coalesce(age, -1) AS m FROM Person WHERE age > 36) q "
@@ -97,7 +97,7 @@ import Testing
                 + "SELECT n, department.name FROM b ORDER BY n",
             "SELECT name AS n, department.name FROM Person WHERE age > 30 AND boss = 2 ORDER BY name"
         ),
-        // A name hides the table of that name, but not in its own question.
+        // A name hides the table of that name, but not in its own definition.
         (
             "WITH Person AS (SELECT * FROM Person WHERE age > 36) SELECT count(*) FROM Person",
             "SELECT count(*) FROM Person WHERE age > 36"
@@ -141,7 +141,7 @@ import Testing
                 + "SELECT name FROM a UNION SELECT * FROM b ORDER BY 1",
             "SELECT name FROM Person WHERE age = 36 UNION SELECT kind FROM Pet ORDER BY 1"
         ),
-        // Joined: what it leaves out is not there to be met.
+        // In a join, rows that the common table omits do not match.
         (
             "WITH p AS (SELECT id, name AS n FROM Person WHERE age > 30), c AS (SELECT owner, kind FROM Pet WHERE kind = 'cat') "
                 + "SELECT n, kind FROM p LEFT JOIN c ON c.owner = p.id ORDER BY n",
@@ -296,7 +296,7 @@ import Testing
     @Test func namesDoNotGrowWithoutEnd() throws {
         var text = "WITH x0 AS (SELECT age AS a FROM Person)"
         for number in 1..<40 { text += ", x\(number) AS (SELECT a + a AS a FROM x\(number - 1))" }
-        // What is too long to be written out is run.
+        // A query that would be too long when flattened is run by itself.
         #expect(try run(text + " SELECT a FROM x39 WHERE a > 21000000000000").rows.count == 2)
         #expect(try run(text + " SELECT a FROM x3 WHERE a > 399").rows == [[.integer(400)]])
         var deep = "WITH x0 AS (SELECT age AS a FROM Person)"

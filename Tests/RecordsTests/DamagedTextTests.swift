@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Full-text indexes whose tree was damaged: questions and changes end in an error that names the index, `verify` finds it, nothing traps,
-/// and an index that is built anew answers again.
+/// Full-text indexes with a damaged tree: queries and changes end in an error that names the index, `verify` finds it,
+/// nothing traps, and a rebuilt index works again.
 @Suite struct DamagedTextTests {
     /// Rows 1 to 3, or with the keys a to c.
     private static func fixture(keyed: Bool = false) throws -> TextFixture {
@@ -82,7 +82,7 @@ import Testing
 
     // MARK: Postings
 
-    /// Each way in which a word is read meets the damage of its postings.
+    /// Each kind of search that reads a word fails at its damaged postings.
     private static let unreadable = "the postings of a word cannot be read"
     @Test(arguments: [
         ("steam", false), ("steam", true), ("title:steam", false), ("ste*", false), ("ste*", true),
@@ -90,7 +90,7 @@ import Testing
         ("\"steam engine\"", false), ("\"engine of steam\"", false), ("\"rope steam\"*", false),
         ("NEAR(steam engine, 2)", false), ("steam AND rope", false), ("rope NOT steam", false), ("sea OR steam", true),
     ]) func damagedPostingsAreErrors(words: String, ranked: Bool) throws {
-        // A number that has no end; rows that are said to have more bytes than there are.
+        // A number without an end; rows that claim more bytes than there are.
         for bytes in [[0x80], [1, 1, 0x80], [1, 0x40]] as [[UInt8]] {
             let text = try Self.fixture()
             try Self.damage(text, [(Self.term("steam"), bytes)])

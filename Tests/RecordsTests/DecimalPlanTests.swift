@@ -108,7 +108,7 @@ import Testing
         try expectSame(prices("price <= '10.0'") { $0.map { $0 <= 10 } ?? false }, "<=")
         try expectSame(prices("price BETWEEN 2 AND 10.50") { $0.map { $0 >= 2 && $0 <= 10.5 } ?? false }, "BETWEEN")
         try expectSame(prices("price < -2 OR price > 20") { $0.map { $0 < -2 || $0 > 20 } ?? false }, "OR")
-        // What is equal is found by the index, and the rest is tested.
+        // The index finds equal values, and the rest is tested.
         #expect(
             try plan("price = 9.5 AND price > old")
                 == "search Item using index byPrice (price = '9.5'), then filter price > old")

@@ -178,8 +178,8 @@ import Testing
         }
     }
 
-    /// The deepest text that is answered, and the next one, on a small stack and on one that has just enough room for what follows a tree to its
-    /// end without making sure of more.
+    /// The deepest text that is accepted, and the next one, on a small stack and on one that just suffices to traverse
+    /// a tree without growing.
     @Test(arguments: shapes)
     func theDeepestIsAnsweredAlikeOnEachStack(shape: Shape) async throws {
         let (deepest, answer) = try await onSmallStack(bytes: 64 << 20) {

@@ -194,7 +194,7 @@ import Testing
             }
             #expect(error.map { "\($0)".contains("leads to many rows; ask ANY") } == true, "\(text)")
         }
-        // And its index answers no question about the column itself.
+        // The index serves no query of the column itself.
         try fixture.insert("Person", [.text("Ada"), held(1)])
         let plan = try Selection(table: "Person", condition: try Condition.parse("friends IS NULL")).plan(
             fixture.catalogue)

@@ -6,7 +6,7 @@ import Testing
 /// Provokes each message of the last table of `docs/where.md` and compares it with the table, with the caret at the
 /// fault.
 @Suite struct ErrorMessageTests {
-    /// A text that is refused, and what is shown then.
+    /// A text that is refused, and its error.
     struct Case: Sendable, CustomTestStringConvertible {
         let message: String
         let text: String

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What is typed first. SQLite's answers are in `Tests/SQLLogic/everyday.test`.
+/// Common statements and functions. SQLite's results are in `Tests/SQLLogic/everyday.test`.
 @Suite struct EverydayStatementTests {
     private func session() throws -> StatementSession {
         try StatementSession(

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// What expressions and conditions give, with columns and with constants in the same places. Where SQLite has the same
-/// question its answer is the same.
+/// The values of expressions and conditions, with columns and with constants in the same places. Where SQLite has the
+/// same expression, its value is the same.
 @Suite struct ExpressionTests {
     /// One row with a value of each type, and one NULL of each kind.
     private static let row: [(name: String, type: ColumnType, value: Value)] = [

@@ -38,7 +38,7 @@ import Testing
         if indexes > 1 { try session.run("CREATE INDEX notes ON t (note)") }
     }
 
-    /// Inserts rows until there is no room. Returns the error's words.
+    /// Inserts rows until the disk is full. Returns the error's message.
     private func fill(noteBytes: Int = 40) throws -> String {
         let note = String(repeating: "n", count: noteBytes)
         var next = 1
@@ -109,7 +109,7 @@ import Testing
         disk.capacity = 1 << 20
         check(try fill())
         let count = try count()
-        // What is left of the reserve when some deletions have failed, and some have not.
+        // The reserve after some deletions have failed, and some have not.
         for size in [300, 30, 3] {
             _ = try fullness("DELETE FROM t WHERE id % \(count / size) = 0")
         }

@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// What the newest record says: of each table how many rows, or that it is to be read anew.
+    /// The newest record: for each table the number of rows, or that it must be read again as a whole.
     private func told() throws -> [String] {
         let page = try fixture.store.read { try HistoryPage(after: nil, limit: .max, in: $0) }
         let record = try #require(page?.records.last)

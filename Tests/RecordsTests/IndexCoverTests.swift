@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Questions that the entries of an index answer alone, against the same without indexes.
+/// Index-only scans, compared with the same queries without indexes.
 @Suite struct IndexCoverTests {
     /// Columns of every type, with a key of its own if `isKeyed` is set.
     private static func schema(isKeyed: Bool) -> EntitySchema {
@@ -52,7 +52,7 @@ import Testing
         return fixtures
     }
 
-    /// A question of some columns of an index, which now and then reads others as well.
+    /// A query of some columns of an index, which now and then reads others as well.
     private static func question(_ random: inout Seeded, _ table: TableHandle, isKeyed: Bool) -> String {
         let index = random.pick(table.indexes)
         var names = index.parts.map { table.columns[Int($0.slot.ordinal)].name }
@@ -182,7 +182,7 @@ import Testing
         #expect(try session.plan(text) == plan)
     }
 
-    /// Where rows are long, the entries of an index are gone through in their place.
+    /// Where rows are long, an index-only scan replaces the table scan.
     @Test func longRowsAreNotReadForAShortColumn() throws {
         let fixture = try Fixture(
             EntitySchema(

@@ -129,7 +129,8 @@ import Testing
 
     // MARK: Uniqueness
 
-    /// The first index has taken the row when the second one refuses it: nothing of it is left, in whichever way it came into the first.
+    /// The first index has taken the row when the second one refuses it: its entry is removed, on whichever path it was
+    /// inserted.
     @Test func whatARefusedRowTookIsGivenBack() throws {
         let schema = EntitySchema(
             name: "T",

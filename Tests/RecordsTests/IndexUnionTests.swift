@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Ways that gather keys: of several indexes, of sub-queries, and in the order of keys.
+/// Row-id set scans: of several indexes, of sub-queries, and in the order of keys.
 @Suite struct IndexUnionTests {
     private func fixture(_ count: Int, _ random: inout Seeded) throws -> Fixture {
         let fixture = try Fixture(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Every way by which a row of a join is looked up, over indexes of each kind, gives the rows that loops without indexes give.
+/// Every join method, over indexes of each kind, gives the rows that nested loops without indexes give.
 @Suite struct JoinMethodTests {
     private static let indexes = [
         IndexSchema("Item.owner", [IndexColumn("owner"), IndexColumn("price", descending: true)]),
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    /// What is walked when all before it is kept ends where enough was found.
+    /// The scan of a large table against the hashed rows before it ends at the limit.
     @Test func aLimitEndsTheJoin() throws {
         let fixture = try fixture(isIndexed: false)
         let plan = try SizedQuery(

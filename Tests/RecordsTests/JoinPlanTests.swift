@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Which way a join takes, and that all ways lead to the same rows.
+/// The choice of join methods, and that all of them give the same rows.
 @Suite struct JoinPlanTests {
     private func plan(_ text: String, _ sizes: [String: Int], indexed: Bool = true) throws -> String {
         let fixture = try JoinFixture.make(indexed: indexed)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Keys that become others together with steps by hand, and what a survey says beforehand.
+/// Changes of keys together with manual steps, and the survey of them.
 @Suite struct KeyStepMigrationTests {
     private static let plain = EntitySchema(
         name: "A",

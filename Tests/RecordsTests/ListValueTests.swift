@@ -36,7 +36,7 @@ import Testing
         (#"["\u0041\/"]"#, "ANY list = 'A/'", true), (#"["\ud83d\ude00!"]"#, "ANY list = '😀!'", true),
         // An unpaired surrogate is read as U+FFFD.
         (#"["\ud83d"]"#, "ANY list = '\u{FFFD}'", true), (#"["\ud83dx"]"#, "ANY list = '\u{FFFD}x'", true),
-        // What is in a list of the list is no value of it.
+        // Elements of a nested list are not elements of the list.
         (#"[["]", 3], 5]"#, "ANY list = 5", true), (#"[["]", 3], 5]"#, "ANY list = 3", false),
         (#"[["a\"]", 3], {"b": "}"}, 5]"#, "list.@count = 3", true), (#"[[1], 2]"#, "ANY list IS NULL", true),
         (#"{"a": "x", "b": 2}"#, "ANY list = 2", true), (#"{"a": "x", "b": 2}"#, "ANY list = 'a'", false),

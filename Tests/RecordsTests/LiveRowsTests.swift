@@ -49,7 +49,7 @@ import Testing
         return selection
     }
 
-    /// What the selection gives when it is run anew, with the order of keys among equals.
+    /// The result of a new run of the selection, with the order of keys among equals.
     private func expected(_ selection: Selection, _ fixture: Fixture, _ view: Snapshot) throws -> [RowKey] {
         var whole = selection
         let key = selection.table == "C" ? "k" : "id"

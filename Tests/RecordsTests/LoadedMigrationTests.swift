@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Tables of many rows that are written anew: another tree is loaded and takes the place of the one before.
+/// Tables of many rows that are rewritten: another tree is bulk-loaded and replaces the former one.
 @Suite struct LoadedMigrationTests {
     private static let count = BulkLoading.fewestEntries + 500
 

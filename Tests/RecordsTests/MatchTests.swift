@@ -92,7 +92,8 @@ import Testing
         #expect(found.map(\.[1].isNull) == [false, true])
     }
 
-    /// In the order of ranks it comes behind those that have one, and before them the other way round; among each other by their keys.
+    /// In the order of ranks a row without a rank comes after those that have one, and before them in descending order;
+    /// among each other by their keys.
     @Test func rowsWithoutARankComeLast() throws {
         let words = "Article MATCH 'steam' OR year >= 1803"
         #expect(try ids(words, orderBy: "rank") == [1, 2, 3, 4, 5])

@@ -1,7 +1,7 @@
 import RandomRuns
 import Testing
 
-/// One question in several forms whose answers must agree, over random tables: see `MetamorphicRun`.
+/// One query in several forms whose results must agree, over random tables: see `MetamorphicRun`.
 @Suite struct MetamorphicTests {
     @Test(arguments: 0..<4) func formsOfAQueryAgree(part: UInt64) throws {
         var (checks, divided) = (0, 0)

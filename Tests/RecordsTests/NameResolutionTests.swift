@@ -169,7 +169,7 @@ import Testing
                 session,
                 "WITH river AS (SELECT id, boat FROM boat WHERE id > 2) SELECT river.boat FROM river "
                     + "WHERE EXISTS (SELECT 1 FROM boat b WHERE b.id = river.id)") == texts("Cora", "Dora"))
-        // A table inside with the question's name hides it.
+        // An inner table with the query's name hides it.
         #expect(
             try column(
                 session,

@@ -132,7 +132,7 @@ import Testing
         #expect("\(try #require(error))" == "a value is expected here\n    alter >< 3\n           ^")
     }
 
-    /// What is missing at the end of a text is missing behind its last word, whatever line breaks follow.
+    /// An error for a missing end of a text is placed after its last word, whatever line breaks follow.
     @Test(arguments: ["", "\n", "\r\n", "\n \t\n"]) func aTextThatEndsTooEarlyIsShownWithItsLastLine(
         end: String
     ) throws {

@@ -46,7 +46,7 @@ import Testing
         // A row that is not held does not take the entry of another one with it.
         try session.run("DELETE FROM Task WHERE title = 'b'")
         #expect(session.refusal("INSERT INTO Task (owner) VALUES ('Ada')").contains("the same oneOpen"))
-        // Of two rows with one owner the open one is in the way.
+        // Of two rows with one owner the open one conflicts.
         #expect(try session.run("INSERT OR REPLACE INTO Task (title, owner) VALUES ('new', 'Bob')").changed == 1)
         #expect(try session.rows("SELECT count(*) FROM Task WHERE owner = 'Bob'") == [[.integer(3)]])
         #expect(session.refusal("CREATE UNIQUE INDEX all ON Task (owner)").contains("the same all"))
@@ -116,7 +116,7 @@ import Testing
         #expect(try session.rows(asked) == expected)
     }
 
-    /// What one range says of another, against all numbers of a small domain.
+    /// Whether one range implies another, against all numbers of a small domain.
     @Test func impliedRangesAreImplied() throws {
         let operators: [ComparisonOperator] = [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
         let column = BoundExpr.column(BoundColumn(node: -1, ordinal: 0, type: .double, path: "x"))
@@ -141,7 +141,7 @@ import Testing
         #expect(proven > 100)
     }
 
-    /// Random conditions as indexes and as questions: an index changes no answer.
+    /// Random conditions as indexes and as queries: an index changes no result.
     @Test(arguments: 0..<12) func indexesChangeNoAnswer(seed: Int) throws {
         var random = Seeded(UInt64(seed))
         let fixture = try QueryFixture.filled(150, [], &random)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What `EXPLAIN ANALYZE` says of a run.
+/// The output of `EXPLAIN ANALYZE`.
 @Suite struct PlanAnalysisTests {
     /// 3000 people, a hundred of each age from 0 to 29, in ten departments.
     private static func people() throws -> Fixture {
@@ -96,7 +96,7 @@ import Testing
         #expect(counts(summed) == [[0, 3000, 3000], [0, 3000, 1]])
     }
 
-    /// Questions that an index answers by itself read no rows.
+    /// Index-only queries read no rows.
     @Test func indexesAlone() throws {
         let fixture = try Self.people()
         let counted = try analysis("SELECT count(*) FROM Person WHERE age = 3", fixture)
@@ -136,7 +136,7 @@ import Testing
         #expect(examined == read)
     }
 
-    /// A sub-query that groups is planned with what is around it, and that plan is what runs.
+    /// A sub-query that groups is planned with the outer query, and runs with that plan.
     @Test func subqueriesThatGroupRunAsPlanned() throws {
         let fixture = try Self.people()
         let text = "SELECT id FROM Department WHERE id IN (SELECT age FROM Person GROUP BY age HAVING count(*) > 99)"
@@ -187,7 +187,7 @@ import Testing
         #expect("\(named)" == "sub-query (id of Department), once (10 rows examined)")
         #expect(listed.description.contains("  sub-query (id of Department), once ("))
         #expect(listed.steps[0].examinedRows + listed.steps[0].examinedEntries > 0)
-        // All people are gone through once, whatever number of departments ask.
+        // All people are scanned once, whatever the number of departments.
         let grouped = try analysis(
             """
             SELECT id FROM Department d

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What runs is what is printed: each shape of a plan is run, and the operators that say that they ran are compared with those of the plan.
+/// Each shape of a plan is run, and the operators that report a run are compared with those that the plan prints.
 @Suite struct PlanOperatorTests {
     /// Of the tables of `docs/plans.md`.
     private static let shapes = [
@@ -274,7 +274,7 @@ import Testing
         }
     }
 
-    /// Sub-queries that are looked up first, and kept after many look-ups.
+    /// Sub-queries that are looked up first, and materialised after many look-ups.
     @Test func theMethodThatASubqueryTookIsMeasured() throws {
         let fixture = try PlanDocumentTests.fixture()
         func kept(_ ending: String) throws -> [Int] {

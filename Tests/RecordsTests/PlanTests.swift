@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// The ways of a plan through the rows: forwards and backwards, from and to rows that are not there.
+/// Scans of a plan in both directions, from and to missing rows.
 @Suite struct PlanTests {
     /// Rows 1 to 20 without those that three divides, and their numbers backwards.
     private func fixture() throws -> Fixture {

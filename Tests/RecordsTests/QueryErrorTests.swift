@@ -28,7 +28,7 @@ import Testing
     }
 
     private static let statements: [(String, String)] = [
-        // What is not known of a join.
+        // Unknown names in joins.
         ("SELECT p.id FROM Person p, Pet WHERE ANY nobody.age > 1", "ANY needs a path that leads to many"),
         ("SELECT p.id FROM Person p, Person q WHERE ANY staff.age > 1", "ANY needs a path that leads to many"),
         ("SELECT p.id FROM Person p, Pet WHERE Nobody.age > 1", "no table or column Nobody"),

@@ -132,7 +132,7 @@ import Testing
             rows.map { "\($0[0]) \($0[1]) \($0[2])" } == ["'-3' 'a' 1", "'9.5' 'a' 1", "'10' 'a' 2", "'10' 'b' 1"])
     }
 
-    // MARK: - Questions with names
+    // MARK: - Common tables
 
     @Test func subqueriesInsideCommonTables() throws {
         let all = try ManyFixture(seed: 2, isIndexed: true)

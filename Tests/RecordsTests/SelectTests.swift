@@ -119,7 +119,7 @@ import Testing
         #expect(throws: RecordError.self) { try run("SELECT name FROM Person ORDER BY age COLLATE NOCASE") }
     }
 
-    /// Only the best rows of many are kept, and their memory is tidied up now and then.
+    /// Only the first rows of many are held, and their memory is compacted now and then.
     @Test(arguments: [5, 1500]) func theFirstOfManyLongTexts(limit: Int) throws {
         let fixture = try Fixture(EntitySchema(name: "T", columns: [ColumnSchema("t", .text)]))
         let texts = (0..<2500).map { String(repeating: "z", count: 1000) + "\(9000 - $0)" }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Forms of statements that are seldom written, and what they mean.
+/// Alternative forms of statements, and their meaning.
 @Suite struct StatementFormTests {
     private func people() throws -> StatementSession {
         try StatementSession(

@@ -24,7 +24,7 @@ import Testing
                 try Catalogue.load(view: view), view: view, named: ["least": .integer(2), "count": .integer(2)])
         }
         #expect(column(found.rows) == [.integer(3), .integer(4)])
-        // Of several questions, of those that have names, and of those in conditions.
+        // Of compound queries, of common tables, and of sub-queries in conditions.
         #expect(
             column(
                 try session.rows(

@@ -41,7 +41,7 @@ import Testing
             try session.rows("SELECT name, age, boss FROM Person WHERE id > 3 ORDER BY id") == [
                 [.text("Bob!"), .integer(40), .integer(2)], [.text("Cy!"), .integer(40), .integer(3)],
             ])
-        // Many enough for their entries to be entered together; the question does not meet what it inserts.
+        // Enough rows for their entries to be buffered; the query does not read what it inserts.
         for _ in 0..<5 { try session.run("INSERT INTO Person (name, age) SELECT name, age FROM Person") }
         #expect(try session.rows("SELECT count(*) FROM Person") == [[.integer(160)]])
         #expect(try session.faults() == [])

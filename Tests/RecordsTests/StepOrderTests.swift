@@ -25,7 +25,7 @@ import Testing
         let request = TableMigration(schema) { from in from < 1 ? (steps, 1) : ([], from) }
         let surveys = try Catalogue.survey([request], view: store.snapshot())
         let report = try store.write { tx in try #require(try Catalogue.migrate([request], in: tx).first) }
-        // What was said beforehand is what is done.
+        // The migration does what the survey announced.
         #expect(surveys.map(\.refusal) == [nil])
         #expect(surveys.first?.steps.map(\.step) == report.steps)
         #expect(surveys.first?.steps.allSatisfy { $0.failures == 0 } == true)
@@ -249,7 +249,8 @@ import Testing
         #expect(try Catalogue.load(view: view).requireTable("List").schema.column(named: "held")?.target == "P")
     }
 
-    /// References to any table, and keys of other tables in lists, follow rows and names; what is none of them stays as it is.
+    /// References to any table, and keys of other tables in lists, follow rows and names; everything else stays as it
+    /// is.
     @Test func referencesOfAllKindsFollow() throws {
         let fixture = try Fixture(
             Self.p, Self.schema("Q", ColumnSchema("name", .text), ColumnSchema("size", .integer)),
@@ -283,7 +284,7 @@ import Testing
         #expect(try rows(fixture.store, "Any")[.rowID(3)] == [.text("S:1")])
     }
 
-    // MARK: What is encrypted
+    // MARK: Encrypted columns
 
     /// No value that is or becomes encrypted is shown, and none can be looked at without the key.
     @Test func whatIsEncryptedIsNotShown() throws {

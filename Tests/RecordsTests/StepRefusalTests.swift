@@ -3,7 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Steps by hand that cannot be done: nothing is changed, an error says why, and a survey says the same beforehand.
+/// Manual steps that cannot be done: nothing is changed, an error gives the reason, and a survey gives the same reason
+/// before.
 @Suite struct StepRefusalTests {
     private struct Odd: Error, CustomStringConvertible {
         let description = "an odd row"

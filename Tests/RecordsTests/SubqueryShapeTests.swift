@@ -8,7 +8,7 @@ import Testing
     private typealias Model = @Sendable (ManyFixture, ManyFixture.Person) -> Bool
 
     private static let ofPeople: [(String, Model)] = [
-        // What is read of the row around.
+        // Columns of the outer row.
         (
             "EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id AND id <> Person.id)",
             { all, one in all.pets(of: one).contains { $0.id != one.id } }
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    /// So many rows ask that the sub-query's rows are gone through once.
+    /// With so many outer rows the sub-query's rows are scanned once.
     @Test func scansAgreeWithTheModelForManyRows() throws {
         let all = try ManyFixture(seed: 14, departments: 20, people: 600, pets: 500, isIndexed: false)
         for (text, model) in Self.ofPeople {

@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// Rows that meet none stand beside NULLs, and sub-queries see these.
+    /// Rows without a match are joined with NULLs, which sub-queries read.
     @Test func leftJoinsKeepWhatSubqueriesLeave() throws {
         let all = try ManyFixture(seed: 6, isIndexed: true)
         let start = "SELECT Person.id FROM Person LEFT JOIN Pet ON Pet.owner = Person.id WHERE "

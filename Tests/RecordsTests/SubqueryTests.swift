@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    /// So many rows ask that look-ups give way to one walk.
+    /// With so many outer rows one scan replaces the look-ups.
     @Test func scansAgreeWithLookUps() throws {
         let all = try ManyFixture(seed: 9, people: 700, pets: 900, isIndexed: true)
         for (text, model) in SubqueryTests.questions where text.contains("Person.") {

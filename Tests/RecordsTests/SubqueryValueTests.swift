@@ -67,7 +67,7 @@ import Testing
         #expect(try numbers(session, "SELECT id FROM V WHERE many IN (SELECT size FROM V)") == [4])
     }
 
-    /// The least and the greatest of each group are kept while others come.
+    /// The smallest and the largest value of each group are held while others come.
     @Test func bytesAreKeptForGroups() throws {
         let session = try StatementSession("CREATE TABLE T (id INTEGER PRIMARY KEY, kind TEXT, bytes BLOB)")
         let rows: [(String, [UInt8])] = [

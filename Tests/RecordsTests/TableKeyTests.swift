@@ -118,7 +118,7 @@ import Testing
             ])
     }
 
-    /// What is no id leads nowhere, and says so once the rows have other keys.
+    /// A stored reference that is not an id refers to no row, and becomes NULL when the rows get other keys.
     @Test func aReferenceThatHoldsNoIDLeadsNowhere() throws {
         let fixture = try Fixture(
             Self.schema("A", .rowID(column: "id"), Self.name),
@@ -149,7 +149,7 @@ import Testing
         #expect(try rows(fixture, "Holder") == [.rowID(1): [.integer(2), .integer(4)]])
     }
 
-    /// A table whose rows go elsewhere begins anew, with whatever key.
+    /// A table whose rows were moved starts empty, with any key.
     @Test func aTableThatIsEmptiedMayHaveAnotherKey() throws {
         let fixture = try Fixture(
             Self.schema("A", .rowID(column: "id"), Self.name), Self.schema("B", .rowID(column: "id"), Self.name))
@@ -221,7 +221,7 @@ import Testing
         #expect(try Catalogue.isSame(store.snapshot(), store.snapshot()))
     }
 
-    /// A row that was written anew with the values that it had, in the form that rows have now, has not changed.
+    /// A row that was rewritten with its values, in the current form of rows, has not changed.
     @Test func aRowInAnotherFormHasNotChanged() throws {
         var fixture = try Fixture(Self.schema("A", .rowID(column: "id"), Self.name))
         try fixture.insertAll("A", [[.text("x")], [.text("y")]])

@@ -5,7 +5,7 @@ import Testing
 @testable import MakoRecords
 @testable import MakoStorage
 
-/// A salvaged database has tables whose indexes agree with their rows, and says what of them is lost.
+/// A salvaged database has tables whose indexes agree with their rows, and the report names what is lost.
 @Suite struct TableSalvageTests {
     static let path = "d/records.mako"
     static let target = "d/saved.mako"

@@ -31,7 +31,7 @@ import Testing
             #expect(isDeleted)
         }
         #expect(try fixture.insert("Person", row("c", 1)) == .rowID(3))
-        // Deleting the last row must not make its id come again after the database was opened anew.
+        // The id of a deleted last row must not be assigned again after the database was reopened.
         try fixture.store.write { tx in
             var changes = ChangeSet()
             try table.deleteAll(in: tx, changes: &changes)
@@ -128,7 +128,7 @@ import Testing
             let reserved = try reopened.requireTable("Person").reserveRowID(in: tx)
             #expect((1...(1 << 53)).contains(reserved) && reserved != drawn)
         }
-        // Its row gone, the largest id is not given again.
+        // The largest id is not assigned again after its row was deleted.
         try fixture.store.write { tx in
             var changes = ChangeSet()
             _ = try reopened.requireTable("Person").delete(.rowID(.max), in: tx, changes: &changes)

@@ -34,7 +34,7 @@ import Testing
         #expect(words(long + "aßa") == [long + "a"])
     }
 
-    // MARK: Questions
+    // MARK: Queries
 
     private func library() throws -> Fixture { try MatchTests.library() }
 
@@ -131,7 +131,7 @@ import Testing
         #expect(try text.ask("Note MATCH ?", "steam") == [.rowID(3)])
     }
 
-    /// More words than are kept in memory at a time: the first part is loaded, the others are entered behind it.
+    /// More words than fit in memory: the first part is bulk-loaded, the others are inserted after it.
     @Test(arguments: [false, true]) func anIndexIsBuiltInParts(keyed: Bool) throws {
         let text = try TextFixture(keyed: keyed)
         let count = BulkLoading.fewestEntries + 500

@@ -87,7 +87,7 @@ import Testing
         #expect(try session.run("INSERT INTO Word (text) VALUES ('z') RETURNING rowid").rows.rows == [[.integer(3)]])
     }
 
-    /// What is refused leaves nothing of the statement.
+    /// A refused statement has no effect.
     @Test(arguments: [
         ("INSERT INTO Word (text) VALUES ('ada') ON CONFLICT (note) DO NOTHING", "neither a key nor a unique index"),
         ("INSERT INTO Word (text) VALUES ('ada') ON CONFLICT (text) DO UPDATE SET id = 3", "is the key"),

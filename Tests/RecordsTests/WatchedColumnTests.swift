@@ -66,7 +66,7 @@ import Testing
         #expect(try rows.keys == selection.plan(all.catalogue).keys(in: all.fixture.store.snapshot()))
     }
 
-    /// What is shown of a text is of the text.
+    /// An excerpt reads the column of its text.
     @Test func ordersByExcerpts() throws {
         let fixture = try MatchTests.library()
         let selection = Selection(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What `docs/where.md` says is so.
+/// Checks the statements of `docs/where.md`.
 @Suite struct WhereDocumentTests {
     /// What the types of the document know of their tables.
     static let relations = [

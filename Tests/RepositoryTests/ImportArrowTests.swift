@@ -5,7 +5,7 @@ import Testing
     private static let system: Set<String> = ["Glibc", "Musl", "Darwin", "Android", "Synchronization"]
 
     /// For each module, everything it may import beside the system's own modules. Foundation counts as a module of its
-    /// own, because the two lower rooms do without it.
+    /// own, because the two lower layers do without it.
     private static let allowed: [String: Set<String>] = [
         // The packages behind traits: see Package.swift.
         "MakoStorage": ["CLZ4", "Compression", "CPlatform", "Logging", "Metrics"],

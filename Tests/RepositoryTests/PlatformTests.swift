@@ -18,7 +18,7 @@ import Testing
         #expect((1...4).contains(importers.count), "more than a few import it: \(importers)")
     }
 
-    /// A system that is named in a condition and not on the page is one of which nothing is said.
+    /// A system in a condition of the sources must be on the page of platforms.
     @Test func thePageOfPlatformsNamesEveryConditionOfASystem() throws {
         let page = try #require(Repository.read("docs/platforms.md"))
         for file in Repository.files(in: "Sources") {

@@ -62,8 +62,8 @@ import Testing
         return articles
     }()
 
-    /// Dependencies as a `Package.swift` has them cannot be compiled here; the traits that they name must be the package's. Nor can the
-    /// code of older libraries, which says in its first line whose it is.
+    /// Dependencies of a `Package.swift` cannot be compiled here; the traits that they name must be the package's. Nor
+    /// can the code of older libraries, whose first line names the library.
     @Test(arguments: articles.keys.sorted())
     func theExamplesOfAnArticleAreThoseThatAreCompiled(article: String) throws {
         let page = try #require(Repository.read("Sources/\(article)"))

@@ -3,8 +3,8 @@ import MakoStorage
 /// Runs a random workload in rounds: work on a disk, end it in some way, check the result, continue with that.
 ///
 /// A round ends with a power cut at any of its moments, often with another one in the recovery after it; or the disk
-/// fails at some call, after which the open database must show a consistent state, and the process ends by a kill or by
-/// closing; or it just closes.
+/// fails at some call, after which the open database must show a consistent state, and the process or the machine ends;
+/// or it just closes.
 public enum RandomRounds<Workload: RandomWorkload> {
     typealias State = Workload.Session.State
 
