@@ -6,6 +6,7 @@ import MakoTestSupport
 /// unknown (TLP), a condition that is tested and one that is selected (NoREC), nested deep, with indexes and without,
 /// as text and built by code.
 public struct MetamorphicRun {
+    /// The number of comparisons.
     public private(set) var checks = 0
     /// How many conditions some rows fulfil and others do not.
     public private(set) var divided = 0

@@ -14,6 +14,7 @@ public final class ObjectSession: RandomSession {
 
     struct Stop: Error {}
 
+    /// The states after each commit.
     public let history: CrashHistory<State>
     public internal(set) var operations = 0
     let plan: RoundPlan

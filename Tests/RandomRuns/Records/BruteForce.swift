@@ -2,6 +2,7 @@ import MakoRecords
 
 /// The where language once more, plainly and slowly, over rows of values: what the executor must agree with.
 public struct BruteForce {
+    /// The values of a row by their columns.
     public typealias Row = [String: Value]
 
     /// The row to which a reference leads, by the column's name and its value.
@@ -22,6 +23,7 @@ public struct BruteForce {
         return .text(result)
     }
 
+    /// Returns the value of an expression for a row.
     public func value(_ expr: Expr, _ row: Row) -> Value {
         switch expr {
         case .literal(let value, _): return value
@@ -69,6 +71,7 @@ public struct BruteForce {
         return related(name, value).map { follow(path.dropFirst(), $0) } ?? .null
     }
 
+    /// Returns whether a condition is true for a row, nil when it is unknown.
     public func truth(_ condition: Condition, _ row: Row) -> Bool? {
         switch condition {
         case .constant(let flag): return flag

@@ -4,6 +4,7 @@ import MakoTestSupport
 
 /// One process of a random run of the record layer.
 public final class RecordSession: RandomSession {
+    /// A state of the store, as its model.
     public struct State: Sendable {
         let model: RecordModel
 
@@ -16,6 +17,7 @@ public final class RecordSession: RandomSession {
         let model: RecordModel
     }
 
+    /// The states after each commit.
     public let history: CrashHistory<State>
     public internal(set) var operations = 0
     let log: StepLog

@@ -4,7 +4,9 @@ import MakoStorage
 
 /// Runs scripts of sqllogictest and counts what came of them.
 public struct LogicReport {
+    /// Statements that were run.
     public var statements = 0
+    /// Queries that were run and compared.
     public var queries = 0
     /// Records that cannot say anything: they read a table of which a change was refused.
     public var passedOver = 0
@@ -15,6 +17,7 @@ public struct LogicReport {
 
     public init() {}
 
+    /// Runs a script and adds its results.
     public mutating func run(_ script: LogicScript) throws {
         var run = try LogicRun(script)
         try run.run(&self)

@@ -22,6 +22,7 @@ public struct LogicScript {
         let action: Action
     }
 
+    /// The name of the script's file.
     public let name: String
     let records: [Record]
 

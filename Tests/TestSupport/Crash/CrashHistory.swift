@@ -54,10 +54,12 @@ public final class CrashHistory<State> {
 
 /// From the last state that was promised to last to the last that was begun, as indexes of a history's states.
 public struct CrashSpan: Sendable, Hashable {
+    /// The last state that was promised to last.
     public var acknowledged: Int
     /// The last state that readers have shown after they made it durable. It survives unless a sector is torn that the
     /// writer, which does not know of the readers, writes next.
     public var shown: Int
+    /// The last state that was begun.
     public var begun: Int
 
     init(acknowledged: Int, shown: Int = 0, begun: Int) {

@@ -6,6 +6,7 @@
 public enum CrashRunner {
     /// How much is tried.
     public struct Effort: Sendable {
+        /// For crashes of the run.
         public var crash: CrashChoice
         /// For crashes inside recovery; nil: none.
         public var recovery: CrashChoice?
@@ -16,6 +17,7 @@ public enum CrashRunner {
         public var recoversFromStructured: Bool
         /// At most so many images of the run, and inside the recovery of one image; spread evenly where there are more.
         public var imageLimit: Int
+        /// At most so many images inside the recovery of one image.
         public var recoveryLimit: Int
         /// At most so many images inside a second recovery.
         public var secondLimit: Int

@@ -3,6 +3,7 @@ import MakoStorage
 
 /// The figures of all crash workloads of one process, printed as they come: one line for each, and the sum so far.
 public final class CrashTally: Sendable {
+    /// The tally of the process.
     public static let shared = CrashTally()
 
     private struct Sum {

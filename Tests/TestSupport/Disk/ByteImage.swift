@@ -5,6 +5,7 @@ import Synchronization
 public struct ByteImage: Sendable, Equatable {
     static let pieceBytes = 4096
 
+    /// The length of the file.
     public private(set) var size: UInt64 = 0
     // A missing piece is all zeros. There may be pieces beyond the end until `cut()`.
     private var pieces: [Piece?] = []

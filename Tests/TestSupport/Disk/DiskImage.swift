@@ -1,6 +1,8 @@
 /// What a machine finds on its disk when it starts: files and directories, everything durable.
 public struct DiskImage: Sendable {
+    /// The files by their paths.
     public var files: [String: ByteImage]
+    /// The directories.
     public var directories: Set<String>
 
     public init(files: [String: ByteImage] = [:], directories: Set<String> = []) {
@@ -89,6 +91,7 @@ public struct CrashState: Sendable {
     public struct Outcome: Sendable, Hashable {
         /// 0: nothing of it persists; n: its n-th version does.
         public var version: Int
+        /// How much of a sector persists.
         public var tear = Tear.whole
     }
 

@@ -29,7 +29,9 @@ public enum Fault: Sendable, Hashable {
     /// One wrong bit in the bytes of a read or a write, counted from the first byte of the call's buffer.
     case flipBit(Int)
 
+    /// An input/output error.
     public static let inputOutput = Fault.error(EIO)
+    /// A full disk.
     public static let noSpace = Fault.error(ENOSPC)
     /// The device stays full from this call on.
     public static let staysFull = Fault.persistentError(ENOSPC)
@@ -76,5 +78,6 @@ public enum CallKind: String, Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// Whether the call makes something durable.
     public var isSync: Bool { self == .sync || self == .syncDirectory }
 }

@@ -20,6 +20,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         public var call: Int
         /// What the test had written in `tag` at that moment.
         public var tag: Int
+        /// What a crash could leave behind then.
         public var state: CrashState
     }
 
@@ -72,6 +73,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     /// The calls so far, by kind; the index is what `inject` counts by.
     public var callLog: [CallKind] { lock.withLock { calls } }
 
+    /// Whether the power has gone; later calls fail.
     public var hasCrashed: Bool { lock.withLock { crashed } }
 
     /// Cuts the power now: every later call fails and changes nothing.
@@ -188,6 +190,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Creates a directory, durably.
     public func makeDirectory(_ path: String) {
         lock.withLock { _ = state.directories.insert(path) }
     }

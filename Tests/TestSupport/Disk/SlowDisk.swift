@@ -19,8 +19,9 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
         public var read = 0
         /// Those that had to be waited for.
         public var waited = 0
-        /// Pages that were prefetched, and in how many calls.
+        /// Pages that were prefetched.
         public var asked = 0
+        /// Calls that prefetched pages.
         public var calls = 0
     }
 
@@ -35,6 +36,7 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
         }
     }
 
+    /// The counts since the disk is slow.
     public var counts: Counts { lock.withLock { counted } }
 
     /// Pages that were prefetched and not read since.

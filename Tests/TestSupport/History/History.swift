@@ -3,13 +3,16 @@
 /// Two operations are ordered in real time when one ended before the other began; `Moment`s tell that. Each thread keeps
 /// a list of its own, so that recording orders nothing.
 public struct History: Sendable {
+    /// A point in real time, as a count that all threads share.
     public typealias Moment = UInt64
 
     /// A read on one snapshot: its commit number and what the keys were.
     public struct Read: Sendable {
         public var began: Moment
         public var ended: Moment
+        /// The commit number of the snapshot.
         public var commit: UInt64
+        /// The values that it read; nil: no entry.
         public var values: [UInt64: UInt64?]
 
         public init(began: Moment, ended: Moment, commit: UInt64, values: [UInt64: UInt64?]) {
@@ -20,15 +23,20 @@ public struct History: Sendable {
         }
     }
 
+    /// The end of a write transaction: acknowledged, unknown because of a crash or an error, or rolled back.
     public enum Outcome: Sendable { case acknowledged, unknown, rolledBack }
 
     /// A write transaction: the commit it built on, what it read there, what it wrote (nil: deleted).
     public struct Write: Sendable {
         public var began: Moment
         public var ended: Moment
+        /// The number of the commit that it built on.
         public var base: UInt64
+        /// The values that it read; nil: no entry.
         public var seen: [UInt64: UInt64?]
+        /// The values that it wrote; nil: deleted.
         public var written: [UInt64: UInt64?]
+        /// How it ended.
         public var outcome: Outcome
         /// Whether it was durable when it was acknowledged.
         public var isDurable: Bool
@@ -51,9 +59,13 @@ public struct History: Sendable {
         }
     }
 
+    /// The commit number before the first write.
     public var start: UInt64
+    /// The values of the keys before the first write.
     public var initial: [UInt64: UInt64]
+    /// All reads on snapshots.
     public var reads: [Read] = []
+    /// All write transactions.
     public var writes: [Write] = []
 
     /// - Parameters:

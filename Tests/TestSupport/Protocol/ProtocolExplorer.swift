@@ -2,12 +2,15 @@
 public struct ProtocolExplorer: Sendable {
     /// What was found.
     public struct Report: Sendable, CustomStringConvertible {
+        /// Different states that were reached.
         public var states = 0
+        /// Steps from one state to another.
         public var steps = 0
         /// Crashes that were recovered from: one for each state and each outcome of pending writes.
         public var crashes = 0
         /// The broken promise, and the steps that lead to it.
         public var failure: String?
+        /// The steps to the broken promise.
         public var trace: [String] = []
 
         public var description: String {

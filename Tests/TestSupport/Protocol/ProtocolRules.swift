@@ -22,7 +22,9 @@ public enum ProtocolChange: String, CaseIterable, Sendable {
 public struct ProtocolSize: Sendable {
     /// Commits and rollbacks of both writers together.
     public var transactions: Int
+    /// The number of snapshots that each reader takes.
     public var readsPerReader: Int
+    /// The number of checkpoints.
     public var checkpoints: Int
 
     public init(transactions: Int = 3, readsPerReader: Int = 1, checkpoints: Int = 2) {

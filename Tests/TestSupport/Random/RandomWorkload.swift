@@ -57,15 +57,21 @@ public protocol RandomSession: AnyObject {
 
 /// The random choices for one round, made before it begins.
 public struct RoundPlan: Sendable {
+    /// The seed of everything that the round draws.
     public let seed: UInt64
+    /// The number of steps.
     public var steps: Int
+    /// The size of a log segment.
     public var logSegmentBytes: Int
+    /// The cache budget of the store.
     public var cacheBytes: Int
+    /// The sector size of the disk.
     public var sectorBytes: Int
     /// Whether a call to the disk is going to fail.
     public var diskFails = false
     /// Whether a sync is going to report success and make nothing durable; a later one will confess.
     public var diskLies = false
+    /// Where the steps are printed.
     public let log: StepLog
     private let openings = Counter()
 
@@ -79,6 +85,7 @@ public struct RoundPlan: Sendable {
         sectorBytes = random.chance(50) ? 512 : 4096
     }
 
+    /// Returns the options that open a store of this round on a disk.
     public func options(_ disk: SimulatedDisk) -> StoreOptions {
         var options = StoreOptions()
         options.fileSystem = disk
@@ -105,15 +112,20 @@ extension RoundPlan {
 
 /// Prints a line per step, to analyse a failure.
 public struct StepLog: Sendable {
+    /// Prints nothing.
     public static let silent = StepLog(isOn: false)
+    /// Prints each step.
     public static let printed = StepLog(isOn: true)
+    /// Whether steps are printed.
     public let isOn: Bool
 
+    /// Prints a line if it is on.
     public func callAsFunction(_ line: @autoclosure () -> String) {
         if isOn { print(line()) }
     }
 }
 
 extension SplitMix {
+    /// Returns one of the choices, each with the same probability.
     public mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 }

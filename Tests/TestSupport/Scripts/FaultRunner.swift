@@ -3,10 +3,13 @@ import MakoStorage
 /// Runs a script again and again, each time with a fault at another call, and looks whether the store keeps its
 /// word: a typed error, what was acknowledged still there, in the open store and after opening it again.
 public struct FaultRunner {
+    /// The result of the runs.
     public struct Report: Sendable, CustomStringConvertible {
+        /// Runs of the script.
         public var runs = 0
         /// Runs in which an error reached the caller.
         public var surfaced = 0
+        /// The broken promises, each with its place in the script.
         public var failures: [String] = []
 
         public var description: String { "\(runs) runs, \(surfaced) with an error, \(failures.count) failures" }

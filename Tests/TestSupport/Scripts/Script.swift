@@ -38,10 +38,15 @@ import MakoStorage
 ///
 /// In a byte tree a number is a key by its digits. `#` begins a comment.
 public struct Script: Sendable {
+    /// The name for reports.
     public var name: String
+    /// The steps, in order.
     public var steps: [ScriptStep]
+    /// The size of a log segment.
     public var logSegmentBytes = 64 << 10
+    /// The cache budget of the store.
     public var cacheBytes = 4 << 20
+    /// The sector size of the disk.
     public var sectorBytes = 4096
     /// Snapshots that are older may be ended, and a check of such a one accepts that.
     public var snapshotAgeLimit: Duration?
@@ -97,6 +102,7 @@ public struct Script: Sendable {
     }
 }
 
+/// A step of a script.
 public enum ScriptStep: Sendable, Hashable {
     case tree(String, KeyKind, keyBytes: Int, options: TreeOptions = [])
     case rename(String, String)
@@ -262,7 +268,9 @@ public enum KeyRange: Sendable, Hashable {
 
 /// How long a value is, and whether it can be compressed.
 public struct ValueShape: Sendable, Hashable {
+    /// The length of the value.
     public var bytes: Int
+    /// Whether the value compresses well.
     public var isCompressible: Bool
 
     public init(bytes: Int, isCompressible: Bool = false) {

@@ -8,9 +8,12 @@ public final class ScriptRun {
     /// A span of `states`: what may be found after a crash.
     public typealias Span = CrashSpan
 
+    /// The data file of every run.
     public static let path = "d/store.mako"
 
+    /// The disk below the store.
     public let disk: SimulatedDisk
+    /// The script that is run.
     public let script: Script
     /// The store's content after each commit, the first before any.
     public let history: CrashHistory<ModelStore>
@@ -52,6 +55,7 @@ public final class ScriptRun {
         history = CrashHistory(model, on: disk)
     }
 
+    /// Returns the options that open a script's store on a disk.
     public static func options(
         _ script: Script, on disk: SimulatedDisk, seed: UInt64 = 1, key: Int = 0
     ) -> StoreOptions {
@@ -68,6 +72,7 @@ public final class ScriptRun {
         return options
     }
 
+    /// The store's content after each commit.
     public var states: [ModelStore] { history.states }
 
     /// What `disk.tag` refers to.
@@ -131,6 +136,7 @@ public final class ScriptRun {
         store = nil
     }
 
+    /// Closes the store and every reader.
     public func close() throws {
         kept = [:]
         let closing = store
@@ -138,6 +144,7 @@ public final class ScriptRun {
         try closing?.close()
     }
 
+    /// The open store, nil when none is open.
     public var openStore: Store? { store }
 
     // MARK: Steps

@@ -2,6 +2,7 @@ import MakoStorage
 
 /// A script of the storage engine, for `CrashRunner`.
 public struct ScriptWorkload: CrashWorkload {
+    /// The script that is run.
     public let script: Script
     private let seed: UInt64
 
