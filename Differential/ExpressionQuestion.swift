@@ -134,7 +134,7 @@ extension Question {
         limit()
     }
 
-    /// What rows are grouped and ordered by. Whole numbers and texts: of broken numbers the last digit may differ.
+    /// Adds the expression of a group or an order. Whole numbers and texts: of doubles the last digit may differ.
     private mutating func key() {
         switch random.below(6) {
         case 0: words(2)
@@ -223,7 +223,7 @@ extension Question {
         }
     }
 
-    /// What a closure adds, written out and not added, so that it can stand in several places.
+    /// Returns the text that a closure adds, without adding it, so that it can be used several times.
     private mutating func written(_ write: (inout Question) -> Void) -> Spelling {
         let (makoBefore, sqliteBefore) = (mako, sqlite)
         (mako, sqlite) = ("", "")

@@ -16,7 +16,7 @@ enum StoreStep {
     }
 }
 
-/// What a transaction does.
+/// A change in a transaction.
 enum StoreChange {
     case put(ModelKey, [UInt8])
     /// Only where the key is new.
@@ -28,7 +28,8 @@ enum StoreChange {
     case deleteAll(isInteger: Bool)
     case get(ModelKey)
     case walk(StoreWalk)
-    /// What follows can be taken back; it ends with the next `endNested`, at the latest with the transaction.
+    /// Begins a nested transaction, which can be rolled back; it ends with the next `endNested`, at the latest with the
+    /// outer transaction.
     case beginNested
     case endNested(keeps: Bool)
 }

@@ -59,7 +59,7 @@ struct FileTrial {
         }
     }
 
-    /// Where everything could be read before, everything can be after, and is as it should be.
+    /// Where everything could be read before, everything can be read afterwards, with the expected content.
     private func difference(_ store: Store, from expected: ModelStore?) throws -> String? {
         guard let found = try contents(of: store), let expected, !isForged else {
             return expected == nil || isForged ? nil : "after writing or opening again a part cannot be read"

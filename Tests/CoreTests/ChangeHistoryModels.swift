@@ -21,7 +21,7 @@ struct HistoryPlace {
 }
 
 extension HistoryEvent {
-    /// What happened, without dates and numbers.
+    /// The event without dates and numbers.
     var text: String {
         guard let batch else { return "missed" }
         return (batch.changes.map(\.description) + batch.rewritten.map { "\($0) anew" }).joined(separator: "; ")

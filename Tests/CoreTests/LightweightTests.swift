@@ -44,7 +44,7 @@ import Testing
         first.name = "older"
         try db.save(first)
         #expect(found[0].age == 40)
-        // What was read with the results stays as it was.
+        // Properties read with the results keep their values.
         #expect(found[0].name == "s0")
         #expect(db.metrics.lazyLoads == 2)
         let whole = try found[0].object()

@@ -3,7 +3,7 @@ import MakoCore
 import MakoRecords
 import Testing
 
-/// What an object's value runs while it is encoded.
+/// A value that runs code of the test while it is encoded.
 private final class Echo: Codable, @unchecked Sendable {
     weak var owner: Speaker?
     var action: (@Sendable () throws -> Void)?

@@ -8,7 +8,7 @@ import Testing
     private final class Notes: Sendable {
         private let lines = Mutex<[String]>([])
         func add(_ line: String) { lines.withLock { $0.append(line) } }
-        /// What was noted since the last time.
+        /// Returns the notes since the last call.
         func take() -> [String] {
             lines.withLock { lines in
                 defer { lines = [] }

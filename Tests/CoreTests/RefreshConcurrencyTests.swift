@@ -6,7 +6,7 @@ import Testing
 
 /// Many tasks that move one reader on, beside a writer that also migrates; made for the thread sanitizer.
 @Suite struct RefreshConcurrencyTests {
-    /// What the tasks of a test have in common.
+    /// The state that the tasks of a test share.
     private final class Shared: Sendable {
         private let flag = Atomic<Bool>(false)
         private let notes = Mutex<[String]>([])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RandomRuns
 
-/// What a call that fails or is rolled back must not leave behind.
+/// Calls that fail or are rolled back must leave nothing behind.
 @Suite struct RefusalTests {
     private func database() throws -> Database {
         try Database.inMemory(entities: [Club.self, Member.self, Badge.self])

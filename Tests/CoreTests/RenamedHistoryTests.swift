@@ -73,7 +73,7 @@ import Testing
         try await db.close()
     }
 
-    /// What a database knows of its tables may be older than what it reads.
+    /// The catalogue of a database may be older than the history that it reads.
     @Test func namesAreThoseOfTheMomentThatIsRead() throws {
         let (db, token) = try beforeRenaming()
         let before = try db.viewing { $1 }

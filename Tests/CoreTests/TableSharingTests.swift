@@ -81,7 +81,7 @@ import Testing
             try db.save(Crate(name: "salt"))
         }
         #expect(db.tables == before)
-        // What comes later finds the rows, and an index that knows them.
+        // A type that is used later finds the rows and the index.
         #expect(try db.query(Parcel.self).where(\.label == "salt").explain().contains("name"))
         #expect(try db.query(Parcel.self).where(\.label == "salt").fetch().map(\.weight) == [5])
         #expect(throws: Never.self) { try db.store.verify() }

@@ -60,7 +60,7 @@ final class ProcessTrial {
     private func pairs() -> [Pair] {
         var pairs: [Pair] = []
         for isThere in [true, false] {
-            // What makes a database has nothing to do where one is, but to say so; what changes one the same where none is.
+            // A deed that creates a database fails where one exists; a deed that changes one fails where none exists.
             let deeds: [Deed] =
                 isThere
                 ? [.write, .compact, .key, .backup, .restore, .importing]
@@ -262,7 +262,7 @@ private final class Worker {
         try process.run()
     }
 
-    /// What it did, for the report of a failure.
+    /// The calls that it made, for the report of a failure.
     var story: String { "\(deed.map { "\($0)" } ?? "nothing"): " + lines.suffix(60).joined(separator: ", ") }
 
     func begin(_ deed: Deed, _ place: DeedFolder, row: UInt64) throws {

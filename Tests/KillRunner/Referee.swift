@@ -4,9 +4,9 @@ import MakoTestSupport
 
 /// The expected content, outside the store: from the acknowledgements of killed writers, and from what was read since.
 struct Referee {
-    /// What a death leaves.
+    /// The kind of a death, which decides what is left.
     enum Death {
-        /// What was written is still in the machine's cache.
+        /// Writes are still in the machine's cache.
         case ofProcess
         /// Only what was synced is certain.
         case ofMachine

@@ -1,7 +1,7 @@
 import Foundation
 import MakoStorage
 
-/// What a process does to the database of a folder, and the rows by which it is known that it was done.
+/// The operations of a process on the database of a folder, and the rows that show that one was done.
 enum Deed: String, CaseIterable {
     /// Opens the database, or creates it; commits one row, reports it, and closes.
     case write

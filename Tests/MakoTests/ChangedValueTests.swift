@@ -21,7 +21,7 @@ import Testing
             ])
         #expect(change.oldValue(of: \.age) == 36 && change.newValue(of: \.age) == 37)
         #expect(change.oldValue(of: "email") == .text("") && change.newValue(of: "email") == .text("ada@example.org"))
-        // What does not differ is known all the same.
+        // Unchanged values are available, too.
         #expect(change.oldValue(of: \.name) == "Ada" && change.newValue(of: \.name) == "Ada")
         #expect(change.oldValue(of: "shoe size") == nil && change.oldValue(of: \.isAdult) == nil)
     }

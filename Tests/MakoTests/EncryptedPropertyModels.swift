@@ -1,7 +1,7 @@
 import Foundation
 import Mako
 
-// What the tests of encrypted properties store, and the same table as several generations of a program see it.
+// The entities of the tests of encrypted properties, with several versions of the same table.
 enum Ward {
     enum Mood: String, Codable { case calm, restlessness }
 

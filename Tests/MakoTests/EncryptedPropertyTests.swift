@@ -311,7 +311,7 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
         }
     }
 
-    /// What a transaction that was taken back has made of the key is forgotten with it.
+    /// A rolled-back transaction leaves no key behind.
     @Test func aFirstTransactionThatFailsLeavesNoKey() throws {
         struct Stop: Error {}
         try withTemporaryFile { path in

@@ -105,7 +105,7 @@ struct GraphModel {
     /// The properties whose objects are in memory.
     var loaded: [Int: Set<String>] = [:]
 
-    /// What a save of an object stores: everything in memory that it leads to.
+    /// The objects that a save of an object stores: everything in memory that it leads to.
     func reached(from mark: Int) -> Set<Int> {
         var (reached, waiting): (Set<Int>, [Int]) = ([mark], [mark])
         while let next = waiting.popLast() {

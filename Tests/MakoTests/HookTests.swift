@@ -2,7 +2,7 @@ import Foundation
 import Mako
 import Testing
 
-/// What the hooks of a test's objects were called for, in order.
+/// The calls of the hooks of a test's objects, in order.
 private let calls = Calls()
 
 final class Calls: @unchecked Sendable {
@@ -73,7 +73,7 @@ extension Customer {
 
     init() throws { db = try makeDatabase([Order.self, Customer.self, Audit.self]) }
 
-    /// What hooks were called for while the body ran.
+    /// Returns the calls of hooks while the body ran.
     private func hooks(_ body: () throws -> Void) rethrows -> [String] {
         let told = Collected<String>()
         try Calls.$current.withValue(told) { try Database.withDefault(db) { try body() } }

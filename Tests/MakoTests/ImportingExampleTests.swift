@@ -136,7 +136,7 @@ enum ImportingExample {
         again.name = "Oslo Central"
         try db.save(again)
         #expect(try db.find(E.Station.self, 1)?.name == "Oslo Central" && db.query(E.Station.self).count() == 2)
-        // What does not fit is an error that names the property; nothing is stored of all.
+        // A value that does not fit is an error that names the property; nothing is stored at all.
         for wrong in [#"[{"code": "X"}, {"height": "high"}]"#, #"[{"opened": "2026-01-31"}]"#, #"[{"region": {}}]"#] {
             let rows = try #require(try JSONSerialization.jsonObject(with: Data(wrong.utf8)) as? [[String: Any]])
             #expect(throws: MakoError.self) { try db.save(rows.map { try E.Station($0) }) }

@@ -73,7 +73,7 @@ import Testing
             try db.save(Person(name: "Newer", department: inside[2]))
             #expect(try names(Array(inside))[2] == ["New", "Newer"])
         }
-        // What was read before a transaction does not hide what the transaction writes.
+        // Rows prefetched before a transaction do not hide the writes of the transaction.
         let before = try db.query(Department.self).prefetch(\.people).orderBy(\.id).fetch()
         try db.transaction { _ in
             try db.save(Person(name: "Newest", department: before[2]))

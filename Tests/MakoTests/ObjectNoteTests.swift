@@ -19,7 +19,7 @@ import Testing
         let again = try #require(try db.find(Everything.self, 1))
         #expect(again.order == 7 && again.group == "last" && again.flag)
 
-        // What was not assigned keeps what others store.
+        // Properties that were not assigned keep the values that others store.
         again.order = 8
         read.group = "other"
         try db.save(read)

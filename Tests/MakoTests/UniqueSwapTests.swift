@@ -222,7 +222,7 @@ enum Swapped {
             #expect(objects.map(\.found) == [1, nil])
             // Lookups by key find the objects.
             #expect(objects.map(\.first) == [1, 2])
-            // What the hook of the first one stored, before rows shared a value.
+            // The hook of the first one stored this before the rows shared a value.
             #expect(try codes(db) == ["of 2"])
         }
     }

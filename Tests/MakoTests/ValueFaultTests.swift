@@ -119,7 +119,7 @@ enum Faulty {
 
     // MARK: - Reading
 
-    /// What no object of the type could read: the assignment, the property, and a part of the reason.
+    /// Values that no object of the type can read: the assignment, the property, and a part of the reason.
     private static let faults = [
         ("mood = 'furious'", "mood", "'furious' is no Mood"), ("grade = 'ab'", "grade", "'ab' is no Character"),
         ("span_lowerBound = 9", "span", "a range cannot begin at 9 and end at 1"),

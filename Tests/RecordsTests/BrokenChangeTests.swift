@@ -105,7 +105,7 @@ import Testing
         #expect(refused > 0)
     }
 
-    /// What a savepoint takes back is whole again.
+    /// A rollback to a savepoint repairs a broken change.
     @Test func aBrokenChangeIsTakenBackToASavepoint() throws {
         let disk = SimulatedDisk(try BrokenChangeTests.image.get())
         let store = try Store(at: BrokenChangeTests.path, options: BrokenChangeTests.options(disk))

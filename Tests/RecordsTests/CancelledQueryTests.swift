@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// What it wrote before is taken back.
+    /// Its earlier writes are rolled back.
     @Test(arguments: [
         "UPDATE Person SET salary = salary + 1 WHERE salary + 1 > 0", "UPDATE Person SET salary = 1",
         "DELETE FROM Person WHERE salary + 1 > 0", "DELETE FROM Person WHERE id = 1",

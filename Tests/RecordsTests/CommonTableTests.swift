@@ -292,7 +292,7 @@ import Testing
         #expect(throws: RecordError.self) { try run(text) }
     }
 
-    /// What names stand for grows with each step; no text may make it too large to be held.
+    /// Flattening multiplies the text with each step; its size must stay bounded.
     @Test func namesDoNotGrowWithoutEnd() throws {
         var text = "WITH x0 AS (SELECT age AS a FROM Person)"
         for number in 1..<40 { text += ", x\(number) AS (SELECT a + a AS a FROM x\(number - 1))" }

@@ -40,7 +40,7 @@ import Testing
             ).rows)
     }
 
-    /// What SQLite 3.40 gives for the same rows.
+    /// The results of SQLite 3.40 for the same rows.
     @Test(arguments: [
         ("a > 10", "0 1 NULL 1"), ("NOT a > 10", "1 0 NULL 0"), ("a > 10 AND b > 4", "0 NULL NULL 1"),
         ("a > 10 OR b > 4", "1 1 1 1"), ("a = b", "1 NULL NULL 0"), ("(a > 10) = (b > 4)", "0 NULL NULL 1"),

@@ -137,7 +137,7 @@ import Testing
     }
 
     private enum Answer: Equatable {
-        /// What the statement and, of a query, its plan answer, and the rows that are there afterwards.
+        /// The result of the statement and, for a query, its plan, and the rows that exist afterwards.
         case rows([[[Value]]])
         case refused(String)
     }
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    /// What does not change the answer does not change it at any depth.
+    /// Nesting that does not change the result does not change it at any depth.
     @Test func deepTextsMeanWhatShallowOnesMean() async throws {
         let answers = try await onSmallStack {
             let session = try Self.session()

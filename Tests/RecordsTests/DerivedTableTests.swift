@@ -248,7 +248,7 @@ import Testing
         #expect("\(try #require(renamed))".contains("there is a view v"))
     }
 
-    /// What a sub-query that is planned for each row reads has its kind, also where it is NULL.
+    /// A column of the outer row keeps its kind in a correlated sub-query, also where it is NULL.
     @Test func aValueOfTheRowAroundKeepsItsKindWhereItIsNull() throws {
         let files = try Files()
         try Self.fill(files)

@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    /// What all rows are, by table and key.
+    /// All rows, by table and key.
     private func rows(_ view: Snapshot) throws -> [String] {
         var rows: [String] = []
         for table in try Catalogue.load(view: view).handles {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What the error of a full disk advises works: rows go a few at a time, and whole tables at once.
+/// The advice in the error of a full disk works: deleting rows a few at a time, and dropping whole tables.
 @Suite struct FullDiskTests {
     private let disk = SimulatedDisk()
     private let session: StatementSession

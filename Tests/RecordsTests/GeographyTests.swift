@@ -54,7 +54,7 @@ import Testing
         return session
     }
 
-    /// Where the condition lets rows without a place through, the nearest ones are not all.
+    /// Where the condition admits rows without a place, the nearest rows are not all of them.
     @Test(arguments: [
         "(n = 3 AND place_latitude > 0) OR place_latitude < -50", "(n = 3 AND place_latitude > 0) OR n = 2",
         "n > 1 AND (place_latitude IS NOT NULL OR n = 3)",

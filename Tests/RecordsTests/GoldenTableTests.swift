@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// What the trees hold by the letter of the format; their indexes are compared with the rows.
+    /// The content of the trees, read as `docs/format.md` describes them; their indexes are compared with the rows.
     private static func plainly(_ trees: [String: ModelTree]) throws -> String {
         var tables: [String: [(key: String, values: [Value])]] = [:]
         for (key, bytes) in entries(trees["mako.catalogue"]) {

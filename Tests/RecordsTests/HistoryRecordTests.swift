@@ -2,7 +2,7 @@ import MakoRecords
 import MakoStorage
 import Testing
 
-/// What the history keeps of commits that change very many rows.
+/// The history records of commits that change very many rows.
 @Suite struct HistoryRecordTests {
     private static func schema(_ name: String) -> EntitySchema {
         EntitySchema(

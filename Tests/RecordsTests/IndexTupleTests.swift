@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// What an entry does not tell its row does; where the entry names none, the index is damaged.
+    /// A value that an index tuple lacks is read from its row; if the tuple names no row, the index is damaged.
     @Test(arguments: 0..<values.count, [false, true])
     func truncatedEntriesGiveNoWrongResult(number: Int, descending: Bool) throws {
         let (type, value) = Self.values[number]
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    /// Where a table has few rows or none, its different values are read along an index as well.
+    /// Distinct values of a table with few rows or none are read from an index as well.
     @Test(arguments: 0...6)
     func fewRows(count: Int) throws {
         let fixture = try Fixture(

@@ -101,7 +101,7 @@ import Testing
             "SELECT o.id, p.place FROM Owner o JOIN Part p ON p.code = o.name AND p.place = o.rank AND p.owner <> 9",
             "by key (o.name, o.rank)"
         ),
-        // What a table's own condition leaves is guessed by its shape.
+        // The selectivity of a table's own condition is estimated by its shape.
         ("SELECT o.id, i.id FROM Owner o, Item i WHERE i.owner = o.id AND i.flag = TRUE", "i.flag"),
         ("SELECT o.id, i.id FROM Owner o, Item i WHERE i.owner = o.id AND i.number = 17", "i.number"),
         ("SELECT o.id, i.id FROM Owner o, Item i WHERE i.owner = o.id AND i.number + 1 = 18", "i.number"),

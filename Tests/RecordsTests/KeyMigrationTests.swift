@@ -22,7 +22,7 @@ import Testing
             ])
     }
 
-    /// What refers to towns: singly, alone with it, in lists, and among objects of any table.
+    /// The references to towns: single ones, in lists, and to any table.
     private static func holder(_ type: ColumnType, table: String = "Holder") -> EntitySchema {
         EntitySchema(
             name: table,

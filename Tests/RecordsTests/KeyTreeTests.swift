@@ -63,7 +63,7 @@ import Testing
         #expect(named.removing { _, _ in true } == .named([.init(name: .text("b"), tree: .list([]))]))
     }
 
-    /// What reads keys without making a tree of them finds those of the tree, and ends at bytes that stand for none.
+    /// Scanning the keys without building a tree finds those of the tree, and ends at invalid bytes.
     @Test func keysAreReadAsTheTreeHasThem() throws {
         func read(_ bytes: [UInt8], _ limit: Int = .max) throws -> [String] {
             var found: [String] = []

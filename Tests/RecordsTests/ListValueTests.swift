@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What the texts of list columns hold, as conditions on their values see it.
+/// The elements of list columns, as conditions see them.
 @Suite struct ListValueTests {
     private func asked(_ list: String, _ condition: String) throws -> Bool {
         let fixture = try Fixture(EntitySchema(name: "T", columns: [ColumnSchema("list", .text)]))

@@ -24,7 +24,7 @@ import Testing
         "CASE WHEN b THEN i > 2 ELSE b END, t",
     ]
 
-    /// What may be shown beside a row of A; the first also beside one of C.
+    /// The rows that may be joined to a row of A; the first also to one of C.
     private static let joins = [
         SelectionJoin(table: "B", name: "Other", left: .path("ref"), target: .path("id")),
         SelectionJoin(table: "B", name: "Far", left: .path("Other.parent"), target: .path("id")),

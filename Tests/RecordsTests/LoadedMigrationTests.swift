@@ -253,7 +253,7 @@ import Testing
         try fixture.migrate(schema)
         let new = (60..<90).map { row($0, columns) + [.text("given"), .null] }
         let newKeys = try fixture.insertAll("L", new)
-        // What old rows have is what they had when the column came.
+        // Old rows keep the default that the column had when it was added.
         schema.columns[columns].defaultValue = .text("other")
         try fixture.migrate(schema)
         schema.columns[0].type = .text
@@ -265,7 +265,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    /// What a column held that was converted does not stay in the file, and NULL stays NULL.
+    /// The former values of a converted column do not stay in the file, and NULL stays NULL.
     @Test func nothingOfAConvertedTextIsLeft() throws {
         var schema = EntitySchema(
             name: "S",

@@ -111,7 +111,7 @@ import Testing
         #expect(try titles("\(select) 2 DESC LIMIT 4") == [3, 4, 5, 2])
         #expect(
             try titles("SELECT DISTINCT id, rank FROM Article WHERE \(words) ORDER BY rank, id") == [1, 2, 3, 4, 5])
-        // Where each row has one, the index goes on giving the order.
+        // Where each row has a rank, the index provides the order.
         let plan = try SelectStatement.parse(
             "SELECT id FROM Article WHERE Article MATCH 'steam' AND year > 0 ORDER BY rank"
         )
@@ -296,7 +296,7 @@ import Testing
         #expect(abs(rank + max(rare, second)) < 1e-9)
     }
 
-    /// What others hold decides how well a row fits.
+    /// The ranks of a row depend on the other rows.
     @Test func liveRowsInTheOrderOfRanks() throws {
         let fixture = try Fixture(Self.author)
         func insert(_ texts: [String]) throws -> ChangeSet {

@@ -3,7 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// What a name before a dot means: a table of the innermost scope that has one, then of those around, and only then a column to go on from.
+/// The resolution of a name before a dot: a table of the innermost scope that has one, then of outer scopes, and only
+/// then a column with a path.
 @Suite struct NameResolutionTests {
     private func people() throws -> StatementSession {
         try StatementSession(
@@ -234,7 +235,7 @@ import Testing
             "CREATE TABLE t (at DATE, n INTEGER)", "INSERT INTO t (at, n) VALUES (NULL, 1)")
         let statement = statement.replacing("t VALUES (", with: "t (at) VALUES (")
         #expect(session.refusal(statement).contains("a date is written as '2026-01-31'"))
-        // Where it would not help, there is no hint.
+        // Without a use for it there is no hint.
         #expect(!session.refusal("INSERT INTO t (n) VALUES ('x')").contains("a date is"))
         #expect(!session.refusal("INSERT INTO t (at) VALUES (x'00')").contains("a date is"))
     }

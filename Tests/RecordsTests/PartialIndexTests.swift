@@ -300,7 +300,7 @@ import Testing
         #expect(try session.rows(question) == wanted)
     }
 
-    /// What was another text is the same day.
+    /// Different texts are the same day after the conversion.
     @Test func aConvertedColumnHasOtherRowsHeld() throws {
         let session = try StatementSession(
             "CREATE TABLE T (n INTEGER, day TEXT)", "CREATE INDEX first ON T (n) WHERE day = '2026-01-31'",

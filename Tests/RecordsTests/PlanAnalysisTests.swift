@@ -56,7 +56,7 @@ import Testing
         #expect(counts(both) == [[100, 100, 100], [0, 100, 0]] && both.rows == 0)
     }
 
-    /// What a limit spares is not counted.
+    /// Rows that a limit saves are not counted.
     @Test func aLimitEndsTheScan() throws {
         let found = try analysis("SELECT id FROM Person LIMIT 3 OFFSET 2", Self.people())
         #expect(counts(found) == [[0, 5, 5], [0, 5, 3]])

@@ -131,7 +131,7 @@ import Testing
         #expect(run.unshown.isEmpty, "\(run.unshown) ran and are not printed: \(text)\n\(analysis)")
         #expect(idle(analysis.plan).isEmpty, "\(idle(analysis.plan)) did not run: \(text)\n\(analysis)")
         #expect(try analysis.rows == statement.run(catalogue, view: view, parameters: parameters).rows.count, "\(text)")
-        // What goes out of an operator comes into the next one.
+        // The output of an operator is the input of the next one.
         #expect(analysis.plan.counts?.passed == analysis.rows, "\(text)\n\(analysis)")
         return Set(analysis.plan.operators.map(\.operation))
     }
@@ -261,7 +261,7 @@ import Testing
         return Set(analysis.plan.operators.map(\.operation))
     }
 
-    /// What a run of one operator gives is what comes into the next.
+    /// The number of rows that an operator returns is the number that the next one gets.
     @Test func rowsGoFromOneOperatorToTheNext() throws {
         let session = try Self.session()
         try session.store.read { view in

@@ -49,7 +49,7 @@ import Testing
                     expected.append(place % 5 == 4 ? .text("default") : .null)
                     continue
                 }
-                // What was set or made NULL before counts no more.
+                // Values that were set or made NULL before are replaced.
                 if random.chance(10) { writer.setNull(place) }
                 let value = place % 5 != 4 && random.chance(20) ? Value.null : random.value(type)
                 if random.chance(10) { writer.set(place, random.value(type)) }

@@ -244,7 +244,7 @@ import Testing
         #expect(sizes == [3, 3, 3, 1])
     }
 
-    /// What operators hold, as they count it themselves.
+    /// The memory of operators, as they count it themselves.
     @Test func memoryStaysWithinItsLimit() throws {
         let pair = try Pair(rows: 8000, seed: 6)
         let view = try pair.scarce.store.snapshot()
@@ -275,7 +275,7 @@ import Testing
         #expect(last == 0 && entries.peakBytes <= limit + 64, "\(entries.peakBytes)")
     }
 
-    /// Where the database's own directory takes no file, the system's does.
+    /// Where the database's directory is not writable, the temporary file is in that of the system.
     @Test func aDirectoryThatCannotBeWrittenIsNoHindrance() throws {
         let pair = try Pair(rows: 6000, seed: 8)
         let expected = try pair.ample.rows(Self.spilling[1])

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What statements take for their parameters, and by which rows they go.
+/// The parameters of statements, and the plans that their values select.
 @Suite struct StatementParameterTests {
     private func numbers() throws -> StatementSession {
         let session = try StatementSession("CREATE TABLE T (n INTEGER)")

@@ -331,7 +331,7 @@ import Testing
         #expect(words.contains("secret"), "\(words)")
         let survey = try Catalogue.survey([computing], view: fixture.store.snapshot()).first
         #expect(survey?.refusal.map { "\($0)" } == words)
-        // What a closure gives for one is not shown either.
+        // The result of a closure for an encrypted column is not shown either.
         let bare = try Fixture(Self.schema("T", ColumnSchema("a", .text)))
         try bare.insert("T", [.text("word")])
         let giving = TableMigration(

@@ -268,7 +268,7 @@ import Testing
 
     // MARK: Files
 
-    /// What version 1 of the format wrote before there were steps.
+    /// A file of version 1 of the format from before there were steps.
     @Test func goldenTablesAreMigrated() throws {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Golden")
         let data = try Data(contentsOf: folder.appendingPathComponent("v1-tables.mako"))

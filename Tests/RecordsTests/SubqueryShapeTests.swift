@@ -33,7 +33,7 @@ import Testing
             "EXISTS (SELECT 1 FROM Person AS other WHERE other.boss = Person.id AND ANY other.tags = 'x')",
             { all, one in all.staff(of: one).contains { $0.tags?.contains("x") == true } }
         ),
-        // What a sub-query gives.
+        // The result columns of a sub-query.
         (
             "salary = (SELECT count(*) FROM Department ORDER BY budget)",
             { all, one in one.salary == all.departments.count }
@@ -125,7 +125,7 @@ import Testing
         ("CASE 3 WHEN age THEN 'x' ELSE 'y' END = 'x'", { _, one in one.age == 3 }),
     ]
 
-    /// What no text can say in one condition on many.
+    /// Conditions built by code that no text can express.
     private static let built: [(Quantifier, String, Model)] = [
         (
             .any, "NOT friends.age > 6",

@@ -22,7 +22,7 @@ import Testing
         try fixture.store.write { tx in try Catalogue.migrate(requests, in: tx) }
     }
 
-    /// What a migration is refused with, in words.
+    /// The reason for which a migration is refused, as text.
     private func refusal(_ fixture: Fixture, _ requests: TableMigration...) -> String {
         Fixture.error { try fixture.store.write { tx in _ = try Catalogue.migrate(requests, in: tx) } }
             .map { "\($0)" } ?? ""

@@ -35,7 +35,7 @@ import Testing
             "INSERT INTO Word (id, text) VALUES (1, 'new'), (4, 'dan'), (5, 'bob') ON CONFLICT DO NOTHING RETURNING *")
         #expect(outcome.changed == 1)
         #expect(outcome.rows.rows == [[.integer(4), .text("dan"), .integer(1), .null]])
-        // What another key refuses is refused.
+        // A conflict with another key is still refused.
         #expect(
             session.refusal("INSERT INTO Word (id, text) VALUES (9, 'bob') ON CONFLICT (id) DO NOTHING").contains("bob")
         )

@@ -81,7 +81,7 @@ import Testing
         #expect(error == .typeMismatch(table: "T", column: "secret", expected: .text, found: "bool"))
     }
 
-    /// What opens with the right key, and is no value.
+    /// Bytes that the right key decrypts to something that is not a value.
     @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func whatWasSealedMustBeAValue() throws {
         let fixture = try Fixture(Self.sealed)
         let table = try fixture.table("T")

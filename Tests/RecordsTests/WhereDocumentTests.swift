@@ -5,7 +5,7 @@ import Testing
 
 /// Checks the statements of `docs/where.md`.
 @Suite struct WhereDocumentTests {
-    /// What the types of the document know of their tables.
+    /// The relations that the types of the document declare.
     static let relations = [
         "Department": TableRelations(inverses: ["people": .init(table: "Person", column: "department")])
     ]

@@ -1,6 +1,6 @@
 import Testing
 
-/// What only a few files may do.
+/// Features that only listed files may use.
 @Suite struct FenceTests {
     /// The only files with pointers: the page and log formats, the transfer of bytes between memory and files, and the
     /// decoders of rows and keys. Each checks a length before it reads. Each new name must be justified in review.

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What keeps the sources portable, as far as their text shows it. `make check-platforms` compiles them.
+/// The portability of the sources, as far as their text shows it. `make check-platforms` compiles them.
 @Suite struct PlatformTests {
     private static let libraries = ["Darwin", "Glibc", "Musl", "Android"]
 

@@ -7,7 +7,7 @@ import MakoTestSupport
 ///
 /// What the transaction changes is made by a process of its own, so that the memory of one step does not serve the other.
 struct ScaleCommand {
-    /// What the transaction does.
+    /// The work of the transaction.
     enum Kind: String, CaseIterable {
         /// Entries at random keys into an empty tree.
         case puts

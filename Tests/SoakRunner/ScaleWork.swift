@@ -2,7 +2,7 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// What `ScaleCommand` measures: a tree of random keys, or a table, and one transaction that changes it.
+/// The workload of `ScaleCommand`: a tree of random keys, or a table, and one transaction that changes it.
 struct ScaleWork {
     let kind: ScaleCommand.Kind
     let count: Int

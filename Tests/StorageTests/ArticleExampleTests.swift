@@ -12,7 +12,7 @@ private enum ExampleDisk {
     @TaskLocal static var current = MemoryFileSystem()
 }
 
-/// What the examples take for the type's own initializer.
+/// Replaces the initializer of the same name in the examples.
 // swift-format-ignore: AlwaysUseLowerCamelCase
 private func StoreOptions() -> MakoStorage.StoreOptions {
     var options = MakoStorage.StoreOptions()

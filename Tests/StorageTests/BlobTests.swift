@@ -271,7 +271,7 @@ import Testing
         #expect(try !store.reserve(ValueRuns.Run(page: 2, serial: 1, count: 1)))
     }
 
-    /// What replay writes itself must not come to stand on pages that a later commit of the log names.
+    /// Pages that replay writes must not be those that a later commit of the log names.
     @Test func replayKeepsClearOfNamedPages() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))

@@ -286,7 +286,7 @@ import Testing
             }
             try transaction.rollback(to: before)
             #expect(try transaction.view.count(of: tree) == 0)
-            // What was appended before the caller's own error stays.
+            // Entries appended before an error of the caller stay.
             #expect(throws: Stop.self) {
                 try transaction.bulkLoad(into: tree) { loader in
                     for number in 0..<100 as Range<UInt64> {

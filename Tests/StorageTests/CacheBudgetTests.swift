@@ -95,7 +95,7 @@ import Testing
         try sample.store.close()
     }
 
-    /// What an operation of a transaction counts beside pages is taken from them at once, not when the background comes by.
+    /// Memory that a transaction counts beside pages reduces the pages at once, not at the next background step.
     @Test func memoryBesidePagesIsTakenFromThem() throws {
         let sample = try Sample(megabytes: 12, cacheBytes: 8 << 20)
         try sample.expectAllValues()
@@ -341,7 +341,7 @@ import Testing
     }
 }
 
-/// What the process takes of memory and address space, in bytes.
+/// The memory and the address space of the process, in bytes.
 struct ProcessMemory {
     var reserved = 0
     var resident = 0

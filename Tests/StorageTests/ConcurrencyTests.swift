@@ -7,7 +7,7 @@ import Testing
 ///
 /// Each read is compared with the state of its commit number.
 @Suite(.serialized) struct ConcurrencyTests {
-    /// What threads found wrong, to be looked at by the test.
+    /// The faults that threads found, for the test to check.
     private final class Findings: Sendable {
         private let lock = Lock()
         nonisolated(unsafe) private var list: [String] = []
@@ -158,7 +158,7 @@ import Testing
         }
         for thread in threads { thread.join() }
         #expect(findings.all.prefix(5).isEmpty)
-        // What was acknowledged needs nothing that is still pending.
+        // Acknowledged commits need nothing that is still pending.
         let durable = SimulatedDisk(disk.crashState().image([]))
         let after = try Store(at: "d/s.mako", options: options(durable, cacheBytes: 512 << 10))
         #expect(try after.read { try $0.count(of: tree) } == UInt64(8 * perThread))

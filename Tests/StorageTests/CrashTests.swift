@@ -89,7 +89,7 @@ import Testing
         #expect(report.runs > 5 && report.surfaced > 0, "no lie made a difference: \(report)")
     }
 
-    /// What systems do all the time: move a part, and be interrupted.
+    /// Usual behaviour of systems: partial and interrupted calls.
     @Test(arguments: workloads) func shortAndInterruptedCallsAreMadeGood(workload: String) throws {
         let text = try #require(Script.crashWorkloads.first { $0.name == workload }).text
         let script = try Script(name: workload, text)

@@ -107,7 +107,7 @@ import Testing
         }
         #expect(reserve >= 8)
         #expect(free >= Int(reserve) - 4)
-        // What takes the place of something as long makes nothing larger.
+        // Replacing a value by one of the same length needs no further space.
         try store.write { try $0.put(Self.value(1), for: 0, in: tree) }
         #expect(try store.snapshot().get(0, in: tree) == Self.value(1))
         try store.close()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What each kind of commit survives.
+/// The durability of each kind of commit.
 @Suite struct DurabilityTests {
     private static let path = "d/s.mako"
 
@@ -212,7 +212,7 @@ import Testing
         _ = try store.step()
         #expect(try kept() == [1, 2, 3, 4])
 
-        // What was written along with others, and not synced, is still due.
+        // A commit that was written along with others, and not synced, must still become durable.
         try put(5, nil)
         try put(6, .ordered)
         #expect(try kept() == [1, 2, 3, 4])

@@ -17,7 +17,7 @@ import Testing
         #expect(CipherKey(passphrase: [1, 2], salt: [3, 4], rounds: 1024, .aesGCM) != nil)
     }
 
-    /// What cannot be sealed is written as zeros, never as it is.
+    /// A page that cannot be encrypted is written as zeros, never as plain text.
     @Test(arguments: Encryption.Cipher.allCases) func whatCannotBeSealedIsNotShown(cipher: Encryption.Cipher) throws {
         let key = try key(cipher)
         var text = [UInt8](repeating: 7, count: 40)

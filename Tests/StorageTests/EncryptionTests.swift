@@ -55,7 +55,7 @@ import Testing
     }
 }
 
-/// What runs on plain stores, on encrypted ones.
+/// The workloads of plain stores, on encrypted ones.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptedRandomTests {
     @Test(arguments: 0..<RandomSeeds.parts) func randomWorkloadsAgreeWithTheModel(part: Int) {
         #expect(RandomSeeds.failures(EncryptedStoreWorkload.self, part: part).isEmpty)

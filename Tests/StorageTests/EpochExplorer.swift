@@ -135,7 +135,7 @@ struct EpochExplorer {
         }
     }
 
-    /// What a thread reads: its own latest store that is still in the buffer, else what all see.
+    /// The value that a thread reads: its own latest store that is still in the buffer, else the shared one.
     private func read(_ word: EpochWord, _ state: State, _ thread: Int, _ index: Int) -> UInt32 {
         for earlier in (0..<index).reversed()
         where state[thread].buffered & 1 << UInt16(earlier) != 0 && words[thread][earlier] == word {

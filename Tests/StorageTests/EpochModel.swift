@@ -14,7 +14,7 @@ enum MemoryOrder: String, CaseIterable {
     case weak
 }
 
-/// What a step does. Registers are a thread's own.
+/// The action of a step. Each thread has its own registers.
 enum EpochAction {
     case load(EpochWord, into: Int, acquires: Bool)
     case store(EpochWord, register: Int?, releases: Bool)
@@ -79,7 +79,7 @@ struct EpochStep {
     }
 }
 
-/// What of the algorithm is left out or replaced, to see that the model notices.
+/// A part of the algorithm that is left out or replaced; the model must notice it.
 enum EpochChange: String, CaseIterable {
     case noReaderFence, noEvictorFence, noBarrier, barrierOfOneReader, relaxedLeave, noAnnouncement
 }

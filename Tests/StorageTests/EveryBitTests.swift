@@ -36,7 +36,7 @@ import Testing
         case refusal
     }
 
-    /// What a sample may answer, and where its last group is.
+    /// A sample with its permitted results, and the place of its last group.
     private struct Sample {
         var files: [(name: String, bytes: Int)]
         var image: DiskImage

@@ -300,7 +300,7 @@ import Testing
             #expect(try other.size() == 5)
             file.close()
             #expect(try other.lock(exclusive: true))
-            // What cannot be had leaves the file as it is.
+            // A failed change leaves the file as it is.
             let posix = try #require(other as? POSIXFile)
             #expect(try !posix.takePlace(of: directory + "/none"))
             #expect(try posix.size() == 5 && posix.isNamed(path))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What may lie where a database is looked for, and what others may do there meanwhile.
+/// Foreign files under the names of a database's files, and changes of its files by other programs.
 @Suite struct ForeignFileTests {
     private static let path = "d/s.mako"
 

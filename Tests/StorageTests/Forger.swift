@@ -131,7 +131,7 @@ struct Forger {
             link.before = start.load(fromByteOffset: 48, as: UInt64.self)
             change(&bytes)
             start.copyMemory(from: bytes, byteCount: bytes.count)
-            // What was there of the tag is of no use now.
+            // The former tag is no longer valid.
             cipher?.seal(start, stored: frame.stored)
             let check = Checksum.hash(start, count: LogFrame.checkedBytes, seed: header.salt)
             link.now = LogFrame.chain(

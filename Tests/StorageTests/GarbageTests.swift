@@ -24,7 +24,7 @@ import Testing
 
         var hasLog: Bool { [.log, .encryptedLog, .lockedByPassphrase].contains(self) }
 
-        /// What it opens with.
+        /// The key that opens it.
         var encryption: Encryption? {
             cipher.map { TestKeys.encryption(self == .lockedByPassphrase ? 2 : 0, $0) }
         }

@@ -168,7 +168,7 @@ final class GarbageUse {
         }
     }
 
-    /// What happens to whole trees.
+    /// Creates, drops and empties whole trees.
     private func rearrange(_ transaction: borrowing WriteTransaction) throws {
         let trees = transaction.view.trees
         guard !trees.isEmpty else { return }

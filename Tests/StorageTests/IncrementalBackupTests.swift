@@ -89,7 +89,7 @@ import Testing
             }
             parts.append(part)
             let state = try store.read { try ModelStore(reading: $0) }
-            // What was committed since the crash of the process, and the pages that recovery wrote, are in the next part.
+            // Commits since the crash of the process, and the pages that recovery wrote, are in the next part.
             try restore("d/base.mako", parts, to: "d/whole\(round).mako", on: disk)
             #expect(try content("d/whole\(round).mako", on: disk) == state, "round \(round)")
         }
@@ -292,7 +292,8 @@ import Testing
         }
     }
 
-    /// Where the file system can, a full backup shares its blocks; what only memory has is written all the same.
+    /// Where the file system supports it, a full backup shares blocks with the file; pages that are only in memory are
+    /// written all the same.
     @Test func aBackupMaySharesItsBlocks() throws {
         let files = MemoryFileSystem()
         var random = SplitMix(seed: 5)

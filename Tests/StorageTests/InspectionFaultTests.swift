@@ -3,7 +3,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// What `mako page` and `mako log` say where files are missing, where the device fails, and of pages and frames that no program writes.
+/// The output of `mako page` and `mako log` for missing files, failing devices, and pages and frames that no program
+/// writes.
 @Suite struct InspectionFaultTests {
     private static let path = SalvageSample.path
 

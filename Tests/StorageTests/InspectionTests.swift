@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What `mako page` and `mako log` see, of sound files and of damaged ones.
+/// The output of `mako page` and `mako log` for intact and damaged files.
 @Suite struct InspectionTests {
     private static let path = ScriptRun.path
 

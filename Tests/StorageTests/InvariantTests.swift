@@ -175,7 +175,7 @@ struct InvariantTests {
             if round % 10 == 9 {
                 held?.close()
                 try store.checkpoint()
-                // What the next transaction has in hand is not in use.
+                // Page numbers reserved for the next transaction are not in use.
                 store.returnIdleNumbers()
                 extents.append(
                     store.versions.lock.withLock {

@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    /// What passes over a whole tree is one operation or many, and holds on to few of its pages.
+    /// A pass over a whole tree, as one operation or many, holds few of its pages.
     @Test(arguments: ["verify", "count", "rank", "seek"]) func passesOverATreeKeepWithinTheBudget(kind: String) throws {
         try expectWithin { sample in
             while try sample.store.step() {}
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    /// What only memory has cannot be given up: more is taken then, and counted.
+    /// Dirty pages cannot be evicted: the cache exceeds its budget then, and counts it.
     @Test func whatGoesBeyondTheBudgetIsCounted() throws {
         let sample = try sample(.manual)
         #expect(sample.store.frames.dirtyFrames == 0)

@@ -113,7 +113,7 @@ import Testing
                 #expect(try cursor.first())
                 #expect(try !cursor.previous())
                 try expectNothing(&cursor)
-                // What the other kind of tree would have.
+                // Calls for the other kind of tree.
                 #expect(try cursor.first())
                 #expect(tree.keys == .integer ? cursor.key.isEmpty : cursor.integerKey == 0)
             }
@@ -284,7 +284,7 @@ import Testing
         expect(.closed) { _ = try value.value() }
         expect(.closed) { try value.withValue { _ in } }
         expect(.closed) { _ = try walk._advance() }
-        // What it showed can still be named.
+        // Its trees can still be named.
         #expect(kept.tree(named: "large") == large)
         expect(.closed) { _ = try kept.count(of: large) }
     }

@@ -319,7 +319,7 @@ import Testing
 
     // MARK: Durability and cost
 
-    /// What a reader showed, no power cut takes back, though its writer promised less.
+    /// A power cut must not take back what a reader showed, though its writer promised less.
     @Test(arguments: [Durability.ordered, .async]) func whatAReaderShowsSurvivesAPowerCut(durability: Durability) throws
     {
         let disk = SimulatedDisk()

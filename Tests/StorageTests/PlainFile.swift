@@ -104,7 +104,7 @@ struct PlainFile {
         (content, names) = try PlainFile.Directory(file: file, seed: seed, meta: meta).read()
     }
 
-    /// Where the log goes on, and its chain value there.
+    /// The place in the log behind the checkpoint, and its chain value there.
     func logStart() throws -> (lsn: Int, chain: UInt64) {
         (try file.int(meta + 64, 8), try file.number(meta + 72, 8))
     }
@@ -135,7 +135,7 @@ struct PlainFile {
 }
 
 extension PlainFile {
-    /// What a meta refers to.
+    /// The directory that a meta page refers to.
     private struct Directory {
         let file: PlainBytes
         let seed: UInt64

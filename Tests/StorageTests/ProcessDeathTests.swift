@@ -4,7 +4,7 @@ import Testing
 
 /// A process that dies leaves the system's cache as it is: the next one sees writes that no sync has made durable.
 @Suite struct ProcessDeathTests {
-    /// What one process has open on a disk that outlives it.
+    /// The open files of one process on a disk that outlives it.
     private final class ProcessFiles: FileSystem {
         private let disk: SimulatedDisk
         private let lock = Lock()

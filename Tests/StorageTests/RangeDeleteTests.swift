@@ -105,7 +105,7 @@ import Testing
         try store.close()
     }
 
-    /// What a transaction has changed before, savepoints and puts that wait are looked through like anything else.
+    /// Deleting ranges respects earlier changes of the transaction, savepoints and buffered puts.
     @Test func rangesInTheMiddleOfATransaction() throws {
         let store = try RangeDeleteTests.store()
         let (numbers, texts) = try store.write {

@@ -4,8 +4,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// What a process leaves that was not closed, and what the next one makes of it: leftover files, checkpoints that fail, and threads that
-/// are not done yet.
+/// Opening the files of a process that did not close them: leftover files, failing checkpoints, and threads in
+/// progress.
 @Suite(.serialized) struct ReopenedTests {
     private static let path = "d/r.mako"
 

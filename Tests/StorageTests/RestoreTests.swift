@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What backups are refused for, by name, before anything is written.
+/// Backups that do not fit are refused by name, before anything is written.
 @Suite struct RestoreTests {
     private func options(_ disk: any FileSystem, seed: UInt64 = 3) -> StoreOptions {
         var options = StoreOptions()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What a store that becomes shorter does beside everything else that happens to it.
+/// Shrinking, beside everything else that happens to a store.
 @Suite struct ShrinkTests {
     private static let path = "d/s.mako"
 

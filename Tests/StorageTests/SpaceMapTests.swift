@@ -30,7 +30,7 @@ import Testing
             return pages
         }
 
-        /// Where the lowest run of free pages begins, found by looking at each.
+        /// Finds the lowest extent of free pages by testing each.
         func lowestRun(_ count: Int) -> UInt64? {
             for region in 0..<space.regionCount {
                 let first = region * SpaceMap.pagesPerRegion

@@ -136,7 +136,7 @@ import Testing
         return tenths
     }
 
-    /// What an open snapshot sees stays where it is, however the file shrinks around it.
+    /// Pages of an open snapshot stay in place, however the file shrinks around them.
     @Test func aSnapshotHoldsItsPagesUntilItEnds() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: "d/s.mako", options: options(on: disk))

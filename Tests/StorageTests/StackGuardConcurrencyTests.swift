@@ -39,7 +39,7 @@ import Testing
         #expect(rooms.2 <= rooms.0, "\(rooms)")
     }
 
-    /// What belongs to a thread stays what it is.
+    /// Thread-local state stays the same.
     @Test func theThreadStaysTheSame() async throws {
         let scopes = try await onSmallStack {
             mako_set_cancellation(UnsafeMutableRawPointer(bitPattern: 64))

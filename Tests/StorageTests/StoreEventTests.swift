@@ -6,7 +6,7 @@ import Testing
 
 /// The events that a store reports to an operator.
 @Suite struct StoreEventTests {
-    /// What a handler was given.
+    /// The events that a handler got.
     private final class Received: Sendable {
         private let events = Mutex<[StoreEvent]>([])
         func add(_ event: StoreEvent) { events.withLock { $0.append(event) } }

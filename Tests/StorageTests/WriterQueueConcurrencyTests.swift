@@ -39,7 +39,7 @@ import Testing
         try await until { store.turn.waiting >= count }
     }
 
-    /// What a set of calls ended with.
+    /// The results of a set of calls.
     private final class Outcomes: Sendable {
         private let list = Mutex<[String]>([])
         func add(_ outcome: String) { list.withLock { $0.append(outcome) } }

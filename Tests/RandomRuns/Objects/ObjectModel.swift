@@ -37,7 +37,7 @@ struct ModelObject: Equatable {
     struct Reference: Equatable {
         /// Which of the objects; nil: it was read from the file and not followed.
         var object: Int?
-        /// What the row is to hold.
+        /// The key that the row must have.
         var key: RowKey?
     }
 
@@ -71,7 +71,7 @@ struct ModelObject: Equatable {
         }
     }
 
-    /// What the row is to hold.
+    /// The values that the row must have.
     var encoded: [Value] {
         var values = values
         for (place, reference) in references {

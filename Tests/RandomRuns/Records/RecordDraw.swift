@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoTestSupport
 
-// What the random runs of the record layer are made of.
+// Random schemas, values and names for the runs of the record layer.
 
 extension SplitMix {
     /// A number that no other name has, for practical purposes.

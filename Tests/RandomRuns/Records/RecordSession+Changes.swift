@@ -2,7 +2,7 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// What one transaction has done so far.
+/// The work of one transaction so far.
 struct RecordTransactionRun {
     struct Mark {
         let savepoint: Savepoint

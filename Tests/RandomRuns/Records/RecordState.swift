@@ -2,7 +2,8 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// What the record layer shows of a file: the tables and their rows. Indexes are checked against the rows instead.
+/// The content of a file as the record layer shows it: the tables and their rows. Indexes are checked against the rows
+/// instead.
 public struct RecordState: Equatable, CustomStringConvertible, Sendable {
     /// The definition and the rows of a table.
     public struct Table: Equatable, Sendable {

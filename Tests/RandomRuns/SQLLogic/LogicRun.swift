@@ -23,7 +23,7 @@ public struct LogicReport {
         try run.run(&self)
     }
 
-    /// What was refused that a list does not allow: a new reason, or more of one.
+    /// Refusals that a list does not permit: a new reason, or more of one.
     public func excess(over allowed: [String: Int]) -> [String] {
         refusals.filter { $0.value > allowed[$0.key] ?? 0 }.keys.sorted().map {
             "\(refusals[$0] ?? 0) refusals, \(allowed[$0] ?? 0) allowed: \($0)"

@@ -8,7 +8,7 @@ public final class CrashHistory<State> {
 
     /// The data before the first change and after each.
     public private(set) var states: [State]
-    /// What the disk's `tag` refers to.
+    /// The spans that the disk's `tag` refers to.
     public private(set) var spans: [CrashSpan]
     private let disk: SimulatedDisk
 

@@ -1,4 +1,4 @@
-/// What trying all crashes of a workload came to.
+/// The result of trying all crashes of a workload.
 public struct CrashReport: Sendable, CustomStringConvertible {
     /// Calls to the disk in the run.
     public var calls = 0

@@ -220,7 +220,7 @@ private struct CrashExploration<Workload: CrashWorkload> {
         }
         if question.depth == 0 { return nil }
         for child in node.children {
-            // What was shown after recovery, no crash may take back.
+            // A crash must not take back what was shown after recovery.
             let allowed = child.isServed ? [CrashSpan(acknowledged: state, begun: state)] : question.allowed
             if let failure = judge(Question(image: child.image, allowed: allowed, depth: question.depth - 1)) {
                 let when = child.isServed ? "after recovery, before call" : "in recovery before call"

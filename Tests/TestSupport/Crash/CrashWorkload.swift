@@ -21,7 +21,7 @@
 ///     let report = try CrashRunner.run(Counter(), effort: .standard)
 ///     assert(report.failures.isEmpty, "\(report)")
 public protocol CrashWorkload {
-    /// What the data is at one moment, as far as a user could tell.
+    /// The data at one moment, as far as a user can see it.
     associatedtype State: Equatable
 
     /// The disk's sector size.

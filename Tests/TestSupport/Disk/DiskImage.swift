@@ -1,4 +1,4 @@
-/// What a machine finds on its disk when it starts: files and directories, everything durable.
+/// The disk of a machine at its start: files and directories, everything durable.
 public struct DiskImage: Sendable {
     /// The files by their paths.
     public var files: [String: ByteImage]

@@ -1,6 +1,6 @@
 import CPlatform
 
-/// What a simulated disk does instead of its duty at one call.
+/// The fault of a simulated disk at one call.
 public enum Fault: Sendable, Hashable {
     /// The call fails with this `errno`. A write may have put some of its sectors in place.
     case error(Int32)

@@ -18,7 +18,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     public struct CrashPoint: Sendable {
         /// The number of the call before which it lies.
         public var call: Int
-        /// What the test had written in `tag` at that moment.
+        /// The value of `tag` at that moment.
         public var tag: Int
         /// What a crash could leave behind then.
         public var state: CrashState
@@ -31,7 +31,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     private var faults: [Int: Fault] = [:]
     private var calls: [CallKind] = []
     private var locks: [Int: (shared: Int, exclusive: Int)] = [:]
-    /// What each handle of a file has pinned.
+    /// The pins of each handle of a file.
     private var pins: [Int: [ObjectIdentifier: [UInt64]]] = [:]
     private var persistent: Int32?
     private var capacityBytes: UInt64?

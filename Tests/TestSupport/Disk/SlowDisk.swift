@@ -13,7 +13,7 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
     private var started: Set<UInt64> = []
     private var counted = Counts()
 
-    /// What became of the pages that were read since the disk is slow.
+    /// Counts of the pages that were read since the disk is slow.
     public struct Counts: Sendable {
         /// Pages that were read.
         public var read = 0

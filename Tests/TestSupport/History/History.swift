@@ -1,6 +1,6 @@
-/// What threads did to a store and what they saw, to be judged afterwards.
+/// The reads and writes of threads on a store, to be checked afterwards.
 ///
-/// Two operations are ordered in real time when one ended before the other began; `Moment`s tell that. Each thread keeps
+/// Two operations are ordered in real time when one ended before the other began, by their `Moment`s. Each thread keeps
 /// a list of its own, so that recording orders nothing.
 public struct History: Sendable {
     /// A point in real time, as a count that all threads share.

@@ -86,7 +86,7 @@ public enum ModelTree: Sendable, Equatable {
     }
 }
 
-/// What a store should hold, as plain Swift values: a copy of it is a snapshot or a savepoint.
+/// The expected content of a store, as plain Swift values: a copy of it is a snapshot or a savepoint.
 public struct ModelStore: Sendable, Equatable {
     /// The trees by their names.
     public private(set) var trees: [String: ModelTree] = [:]

@@ -77,7 +77,7 @@ extension ModelTree {
     }
 }
 
-/// What a store did and what it should have done differ.
+/// A difference between a store and its model.
 public struct Disagreement: Error, CustomStringConvertible {
     public var description: String
 

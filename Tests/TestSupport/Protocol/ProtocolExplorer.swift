@@ -1,6 +1,6 @@
 /// Explores every state that the protocol can reach, breadth first, and looks for one that breaks a promise.
 public struct ProtocolExplorer: Sendable {
-    /// What was found.
+    /// The result of an exploration.
     public struct Report: Sendable, CustomStringConvertible {
         /// Different states that were reached.
         public var states = 0

@@ -34,7 +34,7 @@ public struct ProtocolSize: Sendable {
     }
 }
 
-/// What can happen next. Each step is what the engine does under one lock or with one atomic operation.
+/// The possible next steps. Each step is what the engine does under one lock or with one atomic operation.
 struct ProtocolRules {
     let size: ProtocolSize
     let change: ProtocolChange?

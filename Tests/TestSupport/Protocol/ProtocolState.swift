@@ -76,12 +76,12 @@ struct ProtocolState: Hashable {
     struct Reader: Hashable {
         private var numbers = Nibbles()
         var phase = ReaderPhase.idle
-        /// What it loaded.
+        /// The version that it loaded.
         var version: Int {
             get { numbers[0] }
             set { numbers[0] = newValue }
         }
-        /// What the registry shows of it, plus one; 0: nothing.
+        /// Its point in the registry, plus one; 0: nothing.
         var point: Int {
             get { numbers[1] }
             set { numbers[1] = newValue }

@@ -147,7 +147,7 @@ public enum RandomRounds<Workload: RandomWorkload> {
 }
 
 extension RoundPlan {
-    /// Where every workload keeps its database.
+    /// The database of every workload.
     public static let path = "d/store.mako"
 }
 

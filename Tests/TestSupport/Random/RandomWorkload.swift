@@ -37,7 +37,7 @@ extension RandomWorkload {
 public protocol RandomSession: AnyObject {
     associatedtype State
 
-    /// What a crash may leave at each moment.
+    /// The states that a crash may leave at each moment.
     var history: CrashHistory<State> { get }
 
     /// Calls that were made and compared.

@@ -117,7 +117,7 @@ public struct FaultRunner {
         }
     }
 
-    /// What the open store shows must be a whole state.
+    /// The open store must show a complete state.
     private mutating func checkLive(_ run: ScriptRun, _ allowed: ArraySlice<ModelStore>, _ place: String) {
         do {
             guard let visible = try run.visible() else { return }

@@ -23,7 +23,7 @@ public final class ScriptRun {
     private var parts: [(path: String, key: Int)] = []
     private var readers: [String: ScriptReader] = [:]
     private var kept: [String: Kept] = [:]
-    /// What the open store was opened with, or locked with since.
+    /// The key with which the store was opened, or to which it was changed since.
     private var keyNumber = 0
 
     private struct Kept {
@@ -75,7 +75,7 @@ public final class ScriptRun {
     /// The store's content after each commit.
     public var states: [ModelStore] { history.states }
 
-    /// What `disk.tag` refers to.
+    /// The spans that `disk.tag` refers to.
     public var spans: [Span] { history.spans }
 
     /// The present span.
@@ -136,7 +136,7 @@ public final class ScriptRun {
         store = nil
     }
 
-    /// Closes the store and every reader.
+    /// Releases the held snapshots and closes the store.
     public func close() throws {
         kept = [:]
         let closing = store
