@@ -65,7 +65,7 @@ final class ToldChanges: @unchecked Sendable {
                             + "not as \(expected.map { "\($0)" } ?? "nothing")")
                 }
                 guard let isNow, let told = told[key] else { continue }
-                guard let object = told.object else { throw Disagreement("\(kind) \(key) is notified without an object") }
+                guard let object = told.object else { throw Disagreement("\(kind) \(key) is notified without object") }
                 if let known = keyOf(object) {
                     if known != key { throw Disagreement("\(kind) \(key) is notified with the object of \(known)") }
                 } else if !LiveObject(object).shows(isNow.values) {
