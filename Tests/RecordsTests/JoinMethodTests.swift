@@ -38,7 +38,7 @@ import Testing
                     ColumnSchema("owner", .integer, isOptional: true),
                 ], key: .columns(["code", "place"]),
                 indexes: isIndexed ? [IndexSchema("Part.owner", [IndexColumn("owner")])] : []))
-        let names = ["a", "b", Self.long + "1", Self.long + "2", "a very long name that no row has"]
+        let names = ["a", "b", Self.long + "1", Self.long + "2", "a very long name that nobody has"]
         var rows: [[Value]] = []
         for number in 0..<10 {
             let rank: Value = number == 3 ? .null : .integer(Int64(number))
