@@ -1,7 +1,8 @@
 import MakoRecords
 import MakoTestSupport
 
-/// Several questions in one: `UNION`, `UNION ALL`, `INTERSECT` and `EXCEPT`, alone, with a name, and as the rows of a sub-query.
+/// Compound queries: `UNION`, `UNION ALL`, `INTERSECT` and `EXCEPT`, alone, with a name, and as the rows of a
+/// sub-query.
 extension Question {
     mutating func compound() {
         let kinds = (0...random.below(2)).map { _ in random.pick(World.Kind.allCases.filter { $0 != .bool }) }
@@ -15,7 +16,7 @@ extension Question {
         limit()
     }
 
-    /// Two or three questions put together.
+    /// Two or three combined queries.
     private mutating func parts(_ kinds: [World.Kind], named name: String) {
         for part in 0...1 + random.below(2) {
             if part > 0 { add(random.pick([" UNION ", " UNION ALL ", " INTERSECT ", " EXCEPT "])) }

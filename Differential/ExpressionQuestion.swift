@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoTestSupport
 
-/// Groups, orders and different rows of what is worked out, not of columns.
+/// Groups, orders and distinct rows of expressions, not of columns.
 extension Question {
     mutating func groupsOfExpressions() {
         add("SELECT ")
@@ -45,7 +45,7 @@ extension Question {
         if isNamed { add(random.pick(["fit, ", "fit DESC, ", "2, ", "2 DESC, "])) }
         for _ in 0..<(isNamed ? random.below(2) : 1 + random.below(2)) {
             if random.chance(25) {
-                // What is always false is a number to SQLite, and that of a column.
+                // In SQLite a condition that is always false is a number, which ORDER BY takes for a column's.
                 add("coalesce(")
                 truth(1)
                 add(", FALSE)")
@@ -83,7 +83,7 @@ extension Question {
         having()
     }
 
-    /// Rows of a question that stands in FROM.
+    /// Adds a query whose FROM has a sub-query.
     mutating func derived() {
         let first = random.pick(world.columns)
         add("SELECT q.i, q.a, ")
@@ -106,7 +106,7 @@ extension Question {
         limit()
     }
 
-    /// Rows of a question that stands in FROM beside a table, of which some may not be there.
+    /// Adds a query whose FROM has a sub-query beside a table; some of its rows may be missing.
     mutating func derivedBeside() {
         let first = random.pick(world.columns)
         add("SELECT t.id, q.i, q.a, q.n, ")
@@ -134,7 +134,7 @@ extension Question {
         limit()
     }
 
-    /// What rows are grouped and ordered by. Whole numbers and texts: of broken numbers the last digit may differ.
+    /// Adds the expression of a group or an order. Whole numbers and texts: of doubles the last digit may differ.
     private mutating func key() {
         switch random.below(6) {
         case 0: words(2)
@@ -223,7 +223,7 @@ extension Question {
         }
     }
 
-    /// What a closure adds, written out and not added, so that it can stand in several places.
+    /// Returns the text that a closure adds, without adding it, so that it can be used several times.
     private mutating func written(_ write: (inout Question) -> Void) -> Spelling {
         let (makoBefore, sqliteBefore) = (mako, sqlite)
         (mako, sqlite) = ("", "")

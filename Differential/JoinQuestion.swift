@@ -1,7 +1,8 @@
 import MakoRecords
 import MakoTestSupport
 
-/// Questions over two or three tables: `T AS t` with `P`, with itself, or with both. All columns are named with their tables.
+/// Queries over two or three tables: `T AS t` with `P`, with itself, or with both. All columns are qualified with their
+/// tables.
 extension Question {
     private enum Kind {
         /// Another `T`.
@@ -110,7 +111,7 @@ extension Question {
         truth(2)
     }
 
-    /// How the rows of a table meet those before it.
+    /// The join condition of a table with those before it.
     private mutating func meeting(_ member: Member, _ before: [String], _ parents: [String]) {
         let other = random.pick(before)
         let name = member.name
@@ -124,7 +125,7 @@ extension Question {
                     "\(name).id = \(other).\(first(.double))", "\(name).v + 1 = \(other).\(first(.integer))",
                 ])
             mako += meeting
-            // The sign keeps SQLite 3.40 from taking what is equal to this for equal by the same collation.
+            // The sign keeps SQLite 3.40 from applying the collation of this equation to others of the column.
             sqlite += meeting.contains("NOCASE") ? "+" + meeting : meeting
             return
         }

@@ -2,7 +2,7 @@ import ArgumentParser
 import MakoRecords
 import MakoTestSupport
 
-/// Puts the same random work to Mako and to somebody else, and compares.
+/// Runs the same random work in Mako and in another database, and compares.
 @main
 struct Differential: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -10,7 +10,7 @@ struct Differential: ParsableCommand {
         subcommands: [QuestionCommand.self, StoreCommand.self], defaultSubcommand: QuestionCommand.self)
 }
 
-/// Asks Mako and SQLite the same random questions about the same random data. The seed repeats a run.
+/// Runs the same random queries on the same random data in Mako and in SQLite. The seed repeats a run.
 struct QuestionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sqlite", abstract: "Random schemas, data and questions, put to Mako and to SQLite.")

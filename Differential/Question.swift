@@ -3,7 +3,7 @@ import MakoTestSupport
 
 /// A random question in both languages: the same text, but for paths, which SQLite spells as sub-queries.
 ///
-/// What the two mean differently is never asked. The rules:
+/// Queries never contain what the two define differently. The rules:
 /// - arithmetic on numbers near the ends of 64 bits (Mako goes on to unsigned numbers, SQLite to doubles);
 /// - whole and broken numbers in one column of several questions put together (which of two equal ones is left);
 /// - folding of letters outside ASCII (`lower`, `upper`, `NOCASE`: Mako folds all letters, SQLite those of ASCII);
@@ -15,7 +15,7 @@ import MakoTestSupport
 /// - `||` outside parentheses (in Mako it is also OR);
 /// - what SQLite 3.40 gets wrong: an OR of one column's comparisons by different collations, equations of three columns by
 ///   different collations, NULL among the values of a sub-query that it reads
-///   from a descending index, a pattern with ESCAPE that the rows of a LEFT JOIN are asked by, an order by what is always false.
+///   from a descending index, a pattern with ESCAPE that tests the rows of a LEFT JOIN, an order by what is always false.
 struct Question {
     var mako = ""
     var sqlite = ""
@@ -27,9 +27,9 @@ struct Question {
     var tables: [String] = []
     /// How many sub-queries are around.
     var nesting = 0
-    /// Whether a question called `W` stands for `T`.
+    /// Whether a common table expression `W` replaces `T`.
     private(set) var isNamed = false
-    /// Whether what is written stands in several places, so that it can have no parameters.
+    /// Whether the text is used several times, so that it can have no parameters.
     var isWrittenOut = false
 
     static func make(_ world: World, _ random: inout SplitMix) -> Question {
@@ -64,7 +64,7 @@ struct Question {
         }
     }
 
-    /// Gives a question that stands for `T` from here on a name. What is joined has no sub-queries.
+    /// Adds a common table expression that replaces `T` from here on. Joined conditions have no sub-queries.
     private mutating func named() {
         add("WITH W AS (SELECT * FROM T")
         nesting += 10
@@ -74,7 +74,7 @@ struct Question {
         isNamed = true
     }
 
-    /// What stands in FROM for `T`, called otherwise or by its own name.
+    /// The item of FROM for `T`, with an alias or under its own name.
     func source(_ name: String? = nil) -> String { isNamed ? "W AS \(name ?? "T")" : name.map { "T AS \($0)" } ?? "T" }
 
     private mutating func groupsWithAName() {
@@ -326,7 +326,7 @@ struct Question {
         }
     }
 
-    /// Whole and broken numbers held against each other, beyond where each whole number has a double as well.
+    /// Compares whole numbers with doubles, beyond the range in which each whole number has an equal double.
     private mutating func exactNumbers() {
         let far = [
             "9007199254740992.0", "9007199254740993", "9223372036854775807.0", "-9223372036854775808.0", "9.3e18",
@@ -555,7 +555,7 @@ struct Question {
         add("END")
     }
 
-    /// A condition where a number stands.
+    /// Adds a condition in the place of a number.
     private mutating func counted() {
         let kind = random.pick([World.Kind.integer, .ascii])
         add(random.chance(30) ? "(NOT " : "(")

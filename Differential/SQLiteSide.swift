@@ -8,7 +8,7 @@ struct SideError: Error, CustomStringConvertible {
 /// A database of SQLite in memory.
 final class SQLiteSide {
     private let connection: OpaquePointer
-    /// SQLite copies what is bound.
+    /// SQLite copies bound values.
     private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
     init(_ world: World) throws {

@@ -1,13 +1,13 @@
 import MakoTestSupport
 
-/// What is done to a store that has a tree with integer keys and one with byte keys.
+/// The operations on a store that has a tree with integer keys and one with byte keys.
 enum StoreStep {
     case transaction([StoreChange], commits: Bool)
     case get(ModelKey)
     case walk(StoreWalk)
-    /// A view that is kept while others commit; the one before goes.
+    /// Opens a snapshot that is held while others commit, and closes the one before.
     case keepView
-    /// Everything that the kept view shows.
+    /// Reads everything that the held snapshot shows.
     case readKeptView
     case reopen
 
@@ -16,7 +16,7 @@ enum StoreStep {
     }
 }
 
-/// What a transaction does.
+/// A change in a transaction.
 enum StoreChange {
     case put(ModelKey, [UInt8])
     /// Only where the key is new.
@@ -28,7 +28,8 @@ enum StoreChange {
     case deleteAll(isInteger: Bool)
     case get(ModelKey)
     case walk(StoreWalk)
-    /// What follows can be taken back; it ends with the next `endNested`, at the latest with the transaction.
+    /// Begins a nested transaction, which can be rolled back; it ends with the next `endNested`, at the latest with the
+    /// outer transaction.
     case beginNested
     case endNested(keeps: Bool)
 }
@@ -50,7 +51,7 @@ struct StoreWalk {
     }
 }
 
-/// What a store says.
+/// The result of an operation.
 enum StoreAnswer: Equatable {
     case flag(Bool)
     case count(UInt64)
@@ -63,7 +64,7 @@ enum StoreAnswer: Equatable {
     }
 }
 
-/// Random work. The keys lie close together or far apart, so that a good part of all changes meet something.
+/// Random work. The keys lie close together or far apart, so that many changes hit existing keys.
 enum StoreSequence {
     static func make(_ random: inout SplitMix) -> [StoreStep] {
         var steps: [StoreStep] = []

@@ -150,7 +150,7 @@ final class StoreSide {
 extension ModelKey {
     var isInteger: Bool { if case .integer = self { true } else { false } }
 
-    /// Whether this key of the same tree stands before another.
+    /// Whether this key sorts before another of the same tree.
     static func < (left: ModelKey, right: ModelKey) -> Bool {
         switch (left, right) {
         case (.integer(let left), .integer(let right)): left < right

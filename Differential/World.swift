@@ -1,9 +1,9 @@
 import MakoRecords
 import MakoTestSupport
 
-/// A random schema with its rows: a table `T` that questions are asked of, and a table `P` that it refers to.
+/// A random schema with its rows: a table `T` that is queried, and a table `P` that it refers to.
 struct World {
-    /// What a column is for the generator of questions. The kinds keep apart what the two languages treat differently.
+    /// The use of a column in the generator of queries. The kinds separate what the two languages treat differently.
     enum Kind: CaseIterable {
         case integer, large, double, ascii, text, bool, blob, date
     }
@@ -102,7 +102,7 @@ struct World {
         .min, .min + 1, -9_007_199_254_740_993, -1, 0, 1, 9_007_199_254_740_992, 9_007_199_254_740_993, .max - 1, .max,
     ]
 
-    /// Few different values, so that rows meet each other and the constants of questions.
+    /// Few different values, so that rows have equal values and match the constants of queries.
     static func constant(_ kind: Kind, _ random: inout SplitMix) -> Value {
         switch kind {
         case .integer: return .integer(Int64(random.below(9) - 4))

@@ -6,7 +6,7 @@ import MakoTestSupport
 /// Each has five bytes: what is done and to which file, a block of 4,096 bytes, an offset in it (two bytes), and a length or number `n`.
 /// The low two bits of the first byte say what is done, the next two choose the file, by name:
 ///
-///     0   the `n` bytes that follow are laid over what stands there
+///     0   the `n` bytes that follow replace the bytes there
 ///     1   the same, and the page, or the log, gets the checksums of what it holds then
 ///     2   the block is replaced by block `n` of the file, and sealed where the top bit is set
 ///     3   the file ends there; at the beginning of its first block: it is gone

@@ -3,8 +3,8 @@ import MakoTestSupport
 
 /// Damages the files of a database as the input says and opens it: the right data, or an error, and nothing else.
 ///
-/// The first byte says what is done with the database, `FileUse`; the others are edits, `FileEdits`. One input; the tests replay inputs
-/// of the corpus by it.
+/// The first byte selects the use of the database, `FileUse`; the others are edits, `FileEdits`. Runs one input; the
+/// tests replay the corpus with it.
 public func fuzzFile(_ input: [UInt8]) {
     guard let first = input.first, let samples else { return }
     let use = FileUse(rawValue: first)
@@ -22,7 +22,7 @@ public func fuzzFile(_ input: [UInt8]) {
     }
 #endif
 
-/// What is done with a database.
+/// The operations on a database.
 struct FileUse: OptionSet {
     var rawValue: UInt8
 

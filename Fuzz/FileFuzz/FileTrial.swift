@@ -1,16 +1,16 @@
 import MakoStorage
 import MakoTestSupport
 
-/// Opens damaged files, uses what is there, and says what no damage excuses.
+/// Opens damaged files, uses what can be read, and reports what no damage excuses.
 ///
-/// Where no checksum was forged, what is found is a state that the database went through. Where some were, nobody can know that; but
-/// what `verify` calls clean is a sorted map that can be read from end to end.
+/// Where no checksum was forged, the content must be a state that the database went through. Where some were, that
+/// cannot be checked; but if `verify` finds nothing, the content must be a sorted map that can be read from end to end.
 struct FileTrial {
     var sample: FileSample
     var use: FileUse
     var isForged: Bool
 
-    /// What is wrong; nil: nothing. Errors that say what is wrong with the files are right answers.
+    /// The fault, nil for none. Errors that name a damage of the files are right results.
     func run(_ image: DiskImage) -> String? {
         let disk = SimulatedDisk(image)
         // A forged header may ask for log segments of gigabytes.
@@ -59,7 +59,7 @@ struct FileTrial {
         }
     }
 
-    /// Where everything could be read before, everything can be after, and is as it should be.
+    /// Where everything could be read before, everything can be read afterwards, with the expected content.
     private func difference(_ store: Store, from expected: ModelStore?) throws -> String? {
         guard let found = try contents(of: store), let expected, !isForged else {
             return expected == nil || isForged ? nil : "after writing or opening again a part cannot be read"

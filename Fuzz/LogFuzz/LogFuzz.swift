@@ -1,10 +1,10 @@
 import MakoStorage
 import MakoTestSupport
 
-/// Takes any bytes as the operations of a logged commit and replays them into a transaction, which is taken back. They are refused, or the
-/// transaction shows what a plain reading of `docs/format.md` makes of them.
+/// Takes any bytes as the operations of a logged commit and replays them into a transaction, which is rolled back. They
+/// are refused, or the transaction shows what a plain reading of `docs/format.md` makes of them.
 ///
-/// Operations that name pages of values find three such values; what lists no fuzzer has seen would lead to, nobody can know.
+/// Operations that name pages of values find three such values; the content of other lists is unknown.
 public func fuzzLog(_ input: [UInt8]) {
     guard let base else { return }
     do {

@@ -32,7 +32,7 @@ struct OperationDecoder {
             let kind = byte()
             faults[Int(byte()) | Int(byte() & 3) << 8] = fault(kind)
         }
-        // After a sync that failed the system's cache is not what the disk holds, so nobody may go on from it.
+        // After a failed sync the system's cache differs from the disk, so no process may continue from it.
         let hasFailedSync = faults.values.contains { if case .syncFails = $0 { true } else { false } }
         while !rest.isEmpty, script.steps.count < OperationDecoder.stepLimit {
             let step = step()

@@ -1,7 +1,7 @@
 import MakoTestSupport
 
-/// Takes any bytes as operations on a store and as faults of the disk below it: the store does what a sorted map does, and after a fault, a
-/// power cut or a kill it holds what it acknowledged. How bytes are read stands in `OperationDecoder`.
+/// Takes any bytes as operations on a store and as faults of the disk below it: the store behaves as a sorted map does,
+/// and after a fault, a power cut or a kill it holds what it acknowledged. `OperationDecoder` documents the bytes.
 public func fuzzOperations(_ input: [UInt8]) {
     guard input.count > 3, let sample else { return }
     var decoder = OperationDecoder(input)

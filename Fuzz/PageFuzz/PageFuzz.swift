@@ -1,9 +1,10 @@
 import MakoStorage
 
-/// Takes any bytes as a page of a tree, a header block or a meta: the check refuses it, or nothing that is done with it leaves it.
+/// Takes any bytes as a page of a tree, a header block or a meta page: the check refuses it, or no operation on it
+/// reads or writes outside it.
 ///
-/// The input is one byte that chooses the page to begin with, eight for a key, one for the length `n` of a word, the word, and edits: two
-/// bytes for the place, one for the length, and what is laid over the page there.
+/// The input is one byte that chooses the initial page, eight for a key, one for the length `n` of a word, the word,
+/// and edits: two bytes for the place, one for the length, and the bytes that replace those of the page.
 public func fuzzPage(_ input: [UInt8]) {
     guard input.count > 10, let samples, !samples.isEmpty else { return }
     var rest = input[1...]

@@ -1,8 +1,7 @@
 @testable import MakoStorage
 
-/// Hands single pages to what works on pages, as no file would that passed its checks.
-///
-/// Whatever the bytes: a typed error, or an answer that keeps the promises named here. Where one is broken the answer says so.
+/// Passes single pages to the operations on pages, which a file with such pages would never pass to them. Whatever the
+/// bytes: a typed error, or a result that keeps the promises named here. A broken promise is returned as text.
 enum PageProbe {
     /// Takes a page: when its check lets it pass, every search, read and change of it stays inside, and the changed page passes again; a
     /// header block or meta that is accepted, written again, reads as the same.

@@ -1,8 +1,9 @@
 import MakoRecords
 import MakoStorage
 
-/// Takes any bytes as a statement of the small SQL: it is parsed, planned and run, or refused with an error. Indexes change nothing of what
-/// comes out but the order where none was asked for, and with it which rows a limit takes. What a statement writes is taken back.
+/// Takes any bytes as a statement of the SQL subset: it is parsed, planned and run, or refused with an error. Indexes
+/// change nothing of the result but the order of rows without ORDER BY, and with it which rows a limit selects. The
+/// writes of a statement are rolled back.
 public func fuzzSelect(_ input: [UInt8]) {
     guard let indexed, let plain else { return }
     let text = String(decoding: input, as: UTF8.self)

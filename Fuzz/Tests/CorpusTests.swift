@@ -2,7 +2,7 @@ import Foundation
 import MakoTestSupport
 import Testing
 
-/// What the fuzzers found before, and inputs near it: nothing of it may trap again.
+/// The inputs that fuzzers found before, and inputs near them: none may trap again.
 @Suite struct CorpusTests {
     static let targets: [(name: String, run: @Sendable ([UInt8]) -> Void)] = [
         ("FileFuzz", { fuzzFile($0) }), ("PageFuzz", { fuzzPage($0) }), ("LogFuzz", { fuzzLog($0) }),

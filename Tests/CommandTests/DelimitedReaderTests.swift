@@ -52,7 +52,7 @@ import Testing
         #expect(try read("a,b,c\n,\"\",\n").rows[0].fields == [.missing, .raw(""), .missing])
     }
 
-    /// An empty line of one column cannot be told from an empty field otherwise.
+    /// Otherwise an empty line of one column would look like an empty field.
     @Test func emptyLinesOfOneColumnAreRows() throws {
         #expect(try read("a\n\n\"\"\nx\n").rows.map(\.fields) == [[.missing], [.raw("")], [.raw("x")]])
         #expect(try read("a\n\n\\N\n\n", .tabs).rows.map(\.fields) == [[.raw("")], [.missing], [.raw("")]])

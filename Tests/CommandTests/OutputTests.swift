@@ -132,7 +132,7 @@ import Testing
         #expect(DisplayText.duration(.milliseconds(4200)) == "4.2 s")
     }
 
-    /// Ten times a second on a terminal, once a second where somebody asked for it, else not at all.
+    /// Ten times a second on a terminal, once a second with the option, else never.
     @Test func progressIsDrawnOnATerminalOnly() {
         for (isTerminal, isForced, early, later) in [
             (true, false, 99, 100), (false, true, 999, 1000), (false, false, 5000, 9000),

@@ -290,7 +290,7 @@ import Testing
     }
 
     @Test(arguments: [[0], [1], [2], [3], [4], [5], [2, 3], [4, 5]])
-    func aDamagedCopyCostsNothingIsReportedAndMended(pages: [Int]) throws {
+    func aDamagedCopyIsReportedAndRepairedWithoutLoss(pages: [Int]) throws {
         _ = try mako("import", "people.csv", "people.mako")
         try damage(pages)
         let outcome = try mako("check", "people.mako")
@@ -298,13 +298,13 @@ import Testing
         #expect(outcome.output.split(separator: "\n").count == pages.count && outcome.output.contains("copy"))
         #expect(outcome.errors.hasPrefix("mako: people.mako has lost nothing (1 table, 3 rows)"))
         #expect(try mako("query", "people.mako", "SELECT count(*) FROM people", "-f", "csv").output == "count(*)\n3\n")
-        // Reading changed nothing; the next change mends it, as was said.
+        // Reading changed nothing; the next change repairs it, as announced.
         #expect(try mako("check", "people.mako").status == 1)
         #expect(try mako("import", "people.csv", "people.mako", "--table", "more").status == 0)
         #expect(try mako("check", "people.mako").output.hasPrefix("people.mako is whole: 2 tables, 6 rows"))
     }
 
-    @Test func damageThatCannotBeMendedNamesTheFileAndThePage() throws {
+    @Test func irreparableDamageNamesTheFileAndThePage() throws {
         for (pages, page) in [([0, 1], 0), ([2, 3, 4, 5], 2)] {
             try? FileManager.default.removeItem(atPath: folder + "people.mako")
             _ = try mako("import", "people.csv", "people.mako")
@@ -324,7 +324,7 @@ import Testing
         #expect(try mako("check", "folder").errors.contains("folder is not a Mako database: it is a directory"))
         #expect(try mako("check", "empty.mako").errors.contains("it is empty"))
         for name in ["people.csv", "folder", "empty.mako"] { #expect(try mako("check", name).status == 65) }
-        // An empty file is a new database to whoever writes.
+        // An empty file is a new database for a command that writes.
         #expect(try mako("import", "people.csv", "empty.mako").status == 0)
         #expect(try mako("import", "people.csv", "no/such/x.mako").errors.contains("its directory does not exist"))
         #expect(try mako("import", "people.csv", "no/such/x.mako").status == 74)
@@ -460,7 +460,7 @@ import Testing
         #expect(try mako("check", "saved.mako").output.hasPrefix("saved.mako is whole: 1 table, 3 rows"))
     }
 
-    @Test func aCheckAdvisesSalvageWhichTellsWhatIsLost() throws {
+    @Test func aCheckAdvisesSalvageWhichReportsTheLoss() throws {
         try importManyPeople()
         try destroyFirstPage(ofType: 1)
         let check = try mako("check", "people.mako")

@@ -75,7 +75,7 @@ import Testing
         let outcome = try program.run(
             ["import", "-", "new.mako", "-t", "t", "-f", "jsonl"], input: lines,
             during: { process in
-                // The directory in which the database is built says that storing has begun.
+                // The directory in which the database is built shows that storing has begun.
                 while process.isRunning, try !program.files.contains(where: { $0.hasPrefix(".mako-") }) { usleep(2000) }
                 usleep(20_000)
                 kill(process.processIdentifier, signal)
@@ -269,7 +269,7 @@ import Testing
         #expect(try mako("export", "a.mako", "people", "-o", "").errors.contains("'' is not the name of a file"))
     }
 
-    /// The limit of the size of files stands for a disk that is full.
+    /// The size limit of files simulates a full disk.
     @Test func anExportThatFailsLeavesNothing() throws {
         let lines = (0..<20_000).map { "\($0),row \($0)\n" }.joined()
         try program.write("id,name\n" + lines, to: "many.csv")

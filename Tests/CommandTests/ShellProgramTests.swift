@@ -127,7 +127,7 @@ import Testing
 
             init(_ program: BuiltProgram, _ arguments: [String]) throws {
                 let descriptor = open("/dev/ptmx", O_RDWR | O_NOCTTY)
-                // Unlocks the terminal and asks for its number: TIOCSPTLCK and TIOCGPTN of Linux.
+                // Unlocks the terminal and gets its number: TIOCSPTLCK and TIOCGPTN of Linux.
                 var (lock, number) = (Int32(0), Int32(0))
                 let isOpen =
                     descriptor >= 0 && ioctl(descriptor, 0x4004_5431, &lock) == 0
@@ -154,7 +154,7 @@ import Testing
                         shown = String(shown[range.upperBound...])
                         return true
                     }
-                    // What is there, and not as much as was asked for: the end of a terminal is an error.
+                    // Reads what is there, without filling the buffer: the end of a terminal is an error.
                     var bytes = [UInt8](repeating: 0, count: 4096)
                     let count = read(main.fileDescriptor, &bytes, bytes.count)
                     guard count > 0 else { return false }
@@ -185,7 +185,7 @@ import Testing
             #expect(!message.contains("\u{1B}") && message.contains("\\x1b]0;title\\x07"))
         }
 
-        /// What is wrong with arguments repeats them.
+        /// Errors for arguments repeat them.
         @Test func controlCharactersOfArgumentsAreShown() throws {
             let title = "\u{1B}]0;title\u{7}"
             for arguments in [
@@ -217,7 +217,7 @@ import Testing
             kill(session.process.processIdentifier, SIGINT)
             #expect(session.wait(for: "the query was cancelled"))
             #expect(session.wait(for: "mako> "))
-            // What is typed of a statement is given up by Ctrl-C, and not run by Ctrl-D.
+            // Ctrl-C discards the lines of an unfinished statement, and Ctrl-D does not run it.
             try session.type("DELETE FROM t\r")
             #expect(session.wait(for: " ...> "))
             try session.type("\u{3}")

@@ -15,7 +15,7 @@ import Testing
         _ = try work.run(columns: work.inspect().columns, in: store)
     }
 
-    /// What a session answers to the lines: rows first, complaints after them.
+    /// The output of a session for the lines: rows first, errors after them.
     private func answer(
         _ lines: String..., mode: ShellSession.Mode = .scriptThatGoesOn
     ) -> (output: String, complaints: String, session: ShellSession) {
@@ -91,7 +91,7 @@ import Testing
         #expect(answer("SELECT name, age", "FROM Person", "ORDER BY age;").output == expected)
     }
 
-    @Test func severalStatementsMayStandOnOneLine() {
+    @Test func aLineMayHaveSeveralStatements() {
         #expect(
             answer(".mode csv", "SELECT name FROM Person WHERE age = 7; SELECT age FROM Person WHERE name = 'A;a'; ")
                 .output == "name\nBob\nage\n")

@@ -103,7 +103,7 @@ import Testing
         #expect(message("a\n1\n").contains("has no column b, which table T needs"))
     }
 
-    @Test func aTableIsReplacedWhenAsked() throws {
+    @Test func anImportReplacesATableWithTheOption() throws {
         try add("a\n1\n")
         try add("b\nx\n", replaces: true)
         #expect(try rows() == [[.integer(1), .text("x")]])
@@ -136,7 +136,7 @@ import Testing
         #expect(try String(contentsOfFile: place, encoding: .utf8) == "first")
     }
 
-    /// Where a new database is built is nothing to the user, and gone when they read of it.
+    /// Errors do not name the temporary place in which a new database is built.
     @Test func errorsOfANewDatabaseNameItsPlace() throws {
         let place = try temporaryPath("new.mako")
         let new = try NewDatabase(at: place)
@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    @Test func progressTellsBothPasses() throws {
+    @Test func progressReportsBothPasses() throws {
         let path = try temporaryPath("a.csv")
         try "a\n1\n2\n".write(toFile: path, atomically: true, encoding: .utf8)
         nonisolated(unsafe) var calls: [String] = []
@@ -191,7 +191,7 @@ import Testing
         #expect(calls == ["reading 4 1", "reading 6 2", "storing 4 1", "storing 6 2"])
     }
 
-    @Test func whoeverFollowsTheHistoryIsToldToReadTheTableAnew() throws {
+    @Test func theHistoryReportsAReplacedTable() throws {
         try add("name\nAda\n")
         let trees = try store.read { $0.trees.map(\.name) }
         #expect(!trees.contains("mako.history"))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoCommand
 
-/// What `mako mcp` answers to lines that no client should send.
+/// The answers of `mako mcp` to lines that no client should send.
 @Suite struct ToolSessionTests {
     private func withSession(_ body: (ToolSession) throws -> Void) throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).mako").path
@@ -45,7 +45,7 @@ import Testing
     }
 }
 
-/// What the page of Mako Studio may send and must not stop the server, or lose rows.
+/// Requests of the page of Mako Studio that must not stop the server, or lose rows.
 @Suite struct StudioQuestionTests {
     private func withDatabase(_ statements: [String], _ body: (StudioDatabase) throws -> Void) throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).mako").path
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// Undo brings back all, or says that it cannot.
+    /// Undo restores all, or refuses.
     @Test func whatADeletionTookAlongIsNotUndoneInPart() throws {
         try withDatabase(Self.people) { database in
             #expect(post(database, "save", #"{"table":"Person","kind":"delete","key":"2"}"#).0 == 200)

@@ -8,7 +8,7 @@ import Testing
 @Suite struct ChangeHistoryCrashTests {
     struct State: Equatable {
         var countries: [Country] = []
-        /// What the history tells.
+        /// The events of the change history.
         var told: [String] = []
 
         static func == (left: State, right: State) -> Bool {
@@ -32,7 +32,7 @@ import Testing
             return try Database(at: "d/world.mako", entities: [Country.self], options: options)
         }
 
-        /// Commit after commit, as somebody would who stops after each.
+        /// Reads the history commit by commit, each from the token of the one before.
         private func state(_ db: Database) throws -> State {
             var state = State(countries: Array(try db.query(Country.self).orderBy("code").fetch()))
             var token: HistoryToken?

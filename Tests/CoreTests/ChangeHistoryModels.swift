@@ -21,7 +21,7 @@ struct HistoryPlace {
 }
 
 extension HistoryEvent {
-    /// What happened, without dates and numbers.
+    /// The event without dates and numbers.
     var text: String {
         guard let batch else { return "missed" }
         return (batch.changes.map(\.description) + batch.rewritten.map { "\($0) anew" }).joined(separator: "; ")
@@ -29,7 +29,7 @@ extension HistoryEvent {
 }
 
 extension Database {
-    /// What the history tells from a token on.
+    /// The events of the history from a token on.
     func told(since token: HistoryToken?) throws -> [String] { try history(since: token).map(\.text) }
 
     /// Sets how many people a country has, in one transaction.

@@ -7,9 +7,9 @@ import Testing
 
 /// The history of a database's changes, as it is stored.
 @Suite struct ChangeHistoryTests {
-    // MARK: What is told
+    // MARK: Events
 
-    @Test func eachCommitIsToldOnceWithFinalStates() throws {
+    @Test func eachCommitIsReportedOnceWithFinalStates() throws {
         let db = try HistoryPlace().open(.kept())
         let start = try db.historyToken()
         try db.transaction { _ in
@@ -69,7 +69,7 @@ import Testing
         #expect(try #require(bytes) < 200)
     }
 
-    @Test func nothingOfARollbackIsTold() throws {
+    @Test func rollbacksAreNotInTheHistory() throws {
         let db = try HistoryPlace().open(.kept())
         try db.set("FR", 68)
         let token = try db.historyToken()
@@ -122,7 +122,7 @@ import Testing
             ])
     }
 
-    /// A key of before is not taken for one of now.
+    /// A key from before the change is not mistaken for a new one.
     @Test func aTableWithAnotherKeyIsToBeReadAnew() throws {
         let place = HistoryPlace()
         var db = try place.open(.kept(), [Country.self, City.self])
@@ -238,7 +238,7 @@ import Testing
         #expect(try db.told(since: start) == ["insert Country 'IT'"])
     }
 
-    // MARK: What is kept
+    // MARK: Retention
 
     @Test(arguments: [
         HistoryOption.kept(maximumTransactions: 8), .kept(maximumBytes: 900), .kept(maximumAge: .milliseconds(1)),
@@ -269,7 +269,7 @@ import Testing
             let token = try db.historyToken()
             try db.set("FR", number)
             #expect(try db.history(since: nil).count == 1)
-            // Who was up to date has missed nothing.
+            // A reader that is up to date has missed nothing.
             let told = try db.told(since: token)
             #expect(told.count == 1 && told != ["missed"])
             let next = try db.historyToken()

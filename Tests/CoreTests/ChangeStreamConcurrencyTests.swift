@@ -6,7 +6,7 @@ import Testing
 
 /// Streams of changes beside many writers; made for the thread sanitizer.
 @Suite struct ChangeStreamConcurrencyTests {
-    @Test func everyReaderIsToldEveryCommitOnceAndInOrder() async throws {
+    @Test func everyReaderGetsEveryCommitOnceAndInOrder() async throws {
         var options = DatabaseOptions()
         options.history = .kept()
         let db = try Database.inMemory(entities: [Country.self], options: options)

@@ -40,12 +40,12 @@ import Testing
             try await db.transaction { [db] _ in try db.set("DE", 84) }
         }
         #expect(texts == ["insert Country 'IT'", "insert Country 'DE'"])
-        // The thread that read last lets go of the sequence in its own time.
+        // The thread that read last releases the sequence asynchronously.
         while db.metrics.liveQueries > 0 { await Task.yield() }
         try await db.close()
     }
 
-    @Test func whatIsMissedIsToldAndTheRestFollows() async throws {
+    @Test func missedCommitsAreReportedAndTheRestFollows() async throws {
         var options = Self.options
         options.history = .kept(maximumTransactions: 2)
         let db = try Database.inMemory(entities: [Country.self], options: options)

@@ -143,7 +143,7 @@ import Testing
         #expect(try db.find(Pane.self, 1)?.price == Price(1, "NOK"))
         #expect(try db.find(Pane.self, 2)?.price?.paid == .distantPast)
         #expect(throws: MakoError.self) { try db.update(Pane.self).set(\.price.amount, to: nil).run() }
-        // What would be no value is refused, and nothing has changed.
+        // An update to an invalid value is refused, and changes nothing.
         #expect(throws: MakoError.self) { try db.update(Pane.self).set(\.days.upperBound, to: 1).run() }
         try db.update(Pane.self).set(\.days, to: nil).where(\.name == "b").run()
         #expect(throws: MakoError.self) { try db.update(Pane.self).set(\.days.lowerBound, to: 1).run() }
@@ -279,7 +279,7 @@ private struct KeyedByPlace: Entity {
     }
 }
 
-/// Whether there is a value must be told by a part that always is there.
+/// Only a part that is never missing can show whether there is a value.
 private struct MaybeFirst: Entity {
     struct Pair: CompositeValue {
         var first: Int?

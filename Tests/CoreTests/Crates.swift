@@ -126,7 +126,7 @@ final class Parcel: ObjectEntity, @unchecked Sendable {
     }
 }
 
-/// Somebody who carries a crate, and may own another.
+/// An object with a reference to a crate, which may own another.
 final class Docker: ObjectEntity, @unchecked Sendable {
     var _$state = ObjectState()
     static let entityModel = EntityModel(
@@ -189,7 +189,7 @@ final class Docker: ObjectEntity, @unchecked Sendable {
 protocol MadeUp: Entity {}
 extension MadeUp {
     var id: Int64 { rowNumber }
-    init(row: EntityRow) throws(MakoError) { throw .invalidArgument("nobody reads it") }
+    init(row: EntityRow) throws(MakoError) { throw .invalidArgument("it is never read") }
     func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {}
 }
 

@@ -53,7 +53,8 @@ private func holdsNoSnapshot(_ db: Database) -> Bool {
             if count == 1 { try db.query(Sailor.self).where(\.age == 69).delete() }
             if count > 1000 { throw Stop() }
         }
-        // Those that were removed before their turn are stored anew by the save, as an object is that was fetched before.
+        // Objects whose rows were deleted before the cursor reached them are inserted by the save, as with fetched
+        // objects.
         #expect(count == 1000)
         #expect(try db.query(Sailor.self).where(\.age >= 100).count() == 1000)
     }
@@ -153,7 +154,7 @@ private func holdsNoSnapshot(_ db: Database) -> Bool {
         }
         #expect(count == 300)
         #expect(try await lettingGo(db))
-        // Each iteration begins anew.
+        // Each iteration starts from the beginning.
         var iterator = stream.makeAsyncIterator()
         #expect(try await iterator.next()?.name == "s0")
     }

@@ -4,7 +4,7 @@ import MakoRecords
 import MakoStorage
 import Testing
 
-/// What is told of a database: its state, its transactions, its failures.
+/// What a database reports: its state, its transactions, its failures.
 @Suite struct DatabaseCareTests {
     @Test func aWholeDatabaseIsCounted() throws {
         let db = try makeSailors(50)
@@ -33,7 +33,7 @@ import Testing
         #expect(report.findings.contains { $0.contains("City") && $0.contains("name") })
     }
 
-    @Test func transactionsAreToldOf() throws {
+    @Test func transactionHandlersAreCalled() throws {
         let db = try Database.inMemory(entities: [City.self])
         let told = Lines()
         let token = db.onTransaction(

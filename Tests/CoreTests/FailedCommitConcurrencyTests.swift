@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// Runs both, the second as soon as the first says so; it waits for the writer then.
+    /// Runs both, the second as soon as the first calls back; it waits for the writer then.
     private func behind(
         _ first: (_ begin: @escaping @Sendable () -> Void) throws -> Void,
         _ second: @escaping @Sendable () throws -> Void
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func aFirstUseThatChangesNothingKeepsNobodyWaiting() throws {
+    @Test func aFirstUseThatChangesNothingBlocksNoTransaction() throws {
         let place = Place()
         let written = try place.open([City.self])
         try written.save(City(name: "Rome"))

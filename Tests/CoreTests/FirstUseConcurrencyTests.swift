@@ -15,7 +15,7 @@ import Testing
             at: "d/world.mako", entities: [Country.self], options: DatabaseOptions(storage: storage))
     }
 
-    @Test func whoIsToldOfATypeCanReadIt() throws {
+    @Test func aNotifiedTypeCanBeRead() throws {
         let disk = GatedDisk()
         let db = try open(disk)
         let told = Mutex<[String]>([])
@@ -26,7 +26,7 @@ import Testing
         disk.close()
         let done = DispatchSemaphore(value: 0)
         DispatchQueue.global().async {
-            // Everybody who comes later is shown after this one.
+            // Every later commit is published after this one.
             do { try db.transaction { _ in try db.set("FR", 68) } } catch { note("\(error)") }
             done.signal()
         }
@@ -40,7 +40,7 @@ import Testing
         try db.close()
     }
 
-    @Test func aFirstUseThatChangesNothingWaitsForNobody() throws {
+    @Test func aFirstUseThatChangesNothingDoesNotWait() throws {
         let disk = GatedDisk()
         let written = try open(disk)
         try written.save(City(name: "Rome"))

@@ -1,6 +1,6 @@
 import MakoCore
 
-// What `@Entity` writes, written by hand: no macro is needed, only more lines.
+// Entities with hand-written code instead of `@Entity`: no macro is needed, only more lines.
 
 final class City: ObjectEntity, @unchecked Sendable {
     var _$state = ObjectState()

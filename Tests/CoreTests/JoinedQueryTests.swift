@@ -55,7 +55,7 @@ import Testing
         #expect(try far.joinTo(City.self, left: "Far.twin", .inner, as: "Further").count() == 0)
     }
 
-    /// A table that nobody has used yet, with a key that is a text.
+    /// A table that has not been used yet, with a text as its key.
     @Test func tablesAreMadeAtFirstUse() throws {
         let db = try cities()
         let joined = db.query(City.self).joinTo(Country.self, left: \.name, target: \.code)
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func faultsAreToldBeforeAnythingIsRead() throws {
+    @Test func faultsAreReportedBeforeAnythingIsRead() throws {
         let db = try cities()
         let city = db.query(City.self)
         let wrong: [(Query<City>, String)] = [

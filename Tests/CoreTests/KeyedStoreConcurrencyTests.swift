@@ -14,7 +14,7 @@ import Testing
             do {
                 for round in 0..<25 {
                     if round % 5 == 0 {
-                        // What is rolled back must not use up a number.
+                        // A rollback must not use up a number.
                         do {
                             try db.transaction { _ in
                                 try store.set(-1, for: "shared")

@@ -226,7 +226,7 @@ import Testing
         try db.store("notes", keptRevisions: 20).set(0, for: "a")
         for number in 1..<15 { try db.store("notes").set(number, for: "a") }
         #expect(try db.store("notes").revisions(of: "a").count == 15)
-        // Asking alone lets nothing go.
+        // Opening the store alone removes nothing.
         let frugal = try db.store("notes", keptRevisions: 1)
         #expect(try frugal.revisions(of: "a").count == 15)
         try frugal.set(15, for: "a")
@@ -441,7 +441,7 @@ import Testing
             try db.transaction { _ in
                 disk.capacity = disk.usedBytes + 1_000_000
                 do { try store.set(large, for: "a", tags: ["y"]) } catch { failure = error }
-                // Whoever goes on as if nothing had happened must not commit half of it.
+                // A transaction that continues after the failure must not commit half of the write.
                 disk.capacity = nil
             }
         }

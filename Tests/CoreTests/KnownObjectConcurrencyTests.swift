@@ -5,9 +5,9 @@ import Testing
 
 @testable import MakoCore
 
-/// One fetch's objects under many threads, each of which may be the last to let go of one; made for the thread sanitizer.
+/// One fetch's objects under many threads, each of which may release the last reference; made for the thread sanitizer.
 @Suite struct KnownObjectConcurrencyTests {
-    /// Whoever holds the object of a row finds it again, and nobody finds one that is ending.
+    /// A row has the same object as long as a thread holds it, and no lookup returns one that is being deinitialised.
     @Test(arguments: [false, true]) func aRowHasOneObjectAtATime(isKeyed: Bool) {
         let context = FetchContext()
         let faults = Atomic<Int>(0)
@@ -34,7 +34,7 @@ import Testing
         #expect(made.load(ordering: .relaxed) > 4)
     }
 
-    /// Objects of rows that nobody asks for again end on one thread and are forgotten by another.
+    /// Objects that no lookup finds again end on one thread, and another thread removes their entries.
     @Test func placesAreMadeBesideObjectsThatEnd() {
         let faults = Atomic<Int>(0)
         for _ in 0..<20 {
@@ -54,7 +54,7 @@ import Testing
         #expect(faults.load(ordering: .relaxed) == 0)
     }
 
-    /// References of one fetch's objects, followed by several threads that let go of what they found.
+    /// References of one fetch's objects, followed by several threads that release what they found.
     @Test func referencesAreFollowedBesideObjectsThatEnd() throws {
         let db = try Database.inMemory(entities: [City.self])
         let cities = (0..<8).map { City(name: "\($0)") }

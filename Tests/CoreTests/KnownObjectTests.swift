@@ -11,7 +11,7 @@ import Testing
         deinit { atEnd(self) }
     }
 
-    @Test func anObjectIsAnsweredAsLongAsSomebodyKeepsIt() {
+    @Test func anObjectIsFoundAsLongAsItIsHeld() {
         var object: Ending? = Ending()
         for known in [object.map { KnownObject($0) }, object.map { KnownObject.weak(WeakObject($0)) }] {
             #expect(known?.object === object)
@@ -27,7 +27,7 @@ import Testing
         known?.forget()
     }
 
-    /// Nobody gets hold of an object that is ending.
+    /// A lookup does not return an object that is being deinitialised.
     @Test func anObjectIsNotAnsweredAtItsEnd() {
         var numbered = NumberedObjects()
         var answers: [Bool] = []
@@ -41,7 +41,7 @@ import Testing
         numbered.forgetAll()
     }
 
-    /// Objects have no counts of their own beside them, whose way is longer, and give back the memory that was held for them.
+    /// Known objects need no side table of reference counts, which would be slower, and their memory is released.
     @Test func theMemoryOfObjectsIsLetGoOf() {
         let (object, other) = (Ending(), Ending())
         let before = _getUnownedRetainCount(object)
@@ -81,7 +81,8 @@ import Testing
         #expect(city.name == "Rome")
     }
 
-    /// One object that stays among many that do not, as where somebody walks from one object to the next.
+    /// One object that lives on among many that do not, as when a program follows references from one object to the
+    /// next.
     @Test func objectsThatHaveEndedTakeNoPlaces() {
         var numbered = NumberedObjects()
         var keyed = KeyedObjects()

@@ -29,7 +29,7 @@ import Testing
         let whole = try found[2].object()
         let again = try found[2].object()
         #expect(whole === again)
-        // The object that is kept answers for what was prefetched as well.
+        // The held object also serves prefetched properties.
         whole.name = "Jim"
         #expect(found[2].name == "Jim")
         #expect(db.metrics.lazyLoads == 1)
@@ -44,7 +44,7 @@ import Testing
         first.name = "older"
         try db.save(first)
         #expect(found[0].age == 40)
-        // What was read with the results stays as it was.
+        // Properties read with the results keep their values.
         #expect(found[0].name == "s0")
         #expect(db.metrics.lazyLoads == 2)
         let whole = try found[0].object()
@@ -109,7 +109,7 @@ import Testing
             }
         }
         let found = try #require(inside)
-        // After its end they read what is there.
+        // After its end they read the current row.
         #expect(found[0].age == 0)
         let other = try db.query(Sailor.self).fetchLightweight(retaining: false)
         #expect(other.map(\.name) == ["s0", "s1", "s2"])

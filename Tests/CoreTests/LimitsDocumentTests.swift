@@ -45,7 +45,7 @@ import Testing
         #expect(StoreOptions().cacheBytes <= 256 << 20 && text.contains("an eighth of the memory, 256 MiB at most"))
     }
 
-    /// The limits hold where they are said: one more is refused.
+    /// The limits are exact: one more is refused.
     @Test func tablesBeyondALimitAreRefused() throws {
         func refusal(_ schema: EntitySchema) -> String {
             do throws(RecordError) { try schema.validate() } catch { return "\(error)" }

@@ -52,7 +52,7 @@ import Testing
         #expect(rows.rows.map { $0.first } == [.text("north"), .text("empty")])
     }
 
-    @Test func explanationsTellWhatWasThoughtOf() throws {
+    @Test func explanationsNameUsedAndMissingIndexes() throws {
         let db = try database()
         let explanation = try db.query(Vessel.self).where(\.tons > 7).explanation()
         #expect(try explanation.plan.description == db.query(Vessel.self).where(\.tons > 7).explain())

@@ -3,7 +3,7 @@ import MakoCore
 import MakoRecords
 import Testing
 
-/// What an object's value runs while it is encoded.
+/// A value that runs code of the test while it is encoded.
 private final class Echo: Codable, @unchecked Sendable {
     weak var owner: Speaker?
     var action: (@Sendable () throws -> Void)?
@@ -22,7 +22,7 @@ private final class Echo: Codable, @unchecked Sendable {
     }
 }
 
-/// A value whose form asks an object.
+/// A value whose stored form depends on an object.
 private struct Volume: StorableValue {
     var owner: Speaker?
     static var columnType: ColumnType { .integer }

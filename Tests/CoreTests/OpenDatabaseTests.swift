@@ -2,7 +2,7 @@ import Foundation
 import MakoCore
 import Testing
 
-/// One file is open once in a process, whoever opens it.
+/// A process opens one file once; further databases of it share the store.
 @Suite struct OpenDatabaseTests {
     private func withPath<R>(_ body: (String) throws -> R) throws -> R {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("mako-open-\(UUID().uuidString)")
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func whateverWayLeadsToTheFile() throws {
+    @Test func everyPathOfAFileIsTheSameDatabase() throws {
         try withPath { path in
             let link = path + "-link"
             let directory = (path as NSString).deletingLastPathComponent
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func whoIsGoneHoldsNothing() throws {
+    @Test func releasedDatabasesCloseTheirFile() throws {
         try withPath { path in
             for _ in 0..<3 {
                 var db: Database? = try Database(at: path)

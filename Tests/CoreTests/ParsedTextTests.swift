@@ -9,7 +9,7 @@ import Testing
         return db
     }
 
-    @Test func aTextAskedAgainTakesTheNewValues() throws {
+    @Test func aRepeatedTextTakesTheNewValues() throws {
         let db = try countries()
         for (least, count) in [(9, 1), (5, 2), (0, 3), (10, 0)] {
             #expect(try db.query(Country.self).where("people >= ?", least).count() == count)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func aTextAskedAgainTakesValuesOfOtherKinds() throws {
+    @Test func aRepeatedTextTakesValuesOfOtherKinds() throws {
         let db = try countries()
         for _ in 0..<4 {
             #expect(try db.query(Country.self).where("people > ?", 4).count() == 2)
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func aTextAskedAgainTakesOtherLimits() throws {
+    @Test func aRepeatedTextTakesOtherLimits() throws {
         let db = try countries()
         for _ in 0..<3 {
             let some = db.query(Country.self).where("people >= ?", 0)
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// As long as each other, and of the same bytes where they begin and end and in the middle.
-    @Test func textsThatAreMuchAlikeAreToldApart() throws {
+    @Test func similarTextsAreDistinguished() throws {
         let db = try countries()
         for _ in 0..<3 {
             #expect(try db.query(Country.self).where("people >= ? AND code < 'Z'", 5).count() == 2)
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func oneKeyPathIsComparedInEveryWay() throws {
+    @Test func oneKeyPathIsComparedByEveryOperator() throws {
         let db = try countries()
         let people = \Country.people
         for _ in 0..<3 {
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func aKeyPathOfTheEntityAndOneOfItsRowsAskTheSame() throws {
+    @Test func keyPathsOfTheEntityAndOfItsRowsAreEquivalent() throws {
         let db = try countries()
         let (own, row): (KeyPath<Country, Int>, KeyPath<Row<Country>, Column<Int>>) = (\.people, \.people)
         for least in [9, 5, 0, 10] {
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func aComparisonAskedAgainTakesTheNewValue() throws {
+    @Test func aRepeatedComparisonTakesTheNewValue() throws {
         let db = try countries()
         for (least, count) in [(9, 1), (5, 2), (0, 3), (10, 0), (5, 2)] {
             #expect(try db.query(Country.self).where(\.people >= least).count() == count)
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func whatIsAskedAgainMeetsTheNewRows() throws {
+    @Test func aRepeatedQueryFindsNewRows() throws {
         let db = try countries()
         for people in 20..<30 {
             #expect(try db.query(Country.self).where(\.people == people).count() == 0)

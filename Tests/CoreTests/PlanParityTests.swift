@@ -1,7 +1,7 @@
 import MakoCore
 import Testing
 
-/// Whatever asks a question asks it by the same plan.
+/// Every API that runs a query uses the same plan.
 @Suite struct PlanParityTests {
     /// Badges go down where ids go up.
     private func sailors() throws -> Database {
@@ -16,7 +16,7 @@ import Testing
     }
 
     /// Without an order the rows come as the index has them that was counted to be the better one.
-    @Test func cursorsStreamsAndBatchesWalkWhatAFetchWalks() async throws {
+    @Test func cursorsStreamsAndBatchesUseThePlanOfAFetch() async throws {
         let db = try sailors()
         for text in ["age >= 0 AND badge > 1990", "age > 68 AND badge >= 0", "badge > 1990 AND age >= 0"] {
             let query = db.query(Sailor.self).where(text: text)
@@ -69,7 +69,7 @@ import Testing
         #expect(try repeated.explanation().chosen.cost > 0 && repeated.explanation().tableRows >= 3)
         let twins = cities.joinTo(City.self, left: "twin", target: "id", as: "Twin").where("Twin.name = 'Rome'")
         #expect(try twins.explanation().plan.description == twins.explain())
-        // A table that nobody has asked before.
+        // A table that no query has used before.
         let foreign = cities.joinTo(Country.self, left: \.name, target: \.code).where("Country.people > 3")
         #expect(try foreign.explanation().plan.description == foreign.explain())
         let other = try Database.inMemory(entities: [City.self]).query(City.self)

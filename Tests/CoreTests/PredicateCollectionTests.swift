@@ -2,7 +2,7 @@ import Foundation
 import MakoCore
 import Testing
 
-/// What a predicate asks of a property that holds many, with Foundation's own evaluation beside it.
+/// Predicates over properties with many values, compared with Foundation's evaluation.
 @Suite struct PredicateCollectionTests {
     private func database() throws -> Database {
         let db = try Database.inMemory(entities: [Fleet.self, Vessel.self])
@@ -25,7 +25,7 @@ import Testing
         #expect(!wanted.isEmpty && wanted.count < 5, sourceLocation: sourceLocation)
     }
 
-    @Test func listsAreAskedAsSwiftAsksThem() throws {
+    @Test func listPredicatesAgreeWithSwift() throws {
         let db = try database()
         let port = "Kiel"
         try check(#Predicate { $0.ports.contains("Oslo") }, "ANY ports = 'Oslo'", db)
@@ -62,7 +62,7 @@ import Testing
         #expect(try counted.count() == words.count)
     }
 
-    /// What is captured may be looked into.
+    /// Properties of captured values may be read.
     @Test func propertiesOfWhatIsCaptured() throws {
         struct Wanted: Codable {
             var tons = 2

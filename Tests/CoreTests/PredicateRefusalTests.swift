@@ -2,7 +2,8 @@ import Foundation
 import MakoCore
 import Testing
 
-/// What a `#Predicate` cannot say: each row of the table in `docs/where.md` is brought about and reads as it does there.
+/// Unsupported expressions of a `#Predicate`: provokes each row of the table in `docs/where.md` and compares its
+/// message.
 @Suite struct PredicateRefusalTests {
     private typealias Parts = PredicateExpressions
 
@@ -12,7 +13,8 @@ import Testing
         static func < (left: Crate, right: Crate) -> Bool { left.tons < right.tons }
     }
 
-    /// What the compiler lets nobody write, today, or of no type here: the object by itself takes one that is Equatable.
+    /// Messages that no test can reach: the compiler rejects such predicates, or they need a type that does not exist
+    /// here (an object by itself is compared only if it is Equatable).
     private static let unreachable = [
         "an object by itself has no value; name one of its properties",
         "a range of this kind", "contains(…) of a value that may be nil", "the comparison … is not translated",
@@ -25,7 +27,7 @@ import Testing
         levels == 0 ? inner : nested(Parts.build_Negation(inner), levels - 1)
     }
 
-    /// The predicates that are refused, and what is said of them.
+    /// The predicates that are refused, and their messages.
     private static func cases() -> [(String, Predicate<Vessel>)] {
         let crate = Crate()
         let crates = Crate(tons: 1)...Crate(tons: 5)
@@ -79,7 +81,7 @@ import Testing
 
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
 
-    /// The messages of the table, with `…` for what is named.
+    /// The messages of the table, with `…` for names.
     private static func rows() throws -> [String] {
         let text = try String(contentsOf: root.appending(path: "docs/where.md"), encoding: .utf8)
         let lines = text.components(separatedBy: "\n")

@@ -28,7 +28,7 @@ import Testing
         #expect(try db.prepare("DELETE FROM Log WHERE n > ? RETURNING word").run(10).rows == [[.text("a")]])
     }
 
-    /// What is refused is refused each time, and leaves nothing.
+    /// A refused statement is refused each time, and has no effect.
     @Test func faultsAreThoseOfTheText() throws {
         let db = try database()
         #expect(throws: MakoError.self) { try db.prepare("INSRT INTO Log (word) VALUES (?)") }
@@ -87,7 +87,7 @@ import Testing
         #expect(try all.run().rowCount == 1)
     }
 
-    /// A plan that was kept sees the rows of each moment; the clock is looked at each time.
+    /// A cached plan reads the rows of each snapshot; the clock is read each time.
     @Test func plansAreKeptAndRowsAreNot() throws {
         let db = try database()
         let (insert, found) = (
@@ -109,8 +109,8 @@ import Testing
         #expect(second != first)
     }
 
-    /// The way to the rows is that of any other value, and that of the size that the table has by now.
-    @Test func valuesChangeAndTheWayStays() throws {
+    /// The plan is that of the current value, and that of the current size of the table.
+    @Test func valuesChangeAndThePlanStays() throws {
         let db = try database()
         try db.rawQuery("CREATE INDEX byN ON Log (n)")
         let insert = try db.prepare("INSERT INTO Log VALUES (?, ?)")
@@ -156,7 +156,7 @@ import Testing
     }
 }
 
-/// The short way that a row of plain values takes inside a transaction.
+/// The fast path for rows of plain values inside a transaction.
 @Suite struct PlainInsertTests {
     private func database() throws -> Database {
         let db = try Database.inMemory(entities: [City.self, Country.self])
@@ -187,7 +187,7 @@ import Testing
         #expect(rows == [[.text("a"), .integer(1)], [.text("c"), .integer(3)], [.text("d"), .integer(4)]])
     }
 
-    /// What is taken back takes its rows along, and ids go on as everywhere.
+    /// A rollback removes the rows, and ids continue as usual.
     @Test func savepointsTakeRowsBack() throws {
         struct Stop: Error {}
         let db = try database()
@@ -206,7 +206,7 @@ import Testing
             try db.rawQuery("SELECT word, n FROM Log").rows == [[.text("a"), .integer(1)], [.text("b"), .integer(3)]])
     }
 
-    /// A statement serves tables that were made anew under the same name.
+    /// A statement serves tables that were recreated under the same name.
     @Test func tablesMayBeOthers() throws {
         let db = try database()
         let insert = try db.prepare("INSERT INTO Log (word, n) VALUES (?, ?)")

@@ -74,7 +74,7 @@ import Testing
         #expect(bergen.twin == nil)
     }
 
-    @Test func watchersAreTold() async throws {
+    @Test func observersAreNotified() async throws {
         let db = try cities()
         var live = db.query(City.self).where(\.name > "C").orderBy(\.name).observe().makeAsyncIterator()
         #expect(try await live.next()?.results.map(\.name) == ["Oslo"])
@@ -92,7 +92,7 @@ import Testing
         _ = try await db.transaction { _ in try db.rawQuery(text: text).changedRows }
     }
 
-    @Test func theHistoryTellsOfThem() async throws {
+    @Test func theHistoryHasStatements() async throws {
         var options = DatabaseOptions()
         options.history = .kept()
         let db = try Database.inMemory(entities: [Country.self], options: options)
@@ -164,7 +164,7 @@ import Testing
         try reading.close()
     }
 
-    @Test func faultsAreToldBeforeAnythingIsDone() throws {
+    @Test func faultsAreReportedBeforeAnythingIsDone() throws {
         let db = try cities()
         for (text, words) in [
             ("UPDATE City SET nmae = 'x'", "did you mean name?"), ("UPDATE Cty SET name = 'x'", "did you mean City?"),

@@ -3,12 +3,12 @@ import MakoTestSupport
 import Synchronization
 import Testing
 
-/// What a process that only reads is told of what another one commits.
+/// The notifications that a read-only process gets of the commits of another one.
 @Suite struct ReaderWatchingTests {
     private final class Notes: Sendable {
         private let lines = Mutex<[String]>([])
         func add(_ line: String) { lines.withLock { $0.append(line) } }
-        /// What was noted since the last time.
+        /// Returns the notes since the last call.
         func take() -> [String] {
             lines.withLock { lines in
                 defer { lines = [] }
@@ -45,7 +45,7 @@ import Testing
         try await db.query(Country.self).where(\.code == "DE").delete()
         #expect(try await reader.refresh())
         #expect(text(try await live.next()) == "FR 69, IT 61; -[0] +[1] =[0]")
-        // Nothing new, nothing of this table, nothing that this query shows: it is not told.
+        // Nothing new, nothing of this table, nothing that this query shows: it sends nothing.
         #expect(try await !reader.refresh())
         try await db.save(City(name: "Oslo"))
         #expect(try await reader.refresh())
@@ -63,7 +63,7 @@ import Testing
         try await db.close()
     }
 
-    @Test func severalRefreshesAreOneDifferenceForWhoIsSlow() async throws {
+    @Test func severalRefreshesAreOneDifferenceForASlowReader() async throws {
         let place = ReaderPlace()
         let db = try place.writer()
         let reader = try place.reader()
@@ -107,7 +107,7 @@ import Testing
 
     // MARK: - Handlers and sequences
 
-    @Test func handlersAndSequencesAreToldOfEachObjectOnce() async throws {
+    @Test func handlersAndSequencesGetEachObjectOnce() async throws {
         let place = ReaderPlace()
         let db = try place.writer()
         for (code, people) in [("DE", 84), ("FR", 68)] { try db.set(code, people) }
@@ -147,7 +147,7 @@ import Testing
         try await db.close()
     }
 
-    @Test func whereSingleChangesAreNotKnownOneMissedStandsForThem() async throws {
+    @Test func unknownChangesAreOneMissedEvent() async throws {
         let place = ReaderPlace()
         let db = try place.writer()
         try db.set("FR", 68)
@@ -174,7 +174,7 @@ import Testing
         try await db.close()
     }
 
-    @Test func moreRowsThanAreToldAreMissed() throws {
+    @Test func tooManyChangedRowsAreOneMissedEvent() throws {
         let place = ReaderPlace()
         let db = try place.writer()
         let reader = try place.reader()
@@ -257,7 +257,7 @@ import Testing
         let token = try Country.onChange(in: reader) { notes.add("\($0.kind)") }
         try db.set("FR", 68)
         #expect(try await events.next()?.text == "insert Country 'FR'")
-        // The stream has looked itself, and told whoever watches beside it.
+        // The stream has refreshed by itself, and notified the other observers.
         #expect(notes.take() == ["insert"])
         try db.set("IT", 59)
         try await reader.refresh()

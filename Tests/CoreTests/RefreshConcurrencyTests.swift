@@ -6,7 +6,7 @@ import Testing
 
 /// Many tasks that move one reader on, beside a writer that also migrates; made for the thread sanitizer.
 @Suite struct RefreshConcurrencyTests {
-    /// What the tasks of a test have in common.
+    /// The state that the tasks of a test share.
     private final class Shared: Sendable {
         private let flag = Atomic<Bool>(false)
         private let notes = Mutex<[String]>([])
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func manyRefreshAtOnceAndEverythingIsToldOnce() async throws {
+    @Test func concurrentRefreshesReportEachChangeOnce() async throws {
         let place = ReaderPlace()
         let db = try place.writer()
         try write(db, 0)
@@ -77,7 +77,7 @@ import Testing
         try await db.close()
     }
 
-    @Test func whoeverReadsWhileTablesChangeReadsThemRightOrIsTold() async throws {
+    @Test func readsDuringTableChangesAreRightOrThrow() async throws {
         let place = ReaderPlace()
         var db = try place.writer([Country.self])
         try write(db, 0)

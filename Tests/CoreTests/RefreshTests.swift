@@ -30,7 +30,7 @@ import Testing
         try await db.close()
     }
 
-    /// The writer's checkpoints have the reader open the file anew.
+    /// The writer's checkpoints make the reader reopen the file.
     @Test func checkpointsAndAClosedWriterAreFollowed() throws {
         let place = ReaderPlace()
         let db = try place.writer()
@@ -108,7 +108,7 @@ import Testing
         try db.close()
     }
 
-    /// A type that does not fit says so, and works again when it does.
+    /// A type that does not fit throws, and works again when it fits.
     @Test func whatDoesNotFitIsAnErrorThatSaysWhatToDo() throws {
         let place = ReaderPlace()
         var db = try place.writer([Country.self])
@@ -203,7 +203,7 @@ import Testing
         try db.close()
     }
 
-    /// Whoever moves the store on below the database finds the tables of what is shown, too.
+    /// When the store is refreshed below the database, the database reads the new tables, too.
     @Test func aStoreThatWasMovedOnIsReadByItsTables() throws {
         let place = ReaderPlace()
         let db = try place.writer([Country.self])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RandomRuns
 
-/// What a call that fails or is rolled back must not leave behind.
+/// Calls that fail or are rolled back must leave nothing behind.
 @Suite struct RefusalTests {
     private func database() throws -> Database {
         try Database.inMemory(entities: [Club.self, Member.self, Badge.self])
@@ -84,14 +84,14 @@ import Testing
                 throw Refused()
             }
         }
-        // Bob had a number that was rolled back: nobody may refer to it.
+        // Bob had a number that was rolled back: no row may refer to it.
         try db.save(bob)
         try db.delete(bob)
         try db.save(ada)
         #expect(try db.query(Member.self).where("mentor IS NULL").count() == 1)
     }
 
-    @Test func anObjectWithAnotherKeyIsNotToldForTheOldOne() throws {
+    @Test func anObjectWithAnotherKeyIsNotNotifiedForTheOldOne() throws {
         let db = try database()
         let codes = Told()
         let token = try Badge.onChange(in: db) { codes.note($0.object?.code ?? "none") }
@@ -148,7 +148,7 @@ import Testing
                 throw Refused()
             }
         }
-        // As it was before: the age that was never committed is gone, the name waits to be saved.
+        // As before: the uncommitted age is reverted, the name is still unsaved.
         #expect(ada.name == "Countess" && ada.age == 36 && ada.number == nil && ada.isDirty)
         try db.save(ada)
         #expect(try db.query(Member.self).fetch().map { "\($0.name) \($0.age)" } == ["Countess 36"])

@@ -6,9 +6,9 @@ import Testing
 
 @testable import MakoCore
 
-/// What the history tells when tables get other names.
+/// The change history of renamed tables.
 @Suite struct RenamedHistoryTests {
-    /// Has somebody else give the table its new name, and write to it.
+    /// Opens a second database, which renames the table and writes to it.
     private func rename(_ place: HistoryPlace) throws {
         let db = try place.open(.asInFile, [LaterHistory.Nation.self])
         var nation = LaterHistory.Nation(code: "DE", people: 84)
@@ -73,7 +73,7 @@ import Testing
         try await db.close()
     }
 
-    /// What a database knows of its tables may be older than what it reads.
+    /// The catalogue of a database may be older than the history that it reads.
     @Test func namesAreThoseOfTheMomentThatIsRead() throws {
         let (db, token) = try beforeRenaming()
         let before = try db.viewing { $1 }
@@ -87,7 +87,7 @@ import Testing
         try db.close()
     }
 
-    @Test func whoeverReadsWhileATableIsRenamedIsToldTheNewName() throws {
+    @Test func readsDuringARenamingGetTheNewName() throws {
         for _ in 0..<30 {
             let (db, token) = try beforeRenaming()
             let isDone = Atomic<Bool>(false)

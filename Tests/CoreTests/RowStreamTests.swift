@@ -4,7 +4,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// Rows of a question, of which only some are in memory.
+/// Streams of rows, of which only some are in memory.
 @Suite struct RowStreamTests {
     private struct Stop: Error {}
 
@@ -41,7 +41,7 @@ import Testing
         "SELECT word FROM Log UNION SELECT n FROM Log ORDER BY 1 DESC", "SELECT count(*) FROM Log",
         "SELECT max(id) FROM Log",
         "SELECT a.id, b.id FROM Log a JOIN Log b ON a.n = b.n AND a.word = b.word", "SELECT 1",
-        // Their plans are kept, and must keep no moment.
+        // Their plans are cached, and must not retain a snapshot.
         "SELECT id FROM Log WHERE id < 0", "SELECT id FROM Log WHERE n > 5 AND word > 'w3'",
         "SELECT id FROM Log WHERE n IN (SELECT n FROM Log WHERE id < 9) AND word LIKE 'w1%'",
         "SELECT a.id FROM Log a JOIN Log b ON a.id = b.n WHERE b.id < 9 AND a.word > 'w1'",
@@ -102,7 +102,7 @@ import Testing
         #expect(try db.prepare("SELECT id FROM Log WHERE id > ?").rows(5).next()?[0] == .integer(6))
     }
 
-    /// What is known to be wrong is said before the first row.
+    /// Errors of the text are thrown before the first row.
     @Test func faultsAreThoseOfTheText() throws {
         let db = try database(rows: 3)
         #expect(throws: MakoError.self) { try db.rows("SELEC 1") }
@@ -140,7 +140,7 @@ import Testing
             await #expect(throws: full) { for try await _ in try db.rows(text: question) {} }
             #expect(throws: full) { try db.forEachRow(WhereText(text: question)) { _ in } }
         }
-        // What needs no room is answered.
+        // Queries without intermediate results succeed.
         #expect(try all(db.rows("SELECT id FROM Log")).count == 6000)
         disk.capacity = nil
         #expect(try all(db.rows("SELECT id FROM Log ORDER BY word")).count == 6000)
@@ -183,7 +183,7 @@ import Testing
         thread.join()
     }
 
-    /// The rows of a transaction are lent, and it changes nothing meanwhile.
+    /// A transaction lends its rows, and must not change anything meanwhile.
     @Test func aTransactionLendsItsRows() throws {
         let db = try database(rows: 600)
         try db.transaction { _ in

@@ -10,7 +10,7 @@ import Testing
 
     // MARK: References
 
-    @Test func whoeverShowsTheTableIsReferredTo() throws {
+    @Test func everyTypeOfASharedTableCanBeReferredTo() throws {
         let db = try database()
         let crate = Crate(name: "tea")
         let (first, second) = (Docker(carrying: crate), Docker())
@@ -47,7 +47,7 @@ import Testing
         try db.transaction { _ in
             docker.chest = nil
             try db.save(docker)
-            // Whoever stores the row anew, by whatever type, wants it.
+            // The row is saved again, by another type: it must stay.
             try db.save(MarkedCrate(name: "kept").numbered(parcel.id))
         }
         #expect(try db.query(Parcel.self).fetch().map(\.label) == ["kept"])
@@ -81,7 +81,7 @@ import Testing
             try db.save(Crate(name: "salt"))
         }
         #expect(db.tables == before)
-        // What comes later finds the rows, and an index that knows them.
+        // A type that is used later finds the rows and the index.
         #expect(try db.query(Parcel.self).where(\.label == "salt").explain().contains("name"))
         #expect(try db.query(Parcel.self).where(\.label == "salt").fetch().map(\.weight) == [5])
         #expect(throws: Never.self) { try db.store.verify() }

@@ -124,7 +124,7 @@ import Testing
         }
         #expect(try db.query(Sailor.self).where(\.grade == 0).count() == 197)
         #expect(try db.query(Sailor.self).sum(\.age) == (0..<200).reduce(0) { $0 + $1 % 70 })
-        // What may be nil becomes so.
+        // Optional properties may be set to nil.
         try db.update(Sailor.self).set(\.badge, to: \.age / \.joined).run()
         #expect(try db.query(Sailor.self).where(\.badge == nil).count() == 200)
     }
@@ -193,7 +193,7 @@ import Testing
         #expect(try db.query(Ship.self).count() == 0)
     }
 
-    @Test func watchersAndLiveQueriesAreTold() async throws {
+    @Test func observersAndLiveQueriesAreNotified() async throws {
         let db = try makeSailors(5)
         let changes = try Sailor.changes(.update, in: db)
         var live = db.query(Sailor.self).where(\.age >= 3).orderBy(\.age).observe().makeAsyncIterator()

@@ -1,7 +1,7 @@
 import MakoCore
 import Testing
 
-/// Views and queries in FROM by the calls of a database, where statements are kept and run again.
+/// Views and queries in FROM through the calls of a database, with cached statements.
 @Suite struct ViewStatementTests {
     private static func database() throws -> Database {
         let db = try Database.inMemory()
@@ -16,7 +16,7 @@ import Testing
         try db.rawQuery(WhereText(text: text)).rows
     }
 
-    /// By each call, more than once: what was kept of the first run serves the second.
+    /// By each call, more than once: the second run uses the cached statement.
     @Test func eachCallReadsAView() throws {
         let db = try Self.database()
         let text = "SELECT total FROM v WHERE total > ? ORDER BY 1"
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// What was kept of a statement goes with the view that it read.
+    /// The cached plan of a statement is dropped with the view that it read.
     @Test func aStatementFollowsItsView() throws {
         let db = try Self.database()
         let prepared = try db.prepare("SELECT count(*) FROM v")

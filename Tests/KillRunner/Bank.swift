@@ -77,7 +77,7 @@ struct Bank {
 
     // MARK: Readers
 
-    /// Looks at one state after the other, and at older ones again, and tells of each on standard output.
+    /// Reads the newest state again and again, and older ones too, and prints each on standard output.
     func audit() throws -> Never {
         let store = try open()
         var random = SplitMix(seed: UInt64.random(in: 0...UInt64.max))

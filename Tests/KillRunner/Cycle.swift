@@ -7,7 +7,8 @@ struct Cycle {
     let path: String
     var hearsErrors = true
 
-    /// Starts a writer, kills it after so many milliseconds, and answers for each thread the last transaction it told of.
+    /// Starts a writer, kills it after so many milliseconds, and returns for each thread the last transaction that it
+    /// reported.
     ///
     /// - Parameter isEarly: whether the milliseconds count from the start of the process, not from its first word.
     /// - Parameter end: what kills it; then its process is killed in any case.
@@ -17,14 +18,14 @@ struct Cycle {
         writer.arguments = ["write", path]
         let pipe = Pipe()
         writer.standardOutput = pipe
-        // Below a file system that stops, errors are what a writer should meet.
+        // Below a file system that stops, a writer is expected to get errors.
         if !hearsErrors { writer.standardError = FileHandle.nullDevice }
         try writer.run()
         let ear = Ear(pipe.fileHandleForReading)
         if !isEarly { ear.waitForWord() }
         Thread.sleep(forTimeInterval: Double(milliseconds) / 1000)
         if refusesWriters, ear.told.contains(where: { $0 > 0 }) { try expectRefusal() }
-        // A writer that ended by itself met an error, which it has written to standard error.
+        // A writer that ended by itself failed with an error, which it has written to standard error.
         let isAlive = writer.isRunning
         try end()
         kill(writer.processIdentifier, SIGKILL)
@@ -72,7 +73,7 @@ struct Reader {
     }
 }
 
-/// Hears what a writer tells until it ends: the last transaction of each thread.
+/// Collects the output of a writer until it ends: the last transaction of each thread.
 private final class Ear: @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`.

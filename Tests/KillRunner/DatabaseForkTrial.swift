@@ -2,8 +2,8 @@ import Foundation
 import MakoCore
 import MakoStorage
 
-/// A child that is forked off a process with an open database: its calls are refused, also through objects, cursors, results and a transaction of
-/// before, and what it closes and lets go of leaves the parent's files alone.
+/// A child forked from a process with an open database: its calls are refused, also through objects, cursors, results
+/// and a transaction from before, and closing or releasing them leaves the parent's files unchanged.
 struct DatabaseForkTrial {
     let folder: String
 

@@ -2,7 +2,8 @@ import Foundation
 import MakoCore
 import MakoStorage
 
-/// A child that is forked off a process with an open store: its calls are refused, and what it lets go of leaves the parent's files alone.
+/// A child forked from a process with an open store: its calls are refused, and releasing the store leaves the parent's
+/// files unchanged.
 struct ForkTrial {
     private typealias Fork = @convention(c) () -> Int32
 
@@ -86,10 +87,10 @@ struct ForkTrial {
         print("forked, and nothing of the parent's touched")
     }
 
-    /// Whether the file is locked, asked of the system: the process itself knows which files it has open.
+    /// Whether the file is locked, tested with a system call: the process itself knows which files it has open.
     private static func isLocked(_ path: String) -> Bool {
         #if canImport(Darwin)
-            // Another kind of lock, which cannot be asked for from here.
+            // Another kind of lock, which cannot be tested from here.
             return true
         #else
             let descriptor = open(path, O_RDWR | O_CLOEXEC)

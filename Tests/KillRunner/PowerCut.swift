@@ -6,8 +6,8 @@ import Foundation
     import Musl
 #endif
 
-/// A file system of its own on a loop device, which can be told to stop as in a power cut: what it has not put on its device
-/// by then is lost. Needs Linux, root and a kernel that allows it.
+/// A file system of its own on a loop device, which can be stopped as by a power cut: what is not on the device by then
+/// is lost. Needs Linux, root and a kernel that allows it.
 struct PowerCut {
     struct NotPermitted: Error, CustomStringConvertible {
         var description: String

@@ -60,7 +60,7 @@ final class ProcessTrial {
     private func pairs() -> [Pair] {
         var pairs: [Pair] = []
         for isThere in [true, false] {
-            // What makes a database has nothing to do where one is, but to say so; what changes one the same where none is.
+            // A deed that creates a database fails where one exists; a deed that changes one fails where none exists.
             let deeds: [Deed] =
                 isThere
                 ? [.write, .compact, .key, .backup, .restore, .importing]
@@ -118,7 +118,7 @@ final class ProcessTrial {
                     next.die()
                     trials.deaths += 1
                 } else {
-                    // Long runs of one process meet the others at more places than a call each.
+                    // Long runs of one process interleave with the others at more places than single calls.
                     var run = order.chance(20) ? order.below(20) : 1
                     while run > 0, try next.advance() { run -= 1 }
                 }
@@ -262,7 +262,7 @@ private final class Worker {
         try process.run()
     }
 
-    /// What it did, for the report of a failure.
+    /// The calls that it made, for the report of a failure.
     var story: String { "\(deed.map { "\($0)" } ?? "nothing"): " + lines.suffix(60).joined(separator: ", ") }
 
     func begin(_ deed: Deed, _ place: DeedFolder, row: UInt64) throws {

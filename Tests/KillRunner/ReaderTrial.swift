@@ -62,7 +62,7 @@ struct ReaderTrial {
 
     private func life(_ verb: String) throws -> Life { try Life(trial.program, verb, path) }
 
-    /// A process and the lines it has told so far.
+    /// A process and the lines that it has printed so far.
     private final class Life: @unchecked Sendable {
         let verb: String
         private let process = Process()

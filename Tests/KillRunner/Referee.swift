@@ -2,11 +2,11 @@ import Foundation
 import MakoStorage
 import MakoTestSupport
 
-/// What the store must hold, kept outside of it: by what the killed writers had acknowledged, and what was found since.
+/// The expected content, outside the store: from the acknowledgements of killed writers, and from what was read since.
 struct Referee {
-    /// What a death leaves.
+    /// The kind of a death, which decides what is left.
     enum Death {
-        /// What was written is still in the machine's cache.
+        /// Writes are still in the machine's cache.
         case ofProcess
         /// Only what was synced is certain.
         case ofMachine
@@ -21,9 +21,9 @@ struct Referee {
     private var content = [[UInt64: [UInt8]]](repeating: [:], count: Workload.threads)
     private(set) var commits: UInt64 = 0
 
-    /// Opens the store as a reader does and compares everything. Answers a digest of what was found.
+    /// Opens the store as a reader does and compares everything. Returns a digest of the content.
     ///
-    /// - Parameter acknowledged: for each thread the last transaction that it had told of.
+    /// - Parameter acknowledged: for each thread the last transaction that it reported.
     mutating func check(_ path: String, acknowledged: [UInt64], after death: Death) throws -> UInt64 {
         guard let store = try Referee.open(path) else {
             guard commits == 0, acknowledged.allSatisfy({ $0 == 0 }) else {
@@ -75,10 +75,10 @@ struct Referee {
         case .async, .asyncWithin: lasts = false
         }
         let least = max(reached[thread], lasts ? acknowledged : 0)
-        // One more may have been on its way.
+        // One more may have been in progress.
         guard found >= least, found <= max(reached[thread], acknowledged) + 1 else {
             throw Failure(
-                description: "thread \(thread) had told of transaction \(acknowledged), of \(reached[thread]) before, "
+                description: "thread \(thread) had reported transaction \(acknowledged), of \(reached[thread]) before, "
                     + "and \(found) are there")
         }
     }
@@ -116,7 +116,7 @@ struct Referee {
     }
 }
 
-/// A number that tells contents apart, the same in every process.
+/// A digest of the content, the same in every process.
 enum Digest {
     static func of(_ model: ModelStore) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325

@@ -1,6 +1,6 @@
 import MakoCore
 
-/// What `@Entity` makes of a class with a name and a reference to another one, written by hand.
+/// A class with a name and a reference to another one, with the code that `@Entity` would generate.
 final class Ship: ObjectEntity, @unchecked Sendable {
     var _$state = ObjectState()
 

@@ -2,9 +2,10 @@ import Foundation
 import MakoStorage
 import MakoTestSupport
 
-/// The system's files, at each of whose changing calls the process tells its parent what it is about to do, and waits until it may.
+/// The system's files. Before each call that changes one, the process announces the call to its parent and waits for
+/// permission.
 ///
-/// One call a line goes to standard output; a line on standard input lets it pass.
+/// It prints one call a line on standard output; a line on standard input permits it.
 final class SteppedFiles: PassingFileSystem {
     let inner: any FileSystem = POSIXFileSystem()
 

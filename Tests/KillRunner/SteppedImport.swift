@@ -35,7 +35,7 @@ struct SteppedImport {
         throw Refusal(description: "the key changes all the time")
     }
 
-    /// - Returns: what the program says on standard error when it fails.
+    /// - Returns: the standard error of the program when it fails.
     private func attempt(_ arguments: [String]) throws -> String? {
         guard let errors = tmpfile() else { throw Refusal(description: "no temporary file") }
         let stream = dup(2)

@@ -1,9 +1,9 @@
 import Foundation
 import MakoStorage
 
-/// What a process does to the database of a folder, and the rows by which it is known that it was done.
+/// The operations of a process on the database of a folder, and the rows that show that one was done.
 enum Deed: String, CaseIterable {
-    /// Opens the database, or creates it; commits one row, tells of it, and closes.
+    /// Opens the database, or creates it; commits one row, reports it, and closes.
     case write
     case compact
     /// Encrypts the database, or decrypts it.
@@ -17,7 +17,7 @@ enum Deed: String, CaseIterable {
     /// Imports a table into the database, or creates it, by the program.
     case importing = "import"
 
-    /// The row that tells where a database came from.
+    /// The row that marks the source of a database.
     var origin: UInt64? {
         switch self {
         case .copy: 2
@@ -38,7 +38,7 @@ struct DeedFolder {
     var backup: String { path + "/b.mako" }
     var source: String { path + "/source.mako" }
     var base: String { path + "/base.mako" }
-    /// What is imported, and the key of an encrypted database.
+    /// The rows to import, and the key of an encrypted database.
     var rows: String { path + "/rows.csv" }
     var keyFile: String { path + "/key" }
     static let importedRows = 3
@@ -101,7 +101,7 @@ struct DeedFolder {
     }
 }
 
-/// A process that does what its parent says, call by call.
+/// A process that makes each call when its parent permits it.
 struct SteppedProcess {
     private let files = SteppedFiles()
 

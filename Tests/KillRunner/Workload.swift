@@ -1,8 +1,8 @@
 import MakoStorage
 import MakoTestSupport
 
-/// What each thread of the writer does, as a function of the thread and the number of its transaction: so the referee knows
-/// the content of the store from how far each thread came.
+/// The transactions of each thread of the writer, as a function of the thread and the number of its transaction: so the
+/// referee knows the content of the store from the last transaction of each thread.
 enum Workload {
     /// One thread for each kind of commit, and a second for the kind that promises most.
     static let durabilities: [Durability] = [.full, .full, .ordered, .async]

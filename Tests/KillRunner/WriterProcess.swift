@@ -1,7 +1,7 @@
 import Foundation
 import MakoStorage
 
-/// The process that is killed: every thread commits without end, and tells of each commit on standard output once it has
+/// The process that is killed: every thread commits without end, and prints each commit on standard output once it has
 /// returned.
 struct WriterProcess {
     let path: String

@@ -20,7 +20,7 @@ func expand(_ source: String, conformances: [String] = allConformances) -> (text
     return (text, diagnostics.map(\.message))
 }
 
-/// What the fix-its of a source text offer, with the text that they put in.
+/// The fix-its for a source text, with the text that they insert.
 func repaired(_ source: String) -> [String] {
     diagnosed(source, conformances: allConformances).diagnostics.flatMap(\.fixIts).map { fixIt in
         let texts = fixIt.changes.map { change in

@@ -1,6 +1,6 @@
 import Testing
 
-/// What the compiler offers for a mistake, put into the text, leaves no mistake.
+/// Each fix-it, applied to the text, removes its diagnostic.
 @Suite struct FixItTests {
     @Test(
         arguments: [
@@ -104,7 +104,7 @@ import Testing
         #expect(complaints(right).isEmpty)
     }
 
-    /// What only the writer knows.
+    /// A placeholder for what only the author knows.
     @Test func aTypeIsLeftToBeWritten() {
         #expect(
             mended("@Entity final class A { var x = compute() }")

@@ -32,7 +32,7 @@ import Testing
 
 enum Effort: String { case little, much }
 
-/// What is coded to and from rows on other threads says so; the compiler asks for it.
+/// Types that are encoded to rows and decoded on other threads are `nonisolated`; the compiler requires it.
 nonisolated struct Tool: Codable, Equatable {
     var name = ""
 }

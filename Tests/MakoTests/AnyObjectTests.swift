@@ -120,7 +120,7 @@ extension AnythingLater.Human: Migratable {
         #expect(try db.query(Memo.self).where("subject IS NULL").count() == 1)
     }
 
-    @Test func whoRefersToAnObjectIsFound() throws {
+    @Test func referrersOfAnObjectAreFound() throws {
         let db = try makeDatabase(Anything.all)
         let (taxes, letters) = (Folder(name: "taxes"), Folder(name: "letters"))
         let account = Account(email: "a@b.c")
@@ -175,7 +175,7 @@ extension AnythingLater.Human: Migratable {
         #expect(try account.referencedCount() == 1)
     }
 
-    /// What a class not in use left is neither lost nor taken for nothing.
+    /// A reference to a class that is not in use is neither lost nor read as nil.
     @Test func aClassThatIsNotInUseIsSaid() throws {
         try withTemporaryFile { path in
             var db = try Database(at: path, entities: Anything.all)
@@ -223,7 +223,7 @@ extension AnythingLater.Human: Migratable {
         #expect(throws: MakoError.self) { try Memo(["subject": "no reference"]) }
     }
 
-    @Test func watchersAreToldByItsName() throws {
+    @Test func changesAreReportedUnderItsName() throws {
         let db = try makeDatabase(Anything.all)
         let folder = Folder(name: "taxes")
         let memo = try memos(db, about: [folder])[0]

@@ -243,7 +243,7 @@ enum BZGuide {
             let read = try #require(try db.find(E.OrderModel.self, 1))
             #expect(read.items.map(\.code) == ["z"] && read.note == "first" && read.state == "paid")
             #expect(try db.query(E.ItemModel.self).count() == 1)
-            // One option says nothing about other properties.
+            // One option does not affect other properties.
             again.no = nil
             again.registered = Date(timeIntervalSince1970: 5)
             try db.save(again)

@@ -88,7 +88,7 @@ struct Probe: StorableValue {
         try expectSound(db)
     }
 
-    @Test func amongManyChangedObjectsEachIsSavedInItsOwnWay() throws {
+    @Test func amongManyChangedObjectsEachIsSavedByItsOwnOptions() throws {
         let db = try makeDatabase([Badge.self])
         let other = try makeDatabase([Badge.self])
         try db.save(badges(0..<100))
@@ -98,7 +98,7 @@ struct Probe: StorableValue {
         all[40].commitOptions.postCommit = { told.append(40) }
         all[40].commitOptions.resetsAfterCommit = true
         try all[50].remove()
-        // The object does not know that its row is gone.
+        // Deletes the row below the object, which still counts as stored.
         #expect(try db.query(Badge.self).where("id = 61").delete() == 1)
         try db.save(all + [Badge(code: "new", level: 1000)])
         #expect(told.all == [40])
@@ -194,7 +194,7 @@ struct Probe: StorableValue {
         try expectSound(db)
     }
 
-    @Test func whoLooksDuringABatchSeesWhatIsStored() throws {
+    @Test func readsDuringABatchSeeStoredRows() throws {
         let db = try makeDatabase([Badge.self])
         let seen = Collected<Int>()
         Probe.look.withLock {
@@ -215,7 +215,7 @@ struct Probe: StorableValue {
         let refused = Collected<MakoError>()
         Probe.look.withLock {
             $0 = {
-                // The object locks its own stripe while it is encoded: what is saved here must be a struct.
+                // The object locks its own stripe while it is encoded: a nested save must be that of a struct.
                 var wolf = Wolf(name: "Akela")
                 do throws(MakoError) { try db.save(&wolf) } catch { refused.append(error) }
             }
@@ -227,7 +227,7 @@ struct Probe: StorableValue {
         try expectSound(db)
     }
 
-    @Test func changesOfABatchAreToldRowByRow() throws {
+    @Test func changesOfABatchAreReportedRowByRow() throws {
         let db = try makeDatabase([Badge.self])
         let told = Collected<String>()
         let token = db.onInsert { told.append("\($0.key.map { "\($0)" } ?? "")") }

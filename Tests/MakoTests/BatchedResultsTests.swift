@@ -36,7 +36,7 @@ import Testing
         #expect(batches.count == 30)
         #expect(try batches.object(at: 14).age == 14)
         #expect(try batches.object(at: 29).age == 29)
-        // The one that is gone meanwhile can be read, and not committed anew by mistake.
+        // An object whose row was deleted meanwhile can be read, and not inserted again by mistake.
         #expect(try db.exists(batches.object(at: 29)) == false)
     }
 
@@ -147,7 +147,7 @@ import Testing
         ]
         for query in queries {
             let task = Task {
-                // Asked for by a task that has been cancelled already.
+                // The query starts in a task that is cancelled already.
                 while !Task.isCancelled { await Task.yield() }
                 try await query()
             }
@@ -166,7 +166,7 @@ import Testing
                 // The task that cancels may wait long for a processor.
                 let end = ContinuousClock.now + .seconds(600)
                 while (try? tx.query(Person.self).where(text: "age + 1 > 0").count()) != nil, .now < end {}
-                // The answer that never came is taken for none.
+                // The transaction ignores the error of the cancelled query and writes.
                 try db.save(Person(name: "duplicate"))
             }
         }
@@ -180,7 +180,7 @@ import Testing
     @Test func aRunningQueryIsCancelled() async throws {
         let db = try makeDatabase()
         try await db.save((0..<3000).map { Person(name: "p\($0)", age: $0) })
-        // The first thousand rows are tested while nobody has cancelled; a transaction holds them up after that.
+        // The first thousand rows are tested before the cancellation; then a transaction holds the query up.
         let begun = Collected<Int>()
         let task = Task {
             try await db.transaction { tx in

@@ -21,7 +21,7 @@ import Testing
             ])
         #expect(change.oldValue(of: \.age) == 36 && change.newValue(of: \.age) == 37)
         #expect(change.oldValue(of: "email") == .text("") && change.newValue(of: "email") == .text("ada@example.org"))
-        // What does not differ is known all the same.
+        // Unchanged values are available, too.
         #expect(change.oldValue(of: \.name) == "Ada" && change.newValue(of: \.name) == "Ada")
         #expect(change.oldValue(of: "shoe size") == nil && change.oldValue(of: \.isAdult) == nil)
     }
@@ -82,7 +82,7 @@ import Testing
         #expect(changes[2].kind == .delete && changes[2].oldValue(of: \.age) == 1)
     }
 
-    @Test func whoDoesNotAskGetsNone() throws {
+    @Test func valuesAreDeliveredOnlyOnRequest() throws {
         let db = try makeDatabase()
         let ada = Person(name: "Ada", age: 36)
         try db.save(ada)
@@ -100,7 +100,7 @@ import Testing
         #expect(global.all.map(\.changes) == [[]])
         #expect(asked.all.first?.oldValue(of: \.age) == 36)
         for token in tokens { token.cancel() }
-        // A transaction that had begun before has kept nothing.
+        // A transaction that began before the observer has recorded no values.
         let late = Collected<[PropertyChange]>()
         let token = Collected<ChangeToken>()
         try db.transaction { _ in
@@ -214,7 +214,7 @@ import Testing
         #expect(wolves.all.last?.oldValue(of: \.den) == nil && wolves.all.last?.newValue(of: \.den) == .rowID(1))
     }
 
-    @Test func rowsThatNoObjectStandsForHaveThemToo() throws {
+    @Test func rowsWithoutAnObjectHaveChangedValuesToo() throws {
         let db = try makeDatabase()
         let engines = Department(name: "Engines")
         try db.save([Person(name: "Ada", age: 1, department: engines), Person(name: "Bob", age: 2)])
@@ -278,7 +278,7 @@ import Testing
         #expect(change.changes.map(\.name) == ["diagnosis", "age", "notes"])
         #expect(change.changes.first?.old == .text("influenza"))
         #expect(global.all.first?.oldValue(of: "diagnosis") == .text("influenza"))
-        // The same value sealed anew is no other value.
+        // Encrypting the same value again is no change.
         patient.diagnosis = "a cold"
         try db.save(patient)
         #expect(seen.all.last?.changes == [])

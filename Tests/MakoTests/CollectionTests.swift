@@ -53,7 +53,7 @@ enum Colour: String, Codable { case red, green }
 
     private func songs(_ count: Int) -> [Tune] { (1...count).map { Tune(title: "song \($0)") } }
 
-    @Test func arraysKeepTheirOrderAndWhatStandsThereTwice() throws {
+    @Test func arraysKeepTheirOrderAndDuplicates() throws {
         let all = songs(5)
         let list = Playlist(name: "mine", songs: [all[3], all[0], all[3], all[4]])
         try db.save(list)
@@ -164,7 +164,7 @@ enum Colour: String, Codable { case red, green }
         #expect(try db.query(Tune.self).referenced(by: Playlist()).count() == 0)
     }
 
-    @Test func whoRefersToNobodyHoldsNothingHoweverDeep() throws {
+    @Test func aNestedEmptyCollectionRefersToNothing() throws {
         let list = Playlist(name: "empty parts")
         list.sides = [[], []]
         list.shelves = [7: []]
@@ -177,7 +177,7 @@ enum Colour: String, Codable { case red, green }
         #expect(alone == ["of itself"])
     }
 
-    /// A hook of a member sets the list anew while it is being saved.
+    /// A hook of a member assigns the list during its save.
     @Test func aListThatIsSetAnewMeanwhileIsStoredWhole() throws {
         let db = try makeDatabase([Basket.self, Apple.self])
         let basket = Basket()
@@ -195,7 +195,7 @@ enum Colour: String, Codable { case red, green }
         #expect(try db.query(Ticket.self).where("wearers.@count = 1").count() == 1)
     }
 
-    @Test func howManyThereAreIsAskedByPlainKeyPaths() throws {
+    @Test func countsAreComparedByPlainKeyPaths() throws {
         let all = songs(3)
         try db.save([
             Playlist(name: "a", songs: all, byMood: ["x": all[0]]), Playlist(name: "b", songs: [all[0]]),

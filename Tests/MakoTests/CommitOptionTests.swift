@@ -139,7 +139,7 @@ import Testing
         bob.age = 1
         try db.save([ada, bob])
         #expect(told.all == ["insert Bob", "update Bob"])
-        // Who speaks last in a transaction is heard.
+        // The last option in a transaction counts.
         try db.transaction { _ in
             ada.age = 2
             try ada.commit()

@@ -424,7 +424,7 @@ enum Composite {
         }
     }
 
-    @Test func rowsThatMakeNoValueAreToldNotTrapped() throws {
+    @Test func rowsThatMakeNoValueThrowInsteadOfTrapping() throws {
         typealias C = Composite
         // The same columns as a type without ranges sees them.
         try withTemporaryFile { path in

@@ -147,7 +147,7 @@ import Testing
                 do { try db.save(Location(name: "x")) } catch { faults.append("\(error)") }
             }
         }
-        // Who hands over to the telling thread may return before it has told.
+        // A commit that hands its events to another notifying thread may return before they are delivered.
         for _ in 0..<200 where keys.all.count < 100 { Thread.sleep(forTimeInterval: 0.01) }
         #expect(faults.all.isEmpty)
         #expect(keys.all == (1...100).map { Int64($0) })

@@ -66,7 +66,7 @@ private enum WithoutOwners {
         }
     }
 
-    /// Rows of a table that is made anew have the numbers of those that were in it before.
+    /// Rows of a recreated table have the numbers of former ones.
     @Test func tableThatIsMadeAnewHasNoReferencesToItsRows() throws {
         try withTemporaryFile { path in
             try fill(path)

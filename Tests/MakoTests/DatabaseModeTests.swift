@@ -62,7 +62,7 @@ import Testing
 }
 
 @Suite struct SlowQueryTests {
-    @Test func queriesAboveTheThresholdAreTold() throws {
+    @Test func queriesAboveTheThresholdAreReported() throws {
         let told = Collected<SlowQuery>()
         var options = DatabaseOptions()
         options.slowQueryThreshold = .zero
@@ -102,7 +102,7 @@ import Testing
         }
         #expect(try log.query(LogEntry.self).fetch().map(\.text) == ["begun"])
         #expect(try other.query(LogEntry.self).count() == 0)
-        // Whoever names a database himself is right.
+        // An explicit database takes precedence over the default.
         try other.save(LogEntry(text: "elsewhere"))
         #expect(try other.query(LogEntry.self).count() == 1)
     }

@@ -286,7 +286,7 @@ enum DatabasesExample {
         }
     }
 
-    /// What the article says of readers whose file another process gives other tables.
+    /// What the article describes of a reader while another process changes the tables of the file.
     @Test func aReaderGoesByTheTablesOfWhatItShows() throws {
         try withTemporaryFile { path in
             let db = try Database(at: path, entities: [E.Member.self])
@@ -329,7 +329,7 @@ enum DatabasesExample {
         }
     }
 
-    @Test func aWriterThatWaitsTooLongIsToldSo() throws {
+    @Test func aWriterThatWaitsTooLongThrows() throws {
         let options = DatabaseOptions(writerTimeout: .milliseconds(20))
         let db = try Database.inMemory(entities: [E.Member.self], options: options)
         let told = Collected<MakoError>()

@@ -67,7 +67,7 @@ import Testing
         #expect(raw == [[.text("1e30")], [.text("100.25")]])
     }
 
-    /// A question that is asked again with another value must not be answered by how the first was read.
+    /// A cached plan must convert the value of each query, not reuse that of the first.
     @Test func keptPlansReadEachValue() throws {
         let all = try wares().query(Ware.self)
         for _ in 0..<2 {
@@ -112,7 +112,7 @@ import Testing
             try all.where("price > (SELECT price FROM Ware WHERE name = '10')").count() == 2)
     }
 
-    /// What is not worked out is said, before a row is read.
+    /// Unsupported calculations are refused before a row is read.
     @Test func whatIsNotWorkedOutIsRefused() throws {
         let db = try wares()
         let all = db.query(Ware.self)

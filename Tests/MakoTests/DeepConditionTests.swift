@@ -129,7 +129,7 @@ import Testing
     }
 
     /// A text with values, beside other conditions, in orders, sums and statements.
-    @Test func deepTextsAreAskedInEveryWay() async throws {
+    @Test func deepTextsWorkInEveryAPI() async throws {
         let db = try Self.people()
         let deep = String(repeating: "abs(", count: 90) + "age" + String(repeating: ")", count: 90)
         let counts = try await onSmallStack {

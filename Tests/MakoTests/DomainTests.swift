@@ -73,7 +73,7 @@ import Testing
         #expect(stored.age == 50)
     }
 
-    @Test func theDomainComesBeforeHandlersAndKeepsNobody() throws {
+    @Test func theDomainComesBeforeHandlersAndRetainsNoObject() throws {
         let db = try makeTwo()
         let seen = Collected<Int>()
         var objects: Results<Person>? = nil
@@ -113,7 +113,7 @@ import Testing
         #expect(seen.all == [30, 31, 31, 31])
     }
 
-    @Test func childrenAndReferrersAreTold() throws {
+    @Test func childrenAndReferrersAreNotified() throws {
         let db = try makeDatabase()
         let seen = Collected<String>()
         let tokens = [
@@ -124,7 +124,7 @@ import Testing
         let ada = Person(name: "Ada", department: Department(name: "Engines", location: Location(name: "London")))
         try db.save(ada)
         #expect(seen.all.sorted() == ["insert Department", "insert Location", "insert Person"])
-        // Whoever refers to what is removed is told, too.
+        // Objects that refer to a removed one are notified, too.
         try db.delete(try #require(ada.department))
         #expect(seen.all.suffix(2).sorted() == ["delete Department", "update Person"])
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Mako
 
-// What the tests of encrypted properties store, and the same table as several generations of a program see it.
+// The entities of the tests of encrypted properties, with several versions of the same table.
 enum Ward {
     enum Mood: String, Codable { case calm, restlessness }
 
@@ -48,7 +48,7 @@ enum SealedWard {
         @Attribute(.encrypted) var scan: Data?
     }
 
-    /// One that shows a part, and says of the part what is not so.
+    /// A partial entity that declares the encrypted properties wrongly.
     @Entity("Case", partial: true) final class PlainScan {
         var scan: Data?
     }

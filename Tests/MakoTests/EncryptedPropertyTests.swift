@@ -29,7 +29,7 @@ private func stored(_ db: Database, _ column: String, in table: String = "Patien
     }
 }
 
-/// Puts bytes into a row as somebody would who has the file and not the key.
+/// Writes bytes into a row, as an attacker with the file and without the key could.
 private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database) throws {
     try db.store.write { tx in
         let table = try Catalogue.load(view: tx.view).requireTable("Patient")
@@ -67,7 +67,7 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
         "forty-two and",
     ]
 
-    @Test func valuesComeBackAndStandInNoFile() throws {
+    @Test func valuesAreReadBackAndNotStoredInPlainText() throws {
         try withTemporaryFile { path in
             var db = try Database(at: path, entities: [Patient.self, Ward.Bed.self], options: options())
             try db.save(Self.filled())
@@ -116,7 +116,7 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
                 #expect(throws: refusal) { try db.update(Patient.self).set(\.diagnosis, to: "a cold").run() }
                 #expect(throws: refusal) { try db.query(Patient.self).fetchLightweight(prefetching: \.diagnosis) }
                 #expect("\(refusal)".contains("DatabaseOptions.propertyKey"))
-                // Nobody needs a key for a missing value, nor for other properties.
+                // A missing value needs no key, nor do other properties.
                 #expect(try db.find(Patient.self, 2)?.name == "Bob")
                 #expect(try db.query(Patient.self).where(\.diagnosis != nil).count() == 1)
                 #expect(try db.query(Patient.self).distinct(\.name) == ["Ada", "Bob"])
@@ -199,7 +199,7 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
         #expect(try db.find(Patient.self, 2)?.diagnosis == secretText)
     }
 
-    @Test func nothingIsAskedOfItButWhetherItIsNil() throws {
+    @Test func conditionsMayOnlyTestWhetherItIsNil() throws {
         let db = try Database.inMemory(entities: [Patient.self], options: options())
         try db.save([Patient(name: "Ada", diagnosis: "d", age: 5), Patient(name: "Bob")])
         let query = db.query(Patient.self)
@@ -255,14 +255,14 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
         #expect(json.range(of: Data(secretText.utf8)) != nil)
         let decoded = try JSONDecoder().decode(Patient.self, from: json)
         Self.check(decoded)
-        // In a dictionary a value of any type stands for itself, not for what its column holds.
+        // A dictionary holds the value as its type, not in the form of the column.
         Self.check(try Patient(patient.asDictionary.merging(["answer": patient.answer ?? .null]) { $1 }))
         let made = try Patient(["Diagnosis": "a cold", "age": 7, "mood": "calm"])
         #expect(made.diagnosis == "a cold" && made.age == 7 && made.mood == .calm)
         #expect(throws: MakoError.self) { try Patient(["age": "old"]) }
         try db.save(decoded)
         Self.check(try #require(try db.find(Patient.self, 1)))
-        // What knows no types gives what is stored.
+        // Calls without types return the stored bytes.
         let rows = try db.rawQuery("SELECT * FROM Patient")
         guard case .blob(let bytes)? = rows.value("diagnosis", row: 0) else {
             Issue.record("\(rows)")
@@ -311,7 +311,7 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
         }
     }
 
-    /// What a transaction that was taken back has made of the key is forgotten with it.
+    /// A rolled-back transaction leaves no key behind.
     @Test func aFirstTransactionThatFailsLeavesNoKey() throws {
         struct Stop: Error {}
         try withTemporaryFile { path in

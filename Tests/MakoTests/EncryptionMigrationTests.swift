@@ -46,7 +46,7 @@ private func options(_ number: UInt8? = 1) -> DatabaseOptions {
             #expect(all.map(\.scan) == [Data("goose.png".utf8), nil, nil])
             #expect(try db.query(SealedWard.Case.self).where(\.name == "Eve").explain().contains("index"))
             try db.close()
-            // The pages that the values stood on go when the file is written anew.
+            // Compaction drops the pages that had the values.
             try Database.compact(at: path)
             #expect(try !Self.stands(secretText, in: path) && !Self.stands("goose.png", in: path))
             db = try Database(at: path, entities: [SealedWard.Case.self], options: options())
@@ -87,7 +87,7 @@ private func options(_ number: UInt8? = 1) -> DatabaseOptions {
             #expect(db.migrations.isEmpty)
             #expect(try db.query(SealedWard.Case.self).where(\.name == "Ada").first()?.diagnosis == secretText)
             try db.close()
-            // A file that is only read is not migrated, and what is sealed is not taken for bytes.
+            // A read-only file is not migrated, and encrypted values are not read as plain ones.
             var reading = options()
             reading.readOnly = true
             #expect(throws: MakoError.self) {
@@ -102,7 +102,7 @@ private func options(_ number: UInt8? = 1) -> DatabaseOptions {
     /// A value is bound to its column, whose name is not what makes it the one it is.
     @Test func renamedPropertiesKeepTheirValues() throws {
         try Self.withSealed { path in
-            // Nothing is rewritten, so no key is asked for.
+            // Nothing is rewritten, so no key is needed.
             var db = try Database(at: path, entities: [RenamedWard.Case.self])
             #expect(db.migrations.map(\.description).contains("rename column diagnosis to illness"))
             try db.close()
@@ -176,7 +176,7 @@ private func options(_ number: UInt8? = 1) -> DatabaseOptions {
         #expect(try db.query(SealedWard.Case.self).fetch().map(\.scan) == [Data([1, 2, 3])])
     }
 
-    /// The program `mako` has no key: it gives what is stored, and stores nothing there.
+    /// The program `mako` has no key: it prints the stored bytes, and stores nothing in encrypted columns.
     @Test func theCommandGivesBytes() throws {
         try Self.withSealed { path in
             let out = path + ".json"

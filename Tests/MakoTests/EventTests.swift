@@ -90,7 +90,7 @@ import Testing
         #expect(seen.all == ["insert Ada 3"])
     }
 
-    @Test func whoIsToldFindsWhatWasCommitted() throws {
+    @Test func observersReadTheCommittedState() throws {
         let db = try makeDatabase()
         let seen = Collected<String>()
         let token = try Person.onChange(in: db) { change in
@@ -106,7 +106,7 @@ import Testing
         #expect(seen.all == ["insert 1", "update 2", "delete nobody"])
     }
 
-    @Test func nothingIsToldOfARollback() throws {
+    @Test func rollbacksNotifyNoObserver() throws {
         let db = try makeDatabase()
         let seen = Collected<ChangeKind>()
         let token = try Person.onChange(in: db) { seen.append($0.kind) }

@@ -1,7 +1,7 @@
 import Mako
 import Testing
 
-/// Within one fetch, and what is loaded from it later, there is one object for each row.
+/// A fetch, with all that is loaded from its objects later, has one object for each row.
 @Suite struct FetchIdentityTests {
     private static let count = 300
 
@@ -22,7 +22,7 @@ import Testing
         return db
     }
 
-    /// Counts the objects that another object stands for the row of already.
+    /// Counts the objects whose row another object has already.
     private func seconds(_ objects: [any GraphObject]) -> Int {
         var known: [String: any GraphObject] = [:]
         var seconds = 0

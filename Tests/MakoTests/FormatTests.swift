@@ -87,7 +87,7 @@ import Testing
         try db.save([Pet(name: "Rex", owner: owner), Pet(name: "Stray")])
         try db.drop(Owner.self)
         #expect(!db.tables.contains { $0.name == "Owner" })
-        // What its relationships say holds: her pets went with her.
+        // Its delete rules apply: her pets were deleted with her.
         #expect(try db.query(Pet.self).fetch().map(\.name) == ["Stray"])
         // The next use makes a new table, also that of a type that refers to it.
         #expect(try db.query(Pet.self).where("owner.name = 'Ada'").count() == 0)

@@ -22,10 +22,11 @@ private struct Said {
     var holds: (Guest) -> Bool?
 }
 
-/// What a condition means does not depend on the language in which it is said.
+/// The meaning of a condition does not depend on the language in which it is written.
 ///
-/// The rule for nil: in a text a comparison with nil is unknown, and so is its opposite by NOT. By key paths it is the same but for `!=`, which
-/// is Swift's: nil is unlike any value. In a `#Predicate` everything is Swift's, `!` included.
+/// The rule for nil: in a text a comparison with nil is unknown, and so is its negation by NOT. Key paths follow the
+/// same rule except for `!=`, which is Swift's: nil differs from any value. A `#Predicate` follows Swift in everything,
+/// `!` included.
 @Suite struct FrontEndTests {
     private static let names: [String?] = ["Ada", "bob", "Abel", "Øyvind", "", nil]
 
@@ -209,7 +210,7 @@ private struct Said {
                 #Predicate { $0.isMember == true }, all.where(\.isMember == true), all.where("isMember"), among: all,
                 guests)
         }
-        // The opposite of what is unknown: unknown in texts and by key paths, true in Swift.
+        // The negation of unknown: unknown in texts and by key paths, true in Swift.
         #expect(try all.where("NOT age = 3").count() == all.where(!(\.age == 3)).count())
         let swift = #Predicate<Guest> { !($0.age == 3) }
         #expect(try all.where(swift).count() == all.where(\.age != 3).count())

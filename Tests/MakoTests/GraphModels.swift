@@ -1,7 +1,7 @@
 import Foundation
 import Mako
 
-// Classes that refer to each other in every way that is saved along.
+// Classes with every kind of reference that a save follows.
 
 @Entity final class Knot {
     var mark = 0
@@ -46,7 +46,7 @@ import Mako
     var knot: ToOne<Knot>
 }
 
-/// References that hold their objects in other ways.
+/// References that hold their objects differently.
 @Entity final class Link {
     var n = 0
     @Relationship(.weak) var loose: Link?
@@ -64,7 +64,7 @@ let graphClasses: [any Entity.Type] = [
     Knot.self, KnotTag.self, Bead.self, Pearl.self, Clasp.self, KnotHandle.self, Link.self, Rivet.self,
 ]
 
-/// The ways to save an object.
+/// The calls that save an object.
 enum SaveForm: CaseIterable, Sendable {
     case commit, save, insert, array, longArray, transaction, async, asyncCommit, asyncArray, structure
 

@@ -90,7 +90,7 @@ extension Clasp: GraphObject {
     }
 }
 
-/// The plain model of a graph: what each object says, by its mark, in memory and in the file.
+/// The plain model of a graph: the values of each object, by its mark, in memory and in the file.
 struct GraphModel {
     struct Row: Equatable {
         var kind: GraphClass
@@ -105,7 +105,7 @@ struct GraphModel {
     /// The properties whose objects are in memory.
     var loaded: [Int: Set<String>] = [:]
 
-    /// What a save of an object stores: everything in memory that it leads to.
+    /// The objects that a save of an object stores: everything in memory that it leads to.
     func reached(from mark: Int) -> Set<Int> {
         var (reached, waiting): (Set<Int>, [Int]) = ([mark], [mark])
         while let next = waiting.popLast() {
@@ -118,7 +118,7 @@ struct GraphModel {
 
     mutating func save(_ mark: Int) { for each in reached(from: mark) { file[each] = memory[each] } }
 
-    /// Everything in memory was let go.
+    /// All objects in memory were released.
     mutating func forget() { (memory, loaded) = (file, [:]) }
 }
 

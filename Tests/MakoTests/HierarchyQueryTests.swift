@@ -6,7 +6,7 @@ import Testing
     var load = 0
 }
 
-/// Questions about the objects of a class and of its subclasses. The classes are those of ``InheritanceTests``.
+/// Queries for the objects of a class and of its subclasses. The classes are those of ``InheritanceTests``.
 @Suite struct HierarchyQueryTests {
     private let db: Database
 
@@ -105,7 +105,7 @@ import Testing
         #expect(found.map(\.code) == ["a", "b"] && found[0] is CodedThing)
     }
 
-    @Test func whatCannotBeAskedIsRefused() throws {
+    @Test func unsupportedQueriesAreRefused() throws {
         try db.save([Wagon(load: 3)])
         #expect(try db.query(Vehicle.self).includingSubclasses().count() == 0)
         #expect(throws: MakoError.self) {

@@ -2,7 +2,7 @@ import Foundation
 import Mako
 import Testing
 
-/// What the hooks of a test's objects were called for, in order.
+/// The calls of the hooks of a test's objects, in order.
 private let calls = Calls()
 
 final class Calls: @unchecked Sendable {
@@ -73,7 +73,7 @@ extension Customer {
 
     init() throws { db = try makeDatabase([Order.self, Customer.self, Audit.self]) }
 
-    /// What hooks were called for while the body ran.
+    /// Returns the calls of hooks while the body ran.
     private func hooks(_ body: () throws -> Void) rethrows -> [String] {
         let told = Collected<String>()
         try Calls.$current.withValue(told) { try Database.withDefault(db) { try body() } }
@@ -90,7 +90,7 @@ extension Customer {
         #expect(try hooks { try order.commit() } == [])
     }
 
-    @Test func childrenAreAskedAfterTheirParentAndWrittenBeforeIt() throws {
+    @Test func hooksOfChildrenRunAfterTheirParentsAndWritesBeforeIt() throws {
         let order = Order(title: "one", customer: Customer(name: "Ada"))
         let called = try hooks { try order.commit() }
         #expect(called == ["willInsert one", "willInsert Ada", "didInsert one", "didSave one"])
@@ -152,7 +152,7 @@ extension Customer {
         #expect(try db.query(Order.self).orderBy(\.title).fetch().map(\.title) == ["after", "good"])
     }
 
-    @Test func hooksAfterATransactionTellWhatBecameOfEachObject() throws {
+    @Test func hooksAfterATransactionReportTheFinalStateOfEachObject() throws {
         let made = Order(title: "made")
         let gone = Order(title: "gone")
         let called = try hooks {
@@ -172,7 +172,7 @@ extension Customer {
             ])
     }
 
-    @Test func whatWasRolledBackIsNotTold() throws {
+    @Test func rolledBackObjectsGetNoHookAfterTheCommit() throws {
         let kept = Order(title: "stays")
         let called = try hooks {
             try db.transaction { _ in
@@ -184,7 +184,7 @@ extension Customer {
                     }
                 }
                 try Audit(text: "taken").commit()
-                // The second of the two fails, so the first is not told either.
+                // The second of the two fails, so the hooks after the commit of the first do not run either.
                 #expect(throws: MakoError.self) {
                     try db.save(Order(title: "half", audit: Audit(text: "taken")))
                 }
@@ -275,7 +275,7 @@ extension Customer {
         #expect(try db.find(Order.self, 1)?.total == 6)
     }
 
-    @Test func duplicatesAreToldToTheHookThatMadeThem() throws {
+    @Test func duplicatesAreReportedToTheHookThatSavesThem() throws {
         let orders = (0..<20).map { Order(title: "logged", total: $0) }
         try db.save(orders)
         #expect(try db.query(Order.self).count() == 20 && db.query(Audit.self).count() == 1)
@@ -293,7 +293,7 @@ extension Customer {
         #expect(try db.query(Fresh.self).fetch().map(\.text) == ["later"])
     }
 
-    @Test func rowsThatGoWithoutAnObjectAreAskedToo() throws {
+    @Test func hooksRunForDeletedRowsWithoutAnObject() throws {
         let ada = Customer(name: "Ada")
         try db.save([Order(title: "one", customer: ada), Order(title: "two", customer: ada)])
         let called = try hooks { try db.delete(ada) }
@@ -304,7 +304,7 @@ extension Customer {
         #expect(try hooks { try db.query(Order.self).where("title = 'three'").delete() }.count == 2)
     }
 
-    @Test func loadedObjectsAreTold() throws {
+    @Test func loadedObjectsRunTheirHook() throws {
         try db.save([Customer(name: "Ada"), Customer(name: "Bob")])
         try db.save(Order(title: "one", customer: try db.find(Customer.self, 2)))
         #expect(try hooks { _ = try db.query(Customer.self).fetch() } == ["didLoad Ada", "didLoad Bob"])

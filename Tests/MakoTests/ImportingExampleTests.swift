@@ -136,7 +136,7 @@ enum ImportingExample {
         again.name = "Oslo Central"
         try db.save(again)
         #expect(try db.find(E.Station.self, 1)?.name == "Oslo Central" && db.query(E.Station.self).count() == 2)
-        // What does not fit is an error that names the property; nothing is stored of all.
+        // A value that does not fit is an error that names the property; nothing is stored at all.
         for wrong in [#"[{"code": "X"}, {"height": "high"}]"#, #"[{"opened": "2026-01-31"}]"#, #"[{"region": {}}]"#] {
             let rows = try #require(try JSONSerialization.jsonObject(with: Data(wrong.utf8)) as? [[String: Any]])
             #expect(throws: MakoError.self) { try db.save(rows.map { try E.Station($0) }) }
@@ -169,7 +169,7 @@ enum ImportingExample {
         #expect(String(decoding: try encoder.encode(alarm), as: UTF8.self) == #"{"text":"fire"}"#)
         try db.save(&alarm)
         #expect(String(decoding: try encoder.encode(alarm), as: UTF8.self) == #"{"id":1,"text":"fire"}"#)
-        // With its number it stands for its row.
+        // With its number it refers to its row.
         var again = try JSONDecoder().decode(E.Alarm.self, from: Data(#"{"id": 1, "text": "flood"}"#.utf8))
         try db.save(&again)
         #expect(try db.query(E.Alarm.self).fetch().map(\.text) == ["flood"])
@@ -189,7 +189,7 @@ enum ImportingExample {
         }
     }
 
-    /// The lines `mako …` of the article do what it says, one after the other, in a folder with the files that it speaks of.
+    /// Runs the lines `mako …` of the article in order, in a folder with the files that it names.
     @Test func theProgramReadsAndWrites() throws {
         let article = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("Sources/Mako/Mako.docc/ImportingAndExporting.md")

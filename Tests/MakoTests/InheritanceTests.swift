@@ -64,7 +64,7 @@ protocol Named { var title: String { get } }
         ])
     }
 
-    @Test func inheritedAndOwnPropertiesStandInTheSubclassesTable() throws {
+    @Test func inheritedAndOwnPropertiesAreInTheSubclassesTable() throws {
         let car = try SportsCar(["name": "Zoom", "wheels": 3, "doors": 2, "power": 300.5, "story": "long"])
         #expect(car.wheels == 3 && car.power == 300.5)
         car.plate = "A1"

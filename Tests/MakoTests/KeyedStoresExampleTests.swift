@@ -141,8 +141,8 @@ enum KeyedStoresExample {
         #expect(calls.all.count == 1)
     }
 
-    /// What the article says of watching.
-    @Test func onlyTheHistoryTellsOfStores() throws {
+    /// What the article describes of observing.
+    @Test func onlyTheHistoryReportsKeyedStores() throws {
         var options = DatabaseOptions()
         options.history = .kept()
         let db = try Database.inMemory(options: options)

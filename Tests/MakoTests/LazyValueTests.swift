@@ -2,7 +2,7 @@ import Foundation
 import Mako
 import Testing
 
-/// Texts and blobs stay in the row until they are asked for: nobody may notice.
+/// Texts and blobs are decoded at the first access, without a visible difference.
 @Suite struct LazyValueTests {
     private let long = String(repeating: "naïve 🦈 ", count: 500)
 

@@ -35,7 +35,7 @@ import Testing
         #expect(try names(all.where("age NOT IN (\(none), \(none))")) == everybody)
     }
 
-    @Test func parenthesesMayStandAroundAList() throws {
+    @Test func parenthesesMayEncloseAList() throws {
         let all = try people().query(Person.self)
         #expect(try names(all.where("age IN (\([36]))")) == ["Ada"])
         #expect(try names(all.where("age IN (\([36, 50]))")) == ["Ada", "Cleo"])
@@ -81,7 +81,7 @@ import Testing
         #expect(try db.query(Everything.self).where("bytes = ?", [UInt8]()).count() == 2)
     }
 
-    @Test func aListStandsOnlyBehindIn() throws {
+    @Test func aListIsAllowedOnlyAfterIn() throws {
         let all = try people().query(Person.self)
         for query in [
             all.where("age = \([36])"), all.where("age > ?", [36]), all.where("coalesce(?, 1) = 1", [1]),

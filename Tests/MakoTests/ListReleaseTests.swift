@@ -1,7 +1,7 @@
 import Mako
 import Testing
 
-/// What lists lose when their members are removed: in the file at once, for whoever looks, and written once.
+/// References in lists to removed objects are dropped from the file at once, visible to each reader, and written once.
 @Suite struct ListReleaseTests {
     let db: Database
 
@@ -49,7 +49,7 @@ import Testing
         #expect(try db.find(Mixtape.self, 1)?.tracks.count == 800)
     }
 
-    @Test func whoLooksInTheTransactionFindsTheListWithoutThem() throws {
+    @Test func theTransactionReadsTheListWithoutThem() throws {
         let (_, songs) = try filled(5)
         try db.transaction { _ in
             try db.delete(songs[1])
@@ -94,7 +94,7 @@ import Testing
         tracks[2].isKept = true
         try db.save(Mixtape(tracks: tracks))
         func numbers() throws -> [Int] { try #require(try db.find(Mixtape.self, 1)).tracks.map(\.number) }
-        // The third refuses: those before it stay as well, and what was removed before the call is gone.
+        // The third removal is refused: those of the same call are undone, and earlier ones stay.
         try? db.transaction { _ in
             try db.delete(tracks[3])
             #expect(throws: MakoError.self) { try db.delete([tracks[0], tracks[1], tracks[2]]) }
@@ -135,8 +135,8 @@ import Testing
         #expect(try db.verify().isClean)
     }
 
-    /// A list that is read leaves out who is gone; what it counts is what is stored.
-    @Test func everyListLosesWhoIsGone() throws {
+    /// A list omits removed members when it is read; conditions count the stored ones.
+    @Test func everyListLosesRemovedMembers() throws {
         let (_, songs) = try filled(4)
         for name in ["second", "third"] { try db.save(Playlist(name: name, songs: Array(songs[..<3]))) }
         try db.transaction { _ in
@@ -147,7 +147,7 @@ import Testing
         #expect(try db.verify().isClean)
     }
 
-    @Test func theListIsToldOnce() throws {
+    @Test func theListIsNotifiedOnce() throws {
         let (_, songs) = try filled(10)
         let seen = Collected<ObjectChange<Playlist>>()
         let token = try Playlist.onChange(withValues: true, in: db) { seen.append($0) }

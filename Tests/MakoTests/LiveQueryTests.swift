@@ -49,7 +49,7 @@ import Testing
         #expect(second.deletions == [1])
         #expect(second.insertions == [1])
         #expect(second.updates.isEmpty && second.moves.isEmpty)
-        // Whoever did not change is the same object, and not the one that was committed.
+        // An unchanged object stays the same instance, which is not the one that was committed.
         #expect(second.results[0] === first.results[0])
         #expect(second.results[1] !== players[0])
 
@@ -63,11 +63,11 @@ import Testing
         #expect(third.results[0] === second.results[1])
     }
 
-    @Test func onlyWhatMattersIsTold() async throws {
+    @Test func onlyRelevantChangesAreSent() async throws {
         let (db, players) = try makePlayers()
         var live = db.query(Player.self).where(\.score > 15).orderBy(\.score).observe().makeAsyncIterator()
         _ = try await live.next()
-        // Of another table, outside the condition, rolled back: nothing of it is told.
+        // Changes of another table, outside the condition, or rolled back send nothing.
         try await db.save(Team(name: "Blues"))
         players[0].score = 11
         try await players[0].commit()
@@ -260,7 +260,7 @@ import Testing
         #expect(!db.tables.contains { $0.name == "Goal" })
     }
 
-    @Test func commitsThatWaitForNothingAreTold() async throws {
+    @Test func asyncCommitsAreSent() async throws {
         try await withTemporaryFile { path in
             let db = try Database(at: path, entities: [Player.self])
             let ada = Player(name: "Ada", score: 0)

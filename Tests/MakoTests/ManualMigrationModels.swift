@@ -119,7 +119,7 @@ extension After.Pet: Migratable {
             m.merge(from: "Cat") { row in ["title": try row.value("title", as: String.self), "feet": "4"] }
             m.version = 1
         }
-        // What follows is done with the rows that have just come.
+        // The next steps work on the rows that were just merged.
         if m.version < 2 {
             m.rename("title", to: "name")
             m.transform("feet") { (old: StoredValue) in old == .text("4") ? .integer(40) : old }

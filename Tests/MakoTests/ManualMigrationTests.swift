@@ -5,7 +5,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// Where a database of a test stands while it is closed.
+/// Where the database of a test is stored while it is closed.
 enum Medium: CaseIterable {
     case disk, memory
 
@@ -38,7 +38,7 @@ func expectSound(_ db: Database, sourceLocation: SourceLocation = #_sourceLocati
     #expect(try db.store.verify().isClean, sourceLocation: sourceLocation)
 }
 
-/// What a call that must fail says.
+/// The message of a call that must fail.
 func failure(_ body: () throws -> Void) -> String {
     do {
         try body()
@@ -127,7 +127,7 @@ func failure(_ body: () throws -> Void) -> String {
             db = try open([After.Citizen.self], Self.plain)
             #expect(db.migrations.isEmpty)
             #expect(try db.query(After.Citizen.self).fetch().map(\.age) == [20])
-            // A table that was dropped begins anew.
+            // A dropped table is created empty again.
             try db.drop(After.Citizen.self)
             try db.save(After.Citizen(name: "Bob"))
             #expect(try db.query(After.Citizen.self).fetch().map(\.isMember) == [false])
@@ -178,7 +178,7 @@ func failure(_ body: () throws -> Void) -> String {
         }
     }
 
-    /// Whoever catches the error inside a transaction goes on with the tables as they were.
+    /// A transaction that catches the error of a migration continues with the tables as they were.
     @Test func aMigrationThatFailsInsideATransactionIsTakenBack() throws {
         try withTemporaryFile { path in
             var db = try Database(at: path, entities: [Before.Citizen.self])
@@ -348,7 +348,7 @@ func failure(_ body: () throws -> Void) -> String {
         }
     }
 
-    @Test func progressIsTold() throws {
+    @Test func progressIsReported() throws {
         try withTemporaryFile { path in
             var db = try Database(at: path, entities: [Before.Citizen.self])
             try db.save((0..<9000).map { Before.Citizen(first: "\($0)", age: "\($0 % 90)") })
@@ -479,7 +479,7 @@ enum Numbers {
     }
 }
 
-/// A migration with rows that are written anew, merged and split: a crash leaves it done or not begun.
+/// A migration that rewrites, merges and splits rows: a crash leaves it done or not begun.
 struct ManualMigrations: CrashWorkload {
     private func open(_ disk: SimulatedDisk, _ types: [any Entity.Type]) throws -> Database {
         var options = DatabaseOptions(cacheBytes: 1 << 20)
@@ -518,7 +518,7 @@ struct ManualMigrations: CrashWorkload {
         return history
     }
 
-    /// Tells by the tables how far the file is, and checks that everything else agrees.
+    /// Determines from the tables how far the migration got, and checks that everything else agrees.
     func recover(on disk: SimulatedDisk, served: () -> Void) throws -> String {
         let db = try open(disk, [])
         defer { try? db.close() }

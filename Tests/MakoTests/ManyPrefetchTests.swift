@@ -51,7 +51,7 @@ import Testing
         let expected = [
             ["Engines 1", "Engines 2", "Engines 3"], ["Wheels 1", "Wheels 2", "Wheels 3"], [],
         ]
-        // The children were made with their parents: asking them for those reads nothing.
+        // The children were created with references to their parents, so following them reads nothing.
         let lazy = db.metrics.lazyLoads
         for (department, names) in zip(departments, expected) {
             let found = try department.people.fetch()
@@ -59,7 +59,7 @@ import Testing
             #expect(found.allSatisfy { $0.department === department })
         }
         #expect(db.metrics.lazyLoads == lazy)
-        // The first who asks takes it; the answer is the same afterwards.
+        // The first fetch takes the prefetched rows; later ones read the file, with the same result.
         #expect(try names(Array(departments)) == expected)
     }
 
@@ -73,7 +73,7 @@ import Testing
             try db.save(Person(name: "Newer", department: inside[2]))
             #expect(try names(Array(inside))[2] == ["New", "Newer"])
         }
-        // What was read before a transaction does not hide what the transaction writes.
+        // Rows prefetched before a transaction do not hide the writes of the transaction.
         let before = try db.query(Department.self).prefetch(\.people).orderBy(\.id).fetch()
         try db.transaction { _ in
             try db.save(Person(name: "Newest", department: before[2]))

@@ -2,7 +2,7 @@ import Foundation
 import Mako
 import Testing
 
-// The examples of the article `Migrating.md`: what they are about stands in two generations, as in a program and the one before it.
+// The examples of the article `Migrating.md`: their types exist in two versions, as in a program and its predecessor.
 
 enum MigratingBefore {
     // EXAMPLE Migrating.md

@@ -65,7 +65,7 @@ enum Misread {
             #expect(try db.query(Second.Animal.self).where(\.name == "Rex").explain().contains("index"))
             try db.close()
 
-            // Renamed, taken back from retirement with another type, and kept.
+            // Renamed, restored from retirement with another type, and kept.
             db = try Database(at: path, entities: [Third.Animal.self])
             let again = try #require(try db.query(Third.Animal.self).where(\.title == "Rex").first())
             #expect(again.legs == 3)

@@ -152,7 +152,7 @@ import Testing
 
     // MARK: Types of one name
 
-    @Test func typesOfOneNameShareNoTableUnasked() throws {
+    @Test func typesOfOneNameShareNoTableWithoutADeclaration() throws {
         for types in [[Space.Thing.self, Space2.Thing.self], [Space2.Thing.self, Space.Thing.self]]
             as [[any Entity.Type]]
         {
@@ -178,7 +178,7 @@ import Testing
         #expect(try db.query(Space2.Shared.self).fetch().map(\.b) == [0])
     }
 
-    @Test func readersShareNoTableUnasked() throws {
+    @Test func readersShareNoTableWithoutADeclaration() throws {
         try withTemporaryFile { path in
             let writer = try Database(at: path, entities: [Space.Thing.self])
             try writer.save(Space.Thing(a: 1))

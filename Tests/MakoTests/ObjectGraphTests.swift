@@ -3,7 +3,7 @@ import Mako
 import MakoTestSupport
 import Testing
 
-/// What a save stores of the objects behind the one that it is given.
+/// Which objects a save stores beside the one that it is given.
 @Suite struct ObjectGraphTests {
     /// Three knots in a row that were loaded, the middle one unchanged.
     private func loadedRow(_ db: Database) throws -> (Knot, Knot, Knot) {

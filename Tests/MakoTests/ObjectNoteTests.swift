@@ -2,7 +2,8 @@ import Foundation
 import Mako
 import Testing
 
-/// What the library notes in an object has little room there. What does not fit is kept elsewhere, and nobody may notice.
+/// Dirty flags and other metadata have limited space in an object. What does not fit is stored elsewhere, without a
+/// visible difference.
 @Suite struct ObjectNoteTests {
     @Test func propertiesBehindTheFirstDozenAreStored() throws {
         let db = try makeDatabase([Everything.self])
@@ -18,7 +19,7 @@ import Testing
         let again = try #require(try db.find(Everything.self, 1))
         #expect(again.order == 7 && again.group == "last" && again.flag)
 
-        // What was not assigned keeps what others store.
+        // Properties that were not assigned keep the values that others store.
         again.order = 8
         read.group = "other"
         try db.save(read)

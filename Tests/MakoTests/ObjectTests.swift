@@ -63,7 +63,7 @@ import Testing
         #expect(again.id == 1 && again.age == 40 && again.name == nil && again.grade == .senior)
         #expect(again.settings == Settings(theme: "x") && again.nicknames == ["a", "b"])
         #expect(Database.withDefault(db) { again.department?.name } == "Engines")
-        // With its key it stands for the same row.
+        // With its key it refers to the same row.
         again.age = 41
         try db.save(again)
         #expect(try db.find(Person.self, 1)?.age == 41 && db.query(Person.self).count() == 1)
@@ -143,7 +143,7 @@ import Testing
         #expect(throws: MakoError.self) { try db.refresh(ada) }
     }
 
-    @Test func savingARowSomebodyRemovedStoresTheWholeObject() throws {
+    @Test func savingARemovedRowStoresTheWholeObject() throws {
         let db = try makeDatabase()
         let ada = Person(name: "Ada", age: 36)
         try db.save(ada)

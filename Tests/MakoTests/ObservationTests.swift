@@ -32,7 +32,7 @@ enum ObservationModels {
     typealias Gauge = ObservationModels.Gauge
     typealias Station = ObservationModels.Station
 
-    /// Whether a change is told to whoever has read something.
+    /// Whether a change notifies an observer that has read something.
     private func isTold<R>(of change: () throws -> Void, whenReading read: () -> R) rethrows -> Bool {
         let told = Collected<Bool>()
         _ = withObservationTracking(read) { told.append(true) }
@@ -44,7 +44,7 @@ enum ObservationModels {
         try Database.inMemory(entities: [Gauge.self, Station.self, ObservationModels.TidalStation.self])
     }
 
-    @Test func assignmentsAreToldToWhoeverReadThatProperty() throws {
+    @Test func assignmentsNotifyObserversOfThatProperty() throws {
         let gauge = Gauge(name: "North")
         #expect(isTold(of: { gauge.name = "South" }, whenReading: { gauge.name }))
         #expect(!isTold(of: { gauge.level = 3 }, whenReading: { gauge.name }))
@@ -55,16 +55,16 @@ enum ObservationModels {
         #expect(gauge.name == "South" && gauge.level == 4 && gauge.station?.number == 7 && gauge.default == 2)
     }
 
-    @Test func whoIsToldMayReadTheObject() throws {
+    @Test func observersMayReadTheObject() throws {
         let gauge = Gauge(level: 1)
         let seen = Collected<Int>()
         withObservationTracking({ _ = gauge.level }, onChange: { seen.append(gauge.level) })
         gauge.level = 2
-        // Observers are told before the value changes, as Observation has it.
+        // Observers are notified before the value changes, as Observation defines it.
         #expect(seen.all == [1] && gauge.level == 2)
     }
 
-    @Test func aFirstSaveTellsOfTheKey() throws {
+    @Test func aFirstSaveNotifiesOfTheKey() throws {
         let db = try database()
         let gauge = Gauge(name: "North")
         #expect(try isTold(of: { try db.save(gauge) }, whenReading: { gauge.id }))
@@ -75,7 +75,7 @@ enum ObservationModels {
         #expect(isTold(of: { station.number = 5 }, whenReading: { station.number }))
     }
 
-    @Test func rollbacksAndRefreshesAreTold() throws {
+    @Test func rollbacksAndRefreshesAreNotified() throws {
         let db = try database()
         let gauge = Gauge(name: "North", level: 1)
         let fresh = Gauge(name: "New")
@@ -97,7 +97,7 @@ enum ObservationModels {
         #expect(gauge.name == "West")
     }
 
-    @Test func whatADomainTakesOverIsTold() throws {
+    @Test func changesThatADomainTakesOverAreNotified() throws {
         let db = try database()
         try db.save(Gauge(name: "North"))
         let domain = ObjectDomain(db)
@@ -115,7 +115,7 @@ enum ObservationModels {
         withExtendedLifetime(domain) {}
     }
 
-    @Test func subclassesTellOfTheirOwnPropertiesAndThoseOfTheirSuperclass() throws {
+    @Test func subclassesNotifyOfTheirOwnAndInheritedProperties() throws {
         let db = try database()
         let station = ObservationModels.TidalStation(range: 6)
         station.number = 1

@@ -1,7 +1,7 @@
 import Mako
 import Testing
 
-/// What operators with key paths say.
+/// The conditions that operators with key paths build.
 @Suite struct OperatorTests {
     private func people() throws -> Database {
         let db = try makeDatabase()

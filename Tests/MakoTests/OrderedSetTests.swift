@@ -59,7 +59,7 @@
             #expect(try db.query(Leaflet.self).first()?.words == ["b", "a"])
         }
 
-        @Test func objectsKeepTheirOrderAndStandThereOnce() throws {
+        @Test func objectsKeepTheirOrderAndAreUnique() throws {
             let all = stops("Kiel", "Plön", "Eutin")
             let route = Route(name: "a", stops: [all[2], all[0], all[1], all[0]])
             #expect(route.stops.count == 3)
@@ -87,7 +87,7 @@
             #expect(try db.query(Route.self).where(\.stops.count == 1).count() == 1)
         }
 
-        @Test func theyStandInOptionalsArraysAndDictionaries() throws {
+        @Test func optionalsArraysAndDictionariesMayHoldThem() throws {
             let all = stops("a", "b", "c")
             let route = Route(name: "forms")
             route.byDay = ["mon": [all[1], all[0]], "": []]
@@ -107,7 +107,7 @@
             #expect(try db.find(Route.self, 1)?.detour?.map(\.name) == ["c"])
         }
 
-        @Test func conditionsAskThemAsTheyAskArrays() throws {
+        @Test func conditionsTreatThemAsArrays() throws {
             let all = stops("Kiel", "Plön", "Eutin")
             try db.save([
                 Route(name: "a", stops: [all[0], all[1]], tags: ["fast", "night"]),

@@ -72,7 +72,7 @@ import Testing
         try db.save([first, second])
         try first.remove()
         #expect(try counts() == [1, 3, 6, 1])
-        // Rows of which nobody has an object, too.
+        // Also rows without an object in memory.
         #expect(try db.query(Disc.self).delete() == 1)
         #expect(try counts() == [0, 0, 0, 0])
     }
@@ -121,7 +121,7 @@ import Testing
             }
         }
         #expect(try counts() == [1, 3, 6, 1])
-        // A savepoint that is taken back forgets what it let go of.
+        // A rolled-back savepoint discards its pending removals of members.
         try db.transaction { _ in
             try? db.transaction { tx in
                 album.tracks = []
@@ -146,7 +146,7 @@ import Testing
         #expect(try counts()[3] == 0)
     }
 
-    @Test func removalsOfMembersAreTold() throws {
+    @Test func removalsOfMembersAreNotified() throws {
         let album = album()
         try db.save(album)
         let removed = Collected<String>()
@@ -201,7 +201,7 @@ import Testing
         #expect(try db.query(Book.self).fetch().map(\.title) == ["new"])
     }
 
-    @Test func nobodyOwnsItself() throws {
+    @Test func anObjectCannotOwnItself() throws {
         let db = try makeDatabase([Shelf.self, Book.self])
         let book = Book(code: "a")
         let shelf = Shelf(books: [book])
@@ -254,7 +254,7 @@ import Testing
         return db
     }
 
-    @Test func failedLoadsAreTold() async throws {
+    @Test func failedLoadsAreReported() async throws {
         let db = try brokenShelf()
         let errors = db.errors
         let shelf = try #require(try await db.find(Shelf.self, 1))
@@ -271,7 +271,7 @@ import Testing
         #expect(await late.next() == nil)
     }
 
-    /// A reading that fails is no empty collection: what is stored must not be lost over it.
+    /// A collection that could not be read is not empty: a save must not delete the stored one.
     @Test func whatCannotBeReadIsNotReplaced() throws {
         let db = try brokenShelf()
         let shelf = try #require(try db.find(Shelf.self, 1))
@@ -280,7 +280,7 @@ import Testing
         shelf.books.append(Book(code: "c"))
         #expect(throws: MakoError.self) { try shelf.commit() }
         #expect(try db.query(Book.self).count() == 2)
-        // Read anew it can be set, knowingly.
+        // After a refresh it can be replaced deliberately.
         try db.refresh(shelf)
         shelf.books = []
         try shelf.commit()

@@ -74,7 +74,7 @@ enum PlaceModels {
         try done.commit()
         #expect(try open.count() == 0)
         try db.save(M.Errand(title: "d", owner: "Ada"))
-        // The schema comes back as it is declared: nothing is built anew.
+        // The stored schema equals the declared one: nothing is rebuilt.
         #expect(try db.query(M.Errand.self).where("finished = FALSE AND due IS NOT NULL").count() == 0)
     }
 

@@ -103,7 +103,7 @@ import Testing
         let odd: Int = try all.where("name = 'Eve'").sum("age * 529830131237599 + 10")
         #expect(odd == 17 * 529_830_131_237_599 + 10)
         #expect(try all.sum("age / 2.0") == 119.5)
-        // What does not fit the type that is asked for is no value.
+        // A result that does not fit the requested type is an error.
         #expect(throws: MakoError.self) { let _: Int = try all.sum("age / 2.0") }
         #expect(throws: MakoError.self) { let _: Int? = try all.max("name") }
         #expect(throws: MakoError.self) { let _: [Int] = try all.distinct("name") }
@@ -235,7 +235,7 @@ import Testing
         #expect(message(db.query(Person.self).where(\.isSelected == true)).contains("stored"))
         #expect(message(db.query(Person.self).orderBy("agee")).contains("age"))
         #expect(message(db.query(Person.self).where("age > ? AND name = ?", 3)).contains("1 value was given"))
-        // A value that nothing asks for is a mistake too.
+        // A value without a parameter is an error, too.
         #expect(message(db.query(Person.self).where("age > ?", 3, 4)).contains("1 parameter, but 2 values"))
         #expect(message(db.query(Person.self).where(text: "age > 3", 4)).contains("no parameters"))
     }

@@ -437,7 +437,7 @@ enum QueryingExample {
 
     private func names(_ cities: [E.City]) -> [String] { cities.map(\.name) }
 
-    @Test func conditionsInThreeWays() throws {
+    @Test func conditionsInThreeForms() throws {
         #expect(
             try E.typed(db, rhine).map { names($0).sorted() } == [
                 ["Vienna"], ["Basel", "Bern"], ["Basel", "Bern", "Zurich"], ["Basel", "Bern", "Vienna"], ["Nowhere"],
@@ -457,7 +457,7 @@ enum QueryingExample {
         #expect(found == [["Basel", "Vienna", "Zurich"], ["Bern"], ["Basel", "Bern"]])
     }
 
-    @Test func otherRowsAreAsked() throws {
+    @Test func conditionsReadOtherRows() throws {
         #expect(try E.many(db).map { $0.map(\.name) } == [["Rhine"], ["Rhine"], ["Aare"]])
         let (above, along, without) = try E.nested(db)
         #expect(names(above) == ["Vienna"] && names(along) == ["Basel"] && without.isEmpty)
@@ -563,7 +563,7 @@ enum QueryingExample {
         #expect(count == 5 && names(capitals) == ["Bern", "Vienna"])
     }
 
-    @Test func slowQueriesAreTold() throws {
+    @Test func slowQueriesAreReported() throws {
         let told = Collected<String>()
         let db = try E.watched { told.append($0) }
         #expect(try db.query(E.City.self).count() == 0)

@@ -68,7 +68,7 @@ import Testing
         try work.commit()
         #expect(work.isEmpty && !work.contains(ada))
         #expect(try db.query(Person.self).orderBy(\.name).fetch().map(\.name) == ["Ada", "Bob"])
-        // What was said last counts.
+        // The last call counts.
         work.add(ada)
         ada.age = 50
         work.remove(ada)

@@ -100,7 +100,7 @@ import Testing
         }
         #expect(found.count == 300)
         #expect(db.metrics.lazyLoads == 300)
-        // What nobody holds any more is read again, in its old place.
+        // An object that has been released is read again, in its former place of the related-row cache.
         let forgotten = try db.query(Person.self).fetch().array
         for _ in 0..<2 {
             for person in forgotten.prefix(300) { #expect(person.department?.name == person.name) }

@@ -269,7 +269,7 @@ enum RelationshipExample {
         #expect(try db.find(E.Member.self, bob.id ?? 0)?.team == nil)
     }
 
-    @Test func whoRefersToWhom() throws {
+    @Test func referrersAreFound() throws {
         let ada = try E.hired(db)
         let team = try #require(ada.team)
         try db.save([E.Member(name: "Bob", team: team), E.Member(name: "Eve")])

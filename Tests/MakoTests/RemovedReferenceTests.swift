@@ -3,7 +3,7 @@ import Mako
 import Observation
 import Testing
 
-/// What becomes of references in memory whose objects were removed: a save stores nil, and afterwards memory says the same (decision 71).
+/// References in memory to removed objects: a save stores nil, and afterwards the property is nil, too (decision 71).
 @Suite struct RemovedReferenceTests {
     private let db: Database
 
@@ -11,7 +11,7 @@ import Testing
         db = try makeDatabase(graphClasses + [Watched.self])
     }
 
-    /// A link that refers to one object in every way, and to another one that stays.
+    /// A link that refers to one object by each kind of reference, and to another one that stays.
     private func link() throws -> (link: Link, gone: Link, stays: Link) {
         let (gone, stays) = (Link(n: 1), Link(n: 2))
         let link = Link(n: 0, loose: gone, thing: gone, links: [gone, stays, gone])

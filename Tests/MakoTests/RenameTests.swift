@@ -77,7 +77,7 @@ enum Renamed {
         }
     }
 
-    /// What a type makes of the rows, each time that the file is opened.
+    /// The rows as a type reads them, each time that the file is opened.
     private func read<T: ObjectEntity>(_ type: T.Type, at path: String, _ text: (T) -> String) throws -> [[String]] {
         try (0..<3).map { _ in
             let db = try Database(at: path, entities: [type])

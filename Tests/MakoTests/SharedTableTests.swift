@@ -227,7 +227,7 @@ import Testing
         } throws: { "\($0)".contains("name of another type") }
     }
 
-    @Test func whoeverShowsTheTableIsReferredTo() throws {
+    @Test func everyTypeOfASharedTableCanBeReferredTo() throws {
         let db = try makeDatabase([Yard.self, WalledYard.self, YardOnTheMap.self, Gate.self])
         let walled = WalledYard(height: 3)
         walled.name = "north"
@@ -309,7 +309,7 @@ import Testing
     @Test func changesOfBothKindsAreKeptApart() throws {
         let account = PublicLogin(nick: "ada")
         try db.save(account)
-        // Assigning what is not stored must neither write nor touch what is.
+        // Assigning a property that is not stored must neither write nor change the stored ones.
         account.secret = "x"
         account.parent = Login(owner: "boss")
         try db.save(account)

@@ -122,9 +122,9 @@ import Testing
     }
 }
 
-/// What others see of a transaction that goes on, and transactions beside each other.
+/// The visibility of a transaction in progress, and concurrent transactions.
 @Suite struct SharkORMTransactionConcurrencyTests {
-    /// What another thread counts while a transaction goes on, and after it.
+    /// The counts of another thread during a transaction, and after it.
     private func counts(_ db: Database, during body: @escaping @Sendable () throws -> Void) throws -> Set<Int> {
         let seen = Collected<Int>()
         let isDone = Collected<Bool>()

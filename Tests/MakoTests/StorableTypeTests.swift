@@ -213,7 +213,7 @@ private struct Property: Sendable {
     ]
 }
 
-/// What a save accepts is fetched as it was.
+/// Every value that a save accepts is fetched unchanged.
 @Suite struct StorableTypeTests {
     private static var seeds: Range<Int> {
         0..<(ProcessInfo.processInfo.environment["MAKO_TEST_SEEDS"].flatMap { Int($0) } ?? 40)

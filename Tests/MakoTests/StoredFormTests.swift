@@ -83,10 +83,10 @@ import Testing
         let tree = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
         #expect((tree["log"] as? [String: Any])?.count == 2 && tree["id"] as? Int == sailor.id)
         let twin = try JSONDecoder().decode(Sailor.self, from: data)
-        // What it refers to is loaded when it is known from where.
+        // Its references can be loaded once it belongs to a database.
         let (values, others) = (twin.asDictionary, sailor.asDictionary)
         #expect(values.filter { $0.key != "ship" } == others.filter { $0.key != "ship" } && values.count == 8)
-        // With the row's number it stands for that row, once it is saved.
+        // With the row's number it refers to that row, once it is saved.
         twin.name = "Zoe"
         try db.save(twin)
         let read = try #require(try db.query(Sailor.self).first())
@@ -153,7 +153,7 @@ import Testing
         let read = try #require(try db.query(Vessel.self).first())
         #expect(read.plan == nil && read.motto == nil && read.pilot == nil && read.depth == nil && read.name == "Fram")
         #expect(!read.isDirty)
-        // What was not read is not written back.
+        // Properties that were not read are not written back.
         read.name = "Fram II"
         try db.save(read)
         try db.refresh(read)

@@ -39,7 +39,7 @@ private let creatures: [any Entity.Type] = [Creature.self, Hound.self, Toy.self,
         #expect(toys[1].owner?.name == "Tom" && !(toys[1].owner is Hound))
         #expect(toys[2].owner == nil && toys[2].loadError == nil)
         #expect(try toys[0].load(\.owner) === owner)
-        // Row 1 of either table: they are not taken for each other.
+        // Row 1 of either table: the two are distinguished.
         #expect(owner.id == toys[1].owner?.id)
         toys[1].owner = owner
         try db.save(toys[1])
@@ -62,7 +62,7 @@ private let creatures: [any Entity.Type] = [Creature.self, Hound.self, Toy.self,
         #expect(try db.query(Toy.self).referencing(rex).count() == 1)
         #expect(try rex.referencedCount() == 1)
         #expect(try db.query(Creature.self).referenced(by: try #require(try db.find(Toy.self, 2))).count() == 1)
-        // No path leads on: what is there is said.
+        // No path leads on: the error lists the columns.
         #expect(throws: MakoError.self) { try labels(\.owner.name == "Tom") }
         try db.update(Toy.self).set(\.owner, to: rex).where(\.label == "none").run()
         #expect(try labels(\.owner == rex) == ["ball", "none"])
@@ -76,7 +76,7 @@ private let creatures: [any Entity.Type] = [Creature.self, Hound.self, Toy.self,
         #expect(try db.query(Creature.self).prefetch(\.toys).fetch().map { try $0.toys.count } == [1])
     }
 
-    @Test func aRemovedOwnerIsNobody() throws {
+    @Test func aRemovedOwnerIsANullReference() throws {
         let (rex, tom) = (Hound(), Creature(name: "Tom"))
         try db.save([Toy(label: "ball", owner: rex), Toy(label: "mouse", owner: tom)])
         try db.delete(rex)

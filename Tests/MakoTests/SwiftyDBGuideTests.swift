@@ -189,7 +189,7 @@ enum SwiftyGuide {
         #expect(names(jon) == ["Jon"] && nobody.isEmpty)
         #expect(try E.ordered(db).map(\.name) == ["Eddard", "Jon", "Sansa"])
         #expect(try E.deleted(db) == 1)
-        // A wolf that goes leaves nobody behind that refers to it.
+        // The deletion of a wolf nullifies the references to it.
         try #require(try db.find(E.Wolf.self, "Ghost")).remove()
         #expect(try db.find(E.Stark.self, "Jon")?.wolf == nil)
     }

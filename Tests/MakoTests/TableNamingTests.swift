@@ -110,13 +110,13 @@ enum RuledNames {
         #expect(try notes.joinTo(\.placeOfWork).where("WorkPlace.name = 'Kiel'").count() == 1)
         #expect(try db.query(RuledNames.WorkPlace.self).where("ANY visits.day = 3 AND notes.@count = 1").count() == 1)
         #expect(try db.query(RuledNames.Term.self).where(\.word == "valve").count() == 1)
-        // The type's first use is this question.
+        // This query is the type's first use.
         #expect(try db.query(RuledNames.LateThing.self).where(.match("x")).count() == 0)
         try db.query(RuledNames.FieldNote.self).update().set(\.year, to: 7).run()
         #expect(try notes.delete() == 1)
     }
 
-    @Test func watchersAreTold() throws {
+    @Test func observersAreNotified() throws {
         let db = try Database.inMemory(options: options)
         let titles = Collected<String?>()
         // Before the type is used for the first time.

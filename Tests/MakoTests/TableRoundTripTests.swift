@@ -144,7 +144,7 @@ private struct RandomTable {
     }
 }
 
-/// What is written in a format is read as it was.
+/// Exported rows are imported unchanged, in each format.
 @Suite struct TableRoundTripTests {
     private static func exported(_ rows: [[Value]], _ schema: EntitySchema, _ format: InputFormat) throws -> String {
         var text = ""
@@ -185,7 +185,7 @@ private struct RandomTable {
         }
     }
 
-    /// A new table has the types of the old one where the text tells them.
+    /// A new table has the types of the old one where the text shows them.
     @Test func importedTypesAreThoseOfTheExport() throws {
         let schema = EntitySchema(
             name: "T",

@@ -13,7 +13,7 @@ enum TextModels {
     @Entity(database: "caf\u{e9}") final class Composed { var x = 0 }
 }
 
-/// Texts that differ only by how Unicode composes them are two texts, wherever a program asks for one.
+/// Texts that differ only in their Unicode composition are different texts for every lookup.
 @Suite(.serialized) struct TextIdentityTests {
     typealias Note = TextModels.Note
     private static let texts = ["caf\u{e9}", "cafe\u{301}"]

@@ -173,7 +173,7 @@ enum TransactionExample {
 }
 
 @Suite struct TransactionExampleTests {
-    @Test func anObservedObjectTells() {
+    @Test func anObservedObjectNotifies() {
         let told = Collected<String>()
         E.observed(E.Gauge(name: "North"), { told.append($0) }, { told.append("renew") })
         #expect(told.all == ["North: 0", "renew"])
@@ -231,7 +231,7 @@ enum TransactionExample {
         #expect(try db.query(E.Slip.self).fetch().map(\.amount) == [20])
     }
 
-    @Test func whatCameAndWentIsNotTold() throws {
+    @Test func insertedAndDeletedRowsAreNotNotified() throws {
         let told = Collected<ChangeKind>()
         let token = try E.Till.onChange(in: db) { told.append($0.kind) }
         try db.transaction { _ in

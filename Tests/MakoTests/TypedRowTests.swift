@@ -76,7 +76,7 @@ import Testing
             } == .columnMismatch(column: "age", row: 0, expected: "Rank", found: "integer 1"))
     }
 
-    @Test func whatStandsAsJSONAndDatesAreDecoded() throws {
+    @Test func jsonColumnsAndDatesAreDecoded() throws {
         struct Parts: Decodable {
             let words: [String]
             let size: [String: Int]
@@ -131,7 +131,7 @@ import Testing
         #expect("\(MakoError.columnMismatch(column: "a", row: 0, expected: "Int", found: "NULL"))".contains("Int?"))
     }
 
-    /// Nothing is written by a statement whose rows were asked for.
+    /// A statement run for its rows must not write.
     @Test func statementsThatWriteAreRefused() throws {
         #expect(throws: MakoError.self) {
             try db.rawQuery("DELETE FROM Person WHERE age = 20", as: (String, Int).self)
@@ -139,7 +139,7 @@ import Testing
         #expect(try db.query(Person.self).count() == 3)
     }
 
-    /// Every type that a decoder asks for by itself, with and without a value.
+    /// Every type that a decoder requests directly, with and without a value.
     @Test func plainTypesOfAllSizes() throws {
         struct Sizes: Decodable, Equatable {
             var a: Int8, b: Int16, c: Int32, d: Int64, e: UInt, f: UInt8, g: UInt16, h: UInt32, i: UInt64

@@ -147,7 +147,7 @@ enum Swapped {
         #expect(try codes(db).prefix(4) == ["code 1", "code 2", "code 0", "code 3"])
     }
 
-    /// Each call is checked, also within a transaction: what clashes is met by the call that causes it.
+    /// Each call is checked, also within a transaction: the call that causes a conflict throws.
     @Test func callsOfATransactionAreCheckedOneByOne() throws {
         let db = try database()
         let tags = try tags(2, db)
@@ -220,9 +220,9 @@ enum Swapped {
             try db.save(objects)
             #expect(try db.query(Swapped.Curious.self).orderBy(\.id).fetch().map(\.code) == [2, 1])
             #expect(objects.map(\.found) == [1, nil])
-            // What is looked up by its key is found.
+            // Lookups by key find the objects.
             #expect(objects.map(\.first) == [1, 2])
-            // What the hook of the first one stored, before rows shared a value.
+            // The hook of the first one stored this before the rows shared a value.
             #expect(try codes(db) == ["of 2"])
         }
     }

@@ -191,7 +191,7 @@ import Testing
         #expect(device.clone().serial == "" && device.clone().lastSeen == 3)
     }
 
-    @Test func aCopyStandsForTheSameRow() throws {
+    @Test func aCopyRefersToTheSameRow() throws {
         let db = try makeDatabase()
         let ada = Person(name: "Ada", age: 40)
         try db.save(ada)
@@ -207,7 +207,7 @@ import Testing
 }
 
 @Suite struct ReferencingTests {
-    @Test func whoRefersToAnObject() throws {
+    @Test func referrersOfAnObject() throws {
         let db = try makeDatabase([Node.self, Twin.self, Person.self, Wolf.self, Den.self])
         let engines = Department(name: "Engines", location: Location(name: "London"))
         try db.save([

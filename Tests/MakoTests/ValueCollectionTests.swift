@@ -110,7 +110,7 @@ enum Winterfell {
         #expect(none.list.isEmpty && none.maybe == nil && none.maybePack == nil && none.maybeByPlace == nil)
     }
 
-    @Test func numberedOnesGetTheirNumbersWhereTheyStand() throws {
+    @Test func nestedStructsGetTheirIdsInPlace() throws {
         var root = Branch(title: "root", twigs: [Branch(title: "a", twigs: [Branch(title: "b")]), Branch(title: "c")])
         try db.save(&root)
         #expect(root.twigs.map(\.id) == [2, 3] && root.twigs[0].twigs[0].id == 1 && root.id == 4)
@@ -173,7 +173,7 @@ enum Winterfell {
         #expect(throws: MakoError.self) { try db.save(&sansa) }
     }
 
-    @Test func levelsHaveALimitThatSavingTells() throws {
+    @Test func tooManyLevelsAreRefusedOnSaving() throws {
         func chain(_ levels: Int) -> Branch {
             (1..<levels).reduce(Branch(title: "1")) { held, level in Branch(title: "\(level + 1)", twigs: [held]) }
         }

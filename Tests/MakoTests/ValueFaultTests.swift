@@ -106,7 +106,7 @@ enum Faulty {
     }
 }
 
-/// Errors of values name the entity, the key and the property, and say what is wrong in one line.
+/// Errors of values name the entity, the key, the property and the fault in one line.
 @Suite struct ValueFaultTests {
     private let db: Database
 
@@ -119,7 +119,7 @@ enum Faulty {
 
     // MARK: - Reading
 
-    /// What no object of the type could read: the assignment, the property, and a part of the reason.
+    /// Values that no object of the type can read: the assignment, the property, and a part of the reason.
     private static let faults = [
         ("mood = 'furious'", "mood", "'furious' is no Mood"), ("grade = 'ab'", "grade", "'ab' is no Character"),
         ("span_lowerBound = 9", "span", "a range cannot begin at 9 and end at 1"),
@@ -171,7 +171,7 @@ enum Faulty {
             #expect(text.hasPrefix("Diary.\(property) of the row with key 2 cannot be read: "), "\(text)")
             #expect(text.hasSuffix("; store another value there, or have the property's type accept it"), "\(text)")
         }
-        // The others can be read, and the row can be mended.
+        // The others can be read, and saving the row repairs it.
         #expect(try db.find(Faulty.Diary.self, 1) != nil)
         try db.save(Faulty.Diary())
         #expect(try db.query(Faulty.Diary.self).where("id != 2").fetch().count == 2)
@@ -332,7 +332,7 @@ enum Faulty {
         #expect(Faulty.Link.count(try await db.query(Faulty.Diary.self).first()?.chain) == depth)
     }
 
-    @Test(arguments: [160, 256]) func deepValuesAreStoredWhereTheStackHasNoRoomForThem(_ kilobytes: Int) async throws {
+    @Test(arguments: [160, 256]) func deepValuesAreStoredBeyondTheStack(_ kilobytes: Int) async throws {
         let db = db
         try await onSmallStack(bytes: kilobytes << 10) { try db.save(Faulty.Diary(chain: Faulty.Link.chain(511))) }
         #expect(Faulty.Link.count(try await db.query(Faulty.Diary.self).first()?.chain) == 511)

@@ -139,7 +139,7 @@ import Testing
         #expect(read.data == data)
     }
 
-    /// A missing value among values, wherever it stands in the row.
+    /// A missing value among values, at each position in the row.
     @Test(arguments: 0..<6) func anyOfTheOptionalsMayBeNil(_ missing: Int) throws {
         let read = try roundTrip { object in
             object.url = missing == 0 ? nil : URL(string: "https://example.org")

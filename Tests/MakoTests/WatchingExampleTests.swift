@@ -154,7 +154,7 @@ enum WatchingExample {
         return (db, token, count)
     }
 
-    /// What is kept elsewhere.
+    /// Data outside the database.
     final class Copy {
         var texts: [Int64: String] = [:]
         var token: HistoryToken? { didSet { told += 1 } }
@@ -242,7 +242,7 @@ enum WatchingExample {
             }
         }
         try db.save(E.Message(text: "hello"))
-        // What it wrote is told when it has returned.
+        // The change that the handler wrote is delivered after it has returned.
         #expect(lines.all == ["insert hello", "saved", "update hello!"])
         token.cancel()
     }
@@ -269,7 +269,7 @@ enum WatchingExample {
         #expect(list.texts == ["a", "b"])
     }
 
-    @Test func sequencesTellEachChange() async throws {
+    @Test func sequencesDeliverEachChange() async throws {
         let db = try database()
         let lines = Collected<String>()
         let listener = try E.listened(db, E.Index { lines.append($0) })
@@ -310,7 +310,7 @@ enum WatchingExample {
         #expect(seen.all == [["a", "b"], ["b", "c", "A"], ["d", "c", "A"], []])
     }
 
-    @Test func aReaderIsToldWhatAnotherProcessCommits() async throws {
+    @Test func aReaderIsNotifiedOfCommitsOfAnotherProcess() async throws {
         try await withTemporaryFile { path in
             let db = try Database(at: path, entities: [E.Channel.self, E.Message.self])
             let message = E.Message(text: "hello")
@@ -327,7 +327,7 @@ enum WatchingExample {
                     message.stars = 0
                     if !texts.isEmpty { _ = try? db.save(message) }
                 })
-            // The handler and the query are told by different threads.
+            // Different threads notify the handler and the query.
             for _ in 0..<200 where lines.all.count < 3 { try await Task.sleep(for: .milliseconds(50)) }
             isDone.append(true)
             try await looking.value
@@ -362,7 +362,7 @@ enum WatchingExample {
             try await first.save(message)
             try await first.close()
 
-            // Without the option the file goes on with what it was told before.
+            // Without the option the file continues with its former history setting.
             let db = try await Database.open(at: path, entities: [E.Message.self])
             let copy = E.Copy()
             let writer = Task {
@@ -374,7 +374,7 @@ enum WatchingExample {
             #expect(copy.texts == [2: "b"] && copy.rebuilds == 0)
             #expect(try await copy.token == db.historyToken())
             #expect(try E.trimmed(db, token) == 3)
-            // A token that was left behind is told so.
+            // A token older than the history gets an event without a batch.
             let late = try await db.history(since: token)
             #expect(late.count == 1 && late[0].batch == nil)
             try await db.close()

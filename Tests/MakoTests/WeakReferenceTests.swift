@@ -45,7 +45,7 @@ import Testing
         #expect(bird == nil)
     }
 
-    /// Who is saved first knows the key that the other is about to get.
+    /// The object that is saved first refers to the key that the other is about to get.
     @Test func aChildSavedAlongRefersToItsParent() throws {
         let nest = Nest(place: "oak")
         nest.birds = [Bird(name: "wren", nest: nest), Bird(name: "robin", nest: nest)]
@@ -72,7 +72,7 @@ import Testing
             #expect(branches == 0)
             #expect(try db.query(Ringing.self).where("subject IS NULL AND perch IS NULL").count() == 1)
         }
-        // The owner is saved: what has no row is gone, as nobody holds it.
+        // After the save of the owner the objects without rows are released, because nothing else holds them.
         #expect(nest == nil && branch == nil)
         #expect(ringing.subject == nil && ringing.perch == nil)
         do {
@@ -110,7 +110,7 @@ import Testing
         #expect((ringing.perch as? Branch)?.tree == "elm")
     }
 
-    @Test func whoIsHeldElsewhereIsTheSameObject() throws {
+    @Test func anObjectHeldElsewhereIsTheSameInstance() throws {
         let nest = Nest(place: "oak")
         try db.save(nest)
         let bird = Bird(name: "wren", nest: nest)
@@ -122,7 +122,7 @@ import Testing
         #expect(read.nest === loaded)
     }
 
-    @Test func whatNobodyHoldsIsReadFromTheFileAgain() throws {
+    @Test func aReleasedObjectIsReadFromTheFileAgain() throws {
         let bird = Bird(name: "wren")
         do {
             let nest = Nest(place: "oak")
@@ -185,7 +185,7 @@ import Testing
         }
         #expect(bird.nest == nil)
         try db.save(bird)
-        // Not the number that was rolled back, which somebody may have one day.
+        // Not the number that was rolled back, which another row may get one day.
         #expect(try db.query(Bird.self).where("nest IS NULL").count() == 1)
         #expect(try db.find(Bird.self, bird.id ?? 0)?.nest == nil)
     }

@@ -46,7 +46,7 @@ import Testing
         ("strftime('%Y', b) = 'x'", "b holds bool, which strftime does not take"),
         ("replace(t, 'x') = 'x'", "replace takes 3 values, not 2"),
     ])
-    func faultsAreTold(text: String, message: String) throws {
+    func faultsAreReported(text: String, message: String) throws {
         let fixture = try QueryFixture.small()
         let error = #expect(throws: RecordError.self) {
             try Selection(table: "A", condition: .parse(text)).bind(fixture.catalogue)
@@ -54,7 +54,7 @@ import Testing
         #expect("\(try #require(error))".hasPrefix(message), "\(String(describing: error))")
     }
 
-    @Test func aMissingParameterIsToldWithHowManyThereAre() throws {
+    @Test func aMissingParameterIsReportedWithTheNumberOfValues() throws {
         let fixture = try QueryFixture.small()
         for (given, told) in [([], "0 were"), ([.null], "1 was"), ([.null, .null], "2 were")] as [([Value], String)] {
             let error = #expect(throws: RecordError.self) {

@@ -3,7 +3,8 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// The disk fails in the middle of a change, somebody swallows the error and commits: rows and indexes agree all the same.
+/// The disk fails in the middle of a change, and the transaction catches the error and commits: rows and indexes still
+/// agree.
 @Suite struct BrokenChangeTests {
     private static let path = "d/t.mako"
     private static let schema = EntitySchema(
@@ -104,7 +105,7 @@ import Testing
         #expect(refused > 0)
     }
 
-    /// What a savepoint takes back is whole again.
+    /// A rollback to a savepoint repairs a broken change.
     @Test func aBrokenChangeIsTakenBackToASavepoint() throws {
         let disk = SimulatedDisk(try BrokenChangeTests.image.get())
         let store = try Store(at: BrokenChangeTests.path, options: BrokenChangeTests.options(disk))

@@ -3,11 +3,11 @@ import Testing
 
 @testable import MakoRecords
 
-/// Whichever way a query goes, it ends when nobody wants its answer any more.
+/// A cancelled query ends, whatever its plan.
 @Suite struct CancelledQueryTests {
     private func all() throws -> ManyFixture { try ManyFixture(seed: 1, people: 2500, pets: 300, isIndexed: true) }
 
-    @Test func everyWayEnds() throws {
+    @Test func everyPlanEndsWhenCancelled() throws {
         let all = try all()
         let view = try all.fixture.store.snapshot()
         let ways: [(condition: String, order: String, way: String)] = [
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// What it wrote before is taken back.
+    /// Its earlier writes are rolled back.
     @Test(arguments: [
         "UPDATE Person SET salary = salary + 1 WHERE salary + 1 > 0", "UPDATE Person SET salary = 1",
         "DELETE FROM Person WHERE salary + 1 > 0", "DELETE FROM Person WHERE id = 1",

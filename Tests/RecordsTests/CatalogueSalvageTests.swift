@@ -4,7 +4,8 @@ import Testing
 @testable import MakoRecords
 @testable import MakoStorage
 
-/// Descriptions of tables that contradict each other or their rows: a salvage makes the rest usable, and tells what it mended.
+/// Table descriptions that contradict each other or their rows: a salvage makes the rest usable, and reports its
+/// repairs.
 @Suite struct CatalogueSalvageTests {
     private typealias Base = TableSalvageTests
 

@@ -75,7 +75,7 @@ import Testing
     }
 
     /// - Parameter step: how far ids go from one row to the next; 0: in any direction.
-    @Test(arguments: [0, 1, 3]) func rowsAreToldOnce(step: Int64) throws {
+    @Test(arguments: [0, 1, 3]) func rowsAreReportedOnce(step: Int64) throws {
         let tables = try Self.tables()
         for seed in 0..<200 {
             var random = Seeded(UInt64(seed))
@@ -103,7 +103,7 @@ import Testing
                 }
                 // Mostly the same, so that rows go on with the one before them.
                 let columns: Set<Int>? = random.chance(80) ? [1] : random.pick([nil, [0], [0, 2]])
-                // Some transactions have nested ones all the way.
+                // In half of the runs every change is nested.
                 let isNested = seed % 2 == 0 || random.chance(50)
                 if !isNested {
                     changes.append(nested)
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    /// A row that is appended stands behind the one whose id the next row goes on with.
+    /// A row extends a run of inserts only if its id follows the last one of the same table.
     @Test func aRowGoesOnWithTheLastOneOnly() throws {
         let tables = try Self.tables()
         var nested = ChangeSet()
@@ -161,7 +161,7 @@ import Testing
         #expect(changes.changes.map(\.key) == [.rowID(.max - 1), .rowID(.max), .rowID(.min)])
     }
 
-    /// Whoever keeps the changes of a walk over a table keeps them as one.
+    /// Equal changes of rows with consecutive ids are stored as one run.
     @Test func whatHappensToRowsInARowIsKeptAsOne() throws {
         let table = try Self.tables()[0]
         var changes = ChangeSet()
@@ -177,7 +177,7 @@ import Testing
         #expect(changes.count == 18)
     }
 
-    /// Rows inserted under ids in a row are kept as one until one of them is sought.
+    /// Inserts with consecutive ids are stored as one run until one of them is looked up.
     @Test func runsAreTakenApart() throws {
         let table = try Self.tables()[0]
         var changes = ChangeSet()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// `CASE … END`. What it gives with columns and constants stands in `ExpressionTests`, what is refused in `docs/where.md`.
+/// `CASE … END`. `ExpressionTests` covers its values with columns and constants, `docs/where.md` what is refused.
 @Suite struct ChoiceTests {
     private static func fixture() throws -> Fixture {
         let fixture = try Fixture(
@@ -164,7 +164,7 @@ import Testing
         #expect(grouped.count == expected.count)
     }
 
-    /// A partial index may be for what a choice says.
+    /// The condition of a partial index may contain CASE.
     @Test func inTheConditionOfAnIndex() throws {
         var fixture = try Self.fixture()
         var schema = try fixture.table("Sale").schema

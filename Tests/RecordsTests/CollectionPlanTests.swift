@@ -99,8 +99,8 @@ import Testing
                 .hasPrefix("filter title LIKE"))
     }
 
-    /// What depends on the row itself, or on labels that it does not hold, starts from the row.
-    @Test func otherConditionsAreAskedOfEachRow() throws {
+    /// Conditions that depend on the row itself, or on missing labels, are tested on each row.
+    @Test func otherConditionsAreTestedOnEachRow() throws {
         let all = try Notes(seed: 2, notes: 1500, labels: 50)
         for text in ["ANY labels.weight = Note.id", "ALL labels.name = 'l7'", "NONE labels.name = 'l7'"] {
             #expect(try all.plan("SELECT id FROM Note WHERE \(text)").contains("\n  scan Note\n"), "\(text)")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Questions that have names: `WITH x AS (SELECT …)` and `FROM (SELECT …) AS x`.
+/// Common tables and sub-queries in FROM: `WITH x AS (SELECT …)` and `FROM (SELECT …) AS x`.
 @Suite struct CommonTableTests {
     private func run(_ text: String, _ parameters: [Value] = []) throws -> QueryRows {
         let fixture = try JoinFixture.make()
@@ -11,7 +11,7 @@ import Testing
             fixture.catalogue, view: fixture.store.snapshot(), parameters: parameters)
     }
 
-    /// What is asked by names, and the same written out.
+    /// Queries with common table expressions, and the same without.
     private static let pairs: [(String, String)] = [
         (
             "WITH old AS (SELECT name, age FROM Person WHERE age > 30) SELECT name FROM old WHERE age < 50 ORDER BY name",
@@ -51,7 +51,7 @@ import Testing
             "WITH x (a, b) AS (SELECT age, id FROM Person) SELECT a AS id FROM x ORDER BY b DESC",
             "SELECT age AS id FROM Person ORDER BY Person.id DESC"
         ),
-        // A whole number that a name stands for is no number of a result.
+        // A name whose value is a whole number is not a result's number in ORDER BY.
         (
             "WITH x (i, n) AS (SELECT id, 2 FROM Person) SELECT i, i % 2 AS r FROM x ORDER BY n, i DESC",
             "SELECT id AS i, id % 2 AS r FROM Person ORDER BY id DESC"
@@ -69,7 +69,7 @@ import Testing
             "SELECT id AS i FROM Person ORDER BY id DESC"
         ),
         ("SELECT count(*) AS c, 1 AS n FROM Person GROUP BY n", "SELECT count(*) AS c, 1 AS n FROM Person"),
-        // Where no row of a question is joined, its columns are NULL, whatever they are made of.
+        // Where a left join matches no row of a common table, its columns are NULL, whatever their expressions.
         (
             "SELECT p.id AS i, q.c AS c, q.n AS n, q.m AS m FROM Person p LEFT JOIN "
                 + "(SELECT id AS j, 7 AS c, age IS NULL AS n, coalesce(age, -1) AS m FROM Person WHERE age > 36) q "
@@ -82,7 +82,7 @@ import Testing
                 + "ON q.j = p.id WHERE q.c IS NULL OR q.c = 7 GROUP BY q.c ORDER BY q.c",
             "SELECT CASE WHEN age > 36 THEN 7 END AS c, count(*) AS n FROM Person GROUP BY 1 ORDER BY 1"
         ),
-        // What makes one row of all gives one row, whatever is asked for.
+        // A common table that aggregates all rows to one gives one row, whatever the query selects.
         (
             "WITH x AS (SELECT count(*) AS n FROM Person) SELECT 1 AS one FROM x",
             "SELECT 1 AS one FROM Person HAVING TRUE"
@@ -97,7 +97,7 @@ import Testing
                 + "SELECT n, department.name FROM b ORDER BY n",
             "SELECT name AS n, department.name FROM Person WHERE age > 30 AND boss = 2 ORDER BY name"
         ),
-        // A name hides the table of that name, but not in its own question.
+        // A name hides the table of that name, but not in its own definition.
         (
             "WITH Person AS (SELECT * FROM Person WHERE age > 36) SELECT count(*) FROM Person",
             "SELECT count(*) FROM Person WHERE age > 36"
@@ -123,7 +123,7 @@ import Testing
             "WITH t AS (SELECT department, count(*) AS n FROM Person GROUP BY department) SELECT * FROM t ORDER BY n DESC, 1 LIMIT 2",
             "SELECT department, count(*) AS n FROM Person GROUP BY department ORDER BY 2 DESC, 1 LIMIT 2"
         ),
-        // What is cut or put together is asked whole.
+        // A common table with a limit or a set operation is not flattened.
         (
             "WITH t (x) AS (SELECT name FROM Person ORDER BY age DESC, name LIMIT 2) SELECT * FROM t",
             "SELECT name AS x FROM Person ORDER BY age DESC, name LIMIT 2"
@@ -141,7 +141,7 @@ import Testing
                 + "SELECT name FROM a UNION SELECT * FROM b ORDER BY 1",
             "SELECT name FROM Person WHERE age = 36 UNION SELECT kind FROM Pet ORDER BY 1"
         ),
-        // Joined: what it leaves out is not there to be met.
+        // In a join, rows that the common table omits do not match.
         (
             "WITH p AS (SELECT id, name AS n FROM Person WHERE age > 30), c AS (SELECT owner, kind FROM Pet WHERE kind = 'cat') "
                 + "SELECT n, kind FROM p LEFT JOIN c ON c.owner = p.id ORDER BY n",
@@ -243,7 +243,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: pairs.indices) func aNameIsWhatItStandsFor(pair: Int) throws {
+    @Test(arguments: pairs.indices) func aCommonTableEqualsItsQuery(pair: Int) throws {
         let (named, plain) = Self.pairs[pair]
         let found = try run(named)
         let expected = try run(plain)
@@ -288,15 +288,15 @@ import Testing
         "WITH x AS SELECT 1 FROM Person SELECT 1 FROM x",
         "WITH x SELECT 1 FROM x",
         "WITH x AS (SELECT nothing FROM Person) SELECT 1 FROM x", "WITH x AS (SELECT name FROM y) SELECT 1 FROM x",
-    ]) func whatCannotBeAskedIsRefused(text: String) throws {
+    ]) func unsupportedQueriesAreRefused(text: String) throws {
         #expect(throws: RecordError.self) { try run(text) }
     }
 
-    /// What names stand for grows with each step; no text may make it too large to be held.
+    /// Flattening multiplies the text with each step; its size must stay bounded.
     @Test func namesDoNotGrowWithoutEnd() throws {
         var text = "WITH x0 AS (SELECT age AS a FROM Person)"
         for number in 1..<40 { text += ", x\(number) AS (SELECT a + a AS a FROM x\(number - 1))" }
-        // What is too long to be written out is run.
+        // A query that would be too long when flattened is run by itself.
         #expect(try run(text + " SELECT a FROM x39 WHERE a > 21000000000000").rows.count == 2)
         #expect(try run(text + " SELECT a FROM x3 WHERE a > 399").rows == [[.integer(400)]])
         var deep = "WITH x0 AS (SELECT age AS a FROM Person)"

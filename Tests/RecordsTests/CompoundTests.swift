@@ -47,7 +47,7 @@ import Testing
                 == ["1 2"])
     }
 
-    /// Values of every type meet those of their own.
+    /// Values of every type are equal to those of their type.
     @Test func valuesOfAllTypes() throws {
         var schema = QueryFixture.a
         schema.indexes = []
@@ -72,7 +72,7 @@ import Testing
             let sorted = try rows("SELECT \(column) FROM A UNION SELECT \(column) FROM A ORDER BY 1")
             #expect(sorted == (try rows("SELECT DISTINCT \(column) FROM A ORDER BY 1")), "\(column)")
         }
-        // What is equal to nothing of another type.
+        // Values of different types are not equal.
         #expect(try rows("SELECT b FROM A INTERSECT SELECT at FROM A") == [])
         #expect(try rows("SELECT bl FROM A EXCEPT SELECT uu FROM A").count == 2)
         #expect(try rows("SELECT DISTINCT d * 1.0 FROM A").count == 2)

@@ -40,7 +40,7 @@ import Testing
             ).rows)
     }
 
-    /// What SQLite 3.40 gives for the same rows.
+    /// The results of SQLite 3.40 for the same rows.
     @Test(arguments: [
         ("a > 10", "0 1 NULL 1"), ("NOT a > 10", "1 0 NULL 0"), ("a > 10 AND b > 4", "0 NULL NULL 1"),
         ("a > 10 OR b > 4", "1 1 1 1"), ("a = b", "1 NULL NULL 0"), ("(a > 10) = (b > 4)", "0 NULL NULL 1"),
@@ -105,7 +105,7 @@ import Testing
         #expect(try rows("SELECT id FROM T UNION SELECT a > 10 FROM T WHERE a IS NOT NULL ORDER BY 1").count == 5)
     }
 
-    @Test func overPathsJoinsQuestionsAndWords() throws {
+    @Test func conditionsOverPathsJoinsSubqueriesAndWordsAreValues() throws {
         #expect(try rows("SELECT owner.name = 'Ada' FROM T") == ["1", "1", "0", "NULL"])
         #expect(
             try rows("SELECT ANY things.a > 10, ALL things.f FROM Owner ORDER BY id") == ["1 0", "0 0"])
@@ -153,7 +153,7 @@ import Testing
         #expect(try (1...3).map { try fixture.values("T", .rowID($0))?[1] } == [.integer(1), .integer(0), .integer(1)])
         #expect(try run("INSERT INTO T (a, f) VALUES (3 > 2, NOT 3 > 2)") == 1)
         #expect(try fixture.values("T", .rowID(5)).map { [$0[0], $0[3]] } == [.integer(1), .bool(false)])
-        // Behind a default stands a constraint.
+        // A constraint may follow a default.
         #expect(try run("CREATE TABLE U (a INTEGER DEFAULT 0 NOT NULL, b TEXT DEFAULT 'x' UNIQUE)") == 0)
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What becomes of a value when its column gets another type.
+/// The conversion of values when a column's type changes.
 @Suite struct ConversionTests {
     @Test(arguments: [
         (Value.integer(-5), ColumnType.text, Value?.some(.text("-5"))),

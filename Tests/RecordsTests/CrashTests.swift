@@ -11,7 +11,7 @@ import Testing
         isFull ? .full : (environment["MAKO_TEST_EFFORT"] == "small" ? .small : .standard)
     private static let isChatty = isFull || environment["MAKO_TEST_FIGURES"] != nil
 
-    /// Whether one workload was asked for, to look into a failure.
+    /// Whether a single workload was selected, to analyse a failure.
     private static let isOne = environment["MAKO_TEST_WORKLOAD"] != nil
 
     static let workloads: [ScriptFile] = {

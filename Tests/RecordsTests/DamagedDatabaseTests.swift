@@ -4,7 +4,7 @@ import Testing
 @testable import MakoRecords
 @testable import MakoStorage
 
-/// What a check of a whole database says of damaged pages and tables, and what a salvage makes of tables that hold keys.
+/// The check of a whole database with damaged pages and tables, and the salvage of tables that hold keys.
 @Suite struct DamagedDatabaseTests {
     private typealias Base = TableSalvageTests
 
@@ -40,7 +40,7 @@ import Testing
         try store.close()
     }
 
-    /// Who holds whom is known again after a salvage, without the row that holds what is no key.
+    /// A salvage rebuilds the index of held keys, without the row whose bytes are not keys.
     @Test func keysThatRowsHoldAreSalvaged() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Base.path, options: Base.options(disk))

@@ -112,7 +112,7 @@ import Testing
         #expect(try page()?.records.count == 2)
     }
 
-    /// The tree is there, but not what says whether a history is kept.
+    /// The tree exists, but not the head, which says whether a history is kept.
     @Test func aHistoryWithoutAHeadIsNone() throws {
         try begin()
         try commit(1)
@@ -167,7 +167,7 @@ import Testing
         #expect(try page() == nil)
     }
 
-    /// What the transaction does in which the history begins is its first record, whatever may be kept.
+    /// The transaction that switches the history on is its first record, whatever the limits.
     @Test(arguments: [nil, 1] as [UInt64?]) func theFirstCommitIsKept(bytes: UInt64?) throws {
         try fixture.store.write { tx in
             try history.begin(HistoryLimits(bytes: bytes), date: 0, in: tx)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Tables whose trees contradict each other: an error names what is wrong, `verify` finds it, and nothing traps.
+/// Tables whose trees contradict each other: an error names the fault, `verify` finds it, and nothing traps.
 @Suite struct DamagedTableTests {
     private static let person = EntitySchema(
         name: "Person", columns: [ColumnSchema("age", .integer), ColumnSchema("mail", .text, isOptional: true)],
@@ -92,22 +92,22 @@ import Testing
             try table.verify(in: fixture.store.snapshot()) == [
                 "Person: row 1 is missing in index Person.age", "Person: row 5 is missing in index Person.mail",
             ])
-        // An entry too short to hold an id, on the way of a query.
+        // A query reads an entry too short for an id.
         let plan = try Selection(table: "Person", orderBy: Order.parse("age"), limit: 2).plan(fixture.catalogue)
         let error = #expect(throws: RecordError.self) { try plan.keys(in: fixture.store.snapshot()) }
         guard case .indexDamaged("Person", "Person.age", _) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
-        // And where a unique index says whose the value is.
+        // Also where a unique index looks up the owner of a value.
         #expect(
             throws: RecordError.indexDamaged(
                 table: "Person", index: "Person.mail", reason: "an entry does not name a row")
         ) { try fixture.insert("Person", [.integer(9), .text("mail 4")]) }
     }
 
-    /// Whoever walks over entries, rows being read by somebody else or not at all, ends at one that names no row.
-    @Test func everyWalkEndsAtAnEntryThatNamesNoRow() throws {
+    /// Every index scan ends with an error at an entry that names no row, whether it reads rows or not.
+    @Test func everyScanEndsAtAnEntryThatNamesNoRow() throws {
         let fixture = try fixture()
         let table = try fixture.table("Person")
         let age = try index(0, fixture)

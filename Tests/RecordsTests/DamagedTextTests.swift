@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Full-text indexes whose tree was damaged: questions and changes end in an error that names the index, `verify` finds it, nothing traps,
-/// and an index that is built anew answers again.
+/// Full-text indexes with a damaged tree: queries and changes end in an error that names the index, `verify` finds it,
+/// nothing traps, and a rebuilt index works again.
 @Suite struct DamagedTextTests {
     /// Rows 1 to 3, or with the keys a to c.
     private static func fixture(keyed: Bool = false) throws -> TextFixture {
@@ -51,7 +51,7 @@ import Testing
         return reason
     }
 
-    /// The rows that a question finds; `rank` in its text asks for the order of ranks as well.
+    /// The rows that match the words, by `rank` if `ranked` is set.
     private func ask(_ text: TextFixture, _ words: String, ranked: Bool = false) throws -> [RowKey] {
         try text.ask("Note MATCH ?", words, orderBy: ranked ? [Order("rank")] : [])
     }
@@ -82,7 +82,7 @@ import Testing
 
     // MARK: Postings
 
-    /// Each way in which a word is read meets the damage of its postings.
+    /// Each kind of search that reads a word fails at its damaged postings.
     private static let unreadable = "the postings of a word cannot be read"
     @Test(arguments: [
         ("steam", false), ("steam", true), ("title:steam", false), ("ste*", false), ("ste*", true),
@@ -90,7 +90,7 @@ import Testing
         ("\"steam engine\"", false), ("\"engine of steam\"", false), ("\"rope steam\"*", false),
         ("NEAR(steam engine, 2)", false), ("steam AND rope", false), ("rope NOT steam", false), ("sea OR steam", true),
     ]) func damagedPostingsAreErrors(words: String, ranked: Bool) throws {
-        // A number that has no end; rows that are said to have more bytes than there are.
+        // A number without an end; rows that claim more bytes than there are.
         for bytes in [[0x80], [1, 1, 0x80], [1, 0x40]] as [[UInt8]] {
             let text = try Self.fixture()
             try Self.damage(text, [(Self.term("steam"), bytes)])
@@ -111,7 +111,7 @@ import Testing
             let rows = row + row + row
             try Self.damage(text, [(Self.term("steam"), rows), (Self.term("sea"), rows)])
             #expect(reason { _ = try ask(text, words) } == Self.unreadable, "\(words) \(places)")
-            // Who asks for rows alone does not look at the places.
+            // Finding rows does not decode the positions.
             #expect(try ask(text, "steam").count == 3)
             #expect(try findings(text).isEmpty == false)
         }
@@ -254,7 +254,7 @@ import Testing
             }
             #expect(updating?.contains(words) == true, "\(String(describing: updating))")
             #expect(try findings(text).contains { $0.contains(bytes == nil ? "does not know row" : words) })
-            // Asked row by row, one that it does not know has no words.
+            // Tested row by row, a row that the index does not know has no words.
             if bytes == nil {
                 #expect(try text.ask("NOT Note MATCH ?", "steam") == [Self.key(1)])
             }
@@ -320,7 +320,7 @@ import Testing
         ([(lengthKey(1), [1, 2, 1, 2, 2, 9, 3, 1, 3])], ["Note: index words has another length of row 2"]),
     ]
 
-    @Test(arguments: quiet.indices) func verifyFindsWhatNoQuestionMeets(number: Int) throws {
+    @Test(arguments: quiet.indices) func verifyFindsDamageThatNoQueryReads(number: Int) throws {
         let text = try Self.fixture()
         let (changes, wanted) = Self.quiet[number]
         try Self.damage(text, changes)
@@ -328,8 +328,8 @@ import Testing
         try expectMended(text)
     }
 
-    /// Somebody reads them.
-    @Test func notMoreFindingsThanSomebodyReads() throws {
+    /// `verify` reports at most 50 findings.
+    @Test func findingsAreLimited() throws {
         let text = try Self.fixture()
         try text.fixture.insert("Note", [.text((0..<100).map { "w\($0)" }.joined(separator: " "))])
         try Self.damage(text, (0..<100).map { (Self.term("w\($0)"), nil) })

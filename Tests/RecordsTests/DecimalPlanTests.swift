@@ -4,7 +4,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Which questions of decimals an index of them serves: those for equal values. It stands in the order of texts, so the others sort and test rows.
+/// An index of decimals serves queries for equal values only. It has the order of texts, so other queries sort and test
+/// rows.
 @Suite struct DecimalPlanTests {
     private let fixture: Fixture
     private let catalogue: Catalogue
@@ -68,7 +69,7 @@ import Testing
         for text in ["price = 9.5", "price = '9.50'", "9.500 = price"] {
             try expectSame(prices(text) { $0 == 9.5 }, text)
         }
-        // A way that was kept for a value is asked with others, however they are written.
+        // A cached plan is reused with other values, in whatever notation.
         for value in [Value.text("9.50"), .text("9.5"), .double(9.5), .text("0009.5"), .text("9.500")] {
             try expectSame(prices("price = ?", [value]) { $0 == 9.5 }, "\(value)")
         }
@@ -99,7 +100,7 @@ import Testing
         #expect(try rows("SELECT 1 FROM Item WHERE id = 1 AND 4.3 IN (SELECT price FROM Item)").isEmpty)
     }
 
-    /// `'10'` stands before `'9'` in the index.
+    /// `'10'` sorts before `'9'` in the index.
     @Test func rangesTestEachRow() throws {
         #expect(try plan("price > 9") == "scan Item, then filter price > '9'")
         #expect(try plan("price BETWEEN 2 AND 10.50") == "scan Item, then filter price >= '2' AND price <= '10.5'")
@@ -107,7 +108,7 @@ import Testing
         try expectSame(prices("price <= '10.0'") { $0.map { $0 <= 10 } ?? false }, "<=")
         try expectSame(prices("price BETWEEN 2 AND 10.50") { $0.map { $0 >= 2 && $0 <= 10.5 } ?? false }, "BETWEEN")
         try expectSame(prices("price < -2 OR price > 20") { $0.map { $0 < -2 || $0 > 20 } ?? false }, "OR")
-        // What is equal is found by the index, and the rest is tested.
+        // The index finds equal values, and the rest is tested.
         #expect(
             try plan("price = 9.5 AND price > old")
                 == "search Item using index byPrice (price = '9.5'), then filter price > old")
@@ -128,7 +129,7 @@ import Testing
         try SelectStatement.parse(text).run(catalogue, view: fixture.store.snapshot()).rows
     }
 
-    @Test func joinsOfEqualValuesAskTheIndex() throws {
+    @Test func joinsOfEqualValuesUseTheIndex() throws {
         let text = "SELECT a.id FROM Item a JOIN Item b ON b.price = a.old WHERE a.id = 30"
         #expect(
             try SelectStatement.parse(text).explanation(catalogue).outline

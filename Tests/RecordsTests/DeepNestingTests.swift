@@ -137,7 +137,7 @@ import Testing
     }
 
     private enum Answer: Equatable {
-        /// What the statement and, of a query, its plan answer, and the rows that are there afterwards.
+        /// The result of the statement and, for a query, its plan, and the rows that exist afterwards.
         case rows([[[Value]]])
         case refused(String)
     }
@@ -178,8 +178,8 @@ import Testing
         }
     }
 
-    /// The deepest text that is answered, and the next one, on a small stack and on one that has just enough room for what follows a tree to its
-    /// end without making sure of more.
+    /// The deepest text that is accepted, and the next one, on a small stack and on one that just suffices to traverse
+    /// a tree without growing.
     @Test(arguments: shapes)
     func theDeepestIsAnsweredAlikeOnEachStack(shape: Shape) async throws {
         let (deepest, answer) = try await onSmallStack(bytes: 64 << 20) {
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    /// What does not change the answer does not change it at any depth.
+    /// Nesting that does not change the result does not change it at any depth.
     @Test func deepTextsMeanWhatShallowOnesMean() async throws {
         let answers = try await onSmallStack {
             let session = try Self.session()
@@ -244,7 +244,7 @@ import Testing
         #expect(try Self.refusal("SELECT coalesce(\(wide.prefix(90).joined(separator: ", "))) FROM T") == nil)
     }
 
-    @Test func deepTreesHaveRoom() async throws {
+    @Test func deepTreesGetEnoughStack() async throws {
         let text = (0..<45).reduce("a > 1") { inner, _ in "NOT (\(inner))" }
         let deep = try Condition.parse(text)
         let rooms = try await onSmallStack {

@@ -78,7 +78,7 @@ import Testing
                 == [.integer(2), .integer(1)])
     }
 
-    @Test func valuesGoWhereTheyStand() throws {
+    @Test func parametersAreBoundByTheirPlaceInTheText() throws {
         let files = try Files()
         try Self.fill(files)
         let text =
@@ -210,7 +210,7 @@ import Testing
         #expect(try files.catalogue.views.isEmpty)
     }
 
-    @Test func damagedViewsAreTold() throws {
+    @Test func damagedViewsAreReported() throws {
         let files = try Files()
         try files.run("CREATE TABLE t (a INTEGER)")
         try files.run("CREATE VIEW v (x, y) AS SELECT a, a FROM t")
@@ -248,7 +248,7 @@ import Testing
         #expect("\(try #require(renamed))".contains("there is a view v"))
     }
 
-    /// What a sub-query that is planned for each row reads has its kind, also where it is NULL.
+    /// A column of the outer row keeps its kind in a correlated sub-query, also where it is NULL.
     @Test func aValueOfTheRowAroundKeepsItsKindWhereItIsNull() throws {
         let files = try Files()
         try Self.fill(files)

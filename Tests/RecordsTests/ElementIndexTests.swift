@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Columns that hold keys of other rows, and the index that tells who holds one.
+/// Columns that hold keys of other rows, and the index from those keys to the rows that hold them.
 @Suite struct ElementIndexTests {
     static let person = EntitySchema(
         name: "Person",
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// A key is no prefix of another, however long; the same key in another table is another one.
-    @Test func heldKeysAreToldApart() throws {
+    @Test func heldKeysAreDistinguished() throws {
         let fixture = try Fixture(Self.person)
         let long = Array(repeating: UInt8(9), count: 700)
         let keys: [(UInt32, RowKey)] = [
@@ -194,7 +194,7 @@ import Testing
             }
             #expect(error.map { "\($0)".contains("leads to many rows; ask ANY") } == true, "\(text)")
         }
-        // And its index answers no question about the column itself.
+        // The index serves no query of the column itself.
         try fixture.insert("Person", [.text("Ada"), held(1)])
         let plan = try Selection(table: "Person", condition: try Condition.parse("friends IS NULL")).plan(
             fixture.catalogue)
@@ -202,7 +202,7 @@ import Testing
         #expect(plan.description.hasPrefix("scan Person"))
     }
 
-    @Test func verifyTellsOfMissingAndSuperfluousEntries() throws {
+    @Test func verifyReportsMissingAndSuperfluousEntries() throws {
         let fixture = try Fixture(Self.person)
         try fixture.insert("Person", [.text("Ada"), held(1, 2)])
         let index = try #require(try fixture.table("Person").elementIndexes.first)

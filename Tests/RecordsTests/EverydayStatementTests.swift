@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What is typed first. SQLite's answers are in `Tests/SQLLogic/everyday.test`.
+/// Common statements and functions. SQLite's results are in `Tests/SQLLogic/everyday.test`.
 @Suite struct EverydayStatementTests {
     private func session() throws -> StatementSession {
         try StatementSession(
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// One statement sees one time, and partial indexes none.
-    @Test func theClockStandsStillInAStatement() throws {
+    @Test func theClockIsConstantInAStatement() throws {
         let session = try session()
         let row = try session.rows(
             "SELECT unixepoch('now'), (SELECT unixepoch('now') FROM Trip LIMIT 1), datetime() = CURRENT_TIMESTAMP, date('now') = CURRENT_DATE FROM Log"
@@ -152,7 +152,7 @@ import Testing
     }
 
     /// Without tables, and with none left.
-    @Test func aQuestionWithoutTablesIsExplained() throws {
+    @Test func aQueryWithoutTablesIsExplained() throws {
         let session = try session()
         #expect(try session.plan("SELECT 1 WHERE 1 = 1") == "filter TRUE\n  one row")
         func analyzed(_ text: String) throws -> String {

@@ -103,9 +103,9 @@ import Testing
         return buffer.bytes
     }
 
-    /// A sort of which only the first rows are wanted drops the others on the way, but for those that an offset passes over.
+    /// A sort with a limit drops the rows beyond limit and offset while it runs.
     ///
-    /// Rows that come in the order itself are those of which too many may be dropped.
+    /// Rows that come in the order itself show whether too many are dropped.
     @Test(arguments: ["j DESC, t, id DESC", "id + 0", "0 - id"])
     func rowsThatAnOffsetPassesOverAreKept(order: String) throws {
         var random = Seeded(21)

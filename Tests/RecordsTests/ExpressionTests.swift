@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// What expressions and conditions give, with columns and with constants in the same places. Where SQLite has the same
-/// question its answer is the same.
+/// The values of expressions and conditions, with columns and with constants in the same places. Where SQLite has the
+/// same expression, its value is the same.
 @Suite struct ExpressionTests {
     /// One row with a value of each type, and one NULL of each kind.
     private static let row: [(name: String, type: ColumnType, value: Value)] = [
@@ -26,7 +26,7 @@ import Testing
 
     private static let constants = Dictionary(uniqueKeysWithValues: row.map { ($0.name, $0.value) })
 
-    /// `$i` stands for a column the first time, for a constant the second.
+    /// `$i` becomes a column in the first form, a parameter in the second.
     private func forms(_ text: String) -> [String] {
         [text.replacing("$", with: ""), text.replacing("$", with: ":")]
     }
@@ -201,8 +201,7 @@ import Testing
         #expect(matches == isMatch)
     }
 
-    /// Bytes that are no text count as one unknown letter each, and are stepped over one by one.
-    /// Wherever in the text it stands, at any length of both.
+    /// A search finds a run of letters at each position of a text, at any length of both.
     @Test func runsAreFoundAnywhere() {
         var random = Seeded(5)
         let letters = Array("aAbB[{`@zZ1Ää\u{1}")

@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    /// What all rows are, by table and key.
+    /// All rows, by table and key.
     private func rows(_ view: Snapshot) throws -> [String] {
         var rows: [String] = []
         for table in try Catalogue.load(view: view).handles {
@@ -123,12 +123,12 @@ import Testing
             try change(name, key, bytes, in: store)
         }
         #expect(try Catalogue.verify(store).findings == [])
-        // Of the next id all that can be said is that it is one.
+        // Any number may be the next id.
         let least = name == "mako.ids" ? 2 : 20
         #expect(refused + found > least, "\(refused) refused, \(found) found, \(harmless) harmless")
     }
 
-    /// Writes on top of what is there, and takes it back.
+    /// Writes to the database, and rolls back.
     private func use(_ store: Store) throws {
         let tx = try store.beginWrite()
         do {
@@ -195,7 +195,7 @@ import Testing
         #expect(ContinuousClock.now - began < .seconds(10))
     }
 
-    /// A question with many alternatives is put together once.
+    /// A query with many alternatives is bound once.
     @Test func manyAlternativesAreLinearWork() throws {
         let began = ContinuousClock.now
         let statement = try SelectStatement.parse("SELECT name FROM A WHERE \(Self.alternatives(20_000))")
@@ -203,7 +203,7 @@ import Testing
         #expect(ContinuousClock.now - began < .seconds(30))
     }
 
-    /// What a forged catalogue says of one index does not cost the table its rows, nor its other indexes.
+    /// A forged description of one index does not cost the table its rows, nor its other indexes.
     @Test(arguments: ["n >", "missing = 1", "long"]) func salvageLeavesOutAnIndexWhoseConditionCannotBeUsed(
         condition: String
     ) throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What the error of a full disk advises works: rows go a few at a time, and whole tables at once.
+/// The advice in the error of a full disk works: deleting rows a few at a time, and dropping whole tables.
 @Suite struct FullDiskTests {
     private let disk = SimulatedDisk()
     private let session: StatementSession
@@ -38,7 +38,7 @@ import Testing
         if indexes > 1 { try session.run("CREATE INDEX notes ON t (note)") }
     }
 
-    /// Inserts rows until there is no room. Returns the error's words.
+    /// Inserts rows until the disk is full. Returns the error's message.
     private func fill(noteBytes: Int = 40) throws -> String {
         let note = String(repeating: "n", count: noteBytes)
         var next = 1
@@ -80,7 +80,7 @@ import Testing
         #expect(message.contains("drop or empty a table, or delete rows a few at a time, at worst one by one"))
     }
 
-    @Test(arguments: 0...2) func rowsDeletedAFewAtATimeMakeRoom(indexes: Int) throws {
+    @Test(arguments: 0...2) func rowsDeletedAFewAtATimeFreeSpace(indexes: Int) throws {
         try makeTable(indexes: indexes)
         disk.capacity = 1 << 20
         check(try fill())
@@ -102,14 +102,14 @@ import Testing
     @Test(
         arguments: 0...2,
         ["DROP TABLE t", "DELETE FROM t", "DELETE FROM t WHERE id > 0", "DELETE FROM t WHERE length(note) > 1"])
-    func aTableThatGoesMakesRoom(
+    func aDroppedTableFreesSpace(
         indexes: Int, statement: String
     ) throws {
         try makeTable(indexes: indexes)
         disk.capacity = 1 << 20
         check(try fill())
         let count = try count()
-        // What is left of the reserve when some deletions have failed, and some have not.
+        // The reserve after some deletions have failed, and some have not.
         for size in [300, 30, 3] {
             _ = try fullness("DELETE FROM t WHERE id % \(count / size) = 0")
         }

@@ -2,7 +2,7 @@ import MakoStorage
 
 @testable import MakoRecords
 
-/// What a question of words means, in the plainest way.
+/// A model of full-text queries, without any index.
 indirect enum PlainMatch {
     case words([String], isPrefix: Bool)
     case near([[String]], Int)

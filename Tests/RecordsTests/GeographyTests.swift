@@ -54,7 +54,7 @@ import Testing
         return session
     }
 
-    /// Where the condition lets rows without a place through, the nearest ones are not all.
+    /// Where the condition admits rows without a place, the nearest rows are not all of them.
     @Test(arguments: [
         "(n = 3 AND place_latitude > 0) OR place_latitude < -50", "(n = 3 AND place_latitude > 0) OR n = 2",
         "n > 1 AND (place_latitude IS NOT NULL OR n = 3)",
@@ -142,7 +142,7 @@ import Testing
                 #expect(ranges.contains { $0.contains(SpaceCurve.cell(latitude, longitude)) })
             }
         }
-        // Little is read besides: some times the area that is asked for.
+        // The ranges cover less than four times the box.
         let ranges = SpaceCurve.ranges(Sphere.boxes(around: 59.9, 10.7, within: 1000))
         let cells = ranges.reduce(0.0) { $0 + Double($1.upperBound - $1.lowerBound + 1) }
         let box = Sphere.boxes(around: 59.9, 10.7, within: 1000)[0]

@@ -4,8 +4,8 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// A database with partial and spatial indexes that version 1 of the format wrote, kept for ever: `Golden/v1-places.mako`, and what its
-/// catalogue and indexes hold, read by the letter of the format.
+/// A database with partial and spatial indexes that version 1 of the format wrote, kept forever:
+/// `Golden/v1-places.mako`, and the content of its catalogue and indexes, read as `docs/format.md` describes them.
 @Suite struct GoldenPlaceTests {
     private static let path = "d/places.mako"
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
@@ -127,7 +127,7 @@ import Testing
         try store.close()
     }
 
-    /// What is written today is what was written then.
+    /// A new file has the content of the golden one.
     @Test func whatIsWrittenIsTheFormatOnPaper() throws {
         let disk = SimulatedDisk()
         try Self.write(on: disk)
@@ -145,7 +145,7 @@ import Testing
             shown == (try String(contentsOf: Self.folder.appendingPathComponent("v1-places.txt"), encoding: .utf8)))
     }
 
-    /// Salvage builds such indexes anew, over the rows that they hold.
+    /// Salvage rebuilds such indexes over the rows that they hold.
     @Test func salvageBuildsThemAnew() throws {
         let disk = SimulatedDisk()
         try Self.write(on: disk)

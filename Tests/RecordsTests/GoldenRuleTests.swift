@@ -6,8 +6,8 @@ import Testing
 @testable import MakoStorage
 @testable import RandomRuns
 
-/// A database with delete rules, columns without regard to case and lists that were references, as version 1 of the format wrote it, kept for
-/// ever: `Golden/v1-rules.mako`, and what it holds, read by the letter of the format.
+/// A database with delete rules, case-insensitive columns and lists that were references, as version 1 of the format
+/// wrote it, kept forever: `Golden/v1-rules.mako`, and its content, read as `docs/format.md` describes it.
 @Suite struct GoldenRuleTests {
     private static let path = "d/rules.mako"
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
@@ -32,7 +32,7 @@ import Testing
         get throws { try String(contentsOf: folder.appendingPathComponent("v1-rules.txt"), encoding: .utf8) }
     }
 
-    // MARK: What is in it
+    // MARK: Content
 
     private static let definitions = [
         "CREATE TABLE Person (id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE)",
@@ -145,7 +145,7 @@ import Testing
         return text
     }
 
-    /// The word of the header that says what a writer must know.
+    /// The word of the header with the features that a writer must know.
     private static func mustWrite(_ disk: SimulatedDisk) -> UInt64 {
         let bytes = disk.settledImage().files[path]?.bytes ?? []
         return bytes[80..<88].reversed().reduce(0) { $0 << 8 | UInt64($1) }
@@ -204,7 +204,7 @@ import Testing
         #expect(disk.settledImage().files[Self.path]?.bytes == before)
     }
 
-    /// What is written today is what was written then.
+    /// A new file has the content of the golden one.
     @Test func whatIsWrittenIsTheFormatOnPaper() throws {
         let disk = SimulatedDisk()
         try Self.write(on: disk)

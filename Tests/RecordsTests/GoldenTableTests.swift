@@ -6,7 +6,8 @@ import Testing
 
 @testable import RandomRuns
 
-/// A database with tables that version 1 of the format wrote, kept for ever: `Golden/v1-tables.mako`, and what it holds in words.
+/// A database with tables that version 1 of the format wrote, kept forever: `Golden/v1-tables.mako`, and its content as
+/// text.
 @Suite struct GoldenTableTests {
     private static let path = "d/tables.mako"
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
@@ -21,7 +22,7 @@ import Testing
         return options
     }
 
-    // MARK: What is in it
+    // MARK: Content
 
     /// Columns of all types, with indexes over each; a table whose key is of two columns.
     private static var schemas: [EntitySchema] {
@@ -131,7 +132,7 @@ import Testing
         }
     }
 
-    /// What the trees hold by the letter of the format; their indexes are compared with the rows.
+    /// The content of the trees, read as `docs/format.md` describes them; their indexes are compared with the rows.
     private static func plainly(_ trees: [String: ModelTree]) throws -> String {
         var tables: [String: [(key: String, values: [Value])]] = [:]
         for (key, bytes) in entries(trees["mako.catalogue"]) {

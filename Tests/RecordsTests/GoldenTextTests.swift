@@ -4,8 +4,8 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// A database with full-text indexes that version 1 of the format wrote, kept for ever: `Golden/v1-words.mako`, and what its indexes hold,
-/// read by the letter of the format, in words.
+/// A database with full-text indexes that version 1 of the format wrote, kept forever: `Golden/v1-words.mako`, and the
+/// content of its indexes, read as `docs/format.md` describes them, as text.
 @Suite struct GoldenTextTests {
     private static let path = "d/words.mako"
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
@@ -192,7 +192,7 @@ import Testing
         try store.close()
     }
 
-    /// What is written today is what was written then.
+    /// A new file has the content of the golden one.
     @Test func whatIsWrittenIsTheFormatOnPaper() throws {
         let disk = SimulatedDisk()
         try Self.write(on: disk)

@@ -50,7 +50,7 @@ import Testing
             ])
     }
 
-    @Test func aggregatesStandInExpressions() throws {
+    @Test func expressionsMayHaveAggregates() throws {
         #expect(
             try rows("SELECT shop, sum(price * amount) / count(*) AS mean FROM Sale GROUP BY shop ORDER BY mean DESC")
                 == ["b 5.0", "a 4.666666666666667", "B 1.0", "c NULL"])

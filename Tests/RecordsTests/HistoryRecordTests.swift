@@ -2,7 +2,7 @@ import MakoRecords
 import MakoStorage
 import Testing
 
-/// What the history keeps of commits that change very many rows.
+/// The history records of commits that change very many rows.
 @Suite struct HistoryRecordTests {
     private static func schema(_ name: String) -> EntitySchema {
         EntitySchema(
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// What the newest record says: of each table how many rows, or that it is to be read anew.
+    /// The newest record: for each table the number of rows, or that it must be read again as a whole.
     private func told() throws -> [String] {
         let page = try fixture.store.read { try HistoryPage(after: nil, limit: .max, in: $0) }
         let record = try #require(page?.records.last)
@@ -49,7 +49,7 @@ import Testing
         }.sorted()
     }
 
-    @Test func tablesThatTakeTooMuchRoomAreReadAnew() throws {
+    @Test func tooLargeChangesAreRecordedAsARewrite() throws {
         let rows = [("Small", 10), ("Large", 200), ("Middle", 100)]
         try put(rows, keyBytes: 20, rowBytes: 10_000)
         #expect(try told() == ["Large 200", "Middle 100", "Small 10"])

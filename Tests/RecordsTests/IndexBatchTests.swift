@@ -138,7 +138,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    /// More keys than a radix sort of three bytes tells apart; of keys that are the same the first comes first.
+    /// More keys than a radix sort of three bytes can separate; the sort is stable.
     @Test(arguments: [false, true]) func veryManyEntriesComeInTheirOrder(isUnique: Bool) throws {
         let schema = EntitySchema(
             name: "T", columns: [ColumnSchema("number", .integer)],

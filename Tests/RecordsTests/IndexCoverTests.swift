@@ -3,9 +3,9 @@ import Testing
 
 @testable import MakoRecords
 
-/// Questions that the entries of an index answer alone, against the same without indexes.
+/// Index-only scans, compared with the same queries without indexes.
 @Suite struct IndexCoverTests {
-    /// Columns of every type, and a key of its own where that is asked for.
+    /// Columns of every type, with a key of its own if `isKeyed` is set.
     private static func schema(isKeyed: Bool) -> EntitySchema {
         var schema = QueryFixture.a
         if isKeyed {
@@ -52,7 +52,7 @@ import Testing
         return fixtures
     }
 
-    /// A question of some columns of an index, which now and then reads others as well.
+    /// A query of some columns of an index, which now and then reads others as well.
     private static func question(_ random: inout Seeded, _ table: TableHandle, isKeyed: Bool) -> String {
         let index = random.pick(table.indexes)
         var names = index.parts.map { table.columns[Int($0.slot.ordinal)].name }
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// - Parameter zeros: whether both zeros are told apart: of equal values any may stand for all.
+    /// - Parameter zeros: whether 0 and -0 differ: of equal values any may represent a group.
     private static func text(_ rows: [[Value]], isOrdered: Bool, zeros: Bool) -> [String] {
         let lines = rows.map { row in
             row.map { value in
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: 1...12)
-    func entriesTellWhatRowsTell(seed: Int) throws {
+    func indexOnlyScansAgreeWithTableScans(seed: Int) throws {
         var random = Seeded(UInt64(seed) &* 0x51_7C_C1)
         let isKeyed = seed % 3 == 0
         let (plain, indexed) = try Self.pair(&random, isKeyed: isKeyed, seed % 4 == 0 ? 1300 : 150)
@@ -182,7 +182,7 @@ import Testing
         #expect(try session.plan(text) == plan)
     }
 
-    /// Where rows are long, the entries of an index are gone through in their place.
+    /// Where rows are long, an index-only scan replaces the table scan.
     @Test func longRowsAreNotReadForAShortColumn() throws {
         let fixture = try Fixture(
             EntitySchema(
@@ -199,7 +199,7 @@ import Testing
         #expect(rows == [[.integer(2568), .integer(857)]])
     }
 
-    /// A condition on what an index holds is asked of its entries; objects are not read for a number.
+    /// Conditions on columns of an index are tested on its entries; counts and ids need no rows.
     @Test func numbersOfRowsNeedNoRows() throws {
         let fixture = try Fixture(
             EntitySchema(
@@ -216,7 +216,7 @@ import Testing
         #expect(try plan.aggregate(.maximum, of: .path("b"), in: view) == .text("1"))
     }
 
-    /// Rows that are equal in the order come each once, whatever part is asked for.
+    /// Rows that are equal in the order come once each, whatever LIMIT and OFFSET select.
     @Test func partsOfTheRowsAreTheWhole() throws {
         let session = try StatementSession(
             "CREATE TABLE T (a INTEGER, b INTEGER, c TEXT)", "CREATE INDEX T.abc ON T (a, b, c)")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Ways that gather keys: of several indexes, of sub-queries, and in the order of keys.
+/// Row-id set scans: of several indexes, of sub-queries, and in the order of keys.
 @Suite struct IndexUnionTests {
     private func fixture(_ count: Int, _ random: inout Seeded) throws -> Fixture {
         let fixture = try Fixture(
@@ -41,7 +41,7 @@ import Testing
         _ fixture: Fixture, _ table: String, _ text: String, order: String = "", limit: Int? = nil,
         isFiltered: Bool = false, isEstimated: Bool = true
     ) throws -> Plan {
-        // Asked so that no key is made of it.
+        // The double negation keeps the planner from using keys.
         let selection = Selection(
             table: table, condition: try .parse(isFiltered ? "NOT (NOT (\(text)))" : text),
             orderBy: order.isEmpty ? [] : try Order.parse(order), limit: limit)
@@ -68,7 +68,7 @@ import Testing
         let expected = try plan(fixture, table, text, isFiltered: true).keys(in: view)
         let found = try plan(fixture, table, text, isEstimated: false)
         #expect("\(found)".contains(way), "\(found)")
-        #expect(!expected.isEmpty, "nothing is asked")
+        #expect(!expected.isEmpty, "no row is expected")
         #expect(try found.keys(in: view) == expected)
         #expect(try found.count(in: view) == expected.count)
         var inPortions: [RowKey] = []

@@ -89,7 +89,7 @@ import Testing
         #expect(try rows(fixture, "SELECT max(n) FROM T LIMIT 0").isEmpty)
     }
 
-    /// What stands around the smallest and largest values, and names that are no columns.
+    /// Expressions around the smallest and largest values, and names that are not columns.
     @Test func valuesThatAreNotThoseOfAnIndex() throws {
         let (indexed, plain) = (try fixture(isIndexed: true), try fixture(isIndexed: false))
         for text in [
@@ -133,8 +133,8 @@ import Testing
         #expect(error == .indexDamaged(table: "T", index: "T.n", reason: "an entry names no row"))
     }
 
-    /// A question that nobody waits for any more ends, also where an index alone is walked.
-    @Test func walksOverEntriesEnd() throws {
+    /// A cancelled query ends, also an index-only scan.
+    @Test func indexOnlyScansAreCancelled() throws {
         let fixture = try Fixture(
             EntitySchema(
                 name: "T", columns: [ColumnSchema("n", .integer), ColumnSchema("m", .integer)],

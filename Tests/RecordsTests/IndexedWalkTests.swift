@@ -64,7 +64,7 @@ import Testing
         shapes += [("c >= 4000", []), ("c = 77", []), ("c IN (3, 9, 700)", [])]
         for (text, values) in shapes {
             for limit in [nil, 0, 1, 2, 256, 257, 600] as [Int?] {
-                // The second time a plan is found that was kept.
+                // The second run finds the cached plan.
                 for _ in 0..<2 {
                     let plan = try Self.selection(text, values, limit: limit).plan(fixture.catalogue, in: view)
                     guard plan.isIndexedWalk else { continue }
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// A plan that was kept for a number has no stretch of keys, and finds what one with a stretch does.
+    /// A plan cached for one number has no key range, and finds the same rows as one with a range.
     @Test func keptPlansGoByTheNumberItself() throws {
         let fixture = try Self.fixture()
         let view = try fixture.store.snapshot()
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func otherPlansAreNoIndexedWalks() throws {
+    @Test func otherPlansAreNoIndexedScans() throws {
         let fixture = try Self.fixture()
         for text in ["b = '3'", "a = 1 AND b LIKE '%3'", "id > 7", "id IN (1, 2)", "a = 1 OR c = 3"] {
             let plan = try Self.selection(text).plan(fixture.catalogue)
@@ -122,7 +122,7 @@ import Testing
         #expect(groups == 2)
     }
 
-    @Test func aCancelledWalkEnds() throws {
+    @Test func aCancelledScanEnds() throws {
         let fixture = try Self.fixture()
         var plan = try Self.selection("a = 1").plan(fixture.catalogue)
         let cancellation = Cancellation()
@@ -139,7 +139,7 @@ import Testing
         #expect(error == .cancelled && groups == 1)
     }
 
-    /// An index that names a row which is not there is damaged, and says which row.
+    /// An index that names a missing row is damaged; the error names the row.
     @Test func rowsThatAreNotThere() throws {
         let fixture = try Self.fixture()
         let table = try fixture.table("T")

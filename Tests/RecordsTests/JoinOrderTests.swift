@@ -92,7 +92,7 @@ import Testing
 
     private static let next: [Int64] = [4, 7, 1, 9, 2, 10, 3, 5, 8, 6]
 
-    /// A table whose rows lead on to one another, with the text of a question that follows them.
+    /// Tables whose rows refer to those of the next, with the text of a query that follows them.
     private func chain(_ tables: Int, seed: UInt64) throws -> (fixture: Fixture, text: String) {
         let fixture = try Fixture(EntitySchema(name: "Stop", columns: [ColumnSchema("next", .integer)]))
         try fixture.insertAll("Stop", Self.next.map { [.integer($0)] })

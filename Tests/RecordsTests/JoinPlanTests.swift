@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Which way a join takes, and that all ways lead to the same rows.
+/// The choice of join methods, and that all of them give the same rows.
 @Suite struct JoinPlanTests {
     private func plan(_ text: String, _ sizes: [String: Int], indexed: Bool = true) throws -> String {
         let fixture = try JoinFixture.make(indexed: indexed)
@@ -40,8 +40,8 @@ import Testing
                     """)
     }
 
-    /// Instead of being kept, when what stands before it is less.
-    @Test func aLargeTableIsWalked() throws {
+    /// The smaller rows before a large table are hashed, instead of the table.
+    @Test func aLargeTableIsScanned() throws {
         let text = """
             SELECT count(*) FROM Person p JOIN Department d ON d.id = p.department JOIN Location l ON l.id = d.location
             WHERE l.city = 'London'
@@ -49,7 +49,7 @@ import Testing
         let sizes = ["Person": 1_000_000, "Department": 1000, "Location": 50]
         let walk = "join Person AS p by hash of the rows before it (p.department = d.id)"
         #expect(try plan(text, sizes, indexed: false).contains(walk))
-        // Whoever wants an order, few rows or those that meet none has them in the order of the first table.
+        // With an order or a limit the rows come in the order of the first table.
         for ending in [" ORDER BY l.id", " LIMIT 3"] {
             let rows = text.replacing("count(*)", with: "p.id") + ending
             #expect(try !plan(rows, sizes, indexed: false).contains("rows before it"))
@@ -58,7 +58,7 @@ import Testing
         #expect(try !plan(left, sizes, indexed: false).contains("rows before it"))
     }
 
-    /// What stands before it may be missing, meet nothing, or be enough before all of it was seen.
+    /// The rows before the scanned table may be missing, match nothing, or suffice before all were read.
     @Test(arguments: [
         """
         SELECT d.name, l.city, p.name FROM Department d LEFT JOIN Location l ON d.location = l.id
@@ -67,7 +67,7 @@ import Testing
         "SELECT p.name, x.kind FROM Department d JOIN Pet x ON x.owner = d.location JOIN Person p ON p.boss = x.owner",
         "SELECT DISTINCT d.location FROM Department d JOIN Person p ON p.department = d.id WHERE d.id = 1 LIMIT 1",
     ])
-    func aWalkedTableMeetsWhatStandsBefore(text: String) throws {
+    func aScannedTableMatchesHashedRows(text: String) throws {
         let fixture = try JoinFixture.make(indexed: false)
         try fixture.insert("Person", [.text("Zoe"), .integer(30), .integer(3), .null])
         let statement = try SelectStatement.parse(text)
@@ -123,7 +123,7 @@ import Testing
             try plan("SELECT * FROM Location, Kind WHERE 1 = 2", [:]) == "nothing to read")
     }
 
-    /// The sizes that the planner is told decide the order and the methods, never the answer.
+    /// The table sizes that the planner gets decide the join order and the methods, never the result.
     @Test(arguments: [
         (
             "SELECT p.id, d.id, l.id FROM Person p JOIN Department d ON p.department = d.id JOIN Location l ON d.location = l.id",
@@ -156,7 +156,7 @@ import Testing
             2
         ),
     ])
-    func everyWayGivesTheSameRows(text: String, ways: Int) throws {
+    func everyJoinMethodGivesTheSameRows(text: String, ways: Int) throws {
         var answers: Set<[[Value]]> = []
         var plans: Set<String> = []
         for indexed in [true, false] {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// People, departments, places and pets for questions over several tables.
+/// People, departments, places and pets for queries over several tables.
 enum JoinFixture {
     static let indexes = [
         IndexSchema("Pet.owner", [IndexColumn("owner")]), IndexSchema("Pet.kind", [IndexColumn("kind", noCase: true)]),

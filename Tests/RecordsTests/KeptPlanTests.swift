@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Selections that were asked before with other values go the way that is right for theirs.
+/// A cached plan is used only where it is right for the values of the query.
 @Suite struct KeptPlanTests {
     private static func index(_ name: String, _ columns: [String]) -> IndexSchema {
         IndexSchema(name, columns.map { IndexColumn($0) })
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func whatIsRareForOneValueIsNotForAnother() throws {
+    @Test func theValueDecidesTheIndex() throws {
         let fixture = try filled(3000)
         let text = "kind = ? AND number = ?"
         #expect(try keys(fixture, text, [.text("rare50"), .integer(5)]).text.contains("T.kind.size"))
@@ -167,7 +167,7 @@ import Testing
         #expect(try kept.plan(shape.values, [], [:], fixture.catalogue, fixture.store.snapshot()) == nil)
     }
 
-    /// A table so small that nothing was looked at, and one in which another way may be better by now.
+    /// A table so small that no statistics were read, and one for which another plan may be better by now.
     @Test func aTableThatIsNoLongerSmallIsLookedAt() throws {
         let fixture = try filled(900)
         let selection = Selection(
@@ -187,7 +187,7 @@ import Testing
                 == selection.plan(fixture.catalogue).ids(in: view))
     }
 
-    /// Questions that differ each time do not fill the memory.
+    /// Queries of many different shapes do not fill the memory.
     @Test func plansOfManyShapesAreForgotten() throws {
         let fixture = try filled(150)
         func shape(_ limit: Int) throws -> SelectionShape.Key? {
@@ -222,7 +222,7 @@ import Testing
         #expect(catalogue == nil)
     }
 
-    /// What differs in more than the values is another question.
+    /// Queries that differ in more than the values have different fingerprints.
     @Test func shapesDiffer() throws {
         func key(
             _ text: String, _ values: [Value] = [], orderBy: [Order] = [], limit: Int? = nil, offset: Int? = nil

@@ -22,7 +22,7 @@ import Testing
             ])
     }
 
-    /// What refers to towns: singly, alone with it, in lists, and among objects of any table.
+    /// The references to towns: single ones, in lists, and to any table.
     private static func holder(_ type: ColumnType, table: String = "Holder") -> EntitySchema {
         EntitySchema(
             name: table,
@@ -97,7 +97,7 @@ import Testing
         return rows
     }
 
-    /// The three towns under their keys, those of c, a and b, and whoever refers to them.
+    /// Expects the three towns under their keys, those of c, a and b, and the references to them.
     private func expectWhole(
         _ fixture: Fixture, _ keys: [RowKey], single: [Value]?, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -136,7 +136,7 @@ import Testing
         for table in catalogue.handles {
             #expect(try table.verify(in: view) == [], sourceLocation: sourceLocation)
         }
-        // Nothing is left of the table under its number of before.
+        // No tree of the table's former number is left.
         let trees = catalogue.handles.map { "mako.rows.\($0.number)" }
         #expect(
             (1..<number).filter { view.tree(named: "mako.rows.\($0)") != nil }.map { "mako.rows.\($0)" }
@@ -146,7 +146,7 @@ import Testing
     private static func bytes(_ values: Value...) -> RowKey { RowKey(values: values) }
     private static let codes = ["c", "a", "b"].map { RowKey(values: [.text($0)]) }
 
-    // MARK: All ways from one key to another
+    // MARK: All changes from one key to another
 
     @Test func idsBecomeColumns() throws {
         var fixture = try fixture()
@@ -161,7 +161,7 @@ import Testing
         try expectWhole(fixture, Self.codes, single: [.text("c"), .text("a"), .text("b")])
         #expect(try Catalogue.plan(to: wanted, view: fixture.store.snapshot()).isEmpty)
         #expect(try Catalogue.plan(to: Self.holder(.text), view: fixture.store.snapshot()).isEmpty)
-        // One that is gone is found by those that held it, under the key that it has had last.
+        // References to a missing row have its last key.
         let table = try fixture.table("Town")
         try fixture.store.write { tx in
             var changes = ChangeSet()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Keys that become others together with steps by hand, and what a survey says beforehand.
+/// Changes of keys together with manual steps, and the survey of them.
 @Suite struct KeyStepMigrationTests {
     private static let plain = EntitySchema(
         name: "A",
@@ -62,7 +62,7 @@ import Testing
         return rows
     }
 
-    /// The closure is asked twice; what it said first counts.
+    /// The closure is called twice; its first result counts.
     @Test func aComputedKeyIsDrawnOnce() throws {
         let fixture = try fixture()
         var drawn: UInt64 = 10
@@ -203,7 +203,7 @@ import Testing
         #expect(reports.map(\.steps) == told.map { $0.steps.map(\.step) })
     }
 
-    @Test func progressIsToldOfAllRows() throws {
+    @Test func progressCountsAllRows() throws {
         var fixture = try fixture()
         try fixture.insertAll("A", (0..<5000).map { [.text("\($0)"), .null] })
         try fixture.insertAll("Holder", (0..<5000).map { [.integer(Int64($0)), .null] })

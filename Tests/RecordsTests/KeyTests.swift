@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    /// What an index is walked over: no key twice, none left out.
+    /// Merged key ranges have no key twice, and omit none.
     @Test func joinedRangesHoldEachKeyOnce() {
         var random = Seeded(21)
         for _ in 0..<2000 {

@@ -37,7 +37,7 @@ import Testing
             guard let tree = KeyTree(bytes) else { continue }
             #expect(KeyTree(tree.encoded) == tree)
         }
-        // Lists in lists without an end, and counts of what is not there.
+        // Nested lists without an end, and counts of missing elements.
         #expect(KeyTree(Array(repeating: [4, 1], count: 1000).flatMap { $0 }) == nil)
         #expect(KeyTree([4, 255, 255, 255, 255, 15]) == nil)
         #expect(KeyTree([1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2]) == nil)
@@ -63,7 +63,7 @@ import Testing
         #expect(named.removing { _, _ in true } == .named([.init(name: .text("b"), tree: .list([]))]))
     }
 
-    /// What reads keys without making a tree of them finds those of the tree, and ends at bytes that stand for none.
+    /// Scanning the keys without building a tree finds those of the tree, and ends at invalid bytes.
     @Test func keysAreReadAsTheTreeHasThem() throws {
         func read(_ bytes: [UInt8], _ limit: Int = .max) throws -> [String] {
             var found: [String] = []

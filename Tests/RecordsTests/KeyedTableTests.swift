@@ -172,8 +172,8 @@ import Testing
         ("pack = 2 AND FALSE", { _ in false }),
     ]
 
-    /// Each way to the rows, forwards and backwards, against a filter over an array.
-    @Test(arguments: questions.indices) func everyWayFindsTheSameRows(number: Int) throws {
+    /// Each access path, in both directions, against a filter over an array.
+    @Test(arguments: questions.indices) func everyAccessPathFindsTheSameRows(number: Int) throws {
         let (text, isWanted) = Self.questions[number]
         let fixture = try filled()
         let view = try fixture.store.snapshot()

@@ -18,13 +18,13 @@ import Testing
             further: [[], [all[2], all[3]], [], [], [all[6]]])
     }
 
-    @Test func positionsStayAndPartsStandBehindThem() {
+    @Test func positionsStayAndPartsFollowThem() {
         let layout = Self.layout()
         #expect(layout.names == ["a", "b_x", "", "c", "d_x", "b_y", "b_z", "d_y"])
         #expect((0..<5).map { layout.position(ofPart: 0, at: $0) } == [0, 1, 2, 3, 4])
         #expect((1...2).map { layout.position(ofPart: $0, at: 1) } == [5, 6])
         #expect(layout.position(ofPart: 1, at: 4) == 7)
-        // What a position does not have is not its neighbour's.
+        // A missing part of a position is not one of its neighbour.
         let nowhere = [
             layout.position(ofPart: 3, at: 1), layout.position(ofPart: 1, at: 0), layout.position(ofPart: 2, at: 4),
             layout.position(ofPart: -1, at: 1), layout.position(ofPart: 1, at: 5), layout.position(ofPart: 1, at: -1),

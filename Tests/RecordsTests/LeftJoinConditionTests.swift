@@ -3,7 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// What a join makes of a condition: whether a row of NULLs may pass it, and which table alone it asks. Inside `CASE` it makes nothing of it.
+/// The planner's analysis of a condition on a join: whether a row of NULLs may pass it, and which one table it reads.
+/// It does not look inside `CASE`, so both forms must have the same result.
 @Suite struct LeftJoinConditionTests {
     private static let conditions = [
         "b.name LIKE 'A%'", "b.name LIKE 'a!%' ESCAPE '!'", "b.name GLOB 'A*'", "NOT b.name GLOB 'A*'",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What the texts of list columns hold, as conditions on their values see it.
+/// The elements of list columns, as conditions see them.
 @Suite struct ListValueTests {
     private func asked(_ list: String, _ condition: String) throws -> Bool {
         let fixture = try Fixture(EntitySchema(name: "T", columns: [ColumnSchema("list", .text)]))
@@ -34,9 +34,9 @@ import Testing
         (#"["a\tb"]"#, "ANY list = 'a\tb'", true), (#"["a\rb"]"#, "ANY list = 'a\rb'", true),
         (#"["a\bb"]"#, "ANY list = 'a\u{8}b'", true), (#"["a\fb"]"#, "ANY list = 'a\u{C}b'", true),
         (#"["\u0041\/"]"#, "ANY list = 'A/'", true), (#"["\ud83d\ude00!"]"#, "ANY list = '😀!'", true),
-        // Half of a scalar stands for none.
+        // An unpaired surrogate is read as U+FFFD.
         (#"["\ud83d"]"#, "ANY list = '\u{FFFD}'", true), (#"["\ud83dx"]"#, "ANY list = '\u{FFFD}x'", true),
-        // What is in a list of the list is no value of it.
+        // Elements of a nested list are not elements of the list.
         (#"[["]", 3], 5]"#, "ANY list = 5", true), (#"[["]", 3], 5]"#, "ANY list = 3", false),
         (#"[["a\"]", 3], {"b": "}"}, 5]"#, "list.@count = 3", true), (#"[[1], 2]"#, "ANY list IS NULL", true),
         (#"{"a": "x", "b": 2}"#, "ANY list = 2", true), (#"{"a": "x", "b": 2}"#, "ANY list = 'a'", false),

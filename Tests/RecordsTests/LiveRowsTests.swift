@@ -24,7 +24,7 @@ import Testing
         "CASE WHEN b THEN i > 2 ELSE b END, t",
     ]
 
-    /// What may be shown beside a row of A; the first also beside one of C.
+    /// The rows that may be joined to a row of A; the first also to one of C.
     private static let joins = [
         SelectionJoin(table: "B", name: "Other", left: .path("ref"), target: .path("id")),
         SelectionJoin(table: "B", name: "Far", left: .path("Other.parent"), target: .path("id")),
@@ -49,7 +49,7 @@ import Testing
         return selection
     }
 
-    /// What the selection gives when it is run anew, with the order of keys among equals.
+    /// The result of a new run of the selection, with the order of keys among equals.
     private func expected(_ selection: Selection, _ fixture: Fixture, _ view: Snapshot) throws -> [RowKey] {
         var whole = selection
         let key = selection.table == "C" ? "k" : "id"
@@ -121,7 +121,7 @@ import Testing
         return changes
     }
 
-    /// Does to a list what a difference says, as somebody who shows the list would.
+    /// Applies a difference to a list, as a user interface would.
     private func applying(_ difference: RowsDifference, to before: [RowKey], _ now: [RowKey]) throws -> [RowKey] {
         let taken = Set(difference.deletions + difference.moves.map(\.from))
         var list = before.enumerated().filter { !taken.contains($0.offset) }.map(\.element)
@@ -172,7 +172,7 @@ import Testing
                 told += 1
                 #expect(!difference.isEmpty, note)
                 #expect(try applying(difference, to: before, now) == now, note)
-                // Whoever stayed and has other values is named.
+                // A row that remained with other values is an update.
                 let updated = Set(difference.updates.map { now[$0] })
                 for key in now where before.contains(key) && values[key] != watched[index].values[key] {
                     #expect(updated.contains(key), note)
@@ -189,7 +189,7 @@ import Testing
         #expect(told > 100)
     }
 
-    // MARK: - What is told
+    // MARK: - Differences
 
     private func people() throws -> (Fixture, (String) throws -> LiveRows) {
         let schema = EntitySchema(
@@ -252,7 +252,7 @@ import Testing
         #expect(difference.origins == nil)
     }
 
-    @Test func whatCannotMatterIsNotTold() throws {
+    @Test func irrelevantChangesAreNotSent() throws {
         let (fixture, open) = try people()
         var rows = try open("age > 45|name")
         #expect(try update(&rows, fixture) { try set(1, age: 31, $0, $1, &$2) } == nil)
@@ -281,7 +281,7 @@ import Testing
         #expect(rows.keys == [1, 3].map { .rowID($0) })
     }
 
-    @Test func equalRowsStandInTheOrderOfTheirKeys() throws {
+    @Test func equalRowsAreInTheOrderOfTheirKeys() throws {
         let (fixture, open) = try people()
         var up = try open("age >= 40|age")
         var down = try open("age >= 40|age DESC")
@@ -307,7 +307,7 @@ import Testing
         #expect(!mixed.description.contains("already in order"))
     }
 
-    @Test func longEqualTextsStandInTheOrderOfTheirRows() throws {
+    @Test func longEqualTextsAreInTheOrderOfTheirRows() throws {
         let fixture = try Fixture(
             EntitySchema(
                 name: "Page", columns: [ColumnSchema("text", .text)],

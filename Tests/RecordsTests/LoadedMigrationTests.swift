@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Tables of many rows that are written anew: another tree is loaded and takes the place of the one before.
+/// Tables of many rows that are rewritten: another tree is bulk-loaded and replaces the former one.
 @Suite struct LoadedMigrationTests {
     private static let count = BulkLoading.fewestEntries + 500
 
@@ -253,7 +253,7 @@ import Testing
         try fixture.migrate(schema)
         let new = (60..<90).map { row($0, columns) + [.text("given"), .null] }
         let newKeys = try fixture.insertAll("L", new)
-        // What old rows have is what they had when the column came.
+        // Old rows keep the default that the column had when it was added.
         schema.columns[columns].defaultValue = .text("other")
         try fixture.migrate(schema)
         schema.columns[0].type = .text
@@ -265,7 +265,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    /// What a column held that was converted does not stay in the file, and NULL stays NULL.
+    /// The former values of a converted column do not stay in the file, and NULL stays NULL.
     @Test func nothingOfAConvertedTextIsLeft() throws {
         var schema = EntitySchema(
             name: "S",

@@ -133,7 +133,7 @@ struct ManyFixture {
         return "[" + parts.joined(separator: ",") + "]"
     }
 
-    // MARK: - Questions
+    // MARK: - Queries
 
     func plan(
         _ table: String, _ condition: String, _ parameters: [Value] = [], order: String = "", limit: Int? = nil,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What can be asked of words, in which order rows come, and how they are shown.
+/// Queries for words, the order of their rows, and excerpts.
 @Suite struct MatchTests {
     static let article = EntitySchema(
         name: "Article",
@@ -92,7 +92,8 @@ import Testing
         #expect(found.map(\.[1].isNull) == [false, true])
     }
 
-    /// In the order of ranks it comes behind those that have one, and before them the other way round; among each other by their keys.
+    /// In the order of ranks a row without a rank comes after those that have one, and before them in descending order;
+    /// among each other by their keys.
     @Test func rowsWithoutARankComeLast() throws {
         let words = "Article MATCH 'steam' OR year >= 1803"
         #expect(try ids(words, orderBy: "rank") == [1, 2, 3, 4, 5])
@@ -110,7 +111,7 @@ import Testing
         #expect(try titles("\(select) 2 DESC LIMIT 4") == [3, 4, 5, 2])
         #expect(
             try titles("SELECT DISTINCT id, rank FROM Article WHERE \(words) ORDER BY rank, id") == [1, 2, 3, 4, 5])
-        // Where each row has one, the index goes on giving the order.
+        // Where each row has a rank, the index provides the order.
         let plan = try SelectStatement.parse(
             "SELECT id FROM Article WHERE Article MATCH 'steam' AND year > 0 ORDER BY rank"
         )
@@ -160,7 +161,7 @@ import Testing
         #expect(try ids("title MATCH '天'") == [5])
     }
 
-    @Test func matchStandsAmongOtherConditions() throws {
+    @Test func matchIsCombinedWithOtherConditions() throws {
         #expect(try ids("Article MATCH 'steam' AND year > 1801") == [2])
         #expect(try ids("Article MATCH 'rope' OR year = 1801") == [1, 3])
         #expect(try ids("NOT title MATCH 'steam'") == [2, 3, 4, 5])
@@ -173,7 +174,7 @@ import Testing
         #expect(try rows("SELECT count(*) FROM Article WHERE Article MATCH 'steam'") == [[.integer(2)]])
     }
 
-    @Test func relatedRowsAreAsked() throws {
+    @Test func matchSearchesRelatedRows() throws {
         #expect(try ids("author.life MATCH 'engine'") == [1])
         #expect(try ids("author.life MATCH 'sailing sea'") == [2, 3])
         #expect(try ids("NOT author.life MATCH 'sail'") == [1])
@@ -242,7 +243,7 @@ import Testing
         #expect(found == [[1], [1], [1, 2], []])
     }
 
-    @Test func whatCannotBeAskedIsSaid() {
+    @Test func errorsNameUnsupportedMatches() {
         #expect(error("year MATCH 'x'").contains("Article.year has no full-text index"))
         #expect(error("author.name MATCH 'x'").contains("@Attribute(.fullText)"))
         #expect(error("titel MATCH 'x'").contains("did you mean title"))
@@ -295,7 +296,7 @@ import Testing
         #expect(abs(rank + max(rare, second)) < 1e-9)
     }
 
-    /// What others hold decides how well a row fits.
+    /// The ranks of a row depend on the other rows.
     @Test func liveRowsInTheOrderOfRanks() throws {
         let fixture = try Fixture(Self.author)
         func insert(_ texts: [String]) throws -> ChangeSet {

@@ -1,9 +1,9 @@
 import RandomRuns
 import Testing
 
-/// One question in several forms whose answers must agree, over random tables: see `MetamorphicRun`.
+/// One query in several forms whose results must agree, over random tables: see `MetamorphicRun`.
 @Suite struct MetamorphicTests {
-    @Test(arguments: 0..<4) func formsOfAQuestionAgree(part: UInt64) throws {
+    @Test(arguments: 0..<4) func formsOfAQueryAgree(part: UInt64) throws {
         var (checks, divided) = (0, 0)
         for seed in (part * 10)..<(part * 10 + 10) {
             let run = try MetamorphicRun.run(seed: seed)

@@ -179,7 +179,7 @@ import Testing
         renamed.columns = [ColumnSchema("name", .text, originalName: "years")]
         #expect(try fixture.migrate(renamed).steps == [.renameColumn(from: "years", to: "name")])
         #expect(try fixture.values("P", .rowID(1)) == [.text("30")])
-        // The same once more is no change: the retired column must not be taken for it.
+        // Repeating it is no change: the retired column must not be mistaken for it.
         #expect(try fixture.migrate(renamed).isEmpty)
         renamed.columns.append(ColumnSchema("size", .integer, default: .integer(1)))
         #expect(try fixture.migrate(renamed).steps == [.addColumn("size")])

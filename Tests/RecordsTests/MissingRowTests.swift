@@ -72,7 +72,7 @@ import Testing
         ("Xs.@sum.n = 0", [2, 4]), ("thing.X.things.@count = 2", [1, 3, 5]), ("NONE thing.X.things.id > 0", [2, 4]),
     ]
 
-    /// `@count` counts keys that are held, whatever they lead to; everything else asks rows.
+    /// `@count` counts the keys in a list, whether their rows exist or not; everything else reads the rows.
     @Test(arguments: [true, false]) func rowsThatAreNotThere(isIndexed: Bool) throws {
         let fixture = try Self.fixture(isIndexed: isIndexed)
         let catalogue = fixture.catalogue.describing(Self.relations)

@@ -83,7 +83,7 @@ struct NameModel {
 
     // MARK: What names mean
 
-    /// What a path gives for the rows of the scopes, the innermost first.
+    /// The value of a path for the rows of the scopes, the innermost first.
     func value(_ path: [String], _ scopes: [[Source]], _ rows: [[[Value]]]) throws -> Value {
         for (scope, sources) in scopes.enumerated() where path.count > 1 {
             if let place = sources.firstIndex(where: { NameModel.same($0.name, path[0]) }) {

@@ -3,7 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// What a name before a dot means: a table of the innermost scope that has one, then of those around, and only then a column to go on from.
+/// The resolution of a name before a dot: a table of the innermost scope that has one, then of outer scopes, and only
+/// then a column with a path.
 @Suite struct NameResolutionTests {
     private func people() throws -> StatementSession {
         try StatementSession(
@@ -153,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func namedQuestionsKeepWhatTheirColumnsMean() throws {
+    @Test func commonTablesKeepTheMeaningOfTheirColumns() throws {
         let session = try rivers()
         #expect(
             try column(
@@ -169,7 +170,7 @@ import Testing
                 session,
                 "WITH river AS (SELECT id, boat FROM boat WHERE id > 2) SELECT river.boat FROM river "
                     + "WHERE EXISTS (SELECT 1 FROM boat b WHERE b.id = river.id)") == texts("Cora", "Dora"))
-        // A table inside with the question's name hides it.
+        // An inner table with the query's name hides it.
         #expect(
             try column(
                 session,
@@ -214,7 +215,7 @@ import Testing
         ] {
             #expect(refusal(session, text).contains("a text is written in single quotes: 'Alba''s'"))
         }
-        // What is misspelt is told so.
+        // The error for a misspelt name suggests the right one.
         #expect(refusal(session, "SELECT id FROM boat WHERE \"boet\" = 'Alba'").contains("did you mean boat?"))
         #expect(!refusal(session, "SELECT id FROM boat WHERE Alba = 'x'").contains("single quotes"))
     }
@@ -234,7 +235,7 @@ import Testing
             "CREATE TABLE t (at DATE, n INTEGER)", "INSERT INTO t (at, n) VALUES (NULL, 1)")
         let statement = statement.replacing("t VALUES (", with: "t (at) VALUES (")
         #expect(session.refusal(statement).contains("a date is written as '2026-01-31'"))
-        // Where it would not help, there is no hint.
+        // Without a use for it there is no hint.
         #expect(!session.refusal("INSERT INTO t (n) VALUES ('x')").contains("a date is"))
         #expect(!session.refusal("INSERT INTO t (at) VALUES (x'00')").contains("a date is"))
     }

@@ -6,7 +6,8 @@ import Testing
 
 /// Large tables that several threads read in parts: results are the same to the bit at any number of threads.
 @Suite struct ParallelScanConcurrencyTests {
-    /// One database, opened with each number of threads in turn. A table counts as large from 500 rows on, and its parts have about 40.
+    /// One database, opened with each number of threads in turn. A table counts as large from 500 rows on, and its
+    /// parts have about 40.
     private struct Database {
         let files = MemoryFileSystem()
         var memory: Int?
@@ -149,8 +150,8 @@ import Testing
         }
     }
 
-    /// What is nested is followed on the other threads as deep as on the caller's.
-    @Test func deepConditionsHaveRoomOnEachThread() throws {
+    /// Nested conditions are evaluated on the other threads as deep as on the caller's.
+    @Test func deepConditionsGetEnoughStackOnEachThread() throws {
         let database = try Database(rows: 1500, seed: 9)
         let sum = "k" + String(repeating: " + 1", count: 95)
         let calls = String(repeating: "abs(", count: 95) + "k" + String(repeating: ")", count: 95)

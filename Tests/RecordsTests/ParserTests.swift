@@ -127,12 +127,12 @@ import Testing
         #expect("\(fault)".contains(text.isEmpty ? "expected" : "^"))
     }
 
-    @Test func theCaretStandsUnderTheFault() throws {
+    @Test func theCaretIsUnderTheFault() throws {
         let error = #expect(throws: RecordError.self) { try Condition.parse("größe = 1 AND\n  alter >< 3") }
         #expect("\(try #require(error))" == "a value is expected here\n    alter >< 3\n           ^")
     }
 
-    /// What is missing at the end of a text is missing behind its last word, whatever line breaks follow.
+    /// An error for a missing end of a text is placed after its last word, whatever line breaks follow.
     @Test(arguments: ["", "\n", "\r\n", "\n \t\n"]) func aTextThatEndsTooEarlyIsShownWithItsLastLine(
         end: String
     ) throws {

@@ -46,7 +46,7 @@ import Testing
         // A row that is not held does not take the entry of another one with it.
         try session.run("DELETE FROM Task WHERE title = 'b'")
         #expect(session.refusal("INSERT INTO Task (owner) VALUES ('Ada')").contains("the same oneOpen"))
-        // Of two rows with one owner the open one is in the way.
+        // Of two rows with one owner the open one conflicts.
         #expect(try session.run("INSERT OR REPLACE INTO Task (title, owner) VALUES ('new', 'Bob')").changed == 1)
         #expect(try session.rows("SELECT count(*) FROM Task WHERE owner = 'Bob'") == [[.integer(3)]])
         #expect(session.refusal("CREATE UNIQUE INDEX all ON Task (owner)").contains("the same all"))
@@ -83,7 +83,7 @@ import Testing
                 == "limit 1\n  search Task using index open (due IS NOT NULL AND NOT isDone), already in order of due")
     }
 
-    /// Conditions that say more than the index asks, in other words.
+    /// Conditions that imply that of the index, in other words.
     @Test(arguments: [
         ("a IN (1, 2, 3)", "a IN (1, 3)", true), ("a IN (1, 2, 3)", "A IN (3, NULL, 1)", true),
         ("a IN (1, 2, 3)", "a IN (1, 4)", false), ("a IN (1, 2, 3)", "a = 2", true),
@@ -116,7 +116,7 @@ import Testing
         #expect(try session.rows(asked) == expected)
     }
 
-    /// What one range says of another, against all numbers of a small domain.
+    /// Whether one range implies another, against all numbers of a small domain.
     @Test func impliedRangesAreImplied() throws {
         let operators: [ComparisonOperator] = [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
         let column = BoundExpr.column(BoundColumn(node: -1, ordinal: 0, type: .double, path: "x"))
@@ -141,7 +141,7 @@ import Testing
         #expect(proven > 100)
     }
 
-    /// Random conditions as indexes and as questions: an index changes no answer.
+    /// Random conditions as indexes and as queries: an index changes no result.
     @Test(arguments: 0..<12) func indexesChangeNoAnswer(seed: Int) throws {
         var random = Seeded(UInt64(seed))
         let fixture = try QueryFixture.filled(150, [], &random)
@@ -204,7 +204,7 @@ import Testing
         #expect(try session.table("Task").schema.indexes.count == 2)
     }
 
-    /// What asks of all rows does not take the only index of a column for one that has them.
+    /// A query of all rows must not use a partial index, even if it is the only one of the column.
     @Test(
         arguments: [
             ("SELECT max(due), min(due) FROM Task", [[3, 1]]),
@@ -216,7 +216,7 @@ import Testing
             ("SELECT count(*) FROM Wish WHERE day IN (SELECT due FROM Task)", [[2]]),
             ("SELECT count(*) FROM Wish WHERE EXISTS (SELECT 1 FROM Task WHERE due = Wish.day)", [[2]]),
             ("SELECT (SELECT count(*) FROM Task WHERE due = Wish.day) FROM Wish ORDER BY id", [[1], [1], [0]]),
-        ] as [(String, [[Int64]])]) func whatAsksAllRowsOverlooksIt(text: String, wanted: [[Int64]]) throws
+        ] as [(String, [[Int64]])]) func queriesOfAllRowsDoNotUseIt(text: String, wanted: [[Int64]]) throws
     {
         let session = try tasks()
         try session.run("CREATE TABLE Wish (day INTEGER)")
@@ -275,7 +275,7 @@ import Testing
         #expect(try session.plan("SELECT title FROM Task WHERE done = FALSE AND due > '1'").contains("index open"))
     }
 
-    /// What an equation alone asks for is not in an index of some rows, nor in one of places.
+    /// The planner must not serve an equality join from a partial or a spatial index.
     @Test func joinsFindRowsThatItLacks() throws {
         let session = try tasks()
         try session.run("CREATE TABLE Day (n INTEGER)")
@@ -300,7 +300,7 @@ import Testing
         #expect(try session.rows(question) == wanted)
     }
 
-    /// What was another text is the same day.
+    /// Different texts are the same day after the conversion.
     @Test func aConvertedColumnHasOtherRowsHeld() throws {
         let session = try StatementSession(
             "CREATE TABLE T (n INTEGER, day TEXT)", "CREATE INDEX first ON T (n) WHERE day = '2026-01-31'",

@@ -2,7 +2,7 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// A table read as `docs/format.md` says, from the bytes of its trees and in no other way: nothing here is the program's own code.
+/// Reads a table from the bytes of its trees as `docs/format.md` describes them, without code of the record layer.
 struct PlainTable {
     struct Column {
         var name: String

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What `EXPLAIN ANALYZE` says of a run.
+/// The output of `EXPLAIN ANALYZE`.
 @Suite struct PlanAnalysisTests {
     /// 3000 people, a hundred of each age from 0 to 29, in ten departments.
     private static func people() throws -> Fixture {
@@ -56,8 +56,8 @@ import Testing
         #expect(counts(both) == [[100, 100, 100], [0, 100, 0]] && both.rows == 0)
     }
 
-    /// What a limit spares is not counted.
-    @Test func aLimitEndsTheWalk() throws {
+    /// Rows that a limit saves are not counted.
+    @Test func aLimitEndsTheScan() throws {
         let found = try analysis("SELECT id FROM Person LIMIT 3 OFFSET 2", Self.people())
         #expect(counts(found) == [[0, 5, 5], [0, 5, 3]])
     }
@@ -96,7 +96,7 @@ import Testing
         #expect(counts(summed) == [[0, 3000, 3000], [0, 3000, 1]])
     }
 
-    /// Questions that an index answers by itself read no rows.
+    /// Index-only queries read no rows.
     @Test func indexesAlone() throws {
         let fixture = try Self.people()
         let counted = try analysis("SELECT count(*) FROM Person WHERE age = 3", fixture)
@@ -136,7 +136,7 @@ import Testing
         #expect(examined == read)
     }
 
-    /// A sub-query that groups is planned with what is around it, and that plan is what runs.
+    /// A sub-query that groups is planned with the outer query, and runs with that plan.
     @Test func subqueriesThatGroupRunAsPlanned() throws {
         let fixture = try Self.people()
         let text = "SELECT id FROM Department WHERE id IN (SELECT age FROM Person GROUP BY age HAVING count(*) > 99)"
@@ -167,7 +167,7 @@ import Testing
         let every = try analysis(
             "SELECT d.name, count(*) FROM Department d LEFT JOIN Person p ON d.id = p.department GROUP BY d.name",
             fixture)
-        // Department 10 has nobody, and stays.
+        // Department 10 has no person, and is in the result.
         #expect(
             every.steps.map(\.node.operation) == [.scan, .scan, .hashJoin, .hashAggregate],
             "\(every)")
@@ -176,7 +176,7 @@ import Testing
         #expect(every.steps[2].memory > 3000 * 8 && every.steps[3].memory > 0 && every.steps[0].memory == 0)
     }
 
-    /// What sub-queries read stands in lines of their own, and not in those of the steps.
+    /// The reads of sub-queries are in lines of their own, not in those of the steps.
     @Test func subqueries() throws {
         let fixture = try Self.people()
         let listed = try analysis(
@@ -187,7 +187,7 @@ import Testing
         #expect("\(named)" == "sub-query (id of Department), once (10 rows examined)")
         #expect(listed.description.contains("  sub-query (id of Department), once ("))
         #expect(listed.steps[0].examinedRows + listed.steps[0].examinedEntries > 0)
-        // All people are gone through once, whatever number of departments ask.
+        // All people are scanned once, whatever the number of departments.
         let grouped = try analysis(
             """
             SELECT id FROM Department d
@@ -200,7 +200,7 @@ import Testing
         let counted = try analysis(
             "SELECT id, (SELECT count(*) FROM Person p WHERE p.age = d.id) FROM Department d", fixture)
         #expect(counted.subqueries.map { [$0.examinedEntries, $0.examinedRows] } == [[1000, 0]])
-        // One that is asked by another, and one that groups.
+        // One nested in another, and one that groups.
         let nested = try analysis(
             """
             SELECT id FROM Department WHERE id IN (SELECT department FROM Person WHERE id < 21 AND age =
@@ -236,7 +236,7 @@ import Testing
         #expect(linked.subqueries.map { [$0.examinedEntries, $0.examinedRows] } == [[people, people]])
     }
 
-    @Test func questionsPutTogether() throws {
+    @Test func compoundQueries() throws {
         let found = try analysis(
             "SELECT age FROM Person WHERE id = 1 UNION SELECT age FROM Person WHERE id < 4 ORDER BY 1 LIMIT 2",
             Self.people())

@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func entriesThatAreEnoughAreWalked() throws {
+    @Test func coveringIndexesAreScanned() throws {
         let fixture = try filled()
         for text in ["SELECT count(*) FROM T WHERE n < 2000", "SELECT sum(n) FROM T WHERE n < 2000"] {
             let step = try analysis(text, fixture)
@@ -61,7 +61,7 @@ import Testing
         #expect(try analysis("SELECT sum(n) FROM T", filled(textBytes: 600)).examinedRows == 0)
     }
 
-    @Test func anOrderIsWalkedInRatherThanSorted() throws {
+    @Test func anIndexInOrderReplacesASort() throws {
         let fixture = try filled()
         let first = try analysis("SELECT text FROM T ORDER BY n LIMIT 10", fixture)
         #expect(first.examinedRows == 10, "\(first.text)")
@@ -72,7 +72,7 @@ import Testing
         #expect(few.examinedRows == Self.count && few.examinedEntries == 0, "\(few.text)")
     }
 
-    /// What is long takes a scan longer, and what no number tells.
+    /// The cost of a scan grows with the length of rows.
     @Test func aScanMayBeDear() throws {
         let text = "SELECT text FROM T WHERE n < 1200"
         #expect(try analysis(text, filled()).examinedEntries == 0)
@@ -81,7 +81,7 @@ import Testing
         let step = try analysis("SELECT text FROM T WHERE n < 600 OR m < 600", both)
         #expect(step.examinedEntries == 1200 && step.text.contains("union"), "\(step.text)")
         #expect(try analysis("SELECT text FROM T WHERE n < 3600 OR m < 3600", both).text.hasPrefix("scan T"))
-        // Nothing is asked of the keys of an index that leads to few.
+        // An index whose few rows are read directly is not intersected with another.
         #expect(!(try analysis("SELECT text FROM T WHERE n < 100 AND m < 2000", both).text.contains("intersection")))
     }
 
@@ -91,7 +91,7 @@ import Testing
         ).description
     }
 
-    /// A way that is kept is right for the values that it is asked with.
+    /// A cached plan is right for the values of each query.
     @Test func whatIsKeptIsHeldAgainstAScan() throws {
         for columns in [["n", "kind"], ["n", "kind", "m"]] {
             let fixture = try filled(columns)

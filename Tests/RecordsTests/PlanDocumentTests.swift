@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What `docs/plans.md` says is so.
+/// Checks the plans of `docs/plans.md`.
 @Suite struct PlanDocumentTests {
     static func fixture() throws -> Fixture {
         var fixture = try Fixture(
@@ -59,7 +59,7 @@ import Testing
         return try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
     }
 
-    /// The questions of the document's blocks of a kind, with their plans.
+    /// The queries of the document's blocks of a kind, with their plans.
     private static func blocks(_ kind: String) throws -> [(question: String, plan: String)] {
         let lines = try document()
         return try lines.indices.filter { lines[$0] == "```" + kind }.map { number in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What runs is what is printed: each shape of a plan is run, and the operators that say that they ran are compared with those of the plan.
+/// Each shape of a plan is run, and the operators that report a run are compared with those that the plan prints.
 @Suite struct PlanOperatorTests {
     /// Of the tables of `docs/plans.md`.
     private static let shapes = [
@@ -131,7 +131,7 @@ import Testing
         #expect(run.unshown.isEmpty, "\(run.unshown) ran and are not printed: \(text)\n\(analysis)")
         #expect(idle(analysis.plan).isEmpty, "\(idle(analysis.plan)) did not run: \(text)\n\(analysis)")
         #expect(try analysis.rows == statement.run(catalogue, view: view, parameters: parameters).rows.count, "\(text)")
-        // What goes out of an operator comes into the next one.
+        // The output of an operator is the input of the next one.
         #expect(analysis.plan.counts?.passed == analysis.rows, "\(text)\n\(analysis)")
         return Set(analysis.plan.operators.map(\.operation))
     }
@@ -261,7 +261,7 @@ import Testing
         return Set(analysis.plan.operators.map(\.operation))
     }
 
-    /// What a run of one operator gives is what comes into the next.
+    /// The number of rows that an operator returns is the number that the next one gets.
     @Test func rowsGoFromOneOperatorToTheNext() throws {
         let session = try Self.session()
         try session.store.read { view in
@@ -274,7 +274,7 @@ import Testing
         }
     }
 
-    /// Sub-queries that are looked up first, and kept after many look-ups.
+    /// Sub-queries that are looked up first, and materialised after many look-ups.
     @Test func theMethodThatASubqueryTookIsMeasured() throws {
         let fixture = try PlanDocumentTests.fixture()
         func kept(_ ending: String) throws -> [Int] {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What indexes tell of their tables when a question is planned (decision 38).
+/// The planner's use of index statistics (decision 38).
 @Suite struct PlanStatisticsTests {
     /// 1500 countries, two users of each, two events of each user: three of five are logins.
     private static func events() throws -> Fixture {
@@ -39,13 +39,13 @@ import Testing
         let statement = try SelectStatement.parse(text)
         let view = try fixture.store.snapshot()
         let analysis = try statement.analysis(fixture.catalogue, view: view)
-        // What is done with rows that were found is no reading.
+        // Steps without a table read nothing.
         let read = analysis.steps.filter { $0.node.table != nil }
         return (read.reduce(0) { $0 + $1.examinedRows }, try statement.run(fixture.catalogue, view: view).rows)
     }
 
-    /// A value that most rows have leads nowhere, though the column has an index.
-    @Test func theIndexThatLeavesLessIsWalked() throws {
+    /// A value of most rows is not searched by index.
+    @Test func theMoreSelectiveIndexIsScanned() throws {
         let (rows, values) = try examined(
             "SELECT count(id), sum(value) FROM Event WHERE type = 'login' AND value > 979", try Self.events())
         #expect(rows <= 120 && values == [[.integer(72), .integer(71_196)]])
@@ -122,7 +122,7 @@ import Testing
             var changes = ChangeSet()
             _ = try Statement.parse("UPDATE T SET k = id").run(fixture.catalogue, in: tx, changes: &changes)
         }
-        // As many rows as before: what was found out is kept.
+        // With the same number of rows the statistics are cached.
         #expect(try values(fixture) < 8)
         for text in ["ANALYZE T", "ANALYZE"] {
             _ = try Statement.parse(text).read(fixture.catalogue, view: fixture.store.snapshot())

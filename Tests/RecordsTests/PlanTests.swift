@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// The ways of a plan through the rows: forwards and backwards, from and to rows that are not there.
+/// Scans of a plan in both directions, from and to missing rows.
 @Suite struct PlanTests {
     /// Rows 1 to 20 without those that three divides, and their numbers backwards.
     private func fixture() throws -> Fixture {
@@ -31,10 +31,10 @@ import Testing
         "id < 9", "id <= 9", "id > 4", "id > 3 AND id < 18", "id >= 18", "id < 100", "id < 1", "id > 20",
         "id IN (3, 5, 8, 4, 5)", "id IN (16)", "id = 3",
     ])
-    func idsAreWalkedBothWays(text: String) throws {
+    func idsAreScannedInBothDirections(text: String) throws {
         let fixture = try fixture()
         let view = try fixture.store.snapshot()
-        // Asked so that no key is made of it.
+        // The double negation keeps the planner from using keys.
         let filter = try plan(fixture, "NOT (NOT (\(text)))")
         #expect("\(filter)".hasPrefix("scan T, then filter"))
         let expected = try filter.ids(in: view)
@@ -45,7 +45,7 @@ import Testing
         #expect(try backwards.ids(in: view) == expected.reversed())
     }
 
-    @Test func aPlainWalkMeetsTheRowsOfItsPlan() throws {
+    @Test func aTableScanFindsTheRowsOfItsPlan() throws {
         let fixture = try fixture()
         let view = try fixture.store.snapshot()
         for (text, isWhole) in [("TRUE", true), ("id < 9", false), ("id BETWEEN 4 AND 12", false), ("id > 99", false)] {
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func ordersOfCodeMayAskForNoCase() throws {
+    @Test func ordersInCodeMayIgnoreCase() throws {
         let fixture = try fixture()
         let view = try fixture.store.snapshot()
         let inText = try plan(fixture, order: Order.parse("t COLLATE NOCASE"))

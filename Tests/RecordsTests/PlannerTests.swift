@@ -61,7 +61,7 @@ import Testing
         ("Wolf:pack = 1", "search Wolf by key range (pack = 1)"),
         ("Wolf:pack = 1 AND name = 'F'", "search Wolf by key (pack = 1 AND name = 'F')"),
     ])
-    func conditionsChooseTheirWay(text: String, plan: String) throws {
+    func conditionsChooseTheirAccessPath(text: String, plan: String) throws {
         #expect(try explain(text) == plan)
     }
 
@@ -75,7 +75,7 @@ import Testing
         #expect(try explain("", limit: 1) == "scan Person, limit 1")
     }
 
-    @Test func ordersChooseTheirWay() throws {
+    @Test func ordersChooseTheirAccessPath() throws {
         #expect(try explain("", order: "age") == "scan Person using index Person.age, already in order of age")
         #expect(
             try explain("", order: "age DESC, name DESC", limit: 5)

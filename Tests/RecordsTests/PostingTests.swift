@@ -40,7 +40,7 @@ import Testing
         return buffer.bytes
     }
 
-    /// What a reader finds; nil: the bytes are damaged.
+    /// The decoded postings; nil: the bytes are damaged.
     private func decoded(_ bytes: [UInt8], columnBits: UInt64) -> [Row]? {
         bytes.withUnsafeBytes { raw in
             var reader = PostingReader(raw, base: FullTextIndex.firstBase, columnBits: columnBits)

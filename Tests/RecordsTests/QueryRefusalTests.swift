@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What questions are told that cannot be asked, and their neighbours that can.
+/// Queries that are refused, with their errors, and similar queries that are valid.
 @Suite struct QueryRefusalTests {
     private static let path = Array(repeating: "boss", count: 40).joined(separator: ".")
 
@@ -73,7 +73,7 @@ import Testing
         #expect(try message(.path("ref"), .path("id"), name: "a").contains("the query's own table"))
     }
 
-    /// A join's name stands behind those of columns, and case does not matter where nothing else is meant.
+    /// The names of columns take precedence over that of a join, and case is ignored where the name is unambiguous.
     @Test func joinsAreCalledAsColumnsAre() throws {
         let fixture = try QueryFixture.small()
         let view = try fixture.store.snapshot()
@@ -91,7 +91,7 @@ import Testing
         #expect(try ids("i IS NOT NULL", [inner]) == ids("i IS NOT NULL AND code.w IS NOT NULL", []))
     }
 
-    /// What a statement asks for by `*` beside columns of its own, and none of its rows.
+    /// `*` beside other result columns, and limits that select no rows.
     @Test func columnsAndLimits() throws {
         let fixture = try JoinFixture.make()
         let view = try fixture.store.snapshot()
@@ -132,9 +132,9 @@ import Testing
             rows.map { "\($0[0]) \($0[1]) \($0[2])" } == ["'-3' 'a' 1", "'9.5' 'a' 1", "'10' 'a' 2", "'10' 'b' 1"])
     }
 
-    // MARK: - Questions with names
+    // MARK: - Common tables
 
-    @Test func subqueriesInsideNamedQuestions() throws {
+    @Test func subqueriesInsideCommonTables() throws {
         let all = try ManyFixture(seed: 2, isIndexed: true)
         let named =
             "WITH x AS (SELECT id AS number, age AS years, department, friends, tags FROM Person WHERE age > 2) "

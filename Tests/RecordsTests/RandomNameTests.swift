@@ -54,7 +54,7 @@ final class NameRun {
         session = try StatementSession()
         for statement in model.creation(&random) {
             log(statement)
-            // A reference may lead nowhere.
+            // A reference may be dangling.
             try session.run(statement, ignoringReferences: true)
         }
     }
@@ -90,7 +90,7 @@ final class NameRun {
         return result
     }
 
-    /// A name that somebody might write, whether or not it means something.
+    /// A plausible name, valid or not.
     private func path(_ scopes: [[Source]]) -> [String] {
         let scope = scopes.count > 1 && random.chance(40) ? 1 : 0
         let source = scopes[scope][random.below(scopes[scope].count)]
@@ -103,7 +103,7 @@ final class NameRun {
         return path
     }
 
-    /// A path that gives values of a kind; nil where none was met by chance.
+    /// A path with values of a kind; nil if none was drawn.
     private func path(_ scopes: [[Source]], isText: Bool) -> [String]? {
         for _ in 0..<30 {
             let path = path(scopes)

@@ -21,7 +21,7 @@ import MakoTestSupport
 ///     begin … commit [ordered|async] | rollback, savepoint a, rollbackto a
 ///     checkpoint, step 3, reopen
 ///
-/// The type `sealed` is a column that holds encrypted texts. In an index `-` stands for descending, `~` for any case. `#` begins a comment.
+/// The type `sealed` is a column that holds encrypted texts. In an index `-` means descending, `~` any case. `#` begins a comment.
 struct RecordScript {
     enum Step: Equatable {
         case migrate(EntitySchema, dropsRetired: Bool, HandSteps?)

@@ -58,7 +58,7 @@ private final class RecordRun {
     private let reopen: () throws -> Store
     private var catalogue: Catalogue
     private var random = Seeded(11)
-    /// What the open transaction has done, for the history of the file.
+    /// The changes of the open transaction, for the history of the file.
     private var changes = ChangeSet()
     private var rewritten: [String] = []
     private var historyWriter = HistoryWriter(SeededEntropy(seed: 3))

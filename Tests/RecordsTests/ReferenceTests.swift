@@ -197,7 +197,7 @@ import Testing
         #expect(try session.faults().isEmpty)
     }
 
-    // MARK: What is stored
+    // MARK: Stored values
 
     @Test func rulesOfOtherTablesStayWhenOneIsDropped() throws {
         try setRule(.deny, "mother", "Dog")

@@ -49,7 +49,7 @@ import Testing
                     expected.append(place % 5 == 4 ? .text("default") : .null)
                     continue
                 }
-                // What was set or made NULL before counts no more.
+                // Values that were set or made NULL before are replaced.
                 if random.chance(10) { writer.setNull(place) }
                 let value = place % 5 != 4 && random.chance(20) ? Value.null : random.value(type)
                 if random.chance(10) { writer.set(place, random.value(type)) }
@@ -114,7 +114,7 @@ import Testing
             let reader = try RowReader(writer.finish(), layout)
             let offset = keeper.keep(reader)
             let chunk = try #require(keeper.chunk)
-            // A reader that is told the row has no NULL takes the short way.
+            // A reader that knows that the row has no NULL takes the fast path.
             chunk.withRow(at: offset, isPlain: reader.isPlain) { copy in
                 #expect(copy.value(5) == values[5] && copy.value(4) == values[4])
             }
@@ -134,8 +134,8 @@ import Testing
         }
     }
 
-    /// The keeper counts references ahead, which those who hold on to a chunk take over, and gives back what nobody took.
-    @Test(arguments: 0..<4) func aChunkStaysAsLongAsSomebodyKeepsIt(takers: Int) throws {
+    /// The arena counts references in advance; rows that hold a chunk take them over, and the arena releases the rest.
+    @Test(arguments: 0..<4) func aChunkStaysAsLongAsItIsHeld(takers: Int) throws {
         let layout = layout(all)
         var writer = RowWriter()
         writer.begin(layout)
@@ -150,7 +150,7 @@ import Testing
             companion = nil
             for round in 0..<1000 {
                 _ = keeper.keep(reader)
-                // Nobody, fewer than were counted, as many, or more.
+                // No holder, fewer than were counted, as many, or more.
                 for _ in 0..<(round % 2 * takers) { taken.append(try #require(keeper.lentChunk.chunk)) }
             }
             #expect(chunksStay())
@@ -230,7 +230,7 @@ import Testing
         #expect(throws: RecordError.self) { _ = try writer.finish() }
         writer.begin(layout)
         #expect(throws: RecordError.nullViolation(table: "T", column: "a")) { _ = try writer.finish() }
-        // The first mistake is told, and no more after the next row is begun.
+        // The first mistake is reported, and none after the next row has begun.
         writer.begin(layout)
         writer.set(1, Value.text("x"))
         writer.set(0, Int64(3))
@@ -303,7 +303,7 @@ import Testing
         #expect(row.date(6) == 7.5 && row.uuid(7) == (1, 2) && row.integer(8) == 9 && row.unsigned(99) == 0)
     }
 
-    /// Positions beyond the layout are nobody's column: what is set there is not kept.
+    /// Positions outside the layout have no column: values set there are dropped.
     @Test func whatIsSetNowhereIsNotKept() throws {
         let layout = layout(all)
         var writer = RowWriter()

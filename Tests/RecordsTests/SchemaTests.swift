@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Schemas that cannot be, and what is said of them.
+/// Invalid schemas, and their errors.
 @Suite struct SchemaTests {
     private static let long = String(repeating: "x", count: 501)
 

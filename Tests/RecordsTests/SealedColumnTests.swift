@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What the record room knows of encrypted columns without any cipher: how they are described, and what is refused.
+/// The record layer's part of encrypted columns, without any cipher: their description, and what is refused.
 @Suite struct SealedColumnTests {
     private static let secret = ColumnSchema("secret", .blob, isOptional: true, sealing: .text)
 
@@ -27,7 +27,7 @@ import Testing
             let read = try TableRecord(name: "T", bytes: bytes)
             #expect(read.columns[1].sealedType == type && read.columns[1].type == .blob && read.columns[1].isOptional)
             #expect(read.encoded() == bytes)
-            // As `docs/format.md` has it: the name, 16, and the type of what is sealed.
+            // As in `docs/format.md`: the name, 16, and the type of the encrypted value.
             let described = [6, 0, 0, 0] + Array("secret".utf8) + [16, type.rawValue, 1]
             #expect(bytes.indices.contains { bytes[$0...].starts(with: described) })
         }

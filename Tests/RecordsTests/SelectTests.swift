@@ -119,7 +119,7 @@ import Testing
         #expect(throws: RecordError.self) { try run("SELECT name FROM Person ORDER BY age COLLATE NOCASE") }
     }
 
-    /// Only the best rows of many are kept, and their memory is tidied up now and then.
+    /// Only the first rows of many are held, and their memory is compacted now and then.
     @Test(arguments: [5, 1500]) func theFirstOfManyLongTexts(limit: Int) throws {
         let fixture = try Fixture(EntitySchema(name: "T", columns: [ColumnSchema("t", .text)]))
         let texts = (0..<2500).map { String(repeating: "z", count: 1000) + "\(9000 - $0)" }
@@ -143,7 +143,7 @@ import Testing
         #expect(try Condition.parse("age > ?1 AND age < ?1", values: 1) == Condition.parse("age > ?1 AND age < ?1"))
     }
 
-    @Test func explainSaysTheWay() throws {
+    @Test func explainNamesTheAccessPath() throws {
         let fixture = try fixture()
         let plan = try SelectStatement.parse("SELECT name FROM Person WHERE id = 3").plan(fixture.catalogue)
         #expect(plan.description == "search Person by key (id = 3)")

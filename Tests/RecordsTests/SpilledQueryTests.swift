@@ -6,7 +6,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Questions whose sorts, groups, different rows and joins take more than their memory.
+/// Queries whose sorts, groups, DISTINCT and joins exceed the query memory.
 @Suite struct SpilledQueryTests {
     /// The same rows in a database whose operations have all the memory they want, and in one that gives them next to none.
     private struct Pair {
@@ -34,7 +34,7 @@ import Testing
                 inserted.append([
                     .integer(Int64(number)), .integer(Int64.random(in: -2000...2000, using: &random)),
                     random.chance(10) ? .null : .double(Double.random(in: -1e6...1e6, using: &random)), text,
-                    // Longer than what is noted of usual entries, now and then.
+                    // Now and then much longer than the other texts.
                     random.next() % 500 == 0 ? .text(long) : .text("n\(number % 7)"),
                 ])
             }
@@ -56,7 +56,7 @@ import Testing
             }
         }
 
-        /// That a question has the same rows in both, in the same order, bit by bit.
+        /// Expects the same rows of a query in both databases, in the same order, bit by bit.
         func expectSame(_ text: String, _ parameters: [Value] = []) throws {
             let expected = try ample.rows(text, parameters)
             let found = try scarce.rows(text, parameters)
@@ -86,7 +86,7 @@ import Testing
         "SELECT DISTINCT s, k FROM t", "SELECT DISTINCT s FROM t LIMIT 1000 OFFSET 100",
         "SELECT DISTINCT s COLLATE NOCASE FROM t", "SELECT DISTINCT k, s FROM t ORDER BY s DESC LIMIT 3000",
         "SELECT DISTINCT w, s FROM t ORDER BY length(s), s", "SELECT DISTINCT count(*), length(s) FROM t GROUP BY s",
-        // Several questions.
+        // Compound queries.
         "SELECT s, k FROM t UNION SELECT s, k FROM u", "SELECT s, k FROM t UNION SELECT s, k FROM u ORDER BY 2, 1 DESC",
         "SELECT s, k FROM t INTERSECT SELECT s, k FROM u", "SELECT s, k FROM t EXCEPT SELECT s, k FROM u",
         "SELECT s FROM t EXCEPT SELECT s FROM u ORDER BY 1 LIMIT 50",
@@ -170,7 +170,7 @@ import Testing
         "SELECT t.id, u.id FROM t JOIN u ON t.s = u.s", "SELECT k, s FROM t ORDER BY k % 10, s LIMIT 4000",
     ]
 
-    /// Nothing of it is left, and the next question finds the room again.
+    /// The temporary file is removed, and the next query can use the space again.
     @Test func aFullDiskIsAnError() throws {
         let pair = try Pair(rows: 6000, seed: 3)
         let names = try pair.disk.list(directory: "d")
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    /// Who wants no more gets no more.
+    /// A query ends when its consumer wants no more rows.
     @Test func rowsEndWhereTheyAreWantedNoMore() throws {
         let pair = try Pair(rows: 1800, seed: 5)
         let view = try pair.scarce.store.snapshot()
@@ -244,7 +244,7 @@ import Testing
         #expect(sizes == [3, 3, 3, 1])
     }
 
-    /// What operators hold, as they count it themselves.
+    /// The memory of operators, as they count it themselves.
     @Test func memoryStaysWithinItsLimit() throws {
         let pair = try Pair(rows: 8000, seed: 6)
         let view = try pair.scarce.store.snapshot()
@@ -275,7 +275,7 @@ import Testing
         #expect(last == 0 && entries.peakBytes <= limit + 64, "\(entries.peakBytes)")
     }
 
-    /// Where the database's own directory takes no file, the system's does.
+    /// Where the database's directory is not writable, the temporary file is in that of the system.
     @Test func aDirectoryThatCannotBeWrittenIsNoHindrance() throws {
         let pair = try Pair(rows: 6000, seed: 8)
         let expected = try pair.ample.rows(Self.spilling[1])

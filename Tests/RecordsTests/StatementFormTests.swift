@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Forms of statements that are seldom written, and what they mean.
+/// Alternative forms of statements, and their meaning.
 @Suite struct StatementFormTests {
     private func people() throws -> StatementSession {
         try StatementSession(
@@ -40,7 +40,7 @@ import Testing
         #expect(try session.faults() == [])
     }
 
-    @Test func plansAreAskedForInBothForms() throws {
+    @Test func bothFormsOfExplainAgree() throws {
         let session = try people()
         let question = "SELECT name FROM Person WHERE mail = 'ada@x'"
         #expect(try session.rows("EXPLAIN QUERY PLAN " + question) == session.rows("EXPLAIN " + question))
@@ -75,7 +75,7 @@ import Testing
         #expect(try self.columns(session, "T").last == type)
     }
 
-    @Test func theColumnsOfATableAreTold() throws {
+    @Test func theColumnsOfATableAreListed() throws {
         let session = try StatementSession(
             "CREATE TABLE Trip (home TEXT, n INTEGER, day DATE, PRIMARY KEY (day, home))")
         #expect(try session.rows("PRAGMA table_info('Trip')").map { $0[5] } == [.integer(2), .integer(0), .integer(1)])
@@ -112,8 +112,8 @@ import Testing
         #expect(try session.rows("SELECT count(*) FROM Person WHERE name = 'x'") == [[.integer(0)]])
     }
 
-    /// A snapshot answers questions; whatever else is asked of it is refused.
-    @Test func whatChangesRowsIsNoQuestion() throws {
+    /// A snapshot runs SELECT only; other statements are refused.
+    @Test func writingStatementsAreNoQueries() throws {
         let session = try people()
         for text in ["DELETE FROM Person", "DROP TABLE Person"] {
             let error = Fixture.error { _ = try session.rows(text) }

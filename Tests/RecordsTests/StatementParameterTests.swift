@@ -2,7 +2,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// What statements take for their parameters, and by which rows they go.
+/// The parameters of statements, and the plans that their values select.
 @Suite struct StatementParameterTests {
     private func numbers() throws -> StatementSession {
         let session = try StatementSession("CREATE TABLE T (n INTEGER)")
@@ -24,7 +24,7 @@ import Testing
                 try Catalogue.load(view: view), view: view, named: ["least": .integer(2), "count": .integer(2)])
         }
         #expect(column(found.rows) == [.integer(3), .integer(4)])
-        // Of several questions, of those that have names, and of those in conditions.
+        // Of compound queries, of common tables, and of sub-queries in conditions.
         #expect(
             column(
                 try session.rows(
@@ -59,8 +59,8 @@ import Testing
             session.refusal("SELECT n FROM T LIMIT ?", [.integer(1), .integer(2)]).contains("the text has 1 parameter"))
     }
 
-    /// Two indexes serve; only counting tells which leads to fewer rows.
-    @Test func statementsWalkWhatAQuestionWalks() throws {
+    /// Both indexes can serve; only range cardinalities show which has fewer rows.
+    @Test func statementsUseThePlanOfAQuery() throws {
         for (condition, few) in [("a >= 0 AND b > 1990", "b"), ("a > 1990 AND b >= 0", "a")] {
             let session = try StatementSession(
                 "CREATE TABLE T (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, c INTEGER)", "CREATE INDEX ta ON T (a)",

@@ -36,7 +36,7 @@ struct StatementSession {
         }
     }
 
-    /// The rows that a question answers.
+    /// The rows of a query.
     func rows(_ text: String, _ parameters: [Value] = []) throws -> [[Value]] {
         try store.read { view in
             try Statement.parse(text).read(try Catalogue.load(view: view), view: view, parameters: parameters).rows
@@ -55,7 +55,7 @@ struct StatementSession {
         try store.read { view in try Catalogue.load(view: view).requireTable(name) }
     }
 
-    /// What is wrong with the indexes of all tables.
+    /// The faults in the indexes of all tables.
     func faults() throws -> [String] {
         try store.read { view in
             var faults: [String] = []

@@ -31,7 +31,7 @@ import Testing
         #expect(try session.faults() == [])
     }
 
-    @Test func rowsOfAQuestionAreInserted() throws {
+    @Test func rowsOfAQueryAreInserted() throws {
         let session = try people()
         let outcome = try session.run(
             "INSERT INTO Person (name, age, boss) SELECT name || '!', age * 2, id FROM Person WHERE age < ?",
@@ -41,13 +41,13 @@ import Testing
             try session.rows("SELECT name, age, boss FROM Person WHERE id > 3 ORDER BY id") == [
                 [.text("Bob!"), .integer(40), .integer(2)], [.text("Cy!"), .integer(40), .integer(3)],
             ])
-        // Many enough for their entries to be entered together; the question does not meet what it inserts.
+        // Enough rows for their entries to be buffered; the query does not read what it inserts.
         for _ in 0..<5 { try session.run("INSERT INTO Person (name, age) SELECT name, age FROM Person") }
         #expect(try session.rows("SELECT count(*) FROM Person") == [[.integer(160)]])
         #expect(try session.faults() == [])
     }
 
-    @Test func aRowInTheWayIsRefusedReplacedOrIgnored() throws {
+    @Test func aConflictingRowIsRefusedReplacedOrIgnored() throws {
         let session = try people()
         #expect(
             throws: RecordError.uniqueViolation(
@@ -57,7 +57,7 @@ import Testing
         #expect(
             try session.run("INSERT OR IGNORE INTO Person (id, mail) VALUES (1, 'n'), (7, 'Bob@x'), (8, 'h@x')").changed
                 == 1)
-        // One row stands in the way by its key, the other by its mail.
+        // One row conflicts by its key, the other by its mail.
         let outcome = try session.run("INSERT OR REPLACE INTO Person (id, name, mail) VALUES (1, 'New', 'BOB@x')")
         #expect(outcome.changed == 1 && outcome.lastKey == .rowID(1))
         #expect(

@@ -25,7 +25,7 @@ import Testing
         let request = TableMigration(schema) { from in from < 1 ? (steps, 1) : ([], from) }
         let surveys = try Catalogue.survey([request], view: store.snapshot())
         let report = try store.write { tx in try #require(try Catalogue.migrate([request], in: tx).first) }
-        // What was said beforehand is what is done.
+        // The migration does what the survey announced.
         #expect(surveys.map(\.refusal) == [nil])
         #expect(surveys.first?.steps.map(\.step) == report.steps)
         #expect(surveys.first?.steps.allSatisfy { $0.failures == 0 } == true)
@@ -86,7 +86,7 @@ import Testing
     }
 
     /// The closure sees the columns by name, and the id.
-    @Test func rowsTellTheirColumnsAndTheirId() throws {
+    @Test func rowsHaveTheirColumnsAndTheirId() throws {
         let store = try fixture().store
         var wanted = Self.p
         wanted.columns.append(ColumnSchema("all", .text))
@@ -229,7 +229,7 @@ import Testing
 
     // MARK: References
 
-    /// Bytes that are no keys stay as they are; whoever changes the row is told of them.
+    /// A migration leaves bytes that are not keys as they are.
     @Test func listsThatAreDamagedStay() throws {
         let fixture = try Fixture(
             Self.p, Self.schema("Q", ColumnSchema("name", .text), ColumnSchema("size", .integer)),
@@ -249,7 +249,8 @@ import Testing
         #expect(try Catalogue.load(view: view).requireTable("List").schema.column(named: "held")?.target == "P")
     }
 
-    /// References to any table, and keys of other tables in lists, follow rows and names; what is none of them stays as it is.
+    /// References to any table, and keys of other tables in lists, follow rows and names; everything else stays as it
+    /// is.
     @Test func referencesOfAllKindsFollow() throws {
         let fixture = try Fixture(
             Self.p, Self.schema("Q", ColumnSchema("name", .text), ColumnSchema("size", .integer)),
@@ -283,7 +284,7 @@ import Testing
         #expect(try rows(fixture.store, "Any")[.rowID(3)] == [.text("S:1")])
     }
 
-    // MARK: What is encrypted
+    // MARK: Encrypted columns
 
     /// No value that is or becomes encrypted is shown, and none can be looked at without the key.
     @Test func whatIsEncryptedIsNotShown() throws {
@@ -330,7 +331,7 @@ import Testing
         #expect(words.contains("secret"), "\(words)")
         let survey = try Catalogue.survey([computing], view: fixture.store.snapshot()).first
         #expect(survey?.refusal.map { "\($0)" } == words)
-        // What a closure gives for one is not shown either.
+        // The result of a closure for an encrypted column is not shown either.
         let bare = try Fixture(Self.schema("T", ColumnSchema("a", .text)))
         try bare.insert("T", [.text("word")])
         let giving = TableMigration(

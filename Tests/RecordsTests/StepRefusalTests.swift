@@ -3,7 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Steps by hand that cannot be done: nothing is changed, an error says why, and a survey says the same beforehand.
+/// Manual steps that cannot be done: nothing is changed, an error gives the reason, and a survey gives the same reason
+/// before.
 @Suite struct StepRefusalTests {
     private struct Odd: Error, CustomStringConvertible {
         let description = "an odd row"
@@ -29,7 +30,7 @@ import Testing
         TableMigration(schema) { from in from < 1 ? (steps, 1) : ([], from) }
     }
 
-    /// What a migration is refused with, in words.
+    /// The reason for which a migration is refused, as text.
     private func refusal(_ store: Store, _ requests: [TableMigration]) -> String {
         Fixture.error { try store.write { tx in _ = try Catalogue.migrate(requests, in: tx) } }.map { "\($0)" } ?? ""
     }
@@ -64,7 +65,7 @@ import Testing
         #expect(try survey(store, [request]).refusal.map { "\($0)" } == refusal)
     }
 
-    /// What goes wrong with a row names the step and the row; a survey counts the rows.
+    /// A failure at a row names the step and the row; a survey counts the rows.
     private static var failures: [(steps: [TableStep], words: String, rows: Int)] {
         [
             ([.compute("more", .integer) { _ in throw Odd() }], "compute more", 2),
@@ -90,7 +91,7 @@ import Testing
         #expect(step.example.map { refusal.contains($0) || $0.contains(words) } == true, "\(step)")
     }
 
-    /// What a closure of the rows to be made may give wrongly shows when they are made.
+    /// Invalid values that a closure returns for new rows are found when the rows are stored.
     @Test(
         arguments: [
             (["word": .integer(1), "more": .null], "R has no column more"),
@@ -169,7 +170,7 @@ import Testing
         #expect(words.contains("Q is taken over twice"), "\(words)")
     }
 
-    @Test func aSurveyTellsOfTablesThatWaitForEachOther() throws {
+    @Test func aSurveyReportsTablesThatWaitForEachOther() throws {
         let store = try fixture().store
         let requests = [
             request(Self.plain, [.split(into: "Q", linking: nil) { _ in [] }]),

@@ -40,8 +40,8 @@ import Testing
         return rows
     }
 
-    /// By the letter of the format; a reader of table entries does not meet it.
-    @Test func theVersionStandsBesideTheTable() throws {
+    /// As in `docs/format.md`; a reader of table entries does not see it.
+    @Test func theVersionIsStoredWithTheTable() throws {
         let store = try fixture().store
         let names = try StoredCatalogue.entries(in: store.snapshot()).map(\.name)
         try migrate(store, Self.first, version: 258)
@@ -66,7 +66,7 @@ import Testing
         var narrow = Self.first
         narrow.columns.removeLast()
         narrow.indexes = []
-        // First out of sight, then gone.
+        // The column is retired first, and removed then.
         try store.write { tx in _ = try Catalogue.migrate(to: narrow, in: tx) }
         try migrate(store, narrow, .remove("age"))
         let view = try store.snapshot()
@@ -75,7 +75,7 @@ import Testing
         #expect(!bytes.contains(UInt8(ascii: "3")))
         #expect(try Catalogue.load(view: view).requireTable("P").schema.retiredColumns.isEmpty)
         #expect(try rows(store, "P") == [[.text("a")], [.text("b")]])
-        // A column of that name begins anew.
+        // A new column of that name does not get the removed values.
         var again = Self.first
         again.columns[1].defaultValue = .text("?")
         try store.write { tx in
@@ -268,7 +268,7 @@ import Testing
 
     // MARK: Files
 
-    /// What version 1 of the format wrote before there were steps.
+    /// A file of version 1 of the format from before there were steps.
     @Test func goldenTablesAreMigrated() throws {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Golden")
         let data = try Data(contentsOf: folder.appendingPathComponent("v1-tables.mako"))

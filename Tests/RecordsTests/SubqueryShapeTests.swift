@@ -8,7 +8,7 @@ import Testing
     private typealias Model = @Sendable (ManyFixture, ManyFixture.Person) -> Bool
 
     private static let ofPeople: [(String, Model)] = [
-        // What is read of the row around.
+        // Columns of the outer row.
         (
             "EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id AND id <> Person.id)",
             { all, one in all.pets(of: one).contains { $0.id != one.id } }
@@ -33,7 +33,7 @@ import Testing
             "EXISTS (SELECT 1 FROM Person AS other WHERE other.boss = Person.id AND ANY other.tags = 'x')",
             { all, one in all.staff(of: one).contains { $0.tags?.contains("x") == true } }
         ),
-        // What a sub-query gives.
+        // The result columns of a sub-query.
         (
             "salary = (SELECT count(*) FROM Department ORDER BY budget)",
             { all, one in one.salary == all.departments.count }
@@ -125,7 +125,7 @@ import Testing
         ("CASE 3 WHEN age THEN 'x' ELSE 'y' END = 'x'", { _, one in one.age == 3 }),
     ]
 
-    /// What no text can say in one condition on many.
+    /// Conditions built by code that no text can express.
     private static let built: [(Quantifier, String, Model)] = [
         (
             .any, "NOT friends.age > 6",
@@ -173,8 +173,8 @@ import Testing
         }
     }
 
-    /// So many rows ask that the sub-query's rows are gone through once.
-    @Test func manyRowsAskTheSame() throws {
+    /// With so many outer rows the sub-query's rows are scanned once.
+    @Test func scansAgreeWithTheModelForManyRows() throws {
         let all = try ManyFixture(seed: 14, departments: 20, people: 600, pets: 500, isIndexed: false)
         for (text, model) in Self.ofPeople {
             let expected = all.people.filter { model(all, $0) }.map(\.id)
@@ -245,7 +245,7 @@ import Testing
         #expect(others.count == tags.reduce(0) { sum, tag in sum + tags.filter { $0 == tag }.count })
     }
 
-    @Test func walksOverHeldKeysEnd() throws {
+    @Test func scansOfHeldKeysAreCancelled() throws {
         let all = try ManyFixture(seed: 9, isIndexed: true)
         let cancellation = Cancellation()
         cancellation.cancel()
@@ -312,7 +312,7 @@ import Testing
         }
     }
 
-    /// Of two indexes with a column that with fewer columns is asked, and that of a table to which a path leads where its rows have ids.
+    /// MATCH uses the index with the fewest columns, and over a path needs a target table with row ids.
     @Test func wordsAreSoughtInTheNarrowestIndex() throws {
         let fixture = try Fixture(
             EntitySchema(

@@ -23,7 +23,7 @@ import Testing
 
     private static let joined = "SELECT Person.id, Pet.id FROM Person JOIN Pet ON Pet.owner = Person.id WHERE "
 
-    @Test(arguments: [true, false]) func joinsAskTheirOwnTables(isIndexed: Bool) throws {
+    @Test(arguments: [true, false]) func subqueriesWithJoinsReadTheirOwnTables(isIndexed: Bool) throws {
         let all = try ManyFixture(seed: 5, isIndexed: isIndexed)
         func pairs(_ isWanted: (ManyFixture.Person, ManyFixture.Pet) -> Bool) -> [[Int?]] {
             all.people.flatMap { person in
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// Rows that meet none stand beside NULLs, and sub-queries see these.
+    /// Rows without a match are joined with NULLs, which sub-queries read.
     @Test func leftJoinsKeepWhatSubqueriesLeave() throws {
         let all = try ManyFixture(seed: 6, isIndexed: true)
         let start = "SELECT Person.id FROM Person LEFT JOIN Pet ON Pet.owner = Person.id WHERE "

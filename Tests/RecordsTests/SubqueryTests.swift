@@ -192,8 +192,8 @@ import Testing
         }
     }
 
-    /// So many rows ask that look-ups give way to one walk.
-    @Test func manyRowsAskAsFewDo() throws {
+    /// With so many outer rows one scan replaces the look-ups.
+    @Test func scansAgreeWithLookUps() throws {
         let all = try ManyFixture(seed: 9, people: 700, pets: 900, isIndexed: true)
         for (text, model) in SubqueryTests.questions where text.contains("Person.") {
             let expected = all.people.filter { model(all, $0) }.map(\.id)
@@ -293,7 +293,7 @@ import Testing
                 """))
     }
 
-    @Test func portionsAndOrdersAskTheSame() throws {
+    @Test func batchedCursorsAndOrdersAgree() throws {
         let all = try ManyFixture(seed: 3, people: 300, pets: 500, isIndexed: true)
         let view = try all.fixture.store.snapshot()
         let text = "EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id AND age > Person.salary)"

@@ -67,7 +67,7 @@ import Testing
         #expect(try numbers(session, "SELECT id FROM V WHERE many IN (SELECT size FROM V)") == [4])
     }
 
-    /// The least and the greatest of each group are kept while others come.
+    /// The smallest and the largest value of each group are held while others come.
     @Test func bytesAreKeptForGroups() throws {
         let session = try StatementSession("CREATE TABLE T (id INTEGER PRIMARY KEY, kind TEXT, bytes BLOB)")
         let rows: [(String, [UInt8])] = [
@@ -106,7 +106,7 @@ import Testing
         let held = "SELECT id FROM V WHERE EXISTS (SELECT 1 FROM K WHERE k = V.word) ORDER BY id"
         #expect(try numbers(session, held) == [1, 4])
         #expect(try session.plan(held).contains("look up K by key (k)"))
-        // Asked once more of each row, where no walk can take the place of look-ups.
+        // Evaluated again for each row, where look-ups cannot be replaced by one scan.
         #expect(
             try numbers(session, "SELECT id FROM V WHERE EXISTS (SELECT 1 FROM K WHERE k = V.word AND n + V.id = 6)")
                 == [4])
@@ -121,7 +121,7 @@ import Testing
             try session.rows("SELECT n, count(*) FROM K GROUP BY n ORDER BY n").map { "\($0)" } == ["[1, 2]", "[2, 1]"])
     }
 
-    @Test(arguments: [false, true]) func longTextsAreToldApart(isUnique: Bool) throws {
+    @Test(arguments: [false, true]) func longTextsAreDistinguished(isUnique: Bool) throws {
         let session = try session(
             "CREATE TABLE W (t TEXT)", "CREATE \(isUnique ? "UNIQUE " : "")INDEX W.t ON W (t)",
             "CREATE INDEX V.word ON V (word)")

@@ -95,7 +95,7 @@ struct Fixture {
         return report
     }
 
-    /// What a migration leaves or why it fails, in a transaction that is rolled back.
+    /// The report of a migration or its error, in a transaction that is rolled back.
     private func trial(_ migrate: (borrowing WriteTransaction) throws -> MigrationReport) throws -> [String] {
         let tx = try store.beginWrite()
         do { return ["\(try migrate(tx))"] + (try Fixture.contents(of: tx.view)) } catch let error as RecordError {

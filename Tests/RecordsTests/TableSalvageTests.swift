@@ -5,7 +5,7 @@ import Testing
 @testable import MakoRecords
 @testable import MakoStorage
 
-/// A salvaged database has tables whose indexes agree with their rows, and says what of them is lost.
+/// A salvaged database has tables whose indexes agree with their rows, and the report names what is lost.
 @Suite struct TableSalvageTests {
     static let path = "d/records.mako"
     static let target = "d/saved.mako"
@@ -90,7 +90,7 @@ import Testing
         return (report, state)
     }
 
-    /// The pages of trees whose names begin so, with the type of page asked for.
+    /// The pages of these types in trees whose names have this prefix.
     static func pages(_ image: DiskImage, ofTrees prefix: String, _ types: [PageType]) throws -> [Int] {
         let store = try Store(at: path, options: options(SimulatedDisk(image)))
         defer { try? store.close() }
@@ -202,7 +202,7 @@ import Testing
         #expect(state.tables["Person"]?.rows[.rowID(3)] != nil)
     }
 
-    @Test func aTableWithoutItsDescriptionIsTold() throws {
+    @Test func aTableWithoutItsDescriptionIsReported() throws {
         let disk = SimulatedDisk(try Self.sample())
         let store = try Store(at: Self.path, options: Self.options(disk))
         try store.write { tx in

@@ -31,7 +31,7 @@ import Testing
             #expect(isDeleted)
         }
         #expect(try fixture.insert("Person", row("c", 1)) == .rowID(3))
-        // Deleting the last row must not make its id come again after the database was opened anew.
+        // The id of a deleted last row must not be assigned again after the database was reopened.
         try fixture.store.write { tx in
             var changes = ChangeSet()
             try table.deleteAll(in: tx, changes: &changes)
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func aRowIsNotInItsOwnWay() throws {
+    @Test func aRowDoesNotConflictWithItself() throws {
         let fixture = try Fixture(Self.person)
         let key = try fixture.insert("Person", row("a", 1, 7, "ada@x"))
         let table = try fixture.table("Person")
@@ -98,7 +98,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    @Test func twoUpdatesOfARowTellBothTheirColumns() throws {
+    @Test func twoUpdatesOfARowReportTheColumnsOfBoth() throws {
         let fixture = try Fixture(Self.person)
         let key = try fixture.insert("Person", row("a", 1, 7, "ada@x"))
         let table = try fixture.table("Person")
@@ -128,7 +128,7 @@ import Testing
             let reserved = try reopened.requireTable("Person").reserveRowID(in: tx)
             #expect((1...(1 << 53)).contains(reserved) && reserved != drawn)
         }
-        // Its row gone, the largest id is not given again.
+        // The largest id is not assigned again after its row was deleted.
         try fixture.store.write { tx in
             var changes = ChangeSet()
             _ = try reopened.requireTable("Person").delete(.rowID(.max), in: tx, changes: &changes)
@@ -308,7 +308,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    @Test func runsOfInsertsAreToldRowByRow() throws {
+    @Test func runsOfInsertsAreReportedRowByRow() throws {
         let fixture = try Fixture(Self.person)
         let table = try fixture.table("Person")
         func insert(_ count: Int, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet) throws -> [RowKey] {
@@ -346,7 +346,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    @Test func longKeysAreCutAndStillTold() throws {
+    @Test func longKeysAreTruncatedAndStillDistinguished() throws {
         let schema = EntitySchema(
             name: "Page", columns: [ColumnSchema("text", .text)],
             indexes: [IndexSchema("u", [IndexColumn("text")], isUnique: true)])
@@ -420,7 +420,7 @@ import Testing
         #expect(seen == model)
     }
 
-    /// Columns beyond the 64th are told apart like the others, and their indexes follow.
+    /// Columns beyond the 64th are distinguished like the others, and their indexes follow.
     @Test func tablesWithManyColumnsKnowWhatChanged() throws {
         let schema = EntitySchema(
             name: "Wide", columns: (0..<200).map { ColumnSchema("c\($0)", .integer, default: .integer(0)) },
@@ -450,7 +450,7 @@ import Testing
         }
     }
 
-    @Test func manyRowsAreLentInTheOrderAskedFor() throws {
+    @Test func manyRowsAreReadInTheRequestedOrder() throws {
         let fixture = try Fixture(Self.person)
         try fixture.insertAll("Person", (1...5).map { row("p\($0)", $0) })
         let table = try fixture.table("Person")
@@ -472,8 +472,8 @@ import Testing
         #expect(error == .columnNotFound(table: "Person", name: "agee", nearest: "age"))
     }
 
-    /// A row deleted, stored again and deleted again in one transaction is told once, as what came of it.
-    @Test func rowsThatComeAndGoAreToldOnce() throws {
+    /// A row that was deleted, stored and deleted again in one transaction is one change, by its final state.
+    @Test func insertedAndDeletedRowsAreReportedOnce() throws {
         let fixture = try Fixture(Self.person)
         let kept = try fixture.insert("Person", row("a", 1))
         let table = try fixture.table("Person")

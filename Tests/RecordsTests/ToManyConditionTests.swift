@@ -128,8 +128,8 @@ import Testing
         }
     }
 
-    /// So many rows ask that look-ups give way to one walk over the index.
-    @Test func manyParentsAreAnsweredByOneWalk() throws {
+    /// With so many outer rows one scan of the index replaces the look-ups.
+    @Test func oneScanServesManyParents() throws {
         let all = try ManyFixture(seed: 5, departments: 400, people: 1500, pets: 1, isIndexed: true)
         for (text, model) in ToManyConditionTests.ofDepartments {
             let expected = all.departments.filter { model(all, $0) }.map(\.id)

@@ -58,7 +58,7 @@ import Testing
         #expect(words("हिन्दी") == ["हिन्दी"])
     }
 
-    @Test func wordsTellWhereTheyStand() {
+    @Test func wordsHaveTheirPositions() {
         let found = tokens("Ein  Müller-Haus é\u{301}! 京")
         #expect(found.map(\.shown) == ["Ein", "Müller", "Haus", "é\u{301}", "京"])
     }

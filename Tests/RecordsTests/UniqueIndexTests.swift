@@ -59,7 +59,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    /// Long values stand in entries that only begin like them; what is the same is the same under the index's own rules.
+    /// Index entries have only a prefix of long values; the rows are compared by the index's own rules.
     @Test func longValuesAreComparedAsShortOnesAre() throws {
         let fixture = try filled()
         for notes in [Self.long + "a", Self.long.uppercased() + "A"] {

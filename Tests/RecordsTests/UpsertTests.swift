@@ -11,7 +11,7 @@ import Testing
             "INSERT INTO Word VALUES (1, 'ada', 1, NULL), (2, 'bob', 5, 'x')")
     }
 
-    @Test func aRowInTheWayIsChanged() throws {
+    @Test func aConflictingRowIsChanged() throws {
         let session = try session()
         let text = """
             INSERT INTO Word (text, seen) VALUES ('ada', 3), ('cy', 4), ('bob', 1)
@@ -29,13 +29,13 @@ import Testing
         #expect(try session.faults() == [])
     }
 
-    @Test func aRowInTheWayMayStay() throws {
+    @Test func aConflictingRowMayStay() throws {
         let session = try session()
         let outcome = try session.run(
             "INSERT INTO Word (id, text) VALUES (1, 'new'), (4, 'dan'), (5, 'bob') ON CONFLICT DO NOTHING RETURNING *")
         #expect(outcome.changed == 1)
         #expect(outcome.rows.rows == [[.integer(4), .text("dan"), .integer(1), .null]])
-        // What another key refuses is refused.
+        // A conflict with another key is still refused.
         #expect(
             session.refusal("INSERT INTO Word (id, text) VALUES (9, 'bob') ON CONFLICT (id) DO NOTHING").contains("bob")
         )
@@ -45,7 +45,7 @@ import Testing
         #expect(try session.rows("SELECT count(*) FROM Word") == [[.integer(3)]])
     }
 
-    @Test func theKeyMayBeInTheWay() throws {
+    @Test func theKeyMayConflict() throws {
         let session = try session()
         try session.run(
             "INSERT INTO Word VALUES (2, 'bo', 7, 'y') ON CONFLICT (id) DO UPDATE SET text = excluded.text, seen = ?",
@@ -65,7 +65,7 @@ import Testing
             ])
     }
 
-    @Test func rowsOfASelectMayBeInTheWay() throws {
+    @Test func rowsOfASelectMayConflict() throws {
         let session = try session()
         let outcome = try session.run(
             "INSERT INTO Word (text, seen) SELECT text, 10 FROM Word ON CONFLICT (text) DO UPDATE SET seen = excluded.seen"
@@ -87,7 +87,7 @@ import Testing
         #expect(try session.run("INSERT INTO Word (text) VALUES ('z') RETURNING rowid").rows.rows == [[.integer(3)]])
     }
 
-    /// What is refused leaves nothing of the statement.
+    /// A refused statement has no effect.
     @Test(arguments: [
         ("INSERT INTO Word (text) VALUES ('ada') ON CONFLICT (note) DO NOTHING", "neither a key nor a unique index"),
         ("INSERT INTO Word (text) VALUES ('ada') ON CONFLICT (text) DO UPDATE SET id = 3", "is the key"),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// Live rows see what their conditions and orders read, wherever in them it stands.
+/// Live rows watch each column that their conditions and orders read, wherever in them it is.
 @Suite struct WatchedColumnTests {
     private static let conditions = [
         "CASE WHEN age > 3 THEN salary ELSE 0 END > 2", "CASE age WHEN 4 THEN 'x' ELSE name END = 'x'",
@@ -66,7 +66,7 @@ import Testing
         #expect(try rows.keys == selection.plan(all.catalogue).keys(in: all.fixture.store.snapshot()))
     }
 
-    /// What is shown of a text is of the text.
+    /// An excerpt reads the column of its text.
     @Test func ordersByExcerpts() throws {
         let fixture = try MatchTests.library()
         let selection = Selection(

@@ -3,9 +3,9 @@ import Testing
 
 @testable import MakoRecords
 
-/// What `docs/where.md` says is so.
+/// Checks the statements of `docs/where.md`.
 @Suite struct WhereDocumentTests {
-    /// What the types of the document know of their tables.
+    /// The relations that the types of the document declare.
     static let relations = [
         "Department": TableRelations(inverses: ["people": .init(table: "Person", column: "department")])
     ]
@@ -138,7 +138,7 @@ import Testing
     }
 
     /// Each function of the binder has its line.
-    @Test func eachFunctionIsTold() throws {
+    @Test func eachFunctionIsDocumented() throws {
         let text = try Self.document().joined(separator: "\n")
         for name in QueryFunction.allCases where name != .decimalOrder && name.casts(.text) == nil {
             #expect(text.contains("\(name.rawValue)("), "\(name.rawValue)")
@@ -196,7 +196,7 @@ import Testing
         #expect(shown >= 14)
     }
 
-    @Test func whatOnlyRowsTellIsAsIsSaid() throws {
+    @Test func errorsAtRunTimeAreAsDocumented() throws {
         let fixture = try Self.fixture()
         let rows = try Self.rows(under: "| statement | message |")
         #expect(rows.count >= 4)
@@ -228,7 +228,7 @@ import Testing
         return found
     }
 
-    /// What may be missing in a text stands in the document: each word and each name that `unexpected` and `expectWord` are asked for.
+    /// The document has each error for a missing word or name: each argument of `unexpected` and `expectWord`.
     @Test func eachMissingWordIsShown() throws {
         let document = try Self.document().joined(separator: "\n")
         let call = try Regex(
@@ -250,7 +250,7 @@ import Testing
         #expect(found >= 60)
     }
 
-    /// Each message that the sources have for a fault in a text stands in the document.
+    /// The document has each error message for a fault in a text.
     @Test func eachMessageIsShown() throws {
         let document = try Self.document().joined(separator: "\n")
         let message = try Regex(

@@ -4,7 +4,8 @@ import Testing
 @testable import MakoRecords
 @testable import MakoStorage
 
-/// A file with delete rules says so in its header, so that no program writes it which does not apply them.
+/// The header of a file with delete rules has a flag for them, so that programs which do not apply them cannot write
+/// it.
 @Suite struct WriterFeatureTests {
     private let disk = SimulatedDisk()
 

@@ -1,12 +1,11 @@
 import Testing
 
-/// What only a few files may do.
+/// Features that only listed files may use.
 @Suite struct FenceTests {
-    /// Pointers stand in these files and nowhere else: the page and log formats, what moves bytes between memory and
-    /// files, and the decoders of rows and keys. Each checks a length before it reads. A new name here is a decision
-    /// to be defended in review.
+    /// The only files with pointers: the page and log formats, the transfer of bytes between memory and files, and the
+    /// decoders of rows and keys. Each checks a length before it reads. Each new name must be justified in review.
     private static let mayUsePointers: Set<String> = [
-        // Whether a signal is ignored is told by a handler with the address 1.
+        // Installs and reads signal handlers; the handler that ignores a signal is the address 1.
         "Sources/MakoCommand/Shell/Signals.swift",
         "Sources/MakoCore/Database/ThreadScope.swift",
         "Sources/MakoCore/Database/CurrentCancellation.swift",
@@ -188,7 +187,7 @@ import Testing
 
     /// Stops that only a mistake in this library itself can reach, never a file, a query or a caller's value.
     private static let mayStop: Set<String> = [
-        // A commit without room in the log would be lost in silence.
+        // A commit that does not fit the log would be lost silently.
         "Sources/MakoStorage/Commit/LogWriter.swift"
     ]
 
@@ -237,7 +236,7 @@ import Testing
         for path in listed.subtracting(found).sorted() { Issue.record("\(path) is on the list and has no \(what)") }
     }
 
-    @Test func theScannerTellsCodeFromText() {
+    @Test func theScannerDistinguishesCodeFromText() {
         let code = SwiftText.code(
             """
             let a = "fatalError" // fatalError

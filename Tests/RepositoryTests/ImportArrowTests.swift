@@ -5,7 +5,7 @@ import Testing
     private static let system: Set<String> = ["Glibc", "Musl", "Darwin", "Android", "Synchronization"]
 
     /// For each module, everything it may import beside the system's own modules. Foundation counts as a module of its
-    /// own, because the two lower rooms do without it.
+    /// own, because the two lower layers do without it.
     private static let allowed: [String: Set<String>] = [
         // The packages behind traits: see Package.swift.
         "MakoStorage": ["CLZ4", "Compression", "CPlatform", "Logging", "Metrics"],
@@ -23,7 +23,8 @@ import Testing
         "MakoStudio": ["MakoCommand", "FlyingFox", "FlyingSocks", "Foundation"],
     ]
 
-    /// The one file that knows a library of ciphers, where the package trait asks for it, and the normal forms of passphrases.
+    /// The one file that imports a cryptographic library, if the package trait is on, and Foundation for the normal
+    /// forms of passphrases.
     private static let exceptions: [String: Set<String>] = [
         "Sources/MakoStorage/Encryption/CipherKey.swift": [
             "Crypto", "CryptoExtras", "Foundation", "FoundationEssentials", "Swift",

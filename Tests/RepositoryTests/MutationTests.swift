@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The deliberate bugs of `Tests/Mutations`, by what `scripts/mutations` says of them.
+/// The mutations of `Tests/Mutations`, as `scripts/mutations` lists them.
 @Suite(.enabled(if: Python.path != nil, "python3 is not on the PATH")) struct MutationTests {
     /// The folder whose `scripts/mutations` is run: the repository, or a small package made for a test.
     private func mutations(_ command: String..., in root: String = Repository.root) throws -> (
@@ -86,7 +86,7 @@ import Testing
             let woven = try String(contentsOfFile: copy + "/Sources/A.swift", encoding: .utf8)
             #expect(woven == "first()\nsame()\nif !sabotaged(\"bug\") { second() }\nsame()\n")
         }
-        // What is written again would be compiled again.
+        // A rewritten file would be compiled again.
         let path = copy + "/Sources/A.swift"
         let date = try FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
         try FileManager.default.moveItem(atPath: root + "/Sources/A.swift", toPath: root + "/Sources/B.swift")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What keeps the sources portable, as far as their text shows it. `make check-platforms` compiles them.
+/// The portability of the sources, as far as their text shows it. `make check-platforms` compiles them.
 @Suite struct PlatformTests {
     private static let libraries = ["Darwin", "Glibc", "Musl", "Android"]
 
@@ -18,7 +18,7 @@ import Testing
         #expect((1...4).contains(importers.count), "more than a few import it: \(importers)")
     }
 
-    /// A system that is named in a condition and not on the page is one of which nothing is said.
+    /// A system in a condition of the sources must be on the page of platforms.
     @Test func thePageOfPlatformsNamesEveryConditionOfASystem() throws {
         let page = try #require(Repository.read("docs/platforms.md"))
         for file in Repository.files(in: "Sources") {

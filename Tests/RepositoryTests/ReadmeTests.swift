@@ -62,8 +62,8 @@ import Testing
         return articles
     }()
 
-    /// Dependencies as a `Package.swift` has them cannot be compiled here; the traits that they name must be the package's. Nor can the
-    /// code of older libraries, which says in its first line whose it is.
+    /// Dependencies of a `Package.swift` cannot be compiled here; the traits that they name must be the package's. Nor
+    /// can the code of older libraries, whose first line names the library.
     @Test(arguments: articles.keys.sorted())
     func theExamplesOfAnArticleAreThoseThatAreCompiled(article: String) throws {
         let page = try #require(Repository.read("Sources/\(article)"))
@@ -103,7 +103,7 @@ import Testing
         #expect(tutorial.contains("file: \"Recipes-\(step).swift\""))
     }
 
-    @Test func noArticleHasExamplesThatNobodyCompiles() {
+    @Test func everyExampleOfAnArticleIsCompiled() {
         // The one whose example has a test of its own.
         let others: Set = ["MakoStorage/MakoStorage.docc/MakoStorage.md"]
         for file in Repository.files(in: "Sources", extensions: ["md"]) where !Self.blocks(in: file.text).isEmpty {

@@ -21,7 +21,7 @@ enum Repository {
         }
     }
 
-    /// What was worked out for files: it takes a while.
+    /// The code of files without comments, cached because it takes a while.
     private static let codes = Kept<[String: String]>([:])
 
     private final class Kept<Value>: @unchecked Sendable {

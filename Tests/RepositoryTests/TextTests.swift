@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What must not stand in the repository's text.
+/// Forbidden text in the repository.
 @Suite struct TextTests {
     private static let folders = ["Sources", "Tests", "Demo", "Fuzz", "Benchmarks", "Examples", "docs", "scripts"]
     private static let kinds: Set<String> = ["swift", "md", "h", "c", "modulemap", "yml", "sh"]

@@ -57,7 +57,7 @@ struct GroupsCommand {
         return report(found, memory, duration)
     }
 
-    /// What was found, one group after the other.
+    /// Collects the groups in order.
     private final class Groups {
         var count = 0
         var rows: Int64 = 0

@@ -1,13 +1,13 @@
 import Foundation
 import RandomRuns
 
-/// Runs the scripts of a folder, says what came of them and compares what was refused with a list.
+/// Runs the scripts of a folder, reports the results and compares the refused statements with a list.
 struct LogicCommand {
     let scripts: String
-    /// The list; nil: what is refused is shown and fails nothing.
+    /// The list; nil: refused statements are shown and are no failure.
     let refusals: String?
 
-    /// Answers whether no answer was wrong and no more was refused than the list says.
+    /// Returns whether all results were right and no statement was refused that is not in the list.
     func run() throws -> Bool {
         let report = try LogicReport(scriptsIn: URL(filePath: scripts)) { print("    \($0)") }
         for fault in report.faults.prefix(40) { print("WRONG \(fault)") }

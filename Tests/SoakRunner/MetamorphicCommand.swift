@@ -31,7 +31,7 @@ struct MetamorphicCommand {
     }
 }
 
-/// What came of the runs.
+/// The results of the runs.
 private final class MetamorphicTally: @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`.

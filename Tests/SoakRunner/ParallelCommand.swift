@@ -2,7 +2,8 @@ import Foundation
 import MakoRecords
 import MakoStorage
 
-/// How much faster several threads answer questions of a large table than one, by the median of five, and whether they answer the same to the bit.
+/// Measures how much faster several threads run queries of a large table than one, by the median of five, and whether
+/// the results are the same to the bit.
 struct ParallelCommand {
     private static let repeats = 5
     private static let questions = [
@@ -58,7 +59,7 @@ struct ParallelCommand {
         return try Store(at: folder + "/parallel.mako", options: options)
     }
 
-    /// The answer to each question, and how long it took.
+    /// The result of each query, and its time.
     private func measure(_ folder: String, threads: Int) throws -> [(rows: [String], seconds: Double)] {
         let store = try open(folder, threads: threads)
         defer { try? store.close() }

@@ -7,7 +7,7 @@ import MakoTestSupport
 ///
 /// What the transaction changes is made by a process of its own, so that the memory of one step does not serve the other.
 struct ScaleCommand {
-    /// What the transaction does.
+    /// The work of the transaction.
     enum Kind: String, CaseIterable {
         /// Entries at random keys into an empty tree.
         case puts
@@ -62,8 +62,8 @@ struct ScaleCommand {
         let memory = meter.lap()
         let duration = ContinuousClock.now - start
         let stats = store.stats
-        // What was there before must outlive the transaction, and what is written anew comes on top of it. Deletions at random keys change
-        // every leaf before any becomes empty.
+        // The former content must outlive the transaction, and new pages are added to it. Deletions at random keys
+        // change every leaf before any becomes empty.
         let pages = kind == .deletes ? 2 * before : stats.livePages + (work.replaces ? before : 0)
         let isWhole = try store.verify().isClean
         let verifying = meter.lap()

@@ -2,13 +2,13 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// What `ScaleCommand` measures: a tree of random keys, or a table, and one transaction that changes it.
+/// The workload of `ScaleCommand`: a tree of random keys, or a table, and one transaction that changes it.
 struct ScaleWork {
     let kind: ScaleCommand.Kind
     let count: Int
     let valueBytes: Int
 
-    /// Whether what was there before is written anew.
+    /// Whether the former entries are overwritten.
     var replaces: Bool {
         switch kind {
         case .updates, .deletes, .migration: true

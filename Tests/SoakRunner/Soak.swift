@@ -10,7 +10,7 @@ final class Soak: @unchecked Sendable {
     }
 
     private static let program = Bundle.main.executablePath ?? CommandLine.arguments[0]
-    /// A worker that says nothing for so long hangs.
+    /// A worker without output for so long hangs.
     private static let patience = 300.0
 
     private let first: UInt64
@@ -115,7 +115,7 @@ final class Soak: @unchecked Sendable {
             told = Date()
             let seeds = Layer.allCases.map { "\($0) \(tallies[$0]?.seeds ?? 0)" }.joined(separator: ", ")
             print("\(seconds) s: \(seeds) seeds, \(failures.count) failures")
-            // Whoever waits for an hour wants to see how far it is.
+            // Shows the progress at once in a run that takes an hour.
             fflush(nil)
         }
     }

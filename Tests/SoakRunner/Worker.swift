@@ -2,7 +2,7 @@ import Foundation
 import MakoTestSupport
 import RandomRuns
 
-/// What is run at random, one in turn after the other.
+/// The random workloads, run in turn.
 enum Layer: String, CaseIterable {
     case store, records, objects
 
@@ -23,8 +23,8 @@ struct Unit: Hashable {
     func seed(_ first: UInt64) -> UInt64 { first &+ number / 3 }
 }
 
-/// A process that runs every so many units and says on its standard output what it does: `> unit` before each, then `= figures` or
-/// `! failure`. What stops it in the middle, a trap for example, is then known by its unit.
+/// A process that runs every so many units and reports on its standard output: `> unit` before each, then `= figures`
+/// or `! failure`. So a trap or another abrupt end is attributed to its unit.
 struct Worker {
     let first: UInt64
     let unit: UInt64

@@ -2,18 +2,19 @@ import Foundation
 import MakoTestSupport
 import RandomRuns
 
-// `seconds N [FIRST]` goes on for so long, `seeds N [FIRST]` through so many seeds of each layer; `repeat LAYER SEED` runs one with a
-// line per step. `sqllogic SCRIPTS [REFUSALS]` runs scripts of sqllogictest and compares what is refused with a list; `metamorphic SECONDS
-// [FIRST]` puts questions to the database in several forms that must agree. `scale ENTRIES CACHE_MIB KIND [VALUE_BYTES]` measures file and memory
-// of one transaction that is larger than the cache, and `groups GROUPS LIMIT_MIB` those of a question with more groups than its memory holds; `parallel ROWS
-// THREADS` measures how much faster several threads answer than one. `work …` is the process that the first two start, one for each core, and
-// `scale-prepare …` the one that makes what the transaction changes.
+// `seconds N [FIRST]` runs for so long, `seeds N [FIRST]` runs so many seeds of each layer; `repeat LAYER SEED` runs
+// one with a line per step. `sqllogic SCRIPTS [REFUSALS]` runs scripts of sqllogictest and compares refused statements
+// with a list; `metamorphic SECONDS [FIRST]` runs queries in several forms that must agree. `scale ENTRIES CACHE_MIB
+// KIND [VALUE_BYTES]` measures file and memory of one transaction that is larger than the cache, and `groups GROUPS
+// LIMIT_MIB` those of a query with more groups than the query memory holds; `parallel ROWS THREADS` measures how much
+// faster several threads are than one. The first two start `work …` as a process for each core, and `scale` starts
+// `scale-prepare …`, which creates the database.
 
 let words = Array(CommandLine.arguments.dropFirst())
 let numbers = words.dropFirst().compactMap { UInt64($0) }
 switch (words.first, numbers.count) {
 case ("seconds", 1...2):
-    // Nobody needs the seeds of the last time again.
+    // Random, so that a run does not repeat the seeds of the last one.
     let first = numbers.count > 1 ? numbers[1] : UInt64.random(in: 1...999_999) * 1_000_000
     exit(try Soak(first: first, limit: nil, seconds: Double(numbers[0])).run() ? 0 : 1)
 case ("seeds", 1...2):

@@ -12,7 +12,7 @@ private enum ExampleDisk {
     @TaskLocal static var current = MemoryFileSystem()
 }
 
-/// What the examples take for the type's own initializer.
+/// Replaces the initializer of the same name in the examples.
 // swift-format-ignore: AlwaysUseLowerCamelCase
 private func StoreOptions() -> MakoStorage.StoreOptions {
     var options = MakoStorage.StoreOptions()
@@ -133,7 +133,8 @@ private func fillTree(of store: Store, with sorted: [(key: [UInt8], meaning: [UI
     // EXAMPLE ends
 }
 
-/// The examples of the articles on `MakoStorage`: what stands between the marks stands there, too, which `ReadmeTests` sees to.
+/// The examples of the articles on `MakoStorage`. `ReadmeTests` checks that the text between the marks equals that of
+/// the article.
 @Suite struct ArticleExampleTests {
     private static func fill(_ store: Store) throws {
         try store.write { transaction in
@@ -147,7 +148,7 @@ private func fillTree(of store: Store, with sorted: [(key: [UInt8], meaning: [UI
         #expect(try store.read { try $0.get(7, in: tree) } == [1, 2, 3])
     }
 
-    @Test func anOperatorIsTold() throws {
+    @Test func anOperatorIsNotified() throws {
         try ExampleDisk.$current.withValue(MemoryFileSystem()) {
             let store = try Store(at: "events.mako", options: watched())
             try Self.fill(store)

@@ -17,7 +17,7 @@ import Testing
         return options
     }
 
-    /// A store with sparse leaves, large values and a tree that is gone.
+    /// A store with sparse leaves, large values and a dropped tree.
     private func sample(on disk: any FileSystem, entries: Int = 2000) throws -> Store {
         let store = try Store(at: BackupTests.path, options: options(on: disk))
         try store.write { tx in
@@ -107,7 +107,7 @@ import Testing
         #expect(try content("d/backup.mako", on: disk) == ModelStore())
     }
 
-    /// A copy is a database with a life of its own: what is written to it later survives, beside the original.
+    /// A copy is an independent database: later writes to it are stored in it alone.
     @Test func aBackupCanBeWrittenToAndReopened() throws {
         let disk = SimulatedDisk()
         let store = try sample(on: disk)
@@ -208,7 +208,7 @@ import Testing
         let store = try sample(on: disk)
         try store.close()
         let reopened = try Store(at: BackupTests.path, options: options(on: disk))
-        // Some leaf: pages behind the fixed ones, until one is met that is in use.
+        // The first page behind the fixed ones that is in use.
         let live = reopened.versions.space.live
         let page = try #require((12..<200).first { live[0][$0 / 64] & 1 << UInt64($0 % 64) != 0 })
         disk.flipBit(3, inByte: page * pageBytes + 100, of: BackupTests.path)
@@ -257,7 +257,7 @@ import Testing
         #expect(failures > 10)
     }
 
-    @Test func whoeverIsOpenIsNotCompacted() throws {
+    @Test func anOpenDatabaseIsNotCompacted() throws {
         let disk = SimulatedDisk()
         let store = try sample(on: disk)
         #expect(throws: StorageError.alreadyOpen(path: BackupTests.path)) {

@@ -61,7 +61,7 @@ import Testing
                     let wanted = Array(value.dropFirst(offset).prefix(5000))
                     try #expect(blob.bytes(in: UInt64(offset)..<UInt64(offset + wanted.count)) == wanted)
                 }
-                // What is not there is not left out silently.
+                // A read beyond the end is an error.
                 for range in [UInt64(length)..<UInt64(length + 1), 0..<UInt64(length + 1), 1 << 40..<1 << 41] {
                     #expect(throws: StorageError.self) { try blob.bytes(in: range) }
                 }
@@ -219,7 +219,8 @@ import Testing
         try #expect(!again.verify().isClean)
     }
 
-    /// A commit in the log whose value is not what it was is damage, and no state that anybody saw.
+    /// A logged commit whose named value has other bytes than its digest is damage: recovery must not show a state that
+    /// never existed.
     @Test func aNamedValueThatChangedStopsRecovery() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))
@@ -231,7 +232,7 @@ import Testing
         #expect(throws: StorageError.self) { _ = try Store(at: Self.path, options: options(disk)) }
     }
 
-    /// Each page by itself may be sound: the digest that was logged tells that the value is another.
+    /// Each page has a valid checksum; only the digest in the log shows that the value was exchanged.
     @Test func aNamedValueThatWasExchangedStopsRecovery() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))
@@ -270,7 +271,7 @@ import Testing
         #expect(try !store.reserve(ValueRuns.Run(page: 2, serial: 1, count: 1)))
     }
 
-    /// What replay writes itself must not come to stand on pages that a later commit of the log names.
+    /// Pages that replay writes must not be those that a later commit of the log names.
     @Test func replayKeepsClearOfNamedPages() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))
@@ -351,7 +352,7 @@ import Testing
         try #expect(store.verify().findings == [])
     }
 
-    /// The log may name pages of values that are gone: until no retained checkpoint is older, nothing else gets them.
+    /// The log may name pages of deleted values: until no retained checkpoint is older, they are not reused.
     @Test func theLogNamesNoPageThatServesAgain() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))

@@ -129,7 +129,7 @@ import Testing
         #expect(failures > 5, "\(failures) of \(calls)")
     }
 
-    /// A tree whose last leaf has lost entries is gone on with: what they took is room for the leaf's end.
+    /// A bulk load continues in a last leaf that has lost entries: their space is used for the leaf's end.
     @Test func aLoadGoesOnBehindALeafWithHoles() throws {
         for kept in 1..<24 as Range<UInt64> {
             let store = try Self.store()

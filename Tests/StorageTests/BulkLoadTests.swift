@@ -161,7 +161,7 @@ import Testing
 
     // MARK: Size and work
 
-    /// Keys that share much are packed to the last entry that has room, and each page is written once.
+    /// Leaves of keys with long common prefixes are filled to the last entry that fits, and each page is written once.
     @Test(arguments: [KeyKind.integer, .bytes]) func leavesAreFullAndWrittenOnce(keys: KeyKind) throws {
         let disk = SimulatedDisk(seed: 2)
         let store = try BulkLoadTests.store(disk, cache: 1 << 20)
@@ -286,7 +286,7 @@ import Testing
             }
             try transaction.rollback(to: before)
             #expect(try transaction.view.count(of: tree) == 0)
-            // What was appended before the caller's own error stays.
+            // Entries appended before an error of the caller stay.
             #expect(throws: Stop.self) {
                 try transaction.bulkLoad(into: tree) { loader in
                     for number in 0..<100 as Range<UInt64> {

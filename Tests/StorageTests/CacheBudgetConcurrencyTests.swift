@@ -8,7 +8,7 @@ import Testing
 @Suite struct CacheBudgetConcurrencyTests {
     private static let keys: UInt64 = 10_000
 
-    /// What threads found wrong, to be looked at by the test.
+    /// The faults that threads found, for the test to check.
     private final class Findings: Sendable {
         private let lock = Lock()
         nonisolated(unsafe) private var list: [String] = []

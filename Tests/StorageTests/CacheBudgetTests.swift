@@ -36,7 +36,7 @@ import Testing
             try store.checkpoint()
         }
 
-        /// In transactions that the log has room for.
+        /// In transactions that fit the log.
         func putAll() throws {
             for part in stride(from: 0, to: keys, by: 500) {
                 try store.write(durability: .async) { tx in
@@ -53,7 +53,7 @@ import Testing
             }
         }
 
-        /// Until no operation of another test is in the way.
+        /// Waits until no operation of another test interferes.
         func settle(_ isDone: (StoreStats) -> Bool) throws -> StoreStats {
             let limit = ContinuousClock.now + .seconds(60)
             while !isDone(store.stats), ContinuousClock.now < limit {
@@ -80,7 +80,7 @@ import Testing
         try sample.store.close()
     }
 
-    /// Frames that are taken again after their memory went back hold what is read into them.
+    /// Frames that are allocated again after their memory was returned hold what is read into them.
     @Test(arguments: [4096, 16 << 10]) func aBudgetThatIsRaisedAgainIsUsed(unitBytes: Int) throws {
         let sample = try Sample(megabytes: 8, unitBytes: unitBytes)
         for _ in 0..<3 {
@@ -95,7 +95,7 @@ import Testing
         try sample.store.close()
     }
 
-    /// What an operation of a transaction counts beside pages is taken from them at once, not when the background comes by.
+    /// Memory that a transaction counts beside pages reduces the pages at once, not at the next background step.
     @Test func memoryBesidePagesIsTakenFromThem() throws {
         let sample = try Sample(megabytes: 12, cacheBytes: 8 << 20)
         try sample.expectAllValues()
@@ -177,7 +177,7 @@ import Testing
             mapped = reader.stats.cacheMappedBytes
         }
         #expect(mapped <= 1 << 20)
-        // Two checkpoints later the reader opens the file anew.
+        // Two checkpoints later the reader must reopen the file.
         for round in UInt64(0)..<4 {
             try sample.store.write { try $0.put([7], for: round, in: sample.tree) }
             try sample.store.checkpoint()
@@ -266,7 +266,8 @@ import Testing
 
     // MARK: The table
 
-    /// A file beyond 16 GiB needs a larger table, which takes over what the smaller one says: dirty pages are nowhere else.
+    /// A file beyond 16 GiB needs a larger page table, which must take over the entries of the smaller one: dirty pages
+    /// are in memory only.
     @Test func aTableThatGrowsKeepsItsEntries() throws {
         let sample = try Sample(megabytes: 4)
         let writer = try sample.store.beginWrite()
@@ -340,7 +341,7 @@ import Testing
     }
 }
 
-/// What the process takes of memory and address space, in bytes.
+/// The memory and the address space of the process, in bytes.
 struct ProcessMemory {
     var reserved = 0
     var resident = 0

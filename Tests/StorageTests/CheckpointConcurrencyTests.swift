@@ -4,7 +4,8 @@ import Testing
 @testable import MakoStorage
 
 @Suite(.serialized) struct CheckpointConcurrencyTests {
-    /// A device may need seconds for all pages of a checkpoint. A committer must not find then that nobody has made the next log segment.
+    /// A device may need seconds for all pages of a checkpoint. The checkpointer must prepare the next log segment
+    /// meanwhile, so that no committer waits for it.
     @Test func theLogIsLookedAfterWhileTheDataFileIsSynced() throws {
         let disk = GatedDisk(gate: .dataSyncs)
         var options = StoreOptions()
@@ -24,7 +25,7 @@ import Testing
         disk.close()
         for _ in 0..<60 { try commit() }
         waitFor { disk.waiting == 1 }
-        #expect(disk.waiting == 1, "a checkpoint stands at the gate")
+        #expect(disk.waiting == 1, "the checkpoint waits at the gate")
         // More than half of the segment.
         while store.stats.logBytes < 160 << 10 { try commit() }
         waitFor { !wantsSpare() }

@@ -65,7 +65,7 @@ import Testing
         try sample.store.close()
     }
 
-    @Test func whoeverCommitsNowAndThenIsNotIdle() throws {
+    @Test func aStoreWithOccasionalCommitsIsNotIdle() throws {
         var sample = try Sample()
         try sample.write(logBytes: 2 << 20)
         let before = sample.checkpoints

@@ -3,11 +3,11 @@ import MakoTestSupport
 import Synchronization
 import Testing
 
-/// Threads against each other; run them under the thread sanitizer too.
+/// Tests of concurrent threads; run them under the thread sanitizer too.
 ///
-/// Each read is compared with the state that its commit number stands for.
+/// Each read is compared with the state of its commit number.
 @Suite(.serialized) struct ConcurrencyTests {
-    /// What threads found wrong, to be looked at by the test.
+    /// The faults that threads found, for the test to check.
     private final class Findings: Sendable {
         private let lock = Lock()
         nonisolated(unsafe) private var list: [String] = []
@@ -48,7 +48,7 @@ import Testing
         options.cacheBytes = cacheBytes
         options.logSegmentBytes = 128 << 10
         options.checkpointBytes = 96 << 10
-        // A vacuum commits too, and here the numbers of commits say what is to be read.
+        // The vacuum commits, too, and here the commit numbers determine the expected state.
         options.shrinksWhenIdle = false
         return options
     }
@@ -158,7 +158,7 @@ import Testing
         }
         for thread in threads { thread.join() }
         #expect(findings.all.prefix(5).isEmpty)
-        // What was acknowledged needs nothing that is still pending.
+        // Acknowledged commits need nothing that is still pending.
         let durable = SimulatedDisk(disk.crashState().image([]))
         let after = try Store(at: "d/s.mako", options: options(durable, cacheBytes: 512 << 10))
         #expect(try after.read { try $0.count(of: tree) } == UInt64(8 * perThread))
@@ -221,7 +221,7 @@ import Testing
         let tree = try store.write { transaction throws -> Tree in
             let tree = try transaction.createTree(named: "t", keys: .integer)
             for key in 0..<ConcurrencyTests.keys { try transaction.put(ConcurrencyTests.value(0), for: key, in: tree) }
-            // Room to be given back.
+            // Free pages for the vacuum.
             let filler = try transaction.createTree(named: "filler", keys: .integer)
             for key in 0..<UInt64(6000) { try transaction.put(ConcurrencyTests.value(key), for: key, in: filler) }
             return tree
@@ -229,7 +229,7 @@ import Testing
         try store.write { transaction in
             if let filler = transaction.view.tree(named: "filler") { try transaction.deleteAll(in: filler) }
         }
-        // Vacuum commits have numbers of their own: the state says which of the writer's it is.
+        // Vacuum commits have numbers of their own: the content identifies the writer's commit.
         let commits: UInt64 = 150
         let findings = Findings()
         let isDone = Atomic<Bool>(false)
@@ -275,7 +275,7 @@ import Testing
         try store.close()
     }
 
-    /// Whoever begins asks whether there is room in the file, which the vacuum cuts off without the turn.
+    /// A transaction that begins reads the free space of the file, which the vacuum truncates without the writer lock.
     @Test func aTransactionBeginsBehindACutOfTheFile() throws {
         let store = try Store.inMemory()
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
@@ -301,7 +301,7 @@ import Testing
         try store.close()
     }
 
-    /// Whoever waits within the time that the options allow gets the turn, in the order of arrival.
+    /// Writers that wait no longer than `writerTimeout` get the writer lock in the order of arrival.
     @Test func waitingWritersGetTheirTurnInTime() throws {
         var options = StoreOptions()
         options.writerTimeout = .seconds(60)
@@ -328,7 +328,7 @@ import Testing
         try store.close()
     }
 
-    /// What is wrong with a view: its keys must be as some commit of the writer left them.
+    /// The difference between a view and the commits of the writer: its keys must be those of one of them.
     private static func disorder(_ view: Snapshot, _ tree: Tree) throws -> String? {
         let found = try (0..<keys).map { key in try view.get(key, in: tree).map(number) ?? .max }
         let newest = found.max() ?? 0

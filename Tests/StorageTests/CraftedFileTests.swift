@@ -61,8 +61,8 @@ import Testing
         #expect(try store.read { try $0.get(3990, in: tree) } == ValueShape(bytes: 100).value(seed: 399))
     }
 
-    /// A leaf without entries that has no room all the same: the change is refused, the rest of the store goes on.
-    @Test(arguments: [KeyKind.integer, .bytes]) func anEmptyLeafWithoutRoomIsRefused(kind: KeyKind) throws {
+    /// A leaf without entries and without free space: the change is refused, and the store continues.
+    @Test(arguments: [KeyKind.integer, .bytes]) func anEmptyLeafWithoutSpaceIsRefused(kind: KeyKind) throws {
         let (store, integers, bytes) = try sample()
         let page = try leaf(store, kind == .integer ? integers : bytes, 1)
         let key = kind == .integer ? IntegerNode.keys(page)[0] : 0
@@ -102,7 +102,7 @@ import Testing
 
     // MARK: Values
 
-    /// The block of a compressed value is not one: its reader is told, and the value can be replaced.
+    /// A compressed value whose block does not decompress: the reader gets an error, and the value can be replaced.
     @Test func aBlockThatDoesNotUnpackIsRefused() throws {
         let sample = try SalvageSample(closing: true, "tree t int\nput t 1..20 50b\nput t 30 30000z")
         let place = try #require(try sample.layout().places.first { $0.key == .integer(30) })
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// A list of runs that go on behind the end of the file, for millions of pages: refused before anybody walks over them.
+    /// A list of extents behind the end of the file, for millions of pages, is refused before they are scanned.
     @Test func runsBehindTheFileAreRefused() throws {
         let sample = try SalvageSample(
             closing: true, "options log 16384\ntree t int\nput t 1..20 50b\nstream t 30 30000b")
@@ -165,7 +165,7 @@ import Testing
 
     // MARK: Checkpoints
 
-    /// A directory where the file has no region: taken for what it is, nobody could say whether its pages are in use.
+    /// A directory outside the regions of the file must be refused: no bitmap says whether its pages are in use.
     @Test func aDirectoryOutsideTheRegionsIsRefused() throws {
         let sample = try SalvageSample(closing: true, "tree t int\nput t 1..300 90b")
         let disk = SimulatedDisk(sample.image)
@@ -197,7 +197,7 @@ import Testing
         #expect(outcome.found == sample.latest)
     }
 
-    /// A tree that is said to have another number of entries than it has.
+    /// A tree with a wrong number of entries in the directory.
     @Test(arguments: [3, .max] as [UInt64]) func entriesThatWereNotCountedRightCanGo(count: UInt64) throws {
         let sample = try SalvageSample(closing: true, "tree t int\nput t 1..300 90b\ntree u bytes\nput u 1..300 90b")
         let directory = try sample.layout().directory[0]
@@ -260,7 +260,8 @@ import Testing
         return options
     }
 
-    /// The data file was put back from an older copy, and the log beside it has gone on: the copy alone would be taken for all.
+    /// The data file was restored from an older copy, and the log beside it is newer: without the log the copy would
+    /// look complete.
     @Test func anOlderCopyBesideANewerLogIsRefused() throws {
         let older = try SalvageSample(closing: true, "tree t int\nput t 1..20 90b")
         let disk = SimulatedDisk(older.image)
@@ -282,7 +283,7 @@ import Testing
         #expect("\(try #require(error))".contains("is newer than the data file, which is an older copy"))
     }
 
-    /// A segment of another database that was cut short is of no use to anybody here, and is not written over.
+    /// A truncated segment of another database is neither used nor overwritten.
     @Test func aCutSegmentOfAnotherDatabaseIsNotTaken() throws {
         let ours = try SalvageSample(closing: true, "tree t int\nput t 1..20 90b")
         let disk = SimulatedDisk()
@@ -305,7 +306,7 @@ import Testing
         #expect(beside.settledImage().files[name] == segment)
     }
 
-    /// The header of a segment of a few blocks says that it has the most bytes a segment can have.
+    /// The header of a segment of a few blocks claims the largest size of a segment.
     @Test(arguments: [false, true]) func aSegmentTakesTheMemoryOfItsFile(isSalvaging: Bool) throws {
         let sample = try SalvageSample(closing: false, "tree t int\nput t 1..20 90b")
         let name = try #require(sample.image.files.keys.first { $0.contains("-wal-") })

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Bytes that no disk would bring about by accident, each wrong in one thing: what checks them says which.
+/// Pages that no accident produces, each wrong in one thing, which the check of the page must name.
 @Suite struct CraftedTests {
     private struct Sample {
         var store: Store
@@ -139,7 +139,7 @@ import Testing
                 }
             }
             #expect(try !sample.store.verify().isClean)
-            // Puts that wait are entered together, and meet it in another way.
+            // Buffered puts are applied together, on another code path.
             let error = #expect(throws: StorageError.self) {
                 try sample.store.write { tx in
                     for number in UInt64(0)..<40 where number * 41 % 400 > 100 {
@@ -168,8 +168,8 @@ import Testing
         #expect("\(try #require(other))".contains("expected a page of type integerLeaf at level 0"))
     }
 
-    /// Entries, or a fence and an entry, that share bytes, while as many elsewhere belong to nothing, so that the sum of all fits: what is
-    /// written over one where it stands would change the other.
+    /// Entries, or a fence and an entry, that share bytes, while as many bytes elsewhere belong to nothing, so that the
+    /// sum fits: overwriting one entry in place would change the other.
     @Test(arguments: [KeyKind.integer, .bytes], [false, true]) func entriesThatShareBytesAreRefused(
         kind: KeyKind, isFence: Bool
     ) throws {
@@ -203,7 +203,8 @@ import Testing
             if isFence {
                 page.storeBytes(of: slots[1] + 1, toByteOffset: ByteNode.upperFence, as: UInt16.self)
             } else {
-                // The third as it stands, seven bytes into the second, whose bytes there read as one of the same size.
+                // Copies the third entry, unchanged, seven bytes into the second, where its bytes read as an entry of
+                // the same size.
                 let (from, to) = (page + Int(slots[2]), page + Int(slots[1]) + 7)
                 to.copyMemory(from: from, byteCount: kind == .integer ? 22 : 25)
                 slots[2] = slots[1] + 7
@@ -213,7 +214,7 @@ import Testing
         }
     }
 
-    /// The room of a fence that is not there would lie behind the page.
+    /// The space of a missing fence would lie behind the page.
     @Test func aLeafWithoutItsUpperFenceTakesNothingFromItsNeighbour() throws {
         try withUnsafeTemporaryAllocation(byteCount: 4 * pageBytes, alignment: pageBytes) { memory in
             memory.initializeMemory(as: UInt8.self, repeating: 0)
@@ -244,7 +245,7 @@ import Testing
         }
     }
 
-    /// A value that is said to lie where no file reaches: it cannot be read, but its entry can be removed.
+    /// A value with pages beyond the file: it cannot be read, but its entry can be removed.
     @Test(arguments: [pageNumberLimit - 9, pageNumberLimit, .max]) func valuesBeyondTheFileAreRefused(page: UInt64)
         throws
     {
@@ -268,7 +269,7 @@ import Testing
         } catch StorageError.corrupted {}
     }
 
-    /// A value whose pages are said to have serials that no page ever gets: what holds of pages beyond the file holds of them.
+    /// A value whose pages have serials that no page ever gets, with the same effect as pages beyond the file.
     @Test(arguments: [.max, .max - 1, counterLimit] as [UInt64]) func serialsThatNoPageHasAreRefused(serial: UInt64)
         throws
     {

@@ -55,7 +55,8 @@ import Testing
         try run(workload, [.noSpace, .persistentError(28)])
     }
 
-    /// A failure that is reported late is a lie until then; what the power takes meanwhile nobody can say beforehand.
+    /// A sync failure that is reported late counts as a success until then; what a power cut takes meanwhile cannot be
+    /// predicted.
     @Test(arguments: workloads) func aFailedSyncLosesNothing(workload: String) throws {
         let ways = SyncFailure.allCases.filter { $0 != .reportsLate || Self.steady.contains(workload) }
         try run(workload, ways.map { .syncFails($0) })
@@ -71,7 +72,7 @@ import Testing
         #expect(report.surfaced > 5, "\(report)")
     }
 
-    /// Those in which the power does not go by itself: what it takes after a lie nobody can say beforehand.
+    /// The workloads without a power cut of their own: what it takes after a late report cannot be predicted.
     static let steady = workloads.filter { name in
         guard let text = Script.crashWorkloads.first(where: { $0.name == name })?.text,
             let script = try? Script(name: name, text)
@@ -79,8 +80,8 @@ import Testing
         return !script.steps.contains { if case .crash = $0 { true } else { false } }
     }
 
-    /// A drive that keeps what it should flush can lose acknowledged commits; the store must then say what is wrong, or show
-    /// an older commit whole.
+    /// A drive that does not flush what it acknowledged can lose acknowledged commits; the store must then report an
+    /// error, or show an older commit as a whole.
     @Test(arguments: steady) func aLyingFlushIsAnErrorOrAnOlderState(workload: String) throws {
         let text = try #require(Script.crashWorkloads.first { $0.name == workload }).text
         let report = try LyingRun.run(try Script(name: workload, text), limit: TestEffort.isFull ? .max : 8)
@@ -88,7 +89,7 @@ import Testing
         #expect(report.runs > 5 && report.surfaced > 0, "no lie made a difference: \(report)")
     }
 
-    /// What systems do all the time: move a part, and be interrupted.
+    /// Usual behaviour of systems: partial and interrupted calls.
     @Test(arguments: workloads) func shortAndInterruptedCallsAreMadeGood(workload: String) throws {
         let text = try #require(Script.crashWorkloads.first { $0.name == workload }).text
         let script = try Script(name: workload, text)
@@ -100,7 +101,8 @@ import Testing
             let failing = SimulatedDisk(seed: 1, sectorBytes: script.sectorBytes)
             failing.inject(kind == .sync ? .interrupted : faults[call / seldom % faults.count], atCall: call)
             try ScriptRun(script, on: failing).run()
-            // When a snapshot that was ended is let go of depends on who is reading anything at that moment, other tests included.
+            // When the frames of an expired snapshot are reused depends on all reads in progress, those of other tests
+            // included.
             if script.snapshotAgeLimit != nil { continue }
             #expect(failing.settledImage().fingerprint == disk.settledImage().fingerprint)
         }

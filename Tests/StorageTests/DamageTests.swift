@@ -74,8 +74,7 @@ import Testing
         return image
     }
 
-    /// Offsets in a page: every one of the bytes that mean something, and of the zeros behind them every `stride`-th
-    /// unless everything is asked for.
+    /// Offsets in a page: all bytes with content, and every 37th of the zeros behind them. With full effort every byte.
     private static var offsets: [Int] {
         TestEffort.isFull ? Array(0..<pageBytes) : Array(0..<160) + Array(stride(from: 160, to: pageBytes, by: 37))
     }
@@ -108,7 +107,7 @@ import Testing
                 }
                 switch try DamageTests.open(damaged) {
                 case .state(let state):
-                    // The older checkpoint and the log together, or the other slot that says the same.
+                    // The older checkpoint with the log, or the other slot, gives the same state.
                     if state != sample.latest { wrong.append("slot \(slot), byte \(offset): an older state") }
                     recovered += 1
                 case .refusal: break
@@ -192,7 +191,7 @@ import Testing
         }
     }
 
-    /// Several groups in one segment: only the last may have been on its way when the power went.
+    /// Several groups in one segment: only the last may have been incomplete at the power cut.
     @Test func damageBeforeTheLastGroupIsNeverTakenForItsEnd() throws {
         let puts = (1...6).map { "put t \($0) 700b" }.joined(separator: "\n")
         let sample = try DamageTests.sample(closing: false, "options log 65536\ntree t int\n" + puts)
@@ -224,7 +223,7 @@ import Testing
                     var damaged = sample.image
                     damaged.files[file]?.resize(to: UInt64(length))
                     let answer = try DamageTests.open(damaged)
-                    // An empty data file with its log gone too is a new database, which no one can tell from a lost one.
+                    // An empty data file without its log cannot be distinguished from a new database.
                     if file == DamageTests.path, length == 0, damaged.files.count == 1 {
                         #expect(answer == .state(ModelStore()))
                     } else if case .state(let state) = answer {
@@ -305,7 +304,7 @@ import Testing
     }
 
     /// Mending writes over nothing that is the last of its kind: the power may go in the middle of it.
-    @Test(arguments: 0..<6) func aPowerCutWhileACopyIsMendedLosesNothing(page: Int) throws {
+    @Test(arguments: 0..<6) func aPowerCutDuringTheRepairOfACopyLosesNothing(page: Int) throws {
         for closing in [true, false] {
             let sample = try DamageTests.sample(closing: closing)
             let damaged = DamageTests.flip(sample.image, byte: page * pageBytes + 60, mask: 1)
@@ -383,7 +382,7 @@ import Testing
             return
         }
 
-        // A foreign log beside a database that was closed and has none: taken for nothing, and not destroyed.
+        // A foreign log beside a database that was closed and has none is ignored, and not destroyed.
         var beside = try DamageTests.sample(closing: true).image
         let before = other.files
         for log in logs { beside.files[log] = other.files[log] }

@@ -7,7 +7,7 @@ import Testing
     import Glibc
 #endif
 
-/// A full disk refuses what makes the database larger, and leaves the way to make it smaller open.
+/// A full disk refuses what makes the database larger, and permits what makes it smaller.
 @Suite struct DiskReserveTests {
     private static let path = "d/store.mako"
 
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// From wherever it is full: entries go, checkpoints are taken, the file becomes shorter, and there is room again.
+    /// On a full disk: deletes entries, takes checkpoints and shrinks the file until there is space again.
     private static func makeRoomAgain(_ store: Store, _ tree: Tree, _ count: UInt64, step: UInt64) throws -> UInt64 {
         for key in stride(from: UInt64(0), to: count / 2, by: Int(step)) {
             // Small deletions and whole ranges.
@@ -59,7 +59,7 @@ import Testing
         return try fill(store, tree, from: count, batch: 10)
     }
 
-    @Test(arguments: [1, 10, 40, 400], [1, 25]) func whatIsDeletedMakesRoomAgain(batch: UInt64, step: UInt64) throws {
+    @Test(arguments: [1, 10, 40, 400], [1, 25]) func deletionsFreeSpace(batch: UInt64, step: UInt64) throws {
         for room in stride(from: UInt64(600), to: 700, by: 24) {
             let disk = SimulatedDisk()
             // Small deletions in a long log: no segment that begins brings a checkpoint in time.
@@ -107,14 +107,14 @@ import Testing
         }
         #expect(reserve >= 8)
         #expect(free >= Int(reserve) - 4)
-        // What takes the place of something as long makes nothing larger.
+        // Replacing a value by one of the same length needs no further space.
         try store.write { try $0.put(Self.value(1), for: 0, in: tree) }
         #expect(try store.snapshot().get(0, in: tree) == Self.value(1))
         try store.close()
     }
 
-    /// The file has room for a commit before the commit is acknowledged: no checkpoint needs more.
-    @Test func aCheckpointNeedsNoMoreRoom() throws {
+    /// The file has space for a commit before the commit is acknowledged: no checkpoint needs more.
+    @Test func aCheckpointNeedsNoMoreSpace() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: Self.options(disk))
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
@@ -236,7 +236,8 @@ import Testing
             let options = Self.options(POSIXFileSystem())
             let store = try Store(at: folder + "store.mako", options: options)
             let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
-            // What is too large fails, and its checkpoint leaves no holes behind the pages that have room: at the next opening they would pass for room.
+            // A value that is too large fails, and its checkpoint leaves no holes behind the allocated pages: the next
+            // opening would count them as free space.
             var count: UInt64 = 0
             for batch in [5000, 200, 100, 50, 15] as [UInt64] {
                 count = try Self.fill(store, tree, from: count, batch: batch)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What each kind of commit survives.
+/// The durability of each kind of commit.
 @Suite struct DurabilityTests {
     private static let path = "d/s.mako"
 
@@ -212,7 +212,7 @@ import Testing
         _ = try store.step()
         #expect(try kept() == [1, 2, 3, 4])
 
-        // What was written along with others, and not synced, is still due.
+        // A commit that was written along with others, and not synced, must still become durable.
         try put(5, nil)
         try put(6, .ordered)
         #expect(try kept() == [1, 2, 3, 4])
@@ -264,7 +264,7 @@ import Testing
             try store.write { try $0.put([1], for: 1, in: tree) }
             disk.inject(.syncFails(way), atCall: disk.callCount + 1)
             #expect(throws: StorageError.self) { try store.write { try $0.put([1], for: 2, in: tree) } }
-            // Readers go on at the last durable state; writers are told.
+            // Readers continue at the last durable state; writers get an error.
             #expect(try store.read { try $0.count(of: tree) } == 1)
             do throws(StorageError) {
                 _ = try store.beginWrite()
@@ -283,7 +283,7 @@ import Testing
         }
     }
 
-    /// After a sync that failed nobody knows what the device has: a later one that succeeds says nothing of it.
+    /// After a failed sync the content of the device is unknown: a later sync that succeeds proves nothing.
     @Test func aFailedSyncOfANewSegmentLatchesTheStore() throws {
         /// Commits until the second segment is there; the calls of the commit that made it.
         func fill(_ disk: SimulatedDisk, _ store: Store, _ tree: Tree) throws -> Range<Int> {
@@ -313,7 +313,7 @@ import Testing
         #expect(failed >= 6)
     }
 
-    @Test func aSegmentThatAFullDiskLetsNobodyFinishIsNotLeftBehind() throws {
+    @Test func aSegmentUnfinishedOnAFullDiskIsNotLeftBehind() throws {
         let disk = SimulatedDisk(seed: 3)
         let clock = TestClock()
         var options = options(disk)
@@ -325,7 +325,7 @@ import Testing
             key += 1
             try store.write { try $0.put(ValueShape(bytes: 3000).value(seed: key), for: key, in: tree) }
         }
-        // The file comes into being, its content finds no room.
+        // The file is created, and there is no space for its content.
         disk.inject(.persistentError(28), atCall: disk.callCount + 2)
         #expect(throws: StorageError.self) { while try store.step() {} }
         disk.clearFaults()
@@ -427,8 +427,8 @@ import Testing
         #expect(try !holdsSecret(second))
     }
 
-    /// A sync that fails may lose anything that was written to that file before, and the next one says nothing of it:
-    /// here pages of a checkpoint, and then the header that is to name a new log segment.
+    /// A failed sync may lose anything that was written to that file before, and the next one does not report it: here
+    /// pages of a checkpoint, and then the header that names a new log segment.
     @Test(arguments: SyncFailure.allCases) func aFailedSyncOfTheHeaderLosesNoPage(way: SyncFailure) throws {
         let probe = SimulatedDisk(seed: 5)
         let (begin, _) = try growsASegmentWithinACheckpoint(probe, fault: nil)

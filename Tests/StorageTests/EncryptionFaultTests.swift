@@ -11,13 +11,13 @@ import Testing
         try #require(CipherKey((0..<32).map { UInt8($0) }, cipher))
     }
 
-    @Test func workThatNobodyDoesMakesNoKey() {
+    @Test func anInvalidNumberOfRoundsMakesNoKey() {
         // A number of rounds is a power of two.
         #expect(CipherKey(passphrase: [1, 2], salt: [3, 4], rounds: 3, .aesGCM) == nil)
         #expect(CipherKey(passphrase: [1, 2], salt: [3, 4], rounds: 1024, .aesGCM) != nil)
     }
 
-    /// What cannot be sealed is written as zeros, never as it is.
+    /// A page that cannot be encrypted is written as zeros, never as plain text.
     @Test(arguments: Encryption.Cipher.allCases) func whatCannotBeSealedIsNotShown(cipher: Encryption.Cipher) throws {
         let key = try key(cipher)
         var text = [UInt8](repeating: 7, count: 40)
@@ -149,7 +149,7 @@ import Testing
     }
 }
 
-/// In any build: what is said of the key of encrypted properties.
+/// In any build: errors for the key of encrypted properties.
 @Suite struct PropertyKeyTests {
     @Test func eachProblemSaysWhatToDo() {
         let problems: [(PropertyKeyProblem, String)] = [

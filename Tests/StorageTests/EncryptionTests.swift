@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Encrypted stores as their users meet them.
+/// Encrypted stores through the public interface.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptionTests {
     static let path = "d/store.mako"
 
@@ -55,7 +55,7 @@ import Testing
     }
 }
 
-/// What runs on plain stores, on encrypted ones.
+/// The workloads of plain stores, on encrypted ones.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptedRandomTests {
     @Test(arguments: 0..<RandomSeeds.parts) func randomWorkloadsAgreeWithTheModel(part: Int) {
         #expect(RandomSeeds.failures(EncryptedStoreWorkload.self, part: part).isEmpty)

@@ -136,7 +136,7 @@ import Testing
             } catch is Over {}
         }
         let commit = old.commitNumber
-        // What was begun before.
+        // Names read before.
         var names: [String] = []
         var blobs: [Blob] = []
         if end == .closed || end == .tooOld {

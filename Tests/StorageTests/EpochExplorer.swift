@@ -116,7 +116,8 @@ struct EpochExplorer {
         return moves
     }
 
-    /// A first-in first-out buffer lets the oldest go; another one any that has no older of its word, and a release when all older have gone.
+    /// A FIFO buffer releases its oldest store; another one any store without an older one to the same word, and a
+    /// release store when all older ones have left.
     private func mayLeaveBuffer(_ state: ThreadState, _ thread: Int, _ index: Int) -> Bool {
         let older = state.buffered & (1 << UInt16(index) - 1)
         if older == 0 { return true }
@@ -134,7 +135,7 @@ struct EpochExplorer {
         }
     }
 
-    /// What a thread reads: its own latest store that is still in the buffer, else what all see.
+    /// The value that a thread reads: its own latest store that is still in the buffer, else the shared one.
     private func read(_ word: EpochWord, _ state: State, _ thread: Int, _ index: Int) -> UInt32 {
         for earlier in (0..<index).reversed()
         where state[thread].buffered & 1 << UInt16(earlier) != 0 && words[thread][earlier] == word {

@@ -5,7 +5,7 @@ enum EpochWord: Int, CaseIterable { case epoch, entry, frame, cellA, cellB }
 
 /// In which order the accesses of one thread become visible to others.
 enum MemoryOrder: String, CaseIterable {
-    /// As the program says.
+    /// In program order.
     case sequential
     /// x86: a store waits in a first-in first-out buffer while later loads read.
     case totalStore
@@ -14,7 +14,7 @@ enum MemoryOrder: String, CaseIterable {
     case weak
 }
 
-/// What a step does. Registers are a thread's own.
+/// The action of a step. Each thread has its own registers.
 enum EpochAction {
     case load(EpochWord, into: Int, acquires: Bool)
     case store(EpochWord, register: Int?, releases: Bool)
@@ -25,7 +25,7 @@ enum EpochAction {
     case fence
     /// The kernel's barrier, as far as it concerns one reader.
     case barrier(thread: Int)
-    /// Reads the frame if the entry that is in a register said that the page is there: from a frame that was reused it is a violation.
+    /// Reads the frame if the entry in a register marks the page as present: a frame that was reused is a violation.
     case use(entry: Int)
     /// Puts another page into the frame if the cells that were read allow it.
     case reuse(epoch: Int, cells: [Int])
@@ -79,7 +79,7 @@ struct EpochStep {
     }
 }
 
-/// What of the algorithm is left out or replaced, to see that the model notices.
+/// A part of the algorithm that is left out or replaced; the model must notice it.
 enum EpochChange: String, CaseIterable {
     case noReaderFence, noEvictorFence, noBarrier, barrierOfOneReader, relaxedLeave, noAnnouncement
 }

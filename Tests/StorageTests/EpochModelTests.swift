@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// The epochs and their fences in small, in every order that a processor may bring about.
+/// A model of the epochs and their fences, in every order that a processor may execute.
 @Suite struct EpochModelTests {
     struct Case: CustomTestStringConvertible {
         var order: MemoryOrder
@@ -22,7 +22,7 @@ import Testing
         if TestEffort.isChatty { print("\(tried.testDescription): \(report)") }
     }
 
-    /// A model that cannot fail says nothing. Each change, with the weakest order in which it does no harm.
+    /// Proves that the model can fail: each change, with the weakest memory order in which it is harmless.
     @Test(arguments: [
         (EpochChange.noReaderFence, false, MemoryOrder.sequential), (.noEvictorFence, false, .totalStore),
         (.noBarrier, true, .sequential), (.barrierOfOneReader, true, .sequential), (.relaxedLeave, false, .totalStore),
@@ -46,7 +46,7 @@ import Testing
     }
 
     #if os(Linux)
-        /// The path without a process barrier, the only one on Apple systems, is taken here when the environment says so.
+        /// An environment variable selects the path without a process barrier, the only one on Apple systems.
         @Test func theEnvironmentTurnsTheProcessBarrierOff() {
             let isOff = !(ProcessInfo.processInfo.environment["MAKO_NO_PROCESS_BARRIER"] ?? "").isEmpty
             // Some sandboxes have no such barrier at all.

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// Each bit of a small database and its log turned over, one at a time: the right answer or an error that says what is
-/// wrong, never another answer, never a trap. A bit of the log's last group may cost that group.
+/// Flips each bit of a small database and its log, one at a time: the right result or an error that names the fault,
+/// never a wrong result, never a trap. A bit of the log's last group may cost that group.
 @Suite struct EveryBitTests {
     private static let path = ScriptRun.path
     private static let parts = 16
@@ -36,7 +36,7 @@ import Testing
         case refusal
     }
 
-    /// What a sample may answer, and where its last group is.
+    /// A sample with its permitted results, and the place of its last group.
     private struct Sample {
         var files: [(name: String, bytes: Int)]
         var image: DiskImage

@@ -112,7 +112,7 @@ import Testing
             try FileManager.default.createDirectory(atPath: far, withIntermediateDirectories: true)
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "far/s.mako")
             try FileManager.default.createSymbolicLink(atPath: second, withDestinationPath: link)
-            // It leads nowhere as yet.
+            // Its target does not exist yet.
             let store = try Store(at: second, options: options())
             #expect(store.path == far + "/s.mako")
             try put(1, store)
@@ -132,7 +132,7 @@ import Testing
             #expect(isLink(link) && isLink(second))
             let again = try Store(at: link, options: options())
             #expect(try again.read { try $0.count(of: #require($0.tree(named: "t"))) } == 1)
-            // What is made goes where a link leads, too.
+            // New files follow a link, too.
             let place = folder + "/backup-link"
             try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "far/backup")
             try again.backup(to: place)
@@ -180,7 +180,7 @@ import Testing
 
     // MARK: Descriptors
 
-    /// A file system that has no descriptor left when it is told.
+    /// A file system that fails with EMFILE while `isShort` is set.
     private final class ScarceFiles: PassingFileSystem, @unchecked Sendable {
         let inner: any FileSystem = POSIXFileSystem()
         // Used by one thread.

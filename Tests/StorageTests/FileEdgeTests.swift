@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What files do at their edges: those of a file system that knows little, and those of two that meet.
+/// Limits of files: a file system without optional calls, and files that share a path.
 @Suite struct FileEdgeTests {
     /// A file that does no more than it has to.
     private final class LeastFile: File {
@@ -43,7 +43,7 @@ import Testing
         try writeBytes(file, [UInt8](repeating: 7, count: 300), count: 300, at: 0)
         #expect(try !file.pin(1) && file.pins() == [])
         file.startWriting(at: 0, count: 300)
-        // Room that is there already, and room behind the end.
+        // Space that is allocated already, and space behind the end.
         try file.allocate(0..<100)
         #expect(try file.size() == 300)
         try file.allocate(0..<5000)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// An incremental backup stands in for the file that it is written to, but for where pages go.
+    /// An incremental backup behaves as the file that it is written to, except for the places of pages.
     @Test func aPartOfABackupAppendsPages() throws {
         let file = try MemoryFileSystem().open("f", .create)
         let part = BackupPart(writing: file, listsPages: false)

@@ -57,7 +57,7 @@ import Testing
             try expected.withUnsafeBytes { buffer throws in try file.write(buffer, at: 0) }
             let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 4096)
             defer { memory.deallocate() }
-            // Aligned and not, before, upon and beside writes that go the usual way.
+            // Aligned and not, before, over and beside writes through the cache.
             let places = [
                 (0, 4096), (4096, 8192), (100, 50), (4096, 4096), (4000, 300), (8192, 16_384), (9000, 4096),
                 (40_960, 4096),
@@ -155,7 +155,7 @@ import Testing
             #expect(try second.pin(8))
             #expect(try file.pins() == [0, 7, 8, 1 << 40, 1 << 61])
             #expect(try reader.pins() == [8])
-            // What others do with the file drops nobody's pins.
+            // Opening and closing another descriptor of the file drops no pins.
             try fileSystem.open(directory + "/f", .readWrite).close()
             #expect(try file.pins().count == 5)
             reader.close()
@@ -239,7 +239,7 @@ import Testing
         #expect(write([(3, 0), (-1, ENOSPC)]).result == .failure(full) && full.isNoSpace)
     }
 
-    /// The next way of syncing is for file systems that do not know the one before, and for no other failure.
+    /// The next weaker sync is only for file systems that do not support the one before, and for no other failure.
     @Test func syncsFallBackWhereAFileSystemKnowsNoBetter() throws {
         func sync(_ codes: [Int32]) -> (failure: Int32?, calls: [Int]) {
             var left = codes[...]
@@ -263,8 +263,8 @@ import Testing
         #expect(sync([ENOTSUP, EIO, 0]) == (EIO, [0, 1]))
     }
 
-    /// After a part of a write was made, what is refused is no longer a write that has changed nothing.
-    @Test func aRefusalTellsWhetherAnythingWasWritten() throws {
+    /// After a partial write a refused one is no longer reported as without effect.
+    @Test func aRefusalReportsWhetherAnythingWasWritten() throws {
         func write(_ moves: [(Int, Int32)]) -> FileError? {
             var left = moves[...]
             do throws(FileError) {
@@ -300,7 +300,7 @@ import Testing
             #expect(try other.size() == 5)
             file.close()
             #expect(try other.lock(exclusive: true))
-            // What cannot be had leaves the file as it is.
+            // A failed change leaves the file as it is.
             let posix = try #require(other as? POSIXFile)
             #expect(try !posix.takePlace(of: directory + "/none"))
             #expect(try posix.size() == 5 && posix.isNamed(path))
@@ -364,7 +364,7 @@ import Testing
         let joined = try startThread(name: "joined", work)
         joined.join()
         joined.join()
-        // Nobody holds this one any more; it runs all the same.
+        // The handle of this thread is released; the thread still runs.
         _ = try startThread(name: "left alone", work)
         counter.lock.lock()
         while counter.value < 2 { counter.changed.wait(counter.lock) }

@@ -126,7 +126,7 @@ import Testing
         try store.checkpoint()
         let before = store.stats.waitingPages
         try put(numbers.suffix(50))
-        // What was copied waits until the checkpoint that shows it is gone: a leaf for each record, and few nodes above them.
+        // Replaced pages wait until no checkpoint shows them: a leaf for each record, and few nodes above them.
         let copied = store.stats.waitingPages - before
         #expect(copied >= 40 && copied <= 50 + 25, "\(copied) pages were copied")
         #expect(try store.verify().isClean)

@@ -45,7 +45,8 @@ import Testing
 
     // MARK: Moments between
 
-    /// A commit that is too large for the log stands in two metas, which are written one after the other behind its mark in the log.
+    /// A commit that is too large for the log is recorded in both meta pages, written one after the other behind its
+    /// mark in the log.
     @Test func aLargeCommitIsSeenWholeOrNotAtAll() throws {
         let disk = SimulatedDisk()
         let files = MeddledDisk(disk)
@@ -78,7 +79,7 @@ import Testing
         #expect(try reader.verify().isClean)
     }
 
-    /// Commits longer than what is read at a time, and such as end just where their segment does.
+    /// Commits longer than one read, and commits that end exactly at their segment's end.
     @Test func framesOfEveryLengthAreFollowed() throws {
         let disk = SimulatedDisk()
         let writer = try writer(disk, log: 1 << 20)
@@ -108,7 +109,7 @@ import Testing
             let position = writer.newest.log.lsn
             let block = UInt64(SegmentHeader.blockBytes)
             let left = segmentBytes - (position + block - 1) / block * block % segmentBytes
-            // What is left of the segment, but for the frame's header and that of the operation.
+            // The rest of the segment, without the frame's header and that of the operation.
             let bytes = left <= 2 * block ? Int(left) - LogFrame.headerBytes - 17 : 500
             try put(writer, key, bytes: bytes)
             if writer.newest.log.lsn % segmentBytes == 0 { full += 1 }
@@ -120,7 +121,8 @@ import Testing
         #expect(try content(reader) == content(writer))
     }
 
-    /// Each time that the reader has found a checkpoint the writer has gone on: it gives up in the end, and says that the file is in use.
+    /// Each time that the reader has found a checkpoint, the writer has replaced it: the reader gives up in the end,
+    /// and reports that the file is in use.
     @Test func aWriterThatIsAlwaysFasterIsWaitedForNotForEver() throws {
         let disk = SimulatedDisk()
         let files = MeddledDisk(disk)
@@ -143,7 +145,8 @@ import Testing
 
     // MARK: A log that is not what it should be
 
-    /// Whatever is missing or wrong behind what the reader shows: it opens anew, which says what is wrong, and shows what it showed.
+    /// Whatever is missing or wrong behind the commit that the reader shows: it reopens the file, which reports the
+    /// fault, and keeps its state.
     @Test(arguments: ["gone", "garbled", "both gone"]) func aLogThatBreaksOffIsReported(damage: String) throws {
         let disk = SimulatedDisk()
         let writer = try writer(disk, log: 1)
@@ -180,7 +183,7 @@ import Testing
         #expect(try content(reader) == content(writer))
     }
 
-    /// The writer has closed its file, and the log is gone with it.
+    /// The writer has closed its file and removed the log.
     @Test func aWriterThatClosesIsFollowed() throws {
         let disk = SimulatedDisk()
         var writer = try writer(disk)
@@ -201,7 +204,8 @@ import Testing
 
     // MARK: A disk that fails
 
-    /// Each call of a refresh fails in turn: it says so, the reader shows what it showed, and the next one goes on.
+    /// Each call of a refresh fails in turn: the refresh throws, the reader keeps its state, and the next refresh
+    /// succeeds.
     @Test(arguments: [false, true]) func anyCallOfARefreshMayFail(isLeftBehind: Bool) throws {
         func prepared() throws -> (SimulatedDisk, Store, Store) {
             let disk = SimulatedDisk()
@@ -235,7 +239,7 @@ import Testing
         #expect(failures > calls / 2, "\(failures) of \(calls)")
     }
 
-    /// On a medium that takes no writes nothing needs to be made durable; elsewhere what fails is told.
+    /// A read-only medium needs no sync; elsewhere a failed sync is reported.
     @Test(arguments: [true, false]) func aMediumWithoutWritesNeedsNoSync(isReadOnly: Bool) throws {
         let disk = SimulatedDisk()
         let writer = try writer(disk)
@@ -259,7 +263,7 @@ import Testing
     }
 
     /// The name of a segment that the header does not know yet is made durable, too.
-    @Test(arguments: [true, false]) func aNameThatCannotBeMadeDurableIsTold(isReadOnly: Bool) throws {
+    @Test(arguments: [true, false]) func aSegmentNameThatCannotBeMadeDurableIsReported(isReadOnly: Bool) throws {
         let disk = SimulatedDisk()
         var writer = try writer(disk)
         try put(writer, 0)
@@ -289,7 +293,7 @@ import Testing
 
     // MARK: What a reader hands on
 
-    /// A reader that had to open the file anew copies and backs up what it shows by then.
+    /// A reader that had to reopen the file copies and backs up its newest state.
     @Test func aReaderThatWasLeftBehindCopiesWhatItShows() throws {
         let disk = SimulatedDisk()
         let writer = try writer(disk)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What may lie where a database is looked for, and what others may do there meanwhile.
+/// Foreign files under the names of a database's files, and changes of its files by other programs.
 @Suite struct ForeignFileTests {
     private static let path = "d/s.mako"
 
@@ -31,7 +31,7 @@ import Testing
         try store.read { view in try view.tree(named: "t").map { try view.count(of: $0) } ?? 0 }
     }
 
-    /// Files whose names only look like those of log segments are nobody's business.
+    /// Files whose names only look like those of log segments are ignored.
     @Test(arguments: ["007", "+7", "18446744073709551615", "1073741824", "", "x", "1 ", "-1"])
     func namesThatLookLikeSegmentsAreLeftAlone(name: String) throws {
         let disk = SimulatedDisk()
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// Somebody cuts the file short while it is open: what is read of it says so.
+    /// The file is truncated while it is open: reads of it report that.
     @Test func aFileThatIsCutMeanwhileIsNamed() throws {
         let disk = SimulatedDisk()
         var store = try Store(at: Self.path, options: options(disk))
@@ -77,7 +77,7 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
-    /// Each number of the header, set to what it never is, under a checksum that says it is right.
+    /// Each number of the header set to an impossible value, under a valid checksum.
     @Test func headersOfImpossibleNumbersAreErrors() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))
@@ -173,7 +173,7 @@ import Testing
         files.before = { [files] operation, path in
             guard operation == "open", path.hasPrefix(Self.path + "-new-") else { return }
             files.before = { _, _ in }
-            // Under another name, so that it does not meet the file that is being made.
+            // Under another name, so that it does not collide with the new file.
             do {
                 let store = try Store(at: "d/theirs.mako", options: options(files.base))
                 try fill(store, 0..<5)

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// Each number of the fixed pages and of the directory set to another, under a checksum that is right: what it says is refused, found by `verify`,
-/// or makes no difference, neither now nor for what is written on top of it.
+/// Each number of the fixed pages and of the directory replaced, under a valid checksum: it is refused, found by
+/// `verify`, or makes no difference, neither now nor for later writes.
 @Suite struct ForgedNumberTests {
     private static let text = """
         options log 16384
@@ -21,7 +21,7 @@ import Testing
 
     private func sample() throws -> SalvageSample { try SalvageSample(closing: true, Self.text) }
 
-    /// What a number may be taken for.
+    /// The values that replace a number.
     private func forgeries(of number: UInt64, bits: Int) -> [UInt64] {
         let mask = bits == 64 ? UInt64.max : 1 << UInt64(bits) - 1
         let wanted: [UInt64] = [

@@ -2,7 +2,8 @@ import MakoTestSupport
 
 @testable import MakoStorage
 
-/// Whoever gives pages and frames of his own making the checksums that Mako asks for. In an encrypted database these are tags, and he has its key.
+/// Gives changed pages and frames valid checksums. In an encrypted database these are authentication tags, computed
+/// with its key.
 struct Forger {
     private let database: DatabaseID
     private let keys: DatabaseKeys?
@@ -17,9 +18,10 @@ struct Forger {
 
     // MARK: Pages
 
-    /// Changes what a page holds and seals it again.
+    /// Changes the content of a page and seals it again.
     ///
-    /// - Parameter change: gets the page as it stands in the file, an encrypted one with header and body as they were before that.
+    /// - Parameter change: gets the page as in the file; of an encrypted page the header and the body before
+    ///   encryption.
     func change(page: Int, of file: inout ByteImage, _ change: (inout [UInt8]) -> Void) {
         let place = UInt64(page * pageBytes)
         var bytes = file.bytes(at: place, count: pageBytes)
@@ -64,7 +66,7 @@ struct Forger {
                         24 + random.below(40), 40 + random.below(200), 8 + random.below(pageBytes - 8),
                         8 + random.below(32),
                     ]
-                // Seldom the header: then the page is mostly not taken for what it was.
+                // Rarely the header: with a changed header the page is mostly rejected at once.
                 let place = places[random.chance(5) ? 3 : random.below(3)]
                 // Log segments are written whole before their first use, and the largest would fill the memory.
                 if page < FileHeader.copies && (96..<104).contains(place) { continue }
@@ -84,9 +86,10 @@ struct Forger {
 
     // MARK: The log
 
-    /// Changes frames of the log, and ties all of them together anew.
+    /// Changes frames of the log, and chains all of them again.
     ///
-    /// - Parameter change: is called for each frame in the log's order, with its header and its payload as it was before encryption. Lengths stay.
+    /// - Parameter change: is called for each frame in the log's order, with its header and its payload before
+    ///   encryption. Lengths stay.
     func changeLog(of image: inout DiskImage, _ change: (inout [UInt8]) -> Void) {
         var link: (before: UInt64, now: UInt64) = (0, 0)
         let names = image.files.keys.filter { $0.hasPrefix(ScriptRun.path + "-wal-") }
@@ -128,7 +131,7 @@ struct Forger {
             link.before = start.load(fromByteOffset: 48, as: UInt64.self)
             change(&bytes)
             start.copyMemory(from: bytes, byteCount: bytes.count)
-            // What was there of the tag is of no use now.
+            // The former tag is no longer valid.
             cipher?.seal(start, stored: frame.stored)
             let check = Checksum.hash(start, count: LogFrame.checkedBytes, seed: header.salt)
             link.now = LogFrame.chain(

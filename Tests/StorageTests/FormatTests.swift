@@ -49,7 +49,7 @@ struct FormatTests {
         try body(memory)
     }
 
-    /// The engine puts sums of pages together in another order than the document tells.
+    /// The engine computes checksums of pages in another order than the document describes.
     @Test func sumsOfAllLengthsAreThoseOfTheDocument() throws {
         var random = SplitMix(seed: 41)
         for count in Array(0..<300) + [4087, 4088, 4096, 8191] {

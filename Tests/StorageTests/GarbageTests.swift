@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// Files that hold nonsense under checksums and tags that are right, as no accident makes them: a typed error or some answer,
-/// but never a trap, a load from beyond the page or a walk without end.
+/// Files with garbage under valid checksums and tags, which no accident produces: a typed error or some result, but
+/// never a trap, a load from beyond the page or an endless loop.
 @Suite struct GarbageTests {
     /// A database that is to be garbled.
     enum Sample: CaseIterable {
@@ -24,7 +24,7 @@ import Testing
 
         var hasLog: Bool { [.log, .encryptedLog, .lockedByPassphrase].contains(self) }
 
-        /// What it opens with.
+        /// The key that opens it.
         var encryption: Encryption? {
             cipher.map { TestKeys.encryption(self == .lockedByPassphrase ? 2 : 0, $0) }
         }
@@ -125,7 +125,7 @@ import Testing
         for round in 0..<rounds {
             var damaged = file
             for _ in 0..<1 + use.random.below(2) {
-                // Fixed pages seldom: most of what they say is compared with what the rest of the file says.
+                // Rarely a fixed page: most of its content is compared with the rest of the file.
                 let page = use.random.chance(15) ? use.random.below(pages) : 6 + use.random.below(pages - 6)
                 files.forger.garble(&damaged, page: page, &use.random)
             }
@@ -137,7 +137,7 @@ import Testing
         #expect(use.refused > 0)
     }
 
-    /// The log says something else than was committed, and says so in one piece.
+    /// The log has other operations than were committed, in a consistent chain.
     @Test(arguments: Sample.withLog, 0..<4) func forgedCommitsAreReplayedOrRefused(sample: Sample, part: Int) throws {
         let files = try sample.make()
         var frames = 0
@@ -160,7 +160,7 @@ import Testing
         #expect(use.refused > 0)
     }
 
-    /// Mostly operations and their lengths, seldom what the frame's header says of them.
+    /// Mostly operations and their lengths, rarely the frame's header.
     private static func garble(_ frame: inout [UInt8], _ random: inout SplitMix) {
         for _ in 0..<1 + random.below(3) {
             let payload = frame.count - LogFrame.headerBytes
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    /// Without the key nobody makes anything up: what can be read is what was written, at some time.
+    /// Without the key no content can be forged: what can be read was written at some time.
     @Test(arguments: Sample.encrypted, 0..<4) func garbledBytesAreNeverTakenForAnything(
         sample: Sample, part: Int
     ) throws {
@@ -218,7 +218,8 @@ import Testing
         image.files[name] = file
     }
 
-    /// The header block is not encrypted, and whoever likes gives it a checksum: each byte of what it says of key and features.
+    /// The header block is not encrypted, and its checksum can be forged: each byte of what it says of key and
+    /// features.
     @Test(arguments: Sample.encrypted) func forgedHeadersOpenNothing(sample: Sample) throws {
         let files = try sample.make()
         let file = try #require(files.image.files[ScriptRun.path])

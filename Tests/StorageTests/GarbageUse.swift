@@ -28,7 +28,7 @@ final class GarbageUse {
         do { try body() } catch is StorageError { refused += 1 }
     }
 
-    /// Reads all there is, both ways and by key, writes here and there, and closes.
+    /// Reads everything, in both directions and by key, writes here and there, and closes.
     func run(_ image: DiskImage) throws {
         let options = Self.options(image, encryption)
         try attempt {
@@ -168,7 +168,7 @@ final class GarbageUse {
         }
     }
 
-    /// What happens to whole trees.
+    /// Creates, drops and empties whole trees.
     private func rearrange(_ transaction: borrowing WriteTransaction) throws {
         let trees = transaction.view.trees
         guard !trees.isEmpty else { return }

@@ -194,7 +194,7 @@ import Testing
         """,
     ]
 
-    /// What the encrypted ones open with.
+    /// The keys of the encrypted files.
     private static let secrets: [String: PlainCipher.Secret] = [
         "v1-encrypted-closed": .key((0..<32).map { $0 * 7 + 1 }),
         "v1-encrypted-killed": .passphrase("passphrase 2"),
@@ -253,7 +253,7 @@ import Testing
         return options
     }
 
-    /// What the files hold by the letter of the format.
+    /// The content of the files, read as `docs/format.md` describes them.
     private static func plainly(_ image: DiskImage, _ name: String) throws -> ModelStore {
         let bytes = image.files[ScriptRun.path]?.bytes ?? []
         let cipher = try secrets[name].map { try PlainCipher(bytes, $0) }
@@ -348,7 +348,7 @@ import Testing
         #expect(image.files.keys.contains { $0.contains("-wal-") } == name.hasSuffix("killed"))
         let found = try GoldenFileTests.plainly(image, name)
         #expect(found.difference(from: try #require(run.states.last)) == nil)
-        // What is there stays as it is.
+        // Existing files are not replaced.
         if ProcessInfo.processInfo.environment["MAKO_WRITE_GOLDEN"] != nil, try !GoldenFileTests.names.contains(name) {
             try keep(image, found, as: name)
         }

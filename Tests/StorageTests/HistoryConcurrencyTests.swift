@@ -35,7 +35,7 @@ import Testing
         options.cacheBytes = 96 << 10
         options.logSegmentBytes = 64 << 10
         options.checkpointBytes = 48 << 10
-        // Every commit is to be somebody's.
+        // Commits of the vacuum would belong to no thread of the history.
         options.shrinksWhenIdle = false
         return options
     }
@@ -75,7 +75,7 @@ import Testing
                 write.written[key] = .some(value)
             }
             if random.chance(10) {
-                // What a savepoint takes back was never there.
+                // Changes that are rolled back to a savepoint are not part of the commit.
                 let savepoint = transaction.savepoint()
                 try transaction.put(bytes(1), for: UInt64(random.below(Int(keys))), in: tree)
                 try transaction.rollback(to: savepoint)
@@ -189,7 +189,7 @@ import Testing
         return (store, tree, History(start: try store.read { $0.commitNumber }, initial: initial))
     }
 
-    /// What a disk holds after the power was cut, as keys and numbers.
+    /// The content of a disk after a power cut, as keys and numbers.
     private func found(_ disk: SimulatedDisk) throws -> (commit: UInt64, values: [UInt64: UInt64]) {
         let store = try Store(at: HistoryConcurrencyTests.path, options: options(disk))
         defer { try? store.close() }
@@ -215,7 +215,7 @@ import Testing
         #expect(history.contradictions().prefix(5).isEmpty)
         #expect(history.reads.count >= 9 && history.writes.count == 240)
         #expect(try store.verify().isClean)
-        // What was acknowledged as durable needs nothing that is still pending.
+        // Commits acknowledged as durable need nothing that is still pending.
         let (commit, values) = try found(SimulatedDisk(disk.crashState().image([])))
         let acknowledged = history.writes.filter { $0.outcome == .acknowledged && $0.isDurable }.map { $0.base + 1 }
             .max()

@@ -1,7 +1,7 @@
 import MakoTestSupport
 import Testing
 
-/// The judge of histories itself: it lets a serial one pass and names what is wrong with others.
+/// Tests of the history checker: it accepts a serial history and names what is wrong with others.
 @Suite struct HistoryTests {
     /// Two commits and a read of each, one after the other.
     private static var sound: History {
@@ -27,7 +27,7 @@ import Testing
         #expect(HistoryTests.sound.state(at: 10) == [1: 100])
         #expect(HistoryTests.sound.state(at: 12) == [1: 101])
         #expect(HistoryTests.sound.state(at: 13) == nil)
-        // One that was on its way at a crash may count or not.
+        // A commit in progress at a crash may count or not.
         var history = HistoryTests.sound
         history.writes.append(
             .init(began: 11, ended: 12, base: 12, seen: [:], written: [1: 7], outcome: .unknown, isDurable: true))
@@ -37,7 +37,7 @@ import Testing
 
     @Test(arguments: [
         "a lost update", "a gap", "a wrong value", "a value of a rollback", "a stale read", "a stale transaction",
-        "a read of nobody's commit",
+        "a read of an unknown commit",
     ])
     func whatIsWrongIsNamed(fault: String) {
         var history = HistoryTests.sound

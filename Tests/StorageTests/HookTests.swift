@@ -7,7 +7,7 @@ import Testing
 #if Logging
     import Logging
 
-    /// What swift-log gets.
+    /// The log lines that swift-log gets.
     @Suite struct EventLogTests {
         private final class Lines: Sendable {
             let all = Mutex<[(level: Logger.Level, message: String, metadata: Logger.Metadata)]>([])
@@ -50,7 +50,7 @@ import Testing
             #expect(found.last?.message == "closed")
         }
 
-        /// Each event that there is, with the level at which somebody is to be woken or not.
+        /// Each event with its log level.
         @Test func everyEventHasItsLevelAndItsWords() throws {
             let lines = Lines()
             var options = StoreOptions()
@@ -85,7 +85,7 @@ import Testing
 #if Metrics
     import MetricsTestKit
 
-    /// What swift-metrics gets.
+    /// The figures that swift-metrics gets.
     @Suite struct EventMetricsTests {
         @Test func numbersAddUp() throws {
             let (metrics, clock) = (TestMetrics(), TestClock())
@@ -114,7 +114,7 @@ import Testing
             try store.close()
         }
 
-        /// What goes wrong is counted, too.
+        /// Failures are counted, too.
         @Test func failuresAreCounted() throws {
             let metrics = TestMetrics()
             var options = StoreOptions()

@@ -89,13 +89,13 @@ import Testing
             }
             parts.append(part)
             let state = try store.read { try ModelStore(reading: $0) }
-            // What was committed since the crash of the process, and the pages that recovery wrote, are in the next part.
+            // Commits since the crash of the process, and the pages that recovery wrote, are in the next part.
             try restore("d/base.mako", parts, to: "d/whole\(round).mako", on: disk)
             #expect(try content("d/whole\(round).mako", on: disk) == state, "round \(round)")
         }
     }
 
-    @Test func aPartIsSmallAndTellsHowFarItIs() throws {
+    @Test func aPartIsSmallAndReportsItsProgress() throws {
         let disk = SimulatedDisk()
         var random = SplitMix(seed: 1)
         let store = try open(disk)
@@ -171,8 +171,8 @@ import Testing
         #expect(!disk.exists("d/three"))
     }
 
-    /// A database that was restored from an older backup and went another way has the same identity. What it has changed since does not fit
-    /// the newer backup, unless that is everything that differs.
+    /// A database that was restored from an older backup and has diverged since has the same identity. An incremental
+    /// backup from it does not fit the newer backup, unless it has all pages that differ.
     @Test func anotherHistoryOfTheSameDatabaseIsFound() throws {
         var refused = 0
         for seed in 0..<6 as Range<UInt64> {
@@ -258,7 +258,7 @@ import Testing
         try restore("d/base.mako", ["d/part"], to: "d/whole.mako", on: disk)
     }
 
-    /// Whichever call to the system fails, it is not said that the backups do not belong together, and nothing is left that is not whole.
+    /// Whichever call to the system fails, the error does not blame the backups, and no incomplete file is left.
     @Test func aFailingDiskIsNotAWrongBackup() throws {
         let disk = SimulatedDisk()
         var random = SplitMix(seed: 5)
@@ -292,7 +292,8 @@ import Testing
         }
     }
 
-    /// Where the file system can, a full backup shares its blocks; what only memory has is written all the same.
+    /// Where the file system supports it, a full backup shares blocks with the file; pages that are only in memory are
+    /// written all the same.
     @Test func aBackupMaySharesItsBlocks() throws {
         let files = MemoryFileSystem()
         var random = SplitMix(seed: 5)

@@ -3,7 +3,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// What `mako page` and `mako log` say where files are missing, where the device fails, and of pages and frames that no program writes.
+/// The output of `mako page` and `mako log` for missing files, failing devices, and pages and frames that no program
+/// writes.
 @Suite struct InspectionFaultTests {
     private static let path = SalvageSample.path
 
@@ -27,7 +28,7 @@ import Testing
 
     // MARK: The log
 
-    /// The data file need not be there, nor be whole: the log says what it says.
+    /// The log can be inspected when the data file is missing or damaged.
     @Test func aLogIsShownWithoutItsDataFile() throws {
         let image = try Self.sample().image
         let frames = try Self.log(SimulatedDisk(image)).frames.map(\.commit)
@@ -45,7 +46,7 @@ import Testing
         #expect(try Self.log(files).frames.map(\.commit) == frames)
     }
 
-    /// A segment that the writer has put to another use meanwhile is passed over; what the device refuses is told.
+    /// A segment that the writer has reused meanwhile is skipped; an error of the device is reported.
     @Test func segmentsThatGoMeanwhileArePassedOver() throws {
         let image = try Self.sample().image
         let whole = try Self.log(SimulatedDisk(image))
@@ -78,7 +79,7 @@ import Testing
 
     // MARK: Pages
 
-    /// A record that is said to lie on pages of its own, and does not say on which.
+    /// A record with pages of its own, without a list of them.
     @Test func aMalformedEntryIsShown() throws {
         let sample = try Self.sample("put t 1000 9000b\ncheckpoint\n")
         let place = try #require(try sample.layout().places.first { $0.tree == "t" && $0.key == .integer(1000) })

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What `mako page` and `mako log` see, of sound files and of damaged ones.
+/// The output of `mako page` and `mako log` for intact and damaged files.
 @Suite struct InspectionTests {
     private static let path = ScriptRun.path
 
@@ -117,7 +117,7 @@ import Testing
         return seen
     }
 
-    @Test func theLogTellsEachCommit() throws {
+    @Test func theLogListsEachCommit() throws {
         let seen = try Self.log(SimulatedDisk(try Self.sample().image))
         #expect(seen.segments.allSatisfy { $0.header?.segmentBytes == 65536 })
         #expect(seen.frames.allSatisfy { $0.isWhole && $0.gap == 0 })

@@ -65,7 +65,7 @@ struct InvariantTests {
     @Test(arguments: [4, 5] as [UInt64])
     func metasAreWrittenAfterDataAndLogWereSynced(seed: UInt64) throws {
         let recorder = RecordingFileSystem()
-        // With room enough nothing is spilled: what is written belongs to a checkpoint.
+        // With enough memory nothing is spilled: all writes belong to a checkpoint.
         try InvariantTests.run(on: recorder, seed: seed, cachePages: 8192)
         #expect(InvariantTests.metasOverDurableThings(recorder) > 10)
     }
@@ -113,8 +113,8 @@ struct InvariantTests {
     }
 
     #if os(Linux) || os(macOS)
-        /// In a process of its own: a frame is used again once every reader of the process has moved on, those of other tests too, and what is
-        /// evicted meanwhile follows from that.
+        /// In a process of its own: frames are reused once every reader of the process has moved on, those of other
+        /// tests too, and evictions depend on that.
         @Test func sameSeedSameBytes() async {
             await #expect(processExitsWith: .success) {
                 let first = RecordingFileSystem()
@@ -175,7 +175,7 @@ struct InvariantTests {
             if round % 10 == 9 {
                 held?.close()
                 try store.checkpoint()
-                // What the next transaction has in hand is not in use.
+                // Page numbers reserved for the next transaction are not in use.
                 store.returnIdleNumbers()
                 extents.append(
                     store.versions.lock.withLock {

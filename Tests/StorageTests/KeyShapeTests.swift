@@ -53,8 +53,8 @@ import Testing
         }
     }
 
-    /// A walk puts each key together from what its node has in common and the rest.
-    @Test func walksShowWholeKeys() throws {
+    /// A scan joins the common prefix of a node with the rest of each key.
+    @Test func scansShowWholeKeys() throws {
         let store = try Store.inMemory()
         let tree = try store.write { try $0.createTree(named: "t", keys: .bytes) }
         var random = SplitMix(seed: 5)

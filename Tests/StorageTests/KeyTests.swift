@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Which key opens a database, and what is said when it is the wrong one.
+/// Which key opens a database, and the errors of a wrong one.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct KeyTests {
     private static let path = EncryptionTests.path
 
@@ -22,7 +22,7 @@ import Testing
         return disk.settledImage()
     }
 
-    /// The error that opening throws; what is on the disk must be untouched by it.
+    /// The error that opening throws; the files must stay unchanged.
     private static func refusal(_ image: DiskImage, _ encryption: Encryption?, readOnly: Bool = false) -> StorageError?
     {
         let disk = SimulatedDisk(image)
@@ -54,7 +54,7 @@ import Testing
         let passphrase = try KeyTests.sample(.passphrase("open sesame", rounds: 1024))
         let other = KeyTests.refusal(passphrase, .passphrase("open sesam", rounds: 1024))
         #expect(other == .wrongKey(path: KeyTests.path, reason: "it is another passphrase"))
-        // How much work it takes, the file says.
+        // The number of rounds is in the file.
         #expect(KeyTests.refusal(passphrase, .passphrase("open sesame", rounds: 4096)) == nil)
         let key = KeyTests.refusal(passphrase, TestKeys.encryption(0))
         #expect(key == .wrongKey(path: KeyTests.path, reason: "it was locked with a passphrase, not with a key"))
@@ -92,9 +92,9 @@ import Testing
         }
     }
 
-    // MARK: What stands in the header
+    // MARK: The header
 
-    /// A file that somebody made to use up the memory and time of whoever opens it.
+    /// A file made to exhaust memory and time when it is opened.
     @Test func parametersOfTheDerivationAreBounded() throws {
         let image = try KeyTests.sample(.passphrase("open sesame", rounds: 1024))
         for (offset, value) in [(4, UInt8(200)), (3, 255), (2, 3), (2, 63), (2, 24)] {
@@ -173,13 +173,13 @@ import Testing
         #expect(!opens(10, data.codec))
     }
 
-    /// What a frame of the log says of itself cannot be changed, whatever checksums are put right.
+    /// The header of a log frame cannot be changed, even with valid checksums.
     @Test func theHeaderOfAFrameIsAuthenticated() throws {
         let image = try KeyTests.sample(TestKeys.encryption(0), closing: false)
         let log = try #require(image.files.keys.filter { $0.contains("-wal-") && !$0.hasSuffix("spare") }.max())
         let file = try #require(image.files[log])
         var bytes = file.bytes(at: 0, count: Int(file.size))
-        // A frame that claims to be the mark of a commit that is kept elsewhere: then its operations would be left out.
+        // A frame changed into the mark of a commit that is stored elsewhere: its operations would be skipped.
         let place = try #require(
             stride(from: SegmentHeader.blockBytes, to: bytes.count, by: SegmentHeader.blockBytes).reversed().first {
                 bytes[$0] != 0 && bytes[$0 + 32] == 1
@@ -254,7 +254,7 @@ import Testing
         try store.changeKey(to: TestKeys.encryption(2))
         #expect(disk.settledImage().files[KeyTests.path]?.bytes(at: 8192, count: 20 * pageBytes) == pages)
         try EncryptionTests.fill(store, 300..<400)
-        // What is made of the store from now on opens with its new key.
+        // Copies made from now on open with the new key.
         try store.copy(to: "d/copy.mako")
         try store.backup(to: "d/new.mako")
         try store.close()
@@ -309,7 +309,7 @@ import Testing
         try store.backup(
             to: "d/part", since: BackupPoint(of: "d/base", encryption: TestKeys.encryption(0), fileSystem: disk))
         try EncryptionTests.fill(store, 400..<450)
-        // A part tells what it is without a key.
+        // An incremental backup identifies itself without a key.
         try store.backup(to: "d/part2", since: BackupPoint(of: "d/part", fileSystem: disk))
         try store.close()
         func restore(_ parts: [String], _ number: Int) throws -> Store {
@@ -337,7 +337,7 @@ import Testing
                 "d/otherbase", applying: ["d/part"], to: "d/whole",
                 options: EncryptionTests.options(disk, TestKeys.encryption(1)))
         }
-        // The list of pages says where each belongs.
+        // The list of pages has the place of each.
         let part = try #require(disk.contents(of: "d/part"))
         for place in [part.count - 8, part.count - 1] {
             disk.flipBit(0, inByte: place, of: "d/part")
@@ -367,7 +367,7 @@ import Testing
             #expect(try reader.refresh())
             try EncryptionTests.check(reader, 0..<100 * round + 100)
         }
-        // A backup by a reader holds pages that nobody else has, of the same key.
+        // A backup made by a reader has pages of its own under the same key.
         try reader.backup(to: "d/by-reader.mako")
         try EncryptionTests.check(try Store(at: "d/by-reader.mako", options: options), 0..<700)
     }
@@ -399,7 +399,7 @@ import Testing
             let options = EncryptionTests.options(disk, TestKeys.encryption(0))
             _ = try Store.salvage(from: KeyTests.path, to: "d/new.mako", options: options)
             try EncryptionTests.check(try Store(at: "d/new.mako", options: options), 0..<UInt64(count))
-            // All of both copies: nothing can be read, and that is said.
+            // Both copies as a whole: nothing can be read, and the error reports it.
             for copy in 0..<2 {
                 damaged.files[KeyTests.path]?.replace(
                     at: UInt64(copy * pageBytes), with: [UInt8](repeating: 0, count: pageBytes))
@@ -485,10 +485,10 @@ import Testing
     }
 }
 
-/// What a build without the trait says of encryption.
+/// Errors of a build without the trait.
 @Suite(.enabled(if: !Encryption.isAvailable, "needs a build without the trait Encryption"))
 struct WithoutEncryptionTests {
-    @Test func askingForItIsAnError() throws {
+    @Test func encryptionWithoutTheTraitIsAnError() throws {
         let disk = SimulatedDisk()
         var options = EncryptionTests.options(disk, TestKeys.encryption(0))
         #expect(throws: StorageError.encryptionUnavailable(path: EncryptionTests.path)) {

@@ -52,7 +52,7 @@ import Testing
         #expect(text.contains("nothing of the parent's touched"), "\(text)")
     }
 
-    /// What the program tells when it ends well.
+    /// The output of the program when it ends successfully.
     private static func output(_ arguments: String...) throws -> String {
         let process = Process()
         let program: URL = try #require(KillTests.program, "KillRunner is built beside the tests")

@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// What comes and goes within the transaction leaves nothing behind.
+    /// Entries inserted and deleted within the transaction leave nothing behind.
     @Test func aMovingWindowTakesNoMoreThanItHolds() throws {
         let sample = try Sample()
         try sample.expectSmallFile(beyond: 200) { tx in
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    /// Savepoints that are gone back to, or released, in a transaction whose pages the device has.
+    /// Rollbacks to savepoints, and releases, in a transaction whose pages are on the device.
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func savepointsOfASpilledTransactionEqualAModel(seed: UInt64) throws {
         let sample = try Sample(entries: 400, valueBytes: 600)
@@ -244,7 +244,8 @@ import Testing
         try store.close()
     }
 
-    /// What a transaction notes for the log takes a sixteenth of the cache, or as much as a large cache lets it.
+    /// The log operations of a transaction in memory take at most a sixteenth of the cache, or a fixed limit with a
+    /// large cache.
     @Test(arguments: [(8 << 20, 512 << 10), (1 << 20, 256 << 10), (256 << 20, 4 << 20)])
     func whatIsNotedForTheLogKeepsToTheBudget(cacheBytes: Int, most: Int) throws {
         var options = StoreOptions()
@@ -281,7 +282,8 @@ import Testing
         #expect(frames.budgetFrames >= whole - grown - 1, "\(frames.budgetFrames) of \(whole)")
     }
 
-    /// What a transaction keeps of each page that it takes or removes, and what the space map keeps of dead pages until nothing sees them.
+    /// The memory of a transaction for each page that it allocates or frees, and of the space map for dead pages until
+    /// no reader sees them.
     @Test func aPageTakesAFewBytesOfMemory() throws {
         let sample = try Sample(entries: 300_000, valueBytes: 100, budget: 8 << 20)
         let pages = sample.livePagesBefore
@@ -309,7 +311,7 @@ import Testing
         try sample.store.close()
     }
 
-    /// The default way of filling a database, at a scale at which nothing fits the cache.
+    /// Filling a database at random keys, at a scale far beyond the cache.
     @Test func manyPutsAtRandomKeysKeepWithinFileAndMemory() throws {
         let count: UInt64 = 250_000
         let budget = 2 << 20

@@ -14,8 +14,8 @@ import Testing
             lastNumber: 0)
     }
 
-    /// Between the question and the answer to it the group may have been flushed, and what is durable is not written again.
-    @Test func aFrameThatHasRoomHasItStillWhenTheGroupIsFlushed() throws {
+    /// Between `hasRoom` and the append another thread may flush the group, and durable blocks are not written again.
+    @Test func aFrameThatFitsStillFitsWhenTheGroupIsFlushed() throws {
         let log = try makeLog()
         defer { log.closeFiles() }
         var random = SplitMix(seed: 7)

@@ -81,7 +81,8 @@ import Testing
 
     // MARK: The log
 
-    /// Neither the metas nor the log are left, though the header says that there was one: it is reported, and the trees come back.
+    /// Both meta pages and the log are lost, though the header names a log: the loss is reported, and the trees are
+    /// recovered.
     @Test func aLogThatIsGoneIsReported() throws {
         let sample = try SalvageSample(closing: false, Self.text + "\nput t 300 20b\n")
         var image = sample.damaged(2..<6)

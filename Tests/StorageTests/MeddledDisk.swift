@@ -1,11 +1,11 @@
 import MakoStorage
 import MakoTestSupport
 
-/// Files of another file system in which a test has its hand: it is asked before each call, may fail it, and may do something meanwhile.
+/// A file system over another one with a callback before each call, which may throw an error or do something meanwhile.
 final class MeddledDisk: PassingFileSystem, @unchecked Sendable {
     enum Call { case open, remove, list, syncDirectory, read, write, sync, pin, pins }
 
-    /// Is told the call, the path, and the bytes that are read or written.
+    /// Gets the call, the path, and the range of the bytes that are read or written.
     typealias Hand = (_ call: Call, _ path: String, _ bytes: Range<UInt64>) throws(FileError) -> Void
 
     let inner: any FileSystem
@@ -16,7 +16,7 @@ final class MeddledDisk: PassingFileSystem, @unchecked Sendable {
 
     init(_ files: any FileSystem) { inner = files }
 
-    /// Asks from now on, and is asked itself on the thread of each call.
+    /// Sets the callback, which runs on the thread of each call.
     func meddle(_ hand: Hand?) { lock.withLock { self.hand = hand } }
 
     /// Lists names that are not there.

@@ -3,10 +3,10 @@ import Testing
 
 @testable import MakoStorage
 
-/// The budget of memory holds, whatever is read and written.
+/// The cache stays within its budget, whatever is read and written.
 ///
-/// A frame serves again when all operations of the process that had begun before have ended, those of other tests among them. So each
-/// of these is tried until nobody is in its way: what is wrong with the engine is wrong each time.
+/// A frame is reused only after all operations of the process that began before have ended, including those of other
+/// tests. So each test is repeated until no other operation interferes: a defect of the engine shows each time.
 @Suite(.serialized) struct MemoryTests {
     private static let keys: UInt64 = 40_000
     private static let budget = 640 << 10
@@ -65,10 +65,10 @@ import Testing
                 let key = sample.key()
                 let value = try view.get(key, in: sample.tree)
                 if value != ValueShape(bytes: 140).value(seed: key) { Issue.record("key \(key)") }
-                // What loading left behind has gone by then.
+                // By then the frames of the load have been evicted.
                 if round > 500 && round % 16 == 0 { sample.look() }
             }
-            // While others are in the way it goes beyond the budget rather than evict.
+            // While other operations interfere, it exceeds the budget instead of evicting.
             if sample.peak <= MemoryTests.mostBytes { #expect(sample.store.stats.evictions > 1000) }
             view.close()
         }
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    /// What passes over a whole tree is one operation or many, and holds on to few of its pages.
+    /// A pass over a whole tree, as one operation or many, holds few of its pages.
     @Test(arguments: ["verify", "count", "rank", "seek"]) func passesOverATreeKeepWithinTheBudget(kind: String) throws {
         try expectWithin { sample in
             while try sample.store.step() {}
@@ -123,13 +123,13 @@ import Testing
         }
     }
 
-    /// What only memory has cannot be given up: more is taken then, and counted.
+    /// Dirty pages cannot be evicted: the cache exceeds its budget then, and counts it.
     @Test func whatGoesBeyondTheBudgetIsCounted() throws {
         let sample = try sample(.manual)
         #expect(sample.store.frames.dirtyFrames == 0)
         let before = sample.store.stats.overBudget
         let view = try sample.store.snapshot()
-        // A walk that stands still holds on to what others unhook meanwhile.
+        // A scan that pauses holds the frames that other threads evict meanwhile.
         try view.forEach(in: sample.tree) { _, _ in
             for key in UInt64(0)..<MemoryTests.keys where key % 20 == 0 { _ = try view.get(key, in: sample.tree) }
             return false
@@ -137,7 +137,7 @@ import Testing
         let most = sample.store.stats
         #expect(most.overBudget > before && most.cacheMappedBytes > most.cacheBudgetBytes)
         view.close()
-        // It goes back to the system when nobody in the process is in the way, and may be taken again.
+        // Memory returns to the system once no operation of the process holds it, and may be allocated again.
         var after = most
         let limit = ContinuousClock.now + .seconds(60)
         while after.cacheMappedBytes > after.cacheBudgetBytes, ContinuousClock.now < limit {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Calls that cannot be served: a typed error says why, nothing changes, and nothing traps.
+/// Invalid calls: a typed error names the reason, nothing changes, and nothing traps.
 @Suite struct MisuseTests {
     private struct Sample {
         var store: Store
@@ -46,7 +46,7 @@ import Testing
             expect(isBytes) { _ = try tx.insert([1], for: 1, in: bytes) }
             expect(isBytes) { _ = try tx.delete(1, in: bytes) }
             expect(isBytes) { _ = try tx.deleteRange(0...9, in: bytes) }
-            // A tree that says of itself what it is not.
+            // A tree handle with the wrong kind of keys.
             let forged = Tree(id: bytes.id, keys: .integer)
             expect(isBytes) { try tx.put([1], for: 1, in: forged) }
             expect(isBytes) { try tx.deleteAll(in: forged) }
@@ -71,7 +71,7 @@ import Testing
         let limit = Limits.valueBytes
         let byte = UnsafeMutableRawBufferPointer.allocate(byteCount: 1, alignment: 1)
         defer { byte.deallocate() }
-        // Nobody reads what is too long, so nothing has to be there.
+        // A value that is too long is not read, so its memory need not exist.
         let value = UnsafeRawBufferPointer(start: byte.baseAddress, count: limit + 1)
         let tooLarge = StorageError.valueTooLarge(bytes: limit + 1, limit: limit)
         try sample.store.write { tx in
@@ -113,14 +113,14 @@ import Testing
                 #expect(try cursor.first())
                 #expect(try !cursor.previous())
                 try expectNothing(&cursor)
-                // What the other kind of tree would have.
+                // Calls for the other kind of tree.
                 #expect(try cursor.first())
                 #expect(tree.keys == .integer ? cursor.key.isEmpty : cursor.integerKey == 0)
             }
         }
     }
 
-    /// Wherever a cursor stands in a byte tree, keys longer than any that is stored lead where they belong.
+    /// From any position in a byte tree, keys longer than any stored key seek to their place in the order.
     @Test func keysBeyondTheLimitAreStillInOrder() throws {
         let sample = try sample()
         let keys = (0..<300).map { Array("key \($0)".utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
@@ -140,8 +140,8 @@ import Testing
         }
     }
 
-    /// Three levels of each kind of tree, walked from the middle, to the end and only a part of the way.
-    @Test func walksCrossEveryLevel() throws {
+    /// Three levels of each kind of tree, scanned from the middle, to the end, and in part.
+    @Test func scansCrossEveryLevel() throws {
         let sample = try sample()
         try sample.store.write { tx in
             for key in UInt64(1000)..<6000 {
@@ -207,7 +207,7 @@ import Testing
         }
     }
 
-    /// Who waits for the turn while the store is closed is told so.
+    /// A writer that waits for the writer lock while the store is closed gets an error that says so.
     @Test func closingComesBeforeThoseWhoCameLater() throws {
         let sample = try sample()
         let writer = try sample.store.beginWrite()
@@ -258,8 +258,8 @@ import Testing
         expect(.closed) { _ = try kept.get(1, in: sample.integers) }
     }
 
-    /// A cursor or a walk that goes on after its snapshot was closed meets no page that was used again meanwhile.
-    @Test func whatStandsInAClosedSnapshotReadsNoFurther() throws {
+    /// A cursor or a scan that continues after its snapshot was closed must not read a page that was reused meanwhile.
+    @Test func cursorsOfAClosedSnapshotThrow() throws {
         let sample = try sample()
         let large = try sample.store.write { tx in
             let tree = try tx.createTree(named: "large", keys: .integer)
@@ -284,7 +284,7 @@ import Testing
         expect(.closed) { _ = try value.value() }
         expect(.closed) { try value.withValue { _ in } }
         expect(.closed) { _ = try walk._advance() }
-        // What it showed can still be named.
+        // Its trees can still be named.
         #expect(kept.tree(named: "large") == large)
         expect(.closed) { _ = try kept.count(of: large) }
     }
@@ -327,7 +327,7 @@ import Testing
         expect(.closed) { _ = try snapshot.get(5, in: sample.integers) }
     }
 
-    /// Also one that a read had lent.
+    /// Also a snapshot borrowed from a read.
     @Test func aSnapshotKeepsItsStore() throws {
         for isLent in [false, true] {
             weak var store: Store?
@@ -361,7 +361,7 @@ import Testing
         #expect(try sample.store.verify().isClean)
     }
 
-    @Test func verifyWaitsNoLongerThanAsked() throws {
+    @Test func verifyWaitsNoLongerThanItsTimeout() throws {
         let sample = try sample { $0.writerTimeout = .milliseconds(30) }
         let writer = try sample.store.beginWrite()
         expect(.writerTimeout(seconds: 0.03)) { _ = try sample.store.verify() }
@@ -404,7 +404,7 @@ import Testing
     }
 
     #if os(Linux)
-        /// Large values are lent as copies; a body that throws at the first of them must not keep the others in memory.
+        /// Large values are passed as copies; a body that throws at the first must not leave the others in memory.
         @Test func valuesThatABodyNeverSeesAreNotKept() throws {
             struct Enough: Error {}
             let store = try Store.inMemory()

@@ -212,9 +212,9 @@ import Testing
         } catch { #expect("\(error)".contains("'~' means the home directory in shells alone"), "\(error)") }
     }
 
-    // MARK: What is left
+    // MARK: Remaining files
 
-    /// Killed before each call of a first commit, then opened and closed: the data file stands alone.
+    /// Killed before each call of a first commit, then opened and closed: only the data file is left.
     @Test func openingAndClosingAfterACrashLeavesNoLog() throws {
         var call = 0
         var logs = 0

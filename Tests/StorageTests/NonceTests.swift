@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// A nonce that is used for two messages under one key tells both. So all that is ever written is looked at, whatever crashes, fails and begins
-/// anew: what carries a nonce that was there before must be what it was, to the byte.
+/// A nonce that is used for two messages under one key reveals both. So all writes are recorded, across crashes,
+/// failures and restarts: two messages with one nonce must be equal, to the byte.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct NonceTests {
     /// Notes the nonces of pages and frames.
     private final class Watch: @unchecked Sendable {
@@ -93,7 +93,7 @@ import Testing
     }
 
     /// Two stores that go on from one backup take the same serials: their nonces differ by what each drew at its opening.
-    @Test func copiesOfOneDatabaseGoDifferentWays() throws {
+    @Test func copiesOfOneDatabaseUseDifferentNonces() throws {
         let watch = Watch()
         try SimulatedDisk.$watcher.withValue({ watch.note($0, $1, $2) }) {
             let disk = SimulatedDisk()

@@ -93,7 +93,7 @@ import Testing
         #expect(try writer.verify().isClean)
     }
 
-    /// When a reader has gone on, what it needed is used again: the file does not grow with the number of rounds.
+    /// Pages are reused when a reader has moved on: the file does not grow with the number of rounds.
     @Test func whatNoReaderNeedsIsUsedAgain() throws {
         let disk = SimulatedDisk()
         let writer = try writer(disk)
@@ -111,7 +111,7 @@ import Testing
         #expect(try disk.open(Self.path, .readOnly).pins() == [])
     }
 
-    /// The process that wrote is gone and another writes; it knows nothing of the checkpoint that the reader is at.
+    /// The first writer has ended and another process writes, which does not know the checkpoint of the reader.
     @Test func theNextWriterKeepsWhatReadersSee() throws {
         let disk = SimulatedDisk()
         var writer = try writer(disk)
@@ -158,8 +158,8 @@ import Testing
         snapshot.close()
         try reader.refresh()
         #expect(try reader.read { try round($0, count: 0) } == nil)
-        // The reader lets go of what it had read when all operations of this process that had begun by then have ended, those on the files
-        // of other tests too.
+        // The reader releases its pages when all operations of this process that had begun by then have ended, those of
+        // other tests too.
         let limit = ContinuousClock.now.advanced(by: .seconds(120))
         repeat {
             try reader.refresh()
@@ -169,7 +169,7 @@ import Testing
         #expect(try reader.verify().isClean)
     }
 
-    /// A log segment is in use before the header says so. What a reader shows out of it no power cut takes back.
+    /// A log segment is in use before the header names it. A power cut must not take back what a reader shows from it.
     @Test(arguments: [false, true]) func aSegmentThatTheHeaderDoesNotNameYetIsReadAndKept(refreshing: Bool) throws {
         let disk = SimulatedDisk()
         var writer = try writer(disk)
@@ -239,7 +239,8 @@ import Testing
         func exists(_ path: String) -> Bool { disk.exists(path) }
     }
 
-    /// Between reading the metas and pinning the newest, the writer lets go of it and writes over its pages.
+    /// Between the reader's reading of the meta pages and its pin, the writer retires the newest one and overwrites its
+    /// pages.
     @Test(arguments: [1, 2, 3, 5]) func aCheckpointThatGoesBeforeItIsPinnedIsNotRead(checkpoints: UInt8) throws {
         let disk = SimulatedDisk()
         let writer = try writer(disk)
@@ -267,7 +268,7 @@ import Testing
         #expect(try round(snapshot, count: 600) == 1 + checkpoints)
     }
 
-    /// Where nothing can be pinned a reader and the writer exclude each other, as the lock of the file says.
+    /// Where nothing can be pinned, the lock of the file makes readers and the writer exclude each other.
     @Test func withoutPinsReadersAndWriterExcludeEachOther() throws {
         let disk = SimulatedDisk()
         let files = Interrupted(disk)
@@ -318,7 +319,7 @@ import Testing
 
     // MARK: Durability and cost
 
-    /// What a reader showed, no power cut takes back, though its writer promised less.
+    /// A power cut must not take back what a reader showed, though its writer promised less.
     @Test(arguments: [Durability.ordered, .async]) func whatAReaderShowsSurvivesAPowerCut(durability: Durability) throws
     {
         let disk = SimulatedDisk()

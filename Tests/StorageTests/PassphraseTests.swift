@@ -46,7 +46,7 @@ import Testing
             CipherKey.forms(of: mixed) == ["\u{e9}\u{e9}", mixed, "e\u{301}e\u{301}"].map { Array($0.utf8) })
     }
 
-    @Test func fewRoundsAreToldOf() throws {
+    @Test func fewRoundsAreReported() throws {
         for (rounds, isWeak) in [(1024, true), (1 << 14, true), (1 << 15, false)] {
             let disk = SimulatedDisk()
             let told = Told()

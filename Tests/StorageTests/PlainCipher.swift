@@ -1,6 +1,7 @@
 @testable import MakoStorage
 
-/// An encrypted database made plain as `docs/format.md` says. The ciphers themselves, HKDF and scrypt are those of the library; all else is its own.
+/// Decrypts a database as `docs/format.md` describes it. The ciphers, HKDF and scrypt are those of the library; all
+/// else is independent of the engine.
 struct PlainCipher {
     enum Secret {
         case key([UInt8])

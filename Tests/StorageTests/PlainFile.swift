@@ -1,7 +1,7 @@
 import MakoStorage
 import MakoTestSupport
 
-/// Bytes read as `docs/format.md` says, and in no other way: nothing here is the engine's own code.
+/// Reads bytes only as `docs/format.md` describes them, without code of the engine.
 struct PlainBytes {
     struct Unreadable: Error, CustomStringConvertible {
         let description: String
@@ -18,7 +18,7 @@ struct PlainBytes {
 
     func slice(_ offset: Int, _ count: Int) throws -> ArraySlice<UInt8> {
         guard offset >= 0, count >= 0, count <= bytes.count, offset <= bytes.count - count else {
-            throw Unreadable(description: "nothing stands at \(offset), \(count) bytes")
+            throw Unreadable(description: "out of bounds: at \(offset), \(count) bytes")
         }
         return bytes[offset..<offset + count]
     }
@@ -104,7 +104,7 @@ struct PlainFile {
         (content, names) = try PlainFile.Directory(file: file, seed: seed, meta: meta).read()
     }
 
-    /// Where the log goes on, and its chain value there.
+    /// The place in the log behind the checkpoint, and its chain value there.
     func logStart() throws -> (lsn: Int, chain: UInt64) {
         (try file.int(meta + 64, 8), try file.number(meta + 72, 8))
     }
@@ -135,7 +135,7 @@ struct PlainFile {
 }
 
 extension PlainFile {
-    /// What a meta refers to.
+    /// The directory that a meta page refers to.
     private struct Directory {
         let file: PlainBytes
         let seed: UInt64
@@ -222,7 +222,7 @@ extension PlainFile {
             return offset
         }
 
-        /// Returns the entries below; what a node with counts says of them must be that.
+        /// Returns the entries below, and checks the counts of a node with them.
         private func walk(_ reference: UInt64, _ isCounted: Bool, _ body: (ModelKey, [UInt8]) throws -> Void) throws
             -> Int
         {
@@ -284,7 +284,7 @@ extension PlainFile {
             }
         }
 
-        /// - Parameter length: in its low 15 bits; the top bit stands for a descriptor.
+        /// - Parameter length: in its low 15 bits; the top bit marks a descriptor.
         private func value(_ record: Int, _ length: Int, at place: Int) throws -> [UInt8] {
             guard length & 0x8000 != 0 else { return Array(try file.slice(place, length)) }
             let stored = try file.number(place + 20, 4)

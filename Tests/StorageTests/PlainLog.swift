@@ -1,6 +1,7 @@
 import MakoTestSupport
 
-/// The segments of a log, read as `docs/format.md` says: frame by frame behind a checkpoint, as far as the chain goes.
+/// The segments of a log, read as `docs/format.md` describes them: frame by frame behind a checkpoint, to the end of
+/// the chain.
 struct PlainLog {
     private let segments: [Int: PlainBytes]
     private let segmentBytes: Int

@@ -4,7 +4,7 @@ import Testing
 
 /// A process that dies leaves the system's cache as it is: the next one sees writes that no sync has made durable.
 @Suite struct ProcessDeathTests {
-    /// What one process has open on a disk that outlives it.
+    /// The open files of one process on a disk that outlives it.
     private final class ProcessFiles: FileSystem {
         private let disk: SimulatedDisk
         private let lock = Lock()
@@ -40,7 +40,7 @@ import Testing
         return try Store(at: ProcessDeathTests.path, options: options)
     }
 
-    /// What the second process was shown, no power cut may take back: it has told others of it.
+    /// A power cut must not take back what the second process has read, because others may have learnt of it.
     @Test(arguments: [1, 4, 12]) func whatTheNextProcessSawSurvivesAPowerCut(commits: UInt64) throws {
         let disk = SimulatedDisk(seed: commits)
         let first = ProcessFiles(disk)

@@ -67,7 +67,7 @@ import Testing
     }
 
     /// The places of pages that failed transactions had are used again.
-    @Test func failedTransactionsTakeNoRoom() throws {
+    @Test func failedTransactionsTakeNoSpace() throws {
         let disk = SimulatedDisk(seed: 1)
         let (store, tree) = try Self.open(disk)
         func fill(_ base: UInt64) throws {
@@ -156,7 +156,7 @@ import Testing
         #expect(failed > 2 && latched > 1, "\(failed) failed, \(latched) latched")
     }
 
-    /// All files of a store: the data file, its log, what is made ready for it, copies and backups.
+    /// All files of a store: the data file, its log, the prepared segment, copies and backups.
     @Test func everyFileThatIsWrittenGetsTheAttributes() throws {
         let files = NotingFiles()
         var options = Self.options(files)

@@ -11,7 +11,7 @@ import Testing
         if TestEffort.isFull || TestEffort.isChatty { print("protocol: \(report)") }
     }
 
-    /// A model that cannot fail says nothing: each rule, broken, leads to a broken promise.
+    /// Proves that the model can fail: each broken rule breaks a promise.
     @Test(arguments: ProtocolChange.allCases) func everyBrokenRuleShows(change: ProtocolChange) {
         let report = ProtocolExplorer.run(ProtocolSize(transactions: 3), change: change)
         #expect(report.failure != nil && !report.trace.isEmpty, "\(change.rawValue): \(report)")

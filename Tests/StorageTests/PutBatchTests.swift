@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-/// Puts to random places of a large tree are entered in groups. Nobody may be able to tell.
+/// Puts to random places of a large tree are applied in batches, without a visible difference.
 @Suite struct PutBatchTests {
     private static let rows = 3_000
 
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 5, 6, 20, 45, 333]) func everyWayOfReadingSeesThem(_ count: Int) throws {
+    @Test(arguments: [1, 5, 6, 20, 45, 333]) func everyReadSeesThem(_ count: Int) throws {
         let (store, numbers, texts) = try makeStore()
         let last = place(count - 1)
         let ways: [(String, (borrowing WriteTransaction) throws -> Bool)] = [

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Ranges of entries are deleted by cutting subtrees out: what is left must be a tree like any other.
+/// Ranges of entries are deleted by removing subtrees: the rest must be a valid tree.
 @Suite struct RangeDeleteTests {
     private static func store(_ disk: SimulatedDisk = SimulatedDisk(seed: 1), cacheBytes: Int = 16 << 20) throws
         -> Store
@@ -105,7 +105,7 @@ import Testing
         try store.close()
     }
 
-    /// What a transaction has changed before, savepoints and puts that wait are looked through like anything else.
+    /// Deleting ranges respects earlier changes of the transaction, savepoints and buffered puts.
     @Test func rangesInTheMiddleOfATransaction() throws {
         let store = try RangeDeleteTests.store()
         let (numbers, texts) = try store.write {
@@ -226,7 +226,7 @@ import Testing
         #expect(!mayHoldLargeValues())
         try put(700..<704, 90_000)
         #expect(mayHoldLargeValues())
-        // What is known of the tree is known after a crash, too, and after a clean end.
+        // The flag of the tree survives a crash and a clean end.
         for ending in 0..<2 {
             if ending == 0 { disk = SimulatedDisk(disk.settledImage()) } else { try store.close() }
             store = try RangeDeleteTests.store(disk)
@@ -245,7 +245,7 @@ import Testing
         try store.close()
     }
 
-    /// A file of a Mako that did not know of trees without large values says nothing of them: they are looked through.
+    /// A file of an older version has no flag for trees without large values: they are scanned.
     @Test func metasThatSayNothingOfLargeValuesAreBelievedNothing() throws {
         var meta = Meta(
             number: 0, commit: 1, point: 1, log: .start, nextTreeID: 9,

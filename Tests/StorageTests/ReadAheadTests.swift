@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Where pages have to be waited for, those that a walk or a group of reads will come to are under way before.
+/// On a slow device the next pages of a scan or a batch of reads are prefetched.
 @Suite struct ReadAheadTests {
     private static let keys = 10_000
 
@@ -44,7 +44,7 @@ import Testing
             disk.becomeSlow()
         }
 
-        /// Few of the pages that are read were waited for, each was asked for once, and nearly none in vain.
+        /// Few of the pages that are read are waited for, each is prefetched once, and nearly none in vain.
         func expectFewWaits(_ sourceLocation: SourceLocation = #_sourceLocation) {
             let counts = disk.counts
             #expect(counts.read > 100, sourceLocation: sourceLocation)
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func aWalkOverNumbersWaitsForFewPages() throws {
+    @Test func aScanOfNumbersWaitsForFewPages() throws {
         let sample = try Sample()
         let view = try sample.store.snapshot()
         defer { view.close() }
@@ -67,7 +67,7 @@ import Testing
         sample.expectFewWaits()
     }
 
-    @Test func aWalkOverTextsWaitsForFewPages() throws {
+    @Test func aScanOfTextsWaitsForFewPages() throws {
         let sample = try Sample()
         let view = try sample.store.snapshot()
         defer { view.close() }
@@ -91,7 +91,7 @@ import Testing
         sample.expectFewWaits()
     }
 
-    @Test func aCursorThatTurnsRoundGoesOnAskingTheOtherWay() throws {
+    @Test func aCursorThatTurnsRoundPrefetchesBackwards() throws {
         let sample = try Sample()
         let view = try sample.store.snapshot()
         defer { view.close() }
@@ -120,7 +120,7 @@ import Testing
         #expect(sample.disk.unused == 0)
     }
 
-    @Test func aShortWalkAsksForLittle() throws {
+    @Test func aShortScanPrefetchesLittle() throws {
         let sample = try Sample()
         let view = try sample.store.snapshot()
         defer { view.close() }
@@ -132,7 +132,7 @@ import Testing
         #expect(sample.disk.counts.asked <= 16, "\(sample.disk.counts)")
     }
 
-    @Test func whatIsInMemoryIsNotAskedFor() throws {
+    @Test func pagesInMemoryAreNotPrefetched() throws {
         let sample = try Sample()
         let view = try sample.store.snapshot()
         defer { view.close() }

@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// Whether the body met the fault of the disk. Another error is another error.
+    /// Whether the body failed by the injected fault. Other errors are rethrown.
     private func meetsFault(_ body: () throws -> Void) throws -> Bool {
         do {
             try body()
@@ -174,7 +174,7 @@ import Testing
             ("dropTree", { tx, integers, _ in try tx.dropTree(integers) }),
         ]
 
-    /// A change that fails has done nothing, or its transaction can only be taken back; what is committed is what a crash leaves.
+    /// A failed change has no effect, or its transaction can only be rolled back; a crash leaves what was committed.
     @Test(arguments: changes.indices) func changesFailWhole(number: Int) throws {
         let (name, change) = Self.changes[number]
         let image = try Self.image.get()
@@ -232,7 +232,8 @@ import Testing
         #expect(!reads.isEmpty, "\(name) reads nothing")
     }
 
-    /// Puts may wait until somebody looks. What fails then is told by the commit, and nothing of them is there.
+    /// Buffered puts are applied at the next read or at the commit. Where one fails, the commit fails, and none of them
+    /// is stored.
     @Test(arguments: 0..<4) func putsThatWaitFailTogether(way: Int) throws {
         let image = try Self.image.get()
         let before = try open(image).store.read { try ModelStore(reading: $0) }
@@ -244,13 +245,13 @@ import Testing
             opened.disk.inject(.inputOutput, atCall: opened.disk.callCount + place)
             if way == 0 { _ = tx.savepoint() }
             if way == 1 { _ = tx.view.trees }
-            // The last way meets it in the commit itself.
+            // In the last variant the commit itself fails.
             if way < 3 { opened.disk.clearFaults() }
             var isRefused = false
             do throws(StorageError) { try tx.commit() } catch {
                 switch error {
                 case .io: break
-                // Behind the reads stands the write of the log, after which the content of the device is unknown.
+                // The write of the log follows the reads; after its failure the content of the device is unknown.
                 case .readOnly where way == 3: break
                 default: throw error
                 }
@@ -295,12 +296,12 @@ import Testing
             disk.cutPower()
             withExtendedLifetime(store) {}
         }
-        // A few calls may fail: whoever asks whether something is there, or closes a file, goes on without.
+        // A few calls may fail without an error: existence checks, and the closing of a file.
         #expect(met >= reached - reached / 20)
         #expect(reached > 100)
     }
 
-    /// Whoever may only read sees what the log holds, and leaves the files as they are.
+    /// A read-only store sees what the log holds, and leaves the files unchanged.
     @Test func aReaderReplaysTheLogInMemoryOnly() throws {
         let image = try Self.image.get()
         let disk = SimulatedDisk(image)
@@ -312,13 +313,13 @@ import Testing
         #expect(disk.settledImage().fingerprint == image.fingerprint)
     }
 
-    /// A log that is longer than memory is replayed in memory all the same: a reader has nowhere else to put it.
+    /// A log longer than the cache is replayed in memory all the same: a reader cannot write it elsewhere.
     @Test func aReaderWithLittleMemoryReplaysALongLog() throws {
         let disk = SimulatedDisk()
         var options = Self.options(disk)
         options.logSegmentBytes = 8 << 20
         options.checkpointBytes = 64 << 20
-        // With less, commits of this size go by checkpoint.
+        // With a smaller cache commits of this size use a checkpoint.
         options.cacheBytes = 64 << 20
         let store = try Store(at: Self.path, options: options)
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }

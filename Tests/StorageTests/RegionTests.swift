@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// A checkpoint that fails has still to tell of every region it would have told of.
+    /// The checkpoint after a failed one writes every region that the failed one would have written.
     @Test func whatAFailedCheckpointLeftIsWrittenByTheNext() throws {
         let files = FailingFiles()
         var options = StoreOptions()
@@ -85,7 +85,8 @@ import Testing
         try store.close()
     }
 
-    /// While a retained checkpoint names a region its bitmap stays, though the checkpoints that were to let go of it fail.
+    /// While a retained checkpoint names a region its bitmap stays, though the checkpoints that were to release it
+    /// fail.
     @Test func noRegionThatACheckpointNamesIsCutOff() throws {
         let files = FailingFiles()
         var options = StoreOptions()
@@ -103,7 +104,7 @@ import Testing
         }
         var failures = 0
         for _ in 0..<20_000 {
-            // What is written while a checkpoint runs after the map has given the region up fails, twice.
+            // Writes during a checkpoint fail twice after the map has given up the region.
             let isGivenUp = store.versions.lock.withLock { store.versions.space.regionCount } == 1
             let fails = isGivenUp && store.checkpointer.isRunning && failures < 2
             files.fails.store(fails, ordering: .relaxed)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Trees that get other names: what is in them stays, and who looks is told when the commit is.
+/// Renamed trees keep their content, and readers see the new name with the commit.
 @Suite struct RenameTests {
     private static func store(_ disk: SimulatedDisk, log: Int = 64 << 10) throws -> Store {
         var options = StoreOptions()
@@ -118,7 +118,7 @@ import Testing
         try store.close()
     }
 
-    /// The log alone knows the name: neither the directory nor a name of before stands in its way.
+    /// Only the log has the newest name: it takes precedence over the directory and over older names.
     @Test func aSalvageTakesTheNameThatTheLogGaveLast() throws {
         let sample = try SalvageSample(
             closing: false,
@@ -133,7 +133,7 @@ import Testing
         #expect(damaged.report.trees.allSatisfy { $0.hasItsName })
     }
 
-    @Test func theInspectionOfTheLogTellsIt() throws {
+    @Test func theInspectionOfTheLogShowsTheNewName() throws {
         let disk = SimulatedDisk()
         let run = ScriptRun(try Script(name: "rename", "tree t int\nrename t u"), on: disk)
         try run.run(closing: false)

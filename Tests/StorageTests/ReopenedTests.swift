@@ -4,8 +4,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// What a process leaves that was not closed, and what the next one makes of it: leftover files, checkpoints that fail, and threads that
-/// are not done yet.
+/// Opening the files of a process that did not close them: leftover files, failing checkpoints, and threads in
+/// progress.
 @Suite(.serialized) struct ReopenedTests {
     private static let path = "d/r.mako"
 
@@ -63,7 +63,8 @@ import Testing
         #expect(try content(image).trees["t"]?.count == 28)
     }
 
-    /// A segment that no header names has frames, and no name in the directory that lasts. What recovery made of them stands without it.
+    /// A segment that no header names may have frames, but its directory entry may not be durable. What recovery made
+    /// of its frames must not depend on it.
     @Test func aSegmentThatWasNotNamedIsNotMissedAfterRecovery() throws {
         var unnamed = 0
         for call in 0..<60 {
@@ -109,8 +110,9 @@ import Testing
         disk.cutPower()
     }
 
-    /// The checkpoint that lets go of the older one finds its pages in the file, also where that cannot grow and there is no reserve.
-    @Test func aFullDiskKeepsNobodyFromOpening() throws {
+    /// The checkpoint that retires the older one finds its pages in the file, also where the file cannot grow and there
+    /// is no reserve.
+    @Test func aFullDiskDoesNotPreventOpening() throws {
         for keys in [UInt64(21), 40, 60] {
             let disk = SimulatedDisk()
             var options = options(disk)
@@ -137,7 +139,7 @@ import Testing
         }
     }
 
-    /// Wherever a commit that is too large for the log is broken off, its mark in the log is in nobody's way later.
+    /// Wherever a commit that is too large for the log is interrupted, its mark in the log does no harm later.
     @Test func aBrokenOffLargeCommitLeavesNoMark() throws {
         var calls = 1
         while true {
@@ -212,8 +214,8 @@ import Testing
         while !condition(), ContinuousClock.now < limit { yieldThread() }
     }
 
-    /// On a full disk the checkpoint, which may give it room, is not kept waiting by a segment for which there is none.
-    @Test func withoutRoomForTheNextSegmentOtherWorkGoesOn() throws {
+    /// On a full disk the preparation of a segment must not delay the checkpoint, which may free its space.
+    @Test func withoutSpaceForTheNextSegmentOtherWorkGoesOn() throws {
         let disk = SimulatedDisk()
         let clock = TestClock()
         var options = options(disk)
@@ -237,8 +239,8 @@ import Testing
 
     // MARK: Closing
 
-    /// A flush that is on its way has the file of the log until it is over, whatever made the store read-only meanwhile.
-    @Test func closingWaitsForWhoeverIsWritingToTheLog() throws {
+    /// A flush in progress holds the log file until it ends, whatever made the store read-only meanwhile.
+    @Test func closingWaitsForWritesToTheLog() throws {
         let disk = GatedDisk()
         var options = StoreOptions()
         options.fileSystem = disk

@@ -26,12 +26,12 @@ import Testing
         let text = ReplayTests.before + operation + "\n" + end + "\nverify\n"
         let run = ScriptRun(try Script(name: operation, text), on: SimulatedDisk())
         try run.run()
-        // What came back, which the run compares, is noted behind what the operation made of the state before it.
+        // The recovered state, which the run compares, follows the state after the operation.
         #expect(run.states.count >= 3)
         #expect(run.states.last != run.states[run.states.count - 3])
     }
 
-    /// What was replayed is written on, and that replayed as well.
+    /// Commits after a replay are replayed as well.
     @Test(arguments: operations) func whatWasReplayedIsWrittenOn(_ operation: String) throws {
         let again = operation.hasPrefix("put") || operation.hasPrefix("delete ") ? operation : "put x 1..5 50b"
         let steps = ["tree x int", operation, "kill", again, "kill", "verify", "checkpoint", "reopen", "verify"]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What backups are refused for, by name, before anything is written.
+/// Backups that do not fit are refused by name, before anything is written.
 @Suite struct RestoreTests {
     private func options(_ disk: any FileSystem, seed: UInt64 = 3) -> StoreOptions {
         var options = StoreOptions()
@@ -81,7 +81,7 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
-    /// A database that was put back to an older state is asked what has changed since a newer one.
+    /// An incremental backup of a database that was restored to an older state, since a newer backup.
     @Test func aDatabaseThatIsBehindItsBackupSaysSo() throws {
         let disk = SimulatedDisk()
         let store = try backedUp(disk)

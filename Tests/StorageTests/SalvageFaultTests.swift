@@ -19,7 +19,7 @@ import Testing
         put t 1..300/3 90b
         """
 
-    /// What is left to be found out without: nothing, the header, what holds the trees together.
+    /// What is lost: nothing, the header, or the pages that connect the trees.
     private enum Loss: CaseIterable { case nothing, header, tables, roots }
 
     private func damaged(_ sample: SalvageSample, _ loss: Loss) throws -> DiskImage {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// Each call fails in turn, the second reading of a page too. Nothing comes back that never was.
+    /// Each call fails in turn, the second read of a page too. Nothing is recovered that never was.
     @Test(arguments: [true, false]) func anyCallMayFail(closing: Bool) throws {
         let sample = try SalvageSample(closing: closing, Self.text)
         for loss in Loss.allCases where !closing || loss != .header {
@@ -61,8 +61,8 @@ import Testing
         }
     }
 
-    /// Where the identity can be read nowhere, and even the log cannot be asked for it.
-    @Test func anIdentityThatNobodyTellsIsReported() throws {
+    /// The identity can be read nowhere, and listing the log fails.
+    @Test func aLostIdentityIsReported() throws {
         let sample = try SalvageSample(closing: false, Self.text)
         let image = sample.damaged(0..<2)
         let whole = SimulatedDisk(image)
@@ -144,7 +144,7 @@ import Testing
 
     // MARK: Names
 
-    /// Whoever takes the name while the salvage runs keeps it.
+    /// A file that another process creates under the target name during the salvage is kept.
     @Test func aNameThatWasTakenMeanwhileIsLeftAlone() throws {
         let sample = try SalvageSample(closing: true, Self.text)
         let disk = SimulatedDisk(sample.damaged(try sample.layout().roots))

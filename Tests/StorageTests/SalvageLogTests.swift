@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What a salvage makes of the log: all of it, a part that says so, or what it alone knows.
+/// The salvage of the log: all of it, a part with a report, or content that only the log has.
 @Suite struct SalvageLogTests {
     private func log(of sample: SalvageSample) throws -> [String] {
         let prefix = SalvageSample.path + "-wal-"
@@ -35,7 +35,7 @@ import Testing
         #expect(outcome.report.isComplete)
     }
 
-    @Test func progressIsToldOfTheLogToo() throws {
+    @Test func progressIsReportedForTheLogToo() throws {
         let sample = try SalvageSample(
             closing: false, "options log 1048576\ntree t int\n" + String(repeating: "put t 5 20b\n", count: 600))
         var told: [SalvageProgress] = []
@@ -48,7 +48,7 @@ import Testing
         #expect(replayed.allSatisfy { $0.total == nil })
     }
 
-    /// Neither the directory nor a leaf is left of the tree: what the log holds of it comes back, without a name.
+    /// The directory and all leaves of the tree are lost: its content in the log is recovered, without a name.
     @Test func aTreeThatOnlyTheLogKnowsComesBack() throws {
         let sample = try SalvageSample(
             closing: false, "tree t int\nput t 1..20 50b\nreopen\nput t 100..140 50b\nput t 5 20b")
@@ -59,7 +59,7 @@ import Testing
         #expect(outcome.report.trees.count == 1)
     }
 
-    /// A commit too large for the log stands in a checkpoint alone; the power goes at any moment of it.
+    /// A commit too large for the log is recorded only in a checkpoint; the power fails at each moment of it.
     @Test func aLargeCommitIsThereOrNotAtAll() throws {
         let disk = SimulatedDisk()
         var options = SalvageSample.options(disk)
@@ -130,8 +130,8 @@ import Testing
         }
     }
 
-    /// What a damaged log says before it breaks off still names the trees.
-    @Test func aDamagedLogStillTellsNames() throws {
+    /// A damaged log still names the trees up to the damage.
+    @Test func aDamagedLogStillHasNames() throws {
         let sample = try SalvageSample(
             closing: false,
             """

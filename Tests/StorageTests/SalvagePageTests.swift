@@ -3,9 +3,10 @@ import Testing
 
 @testable import MakoStorage
 
-/// Pages that are lost in combinations, or say what is not so under a right checksum: what stands on the others comes back.
+/// Pages that are lost in combinations, or have false content with a valid checksum: the content of all other pages is
+/// recovered.
 @Suite struct SalvagePageTests {
-    /// Everything that stands on pages which are as they were.
+    /// Expects the content of all undamaged pages.
     private func expectAll(
         _ outcome: SalvageSample.Outcome, of sample: SalvageSample, besides lost: Set<Int> = [], _ what: String = ""
     ) throws {
@@ -22,7 +23,7 @@ import Testing
 
     // MARK: Bitmaps
 
-    /// Which pages are in use is told by one bitmap of three; without a directory nothing says by which.
+    /// One bitmap of three says which pages are in use; without a directory the right one is unknown.
     @Test func anyBitmapMayBeLostWithTheDirectory() throws {
         let sample = try SalvageSample(closing: true)
         let directory = try sample.layout().directory
@@ -35,7 +36,7 @@ import Testing
         }
     }
 
-    /// A bitmap write that the disk lost: an older one stands there, whole. It does not say what is in use.
+    /// The disk lost the write of a bitmap: an older one is in its place, intact. It does not say what is in use now.
     @Test func anOlderBitmapIsNotBelieved() throws {
         let sample = try SalvageSample(closing: true)
         let layout = try sample.layout()
@@ -117,7 +118,8 @@ import Testing
         #expect(outcome.report.findings.contains { $0.contains("two pages refer to it") })
     }
 
-    /// What says where a large value lies contradicts itself: the key is told, the rest of the leaf is there.
+    /// The descriptor of a large value contradicts itself: the salvage reports the key and recovers the rest of the
+    /// leaf.
     @Test func aValueThatIsSaidToLieNowhereIsUnreadable() throws {
         let sample = try SalvageSample(closing: true)
         let layout = try sample.layout()
@@ -135,7 +137,7 @@ import Testing
         #expect(outcome.found == expected)
     }
 
-    /// A leaf that names a tree of other keys; nothing else says which pages count.
+    /// A leaf that names a tree with keys of another kind; no bitmap or directory says which pages count.
     @Test func aLeafOfAnotherTreeIsNotMixedIn() throws {
         let sample = try SalvageSample(closing: true, "tree t int\nput t 1..900 90b\ntree u bytes\nput u 1..900 90b")
         let layout = try sample.layout()
@@ -149,7 +151,7 @@ import Testing
 
     /// The file ends behind the directory, before some of the leaves.
     @Test func leavesBehindTheEndOfTheFileAreReported() throws {
-        // A directory of several pages goes to the first place with room for it: where the dropped tree was.
+        // A directory of several pages takes the first free extent: that of the dropped tree.
         let trees = (1...150).map { "tree t\($0)" + String(repeating: "x", count: 60) + " int" }.joined(separator: "\n")
         let sample = try SalvageSample(
             closing: true,

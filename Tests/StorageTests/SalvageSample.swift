@@ -79,7 +79,7 @@ struct SalvageSample {
         return image
     }
 
-    /// What seeds the checksums of the file.
+    /// The seed of the file's checksums.
     var seed: UInt64 {
         let bytes = file.bytes(at: 0, count: pageBytes)
         let reading = bytes.withUnsafeBytes { $0.baseAddress.map { FileHeader.read($0, copy: 0) } }
@@ -111,7 +111,7 @@ struct SalvageSample {
         }
     }
 
-    // MARK: What stands where
+    // MARK: Places
 
     /// A record of the newest checkpoint, and the pages that hold it.
     struct Place {
@@ -132,14 +132,14 @@ struct SalvageSample {
         var checkpoint = ModelStore()
     }
 
-    /// Where the engine itself finds everything, in the undamaged file.
+    /// The places of everything in the undamaged file, found by the engine.
     func layout() throws -> Layout {
         var files = image.files
         for name in files.keys where name != SalvageSample.path { files[name] = nil }
         var options = SalvageSample.options(SimulatedDisk(DiskImage(files: files)))
         options.readOnly = true
         let dataFile = try DataFile.open(options.fileSystem.open(SalvageSample.path, .readOnly))
-        // Only this header says that the log is needed.
+        // Only this header refers to the log.
         try SalvageSample.forgetLog(&files, dataFile.header)
         options.fileSystem = SimulatedDisk(DiskImage(files: files))
         let store = try Store(at: SalvageSample.path, options: options)
@@ -238,7 +238,7 @@ struct SalvageSample {
         return Outcome(report: report, found: found)
     }
 
-    /// What of a salvaged database is in no state that ever was, or in none but older ones.
+    /// The entries of a salvaged database that no state ever had, or only older ones.
     func strangers(in found: ModelStore, among states: [ModelStore], names: [String: String] = [:]) -> [String] {
         var strangers: [String] = []
         for (name, tree) in found.trees {

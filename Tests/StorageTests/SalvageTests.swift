@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// A salvage gives back what stands on intact pages, nothing that never was, and says what is lost.
+/// A salvage recovers the content of intact pages, invents nothing, and reports what is lost.
 @Suite struct SalvageTests {
     private static let path = SalvageSample.path
     private static let target = SalvageSample.target
@@ -27,7 +27,7 @@ import Testing
         #expect(outcome.report.isComplete)
     }
 
-    @Test func progressIsTold() throws {
+    @Test func progressIsReported() throws {
         let sample = try SalvageSample(closing: true)
         let layout = try sample.layout()
         var told: [SalvageProgress] = []
@@ -41,7 +41,7 @@ import Testing
     // MARK: Pages here and there
 
     /// A hundredth of all pages is destroyed.
-    @Test(arguments: SalvageSample.Damage.allCases) func whatStandsOnIntactPagesComesBack(
+    @Test(arguments: SalvageSample.Damage.allCases) func intactPagesAreRecovered(
         _ damage: SalvageSample.Damage
     ) throws {
         for closing in [true, false] {
@@ -141,16 +141,16 @@ import Testing
             let outcome = try SalvageSample.salvage(image)
             #expect(!outcome.report.findings.isEmpty || outcome.report.damagedPages > 0)
             expectEverything(outcome, of: sample, "\(lost), \(damage)")
-            // The bitmaps tell, with the directory or with a meta that says which of them counts.
+            // The bitmaps show it, together with the directory or a meta page that names the current ones.
             let isKnown = !lost.contains(.bitmaps) && !lost.contains(.metas)
             if isKnown || lost == [.bitmaps] || lost == [.header] { #expect(outcome.report.isCertain, "\(lost)") }
         }
     }
 
-    /// Everything of the latest state is there; what else is there is older, and only where the report says that it may be.
+    /// The latest state is complete; anything else is older, and only where the report permits it.
     private func expectEverything(_ outcome: SalvageSample.Outcome, of sample: SalvageSample, _ what: String) {
         let named = Dictionary(uniqueKeysWithValues: outcome.report.trees.map { ($0.number, $0.name) })
-        // Numbers are given in order of creation: t, u, gone.
+        // Trees are numbered in the order of creation: t, u, gone.
         let names = [named[1] ?? "": "t", named[2] ?? "": "u", named[3] ?? "": "gone"]
         for (name, original) in names where original != "gone" {
             for (key, value) in sample.latest.trees[original]?.entries ?? []
@@ -186,7 +186,7 @@ import Testing
         #expect(outcome.report.isCertain)
     }
 
-    @Test func theDirectoryAloneTellsTheTrees() throws {
+    @Test func treesAreRecoveredByTheDirectoryAlone() throws {
         let sample = try SalvageSample(closing: true)
         let outcome = try SalvageSample.salvage(sample.damaged(2..<9))
         #expect(outcome.found == sample.latest)
@@ -242,7 +242,7 @@ import Testing
             closing: false,
             "options log 32768\ntree t int\nput t 1..20 50b\ncheckpoint\nput t 100..600 50b\nput t 30 50b")
         let outcome = try SalvageSample.salvage(sample.damaged(2..<6))
-        #expect(outcome.found == sample.latest, "the directory tells of it, and the log goes on behind its barrier")
+        #expect(outcome.found == sample.latest, "the directory names it, and the log continues behind its barrier")
         #expect(!outcome.report.isCertain)
     }
 

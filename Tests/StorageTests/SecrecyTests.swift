@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// No byte of what a user stores stands in any file as it is: everything that was ever written is searched for every eight bytes of it.
+/// No file contains user data in plain text: all writes are searched for every eight bytes of it.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct SecrecyTests {
     private static let path = "d/store.mako"
 
@@ -116,7 +116,7 @@ import Testing
         return search.result
     }
 
-    /// The search finds what is not encrypted, in every kind of file.
+    /// Proves that the search finds plain text in every kind of file.
     @Test func plainFilesAreFoundOut() throws {
         let (found, _) = try SecrecyTests.run(nil)
         for kind in ["wal", "base", "part", "whole", "copy", "salvage"] {

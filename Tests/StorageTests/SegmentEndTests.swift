@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// Commits where one segment of the log ends and the next begins: whoever waits for nothing passes there too, and nothing of the next one is
-/// written before the one before is durable.
+/// Commits at the end of a log segment: a commit with `async` durability does not wait there either, and no frame of
+/// the next segment is written before the segment is durable.
 @Suite struct SegmentEndTests {
     private static let path = "d/s.mako"
 
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func whoeverWaitsForNothingPassesWithoutASync() throws {
+    @Test func asyncCommitsPassWithoutASync() throws {
         var opened = try Opened()
         while !opened.store.pipeline.log.wantsSpare { try opened.commit(.async) }
         while try opened.store.step() {}
@@ -71,7 +71,7 @@ import Testing
         try opened.passEnd()
         let kinds = opened.disk.callLog[calls...]
         #expect(!kinds.contains { $0 == .sync || $0 == .write || $0 == .syncDirectory }, "\(kinds)")
-        // One end at a time: whoever is faster than the device waits for it at the next.
+        // One segment end at a time: a writer that is faster than the device waits for it at the next end.
         while opened.newestSegment < 4 { try opened.commit(.async) }
         let isWritten = opened.store.pipeline.lock.withLock { opened.store.pipeline.log.durable > 2 * (32 << 10) }
         #expect(isWritten)
@@ -79,8 +79,8 @@ import Testing
         opened.disk.cutPower()
     }
 
-    /// Whatever of the writes on their way the power leaves, the commits that are there are the first ones, and those that a flush had made
-    /// durable are among them.
+    /// Whatever pending writes survive a power cut, the surviving commits are the first ones, and those made durable by
+    /// a flush are among them.
     @Test func aPowerCutLeavesTheFirstCommits() throws {
         var opened = try Opened()
         var points = 0
@@ -115,7 +115,7 @@ import Testing
         opened.disk.cutPower()
     }
 
-    /// When somebody else has written them, commits behind the end are still due to become durable.
+    /// When another flush has written them, commits behind the segment end still become durable after their delay.
     @Test func commitsBehindTheEndKeepTheirDelay() throws {
         let clock = TestClock()
         var opened = try Opened(clock: clock)

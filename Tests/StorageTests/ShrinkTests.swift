@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What a store that becomes shorter does beside everything else that happens to it.
+/// Shrinking, beside everything else that happens to a store.
 @Suite struct ShrinkTests {
     private static let path = "d/s.mako"
 
@@ -23,7 +23,7 @@ import Testing
 
     private func key(_ number: Int) -> [UInt8] { Array("key \(number)".utf8) }
 
-    /// A store whose first tree is gone, so that everything else lies behind free pages.
+    /// A store whose first tree was dropped, so that everything else lies behind free pages.
     private func lateStore(
         on disk: SimulatedDisk, freePages: Int = 1500, _ fill: (borrowing WriteTransaction) throws -> Void
     ) throws -> Store {
@@ -72,7 +72,7 @@ import Testing
     }
 
     /// A store that was only opened has nothing in hand; it shrinks like any other.
-    @Test func aStoreThatNobodyHasWrittenToShrinks() throws {
+    @Test func aStoreWithoutWritesShrinks() throws {
         let disk = SimulatedDisk()
         try lateStore(on: disk) { try fillBothKinds($0, large: 5) }.close()
         let store = try Store(at: Self.path, options: options(on: disk))
@@ -82,7 +82,7 @@ import Testing
         try store.close()
     }
 
-    /// The background does not wait for its turn: while somebody writes it comes back another time.
+    /// The background steps do not wait for the writer lock: while a transaction is open, they try again later.
     @Test func idleStepsWaitForNoWriter() throws {
         let disk = SimulatedDisk()
         let store = try lateStore(on: disk, freePages: 600) { try fillBothKinds($0, large: 10) }
@@ -93,7 +93,7 @@ import Testing
             while try store.step() {}
             writing.rollback()
         }
-        #expect(try store.snapshot().commitNumber == commit, "nothing moves while somebody writes")
+        #expect(try store.snapshot().commitNumber == commit, "nothing moves while a transaction is open")
         for _ in 0..<1000 {
             let writing = try store.beginWrite()
             _ = try store.step()
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    /// A store that takes no more writes is not made shorter, and says why.
+    /// A store that became read-only is not shrunk, and reports why.
     @Test func aStoreThatFailedIsLeftAlone() throws {
         let disk = SimulatedDisk()
         let store = try lateStore(on: disk, freePages: 400) { try fillBothKinds($0, large: 5) }

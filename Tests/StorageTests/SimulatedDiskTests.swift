@@ -122,7 +122,7 @@ import Testing
         #expect(try disk.list(directory: "d").isEmpty)
     }
 
-    @Test func errorsComeAtTheCallAskedFor() throws {
+    @Test func errorsComeAtTheInjectedCall() throws {
         let (disk, file) = try disk(4096)
         disk.inject(.noSpace, atCall: disk.callCount + 1)
         try write(bytes(2, 10), at: 0, to: file)
@@ -201,7 +201,7 @@ import Testing
         #expect(disk.crashState().image([]).files.keys.sorted() == ["d/new"])
     }
 
-    /// What was on its way to one sector may come down on another that was on its way too; what was durable stays.
+    /// A pending write to one sector may arrive at another pending one; durable sectors stay.
     @Test func aCrashLeadsWritesAstray() throws {
         let (disk, file) = try disk(4 * 4096)
         try write(bytes(2, 4096), at: 0, to: file)

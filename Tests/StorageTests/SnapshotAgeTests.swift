@@ -3,14 +3,14 @@ import Testing
 
 @testable import MakoStorage
 
-/// What old snapshots hold, how they are ended, and that nobody is ended in the middle of a read.
+/// What old snapshots hold, how they expire, and that none expires during a read.
 @Suite struct SnapshotAgeTests {
     private struct Sample {
         var store: Store
         var tree: Tree
         var clock: TestClock
 
-        /// Writes all keys anew: every leaf gets a new version.
+        /// Overwrites all keys: every leaf gets a new version.
         func overwrite(_ round: Int) throws {
             try store.write { tx in
                 for key in UInt64(0)..<600 { try tx.put(SnapshotAgeTests.value(key, round), for: key, in: tree) }
@@ -25,9 +25,10 @@ import Testing
             }
         }
 
-        /// Time goes by, and the background work is done.
+        /// Advances the clock and runs the background steps.
         ///
-        /// - Parameter ends: whether what has expired is to be let go of. That waits for other tests that are inside an operation.
+        /// - Parameter ends: whether to wait until expired snapshots are released, which depends on operations of other
+        ///   tests.
         func pass(_ time: Duration, ends: Bool = true) throws {
             clock.advance(by: time)
             let limit = ContinuousClock.now.advanced(by: .seconds(120))
@@ -71,7 +72,7 @@ import Testing
 
     private let expired = StorageError.snapshotExpired(limitSeconds: 10)
 
-    // MARK: What is told of them
+    // MARK: Reports
 
     @Test func theOldestSnapshotIsNamedWithWhatItHolds() throws {
         let sample = try sample()
@@ -107,7 +108,7 @@ import Testing
     }
 
     /// The interval rule: what lived and died between two readers is used again while both live.
-    @Test func whatNobodySeesBetweenTwoReadersIsUsedAgain() throws {
+    @Test func pagesUnseenBetweenTwoReadersAreReused() throws {
         let sample = try sample()
         let store = sample.store
         let first = try store.snapshot()
@@ -119,7 +120,7 @@ import Testing
         try sample.settle(9)
         let pages = store.stats.filePages
         let held = store.stats.waitingPages
-        // However many versions come and go behind them: what is held does not grow, nor does the file.
+        // However many versions follow: neither the held pages nor the file grow.
         for round in 10...40 {
             try sample.overwrite(round)
             try store.checkpoint()
@@ -181,7 +182,7 @@ import Testing
         try store.close()
     }
 
-    @Test func whoIsInTheMiddleOfAReadReadsToItsEnd() throws {
+    @Test func aReadInProgressIsNotExpired() throws {
         let sample = try sample(limit: .seconds(10))
         let store = sample.store
         let old = try sample.snapshot()

@@ -3,9 +3,9 @@ import Testing
 
 @testable import MakoStorage
 
-/// The map of free pages by itself, over several regions, against a plain list of who has what.
+/// The map of free pages by itself, over several regions, against a plain list of extents in use.
 @Suite struct SpaceMapTests {
-    /// Pages in use, by their first; whatever is asked of the map is held against it.
+    /// Extents in use, by their first page; every result of the map is compared with them.
     private struct Holder {
         let space = SpaceMap()
         var runs: [Range<UInt64>] = []
@@ -30,7 +30,7 @@ import Testing
             return pages
         }
 
-        /// Where the lowest run of free pages begins, found by looking at each.
+        /// Finds the lowest extent of free pages by testing each.
         func lowestRun(_ count: Int) -> UInt64? {
             for region in 0..<space.regionCount {
                 let first = region * SpaceMap.pagesPerRegion
@@ -45,7 +45,7 @@ import Testing
     }
 
     /// No page is handed out twice, a run is the lowest that there is, and the file grows only when there is none.
-    @Test(arguments: 0..<UInt64(TestEffort.isFull ? 40 : 4)) func nobodyGetsWhatAnotherHas(seed: UInt64) {
+    @Test(arguments: 0..<UInt64(TestEffort.isFull ? 40 : 4)) func extentsNeverOverlap(seed: UInt64) {
         var random = SplitMix(seed: seed)
         var holder = Holder()
         let space = holder.space
@@ -74,7 +74,7 @@ import Testing
                     space.recycle(Array(holder.giveUp(random.below(holder.runs.count))))
                 }
             default:
-                // All but what is lowest goes.
+                // Frees all but the lowest.
                 let kept = UInt64([20_000, 40_000, 70_000][random.below(3)])
                 for index in holder.runs.indices.reversed() where holder.runs[index].lowerBound > kept {
                     space.recycle(Array(holder.giveUp(index)))
@@ -107,7 +107,7 @@ import Testing
         #expect(holder.runs.suffix(8).allSatisfy { $0.overlaps(pages) }, "when that checkpoint goes, they serve again")
     }
 
-    /// A file that is longer than the map knows: all that is free of it waits, so that nobody writes over what a reader sees.
+    /// A file longer than the map: its free pages are withheld, so that no write replaces what a reader sees.
     @Test func whatIsFreeOfALongerFileWaits() {
         let space = SpaceMap()
         let pages = UInt64(SpaceMap.pagesPerRegion + 500)

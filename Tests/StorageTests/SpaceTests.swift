@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// The file does not grow when what is written takes the place of something else, and shrinks when little is left.
+/// The file does not grow when values are replaced, and shrinks when few are left.
 @Suite struct SpaceTests {
     private func options(on disk: SimulatedDisk) -> StoreOptions {
         var options = StoreOptions()
@@ -27,7 +27,7 @@ import Testing
             try store.write { try $0.put(noise(pages * 4000, seed: round), for: UInt64(round % 4), in: tree) }
             if round % 3 == 0 { try store.checkpoint() }
         }
-        // Four values, those that two retained checkpoints and the latest commits still see, and what is between.
+        // Four values, those of two retained checkpoints and the latest commits, and the free pages between.
         #expect(store.stats.filePages < 16 * UInt64(pages))
         #expect(try store.verify().findings == [])
         try store.close()
@@ -88,7 +88,7 @@ import Testing
         try reopened.close()
     }
 
-    /// Nobody has to ask: the background steps do it when nothing is written for a while.
+    /// The background steps shrink the file when nothing is written for a while.
     @Test func anIdleStoreShrinksByItself() throws {
         let disk = SimulatedDisk()
         let store = try halfEmptied(on: disk)
@@ -105,7 +105,7 @@ import Testing
         try store.close()
     }
 
-    /// When a snapshot was in the way, it is tried again: within a minute after that one has ended.
+    /// When a snapshot prevented shrinking, the store tries again within a minute after the snapshot has ended.
     @Test func anIdleStoreShrinksBehindASnapshot() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: "d/s.mako", options: options(on: disk))
@@ -136,7 +136,7 @@ import Testing
         return tenths
     }
 
-    /// What an open snapshot sees stays where it is, however the file shrinks around it.
+    /// Pages of an open snapshot stay in place, however the file shrinks around them.
     @Test func aSnapshotHoldsItsPagesUntilItEnds() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: "d/s.mako", options: options(on: disk))

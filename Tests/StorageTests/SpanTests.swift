@@ -2,7 +2,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What is lent and taken as spans is what arrays hold.
+/// Spans hold the same bytes as arrays, as arguments and as borrowed values.
 @Suite struct SpanTests {
     @Test func valuesAreLentAndTakenAsSpans() throws {
         let store = try Store.inMemory()

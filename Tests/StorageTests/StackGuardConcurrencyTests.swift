@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// Recursion that makes sure of room before each level.
+/// Recursion that checks the stack before each level.
 @Suite struct StackGuardConcurrencyTests {
     private struct Fault: Error, Equatable {}
 
@@ -29,7 +29,7 @@ import Testing
         #expect(sum == 15_000 && fault == Fault())
     }
 
-    @Test func callsThatAreDeepHaveRoomAtOnce() async throws {
+    @Test func concurrentDeepCallsGetEnoughStack() async throws {
         let rooms = try await onSmallStack {
             let own = mako_stack_room()
             return (own, StackGuard.run(isDeep: true, mako_stack_room, orElse: { 0 }), mako_stack_room())
@@ -39,7 +39,7 @@ import Testing
         #expect(rooms.2 <= rooms.0, "\(rooms)")
     }
 
-    /// What belongs to a thread stays what it is.
+    /// Thread-local state stays the same.
     @Test func theThreadStaysTheSame() async throws {
         let scopes = try await onSmallStack {
             mako_set_cancellation(UnsafeMutableRawPointer(bitPattern: 64))

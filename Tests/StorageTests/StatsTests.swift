@@ -13,7 +13,7 @@ import Testing
         return try Store(at: "d/s.mako", options: options)
     }
 
-    /// Whoever keeps such numbers relies on their names: a field may come, none may go or change its name.
+    /// Monitoring relies on these names: a field may be added, none may be removed or renamed.
     @Test func theNamesInJSONStay() throws {
         let store = try store(SimulatedDisk())
         _ = try store.write { try $0.createTree(named: "t", keys: .integer) }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import MakoStorage
 
-/// What an operator is told.
+/// The events that a store reports to an operator.
 @Suite struct StoreEventTests {
-    /// What a handler was given.
+    /// The events that a handler got.
     private final class Received: Sendable {
         private let events = Mutex<[StoreEvent]>([])
         func add(_ event: StoreEvent) { events.withLock { $0.append(event) } }
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func aLifeIsToldInOrder() throws {
+    @Test func eventsOfALifeAreInOrder() throws {
         let (disk, received) = (MemoryFileSystem(), Received())
         let store = try Store(at: "s.mako", options: options(disk, received))
         try fill(store, 2000)
@@ -87,7 +87,7 @@ import Testing
         try again.close()
     }
 
-    @Test func failuresAreTold() throws {
+    @Test func failuresAreReported() throws {
         let (disk, received) = (SimulatedDisk(), Received())
         let store = try Store(at: "s.mako", options: options(disk, received))
         try fill(store, 100)
@@ -134,7 +134,7 @@ import Testing
         try store.close()
     }
 
-    @Test func endedSnapshotsAreTold() throws {
+    @Test func expiredSnapshotsAreReported() throws {
         let (received, clock) = (Received(), TestClock())
         var options = options(MemoryFileSystem(), received)
         options.clock = clock
@@ -154,7 +154,7 @@ import Testing
         try store.close()
     }
 
-    /// A handler may use the store: what that brings about is told when it returns.
+    /// A handler may use the store: events that it causes are delivered after it returns.
     @Test func aHandlerMayUseTheStore() throws {
         let box = Mutex<Store?>(nil)
         let received = Received()
@@ -183,7 +183,7 @@ import Testing
         try store.close()
     }
 
-    @Test func severalHandlersAreToldInTurn() throws {
+    @Test func severalHandlersAreCalledInTurn() throws {
         let (first, second) = (Received(), Received())
         var options = options(MemoryFileSystem(), first)
         options.addEventHandler { event in
@@ -196,8 +196,8 @@ import Testing
         #expect(second.words == first.words)
     }
 
-    /// A reader that follows opens the file once more where it must; nobody is told of that.
-    @Test func whoFollowsIsToldOnce() throws {
+    /// A reader that follows may have to open the file again; that is not an event.
+    @Test func aFollowingReaderReportsItsOpeningOnce() throws {
         let (disk, received) = (MemoryFileSystem(), Received())
         let writer = try Store(at: "s.mako", options: options(disk, Received()))
         try fill(writer, 100)

@@ -56,7 +56,7 @@ import Testing
             ? cursor.integerKey : UInt64(String(decoding: cursor.key.drop { $0 == UInt8(ascii: "p") }, as: UTF8.self))
     }
 
-    /// Everything asked of a tree that holds these keys, ascending.
+    /// Compares all counts and positions of a tree with these keys, ascending.
     private static func check(_ keys: [UInt64], _ tree: Tree, _ snapshot: Snapshot, _ random: inout SplitMix) throws {
         let limit = (keys.last ?? 0) + 2
         for _ in 0..<8 {
@@ -102,7 +102,7 @@ import Testing
                 let key = random.next() % 4000
                 try #expect(Self.rank(key, tree, transaction.view) == UInt64(keys.partition { $0 >= key }))
             }
-            // What nobody has asked for yet is part of a savepoint, too.
+            // Buffered inserts that no read has applied yet are part of a savepoint, too.
             for _ in 0..<5 { try insert(random.next() % 4000, transaction) }
             let savepoint = transaction.savepoint()
             let kept = keys
@@ -297,7 +297,7 @@ import Testing
         try store.close()
     }
 
-    /// Counts that lie, under a right checksum: verify says so, and asking for them ends in an answer or an error.
+    /// Wrong counts under a valid checksum: `verify` reports them, and reading them gives a result or an error.
     @Test(arguments: [KeyKind.integer, .bytes], [0, 5, UInt64.max - 1, .max])
     func countsThatLieAreFound(kind: KeyKind, lie: UInt64) throws {
         let store = try Self.store(SimulatedDisk())
@@ -340,7 +340,8 @@ import Testing
 }
 
 extension SubtreeCountTests {
-    /// A node without counts in a tree that has them, or below one with a count that is said not to be known: changes beside it are refused.
+    /// A node without counts in a tree that has them, or below one whose count is marked as unknown: changes beside it
+    /// are refused.
     @Test(arguments: [KeyKind.integer, .bytes], [true, false])
     func nodesThatAreNoneOfTheirTreeAreRefused(kind: KeyKind, isCounted: Bool) throws {
         let store = try Self.store(SimulatedDisk())

@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-/// Texts as keys are told apart by their bytes.
+/// Texts as keys are compared by their bytes.
 @Suite struct TextKeyTests {
     private let composed = "caf\u{e9}"
     private let decomposed = "cafe\u{301}"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What differs between two snapshots of a tree, held against both read whole.
+/// The difference between two snapshots of a tree, compared with both read as a whole.
 @Suite struct TreeDifferenceTests {
     private static let path = "d/s.mako"
 
@@ -82,7 +82,7 @@ import Testing
         var seen = try reader.snapshot()
         for round in 0..<12 {
             try Self.change(store, round % 5 == 4 ? other : tree, &random)
-            // Two of them, and the reader opens the file anew.
+            // After two of them the reader reopens the file.
             if random.chance(30) { for _ in 0..<2 { try store.checkpoint() } }
             let now = try store.snapshot()
             for earlier in snapshots { try Self.expectDifferences(earlier, now, tree) }

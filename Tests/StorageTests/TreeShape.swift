@@ -1,6 +1,6 @@
 @testable import MakoStorage
 
-/// What a tree's nodes look like, seen by a walk over its pages.
+/// The shape of a tree's nodes, read from its pages.
 struct TreeShape {
     var leaves = 0
     var inner = 0

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// How many entries a range has, told without a walk.
+/// The estimated number of entries in a range, without a scan.
 @Suite struct TreeShareTests {
     /// Long keys, so that the tree has three levels.
     private static func key(_ number: Int) -> [UInt8] {
@@ -14,7 +14,7 @@ import Testing
         let tree = try store.write { tx in
             let tree = try tx.createTree(named: "t", keys: .bytes)
             for number in 0..<count {
-                // A step that meets each number once.
+                // A stride that reaches each number once.
                 try tx.put([1], for: key(ascending ? number : number * 7919 % count), in: tree)
             }
             return tree
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// A tree whose entries have all gone one by one.
+    /// A tree whose entries were deleted one by one.
     @Test(arguments: [0, 1, 5, 40]) func aTreeThatWasEmptiedHasNoShares(count: Int) throws {
         let (store, tree) = try Self.tree(count, ascending: true)
         try store.write { tx in for number in 0..<count { _ = try tx.delete(Self.key(number), in: tree) } }

@@ -123,7 +123,7 @@ private struct Pair {
         try pair.store.close()
     }
 
-    /// Fences of several hundred bytes can leave a node without room for its neighbour's entries, even when it is empty.
+    /// With fences of several hundred bytes even an empty node may have no space for its neighbour's entries.
     @Test(arguments: 0..<8) func treesOfTheLongestKeysShrinkInAnyOrder(seed: UInt64) throws {
         var random = SplitMix(seed: seed)
         var pair = try Pair(.bytes)
@@ -151,7 +151,7 @@ private struct Pair {
         #expect(try pair.store.read { try $0.count(of: tree) } == 0)
     }
 
-    /// A load in order fills inner nodes, so that one which loses its children finds no room beside it.
+    /// A load in order fills inner nodes, so that one which loses its children finds no space beside it.
     @Test(arguments: [KeyKind.integer, .bytes]) func aWholeInnerNodeIsEmptiedBetweenFullOnes(kind: KeyKind) throws {
         var pair = try Pair(kind, cacheBytes: 64 << 20)
         let tree = pair.tree
@@ -215,7 +215,7 @@ private struct Pair {
         }
     }
 
-    @Test(arguments: [KeyKind.integer, .bytes]) func cursorsGoBothWaysFromAnywhere(kind: KeyKind) throws {
+    @Test(arguments: [KeyKind.integer, .bytes]) func cursorsMoveInBothDirections(kind: KeyKind) throws {
         var random = SplitMix(seed: 9)
         let pair = try Pair(kind)
         let numbers = Set((0..<1500).map { _ in UInt64(random.below(20_000)) }).sorted()
@@ -339,7 +339,7 @@ private struct Pair {
         try pair.store.close()
     }
 
-    @Test func manyKeysAreReadInTheOrderAsked() throws {
+    @Test func manyKeysAreReadInTheirOrder() throws {
         let pair = try Pair(.integer)
         try pair.store.write { transaction throws in
             for key in stride(from: UInt64(0), to: 6000, by: 2) {
@@ -360,12 +360,12 @@ private struct Pair {
                 #expect(value.map { [UInt8]($0) } == expected)
             }
             #expect(seen == Array(keys.indices))
-            try snapshot.withValues(of: [UInt64](), in: pair.tree) { _, _ in Issue.record("nothing was asked for") }
+            try snapshot.withValues(of: [UInt64](), in: pair.tree) { _, _ in Issue.record("no key was given") }
         }
         try pair.store.close()
     }
 
-    @Test func manyKeysOfBytesAreReadInTheOrderAsked() throws {
+    @Test func manyKeysOfBytesAreReadInTheirOrder() throws {
         func bytes(_ number: UInt64) -> [UInt8] { ScriptRun.bytes(number, length: 30) }
         let pair = try Pair(.bytes)
         let large = ValueShape(bytes: 20_000).value(seed: 1)
@@ -392,7 +392,7 @@ private struct Pair {
                 #expect(value.map { [UInt8]($0) } == expected)
             }
             #expect(seen == Array(keys.indices))
-            try snapshot.withValues(of: [[UInt8]](), in: pair.tree) { _, _ in Issue.record("nothing was asked for") }
+            try snapshot.withValues(of: [[UInt8]](), in: pair.tree) { _, _ in Issue.record("no key was given") }
             #expect(throws: StorageError.wrongKeyKind(tree: "number \(pair.tree.id)", expected: .bytes)) {
                 try snapshot.withValues(of: [UInt64(1)], in: pair.tree) { _, _ in }
             }
@@ -481,7 +481,7 @@ private struct Pair {
     }
 
     /// Records about as large as a leaf takes, among keys that make the longest fences: put, loaded, replaced and deleted in no order.
-    @Test func recordsAtTheLimitFindRoomBesideLongKeys() throws {
+    @Test func recordsAtTheLimitFitBesideLongKeys() throws {
         let pair = try Pair(.bytes)
         var random = SplitMix(seed: 21)
         var model: [[UInt8]: [UInt8]] = [:]
@@ -584,7 +584,7 @@ private struct Pair {
         try pair.store.close()
     }
 
-    /// A large value that becomes a small one in a leaf without room for it.
+    /// A large value that becomes a small one in a leaf without space for it.
     @Test(arguments: [KeyKind.integer, .bytes]) func aLargeValueThatShrinksFreesItsPagesOnce(kind: KeyKind) throws {
         let store = try Store.inMemory()
         let tree = try store.write { try $0.createTree(named: "t", keys: kind) }
@@ -614,7 +614,7 @@ private struct Pair {
         try store.close()
     }
 
-    /// Trees of three levels and more lose nearly everything, inner nodes merging on the way.
+    /// Trees of three levels and more lose nearly everything; inner nodes merge meanwhile.
     @Test(arguments: [KeyKind.integer, .bytes]) func deepTreesShrinkWhole(kind: KeyKind) throws {
         let store = try Store.inMemory()
         let tree = try store.write { try $0.createTree(named: "t", keys: kind) }
@@ -722,7 +722,7 @@ private struct Pair {
             #expect(cursor.integerKey == 4010)
             #expect(try cursor.previous())
             #expect(cursor.integerKey == 120)
-            // The entry it stands on goes: its neighbours are those of the place where it was.
+            // The entry under the cursor is deleted: its neighbours are those of its former place.
             _ = try transaction.delete(120, in: pair.tree)
             #expect(try cursor.next())
             #expect(cursor.integerKey == 4010)

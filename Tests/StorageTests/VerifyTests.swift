@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoStorage
 
-/// `verify` is asked after every other test, so it must not be blind: each thing that it looks at is made wrong once, in memory,
-/// where no checksum stands in the way.
+/// Every other test ends with `verify`, so it must find each fault: each thing that it checks is made wrong once, in
+/// memory, where no checksum hides the fault.
 @Suite struct VerifyTests {
     private struct Sample {
         var store: Store

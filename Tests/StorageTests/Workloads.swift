@@ -2,10 +2,10 @@ import MakoTestSupport
 
 extension Script {
     /// The workloads that are crashed at every call: the files in `Scripts`, by name. Each is small, since it is run
-    /// thousands of times, and each is made for one way in which the file changes.
+    /// thousands of times, and each covers one kind of change of the file.
     static let crashWorkloads: [(name: String, text: String)] =
         ((try? ScriptFile.all(in: parentDirectory(#filePath) + "/Scripts")) ?? []).map { ($0.name, $0.text) }
-        // What this build cannot run; a script that cannot be read stays, to be told of.
+        // Leaves out what this build cannot run; a script that cannot be parsed stays, so that its test reports it.
         .filter { (try? Script(name: $0.name, $0.text).isPossible) ?? true }
 
     private static func parentDirectory(_ path: String) -> Substring {

@@ -4,14 +4,14 @@ import Testing
 
 @testable import MakoStorage
 
-/// The queue of those who wait to write: fair, left at once by who gives up, and never without its turn.
+/// The queue of waiting writers: it is fair, a writer that gives up leaves it at once, and the lock is never lost.
 @Suite(.serialized) struct WriterQueueConcurrencyTests {
     private func prepare() throws -> (store: Store, tree: Tree) {
         let store = try Store.inMemory()
         return (store, try store.write { try $0.createTree(named: "t", keys: .integer) })
     }
 
-    /// A store whose log can be stopped on its way to the device.
+    /// A store whose log writes can be stopped at a gate.
     private func prepareGated(_ durability: Durability) throws -> (disk: GatedDisk, store: Store, tree: Tree) {
         let disk = GatedDisk()
         var options = StoreOptions()
@@ -29,7 +29,7 @@ import Testing
 
     private func number(_ tree: Tree, in store: Store) throws -> UInt64 { try store.read { try $0.count(of: tree) } }
 
-    /// Waits without a thread: what is waited for may need one of the pool's, and other tests may hold the rest.
+    /// Waits without blocking a thread: the condition may need one of the pool's, and other tests may hold the rest.
     private func until(_ condition: @Sendable () -> Bool) async throws {
         while !condition() { try await Task.sleep(for: .milliseconds(1)) }
     }
@@ -39,7 +39,7 @@ import Testing
         try await until { store.turn.waiting >= count }
     }
 
-    /// What a set of calls ended with.
+    /// The results of a set of calls.
     private final class Outcomes: Sendable {
         private let list = Mutex<[String]>([])
         func add(_ outcome: String) { list.withLock { $0.append(outcome) } }
@@ -86,8 +86,8 @@ import Testing
         try store.close()
     }
 
-    /// Who has slept for a while is not overtaken by whoever comes along when the turn is given up.
-    @Test func nobodyIsOvertakenForLong() throws {
+    /// A thread that has slept for a while is not overtaken by a new one when the lock is released.
+    @Test func waitingWritersAreNotStarved() throws {
         let turn = WriterTurn()
         #expect(turn.tryTake())
         for _ in 0..<20 {
@@ -115,7 +115,8 @@ import Testing
         }
     }
 
-    /// Threads that wait for ever, threads that give up at any moment, and calls: one holds the turn at a time, all end, and it is free then.
+    /// Threads that wait forever, threads that give up at any moment, and calls: one holds the lock at a time, all end,
+    /// and it is free then.
     @Test func noTurnIsLostAndNoneIsHadTwice() throws {
         let turn = WriterTurn()
         let holders = Count()
@@ -183,7 +184,7 @@ import Testing
         let other = Task.detached { try await store.write { try $0.put([], for: 2, in: tree) } }
         try await waiters(2, of: store)
         task.cancel()
-        // The turn is still held: only leaving can end this.
+        // The lock is still held: only the cancellation can end this.
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(store.turn.waiting == 1)
         first.rollback()
@@ -210,7 +211,7 @@ import Testing
         try store.close()
     }
 
-    /// A read that waits for a thread is cancelled like a write that waits for its turn.
+    /// A read that waits for a thread is cancelled like a write that waits for the lock.
     @Test func aReadThatWaitsForAThreadCanBeCancelled() async throws {
         let (store, _) = try prepare()
         let released = Count()
@@ -234,7 +235,7 @@ import Testing
         try store.close()
     }
 
-    /// What a body throws takes everything back, and the turn goes on.
+    /// A body that throws rolls its transaction back and releases the lock.
     @Test func aBodyThatThrowsIsTakenBack() async throws {
         struct Stop: Error {}
         let (store, tree) = try prepare()
@@ -250,9 +251,9 @@ import Testing
         await #expect(throws: StorageError.closed) { try await store.read { _ in } }
     }
 
-    /// Timeouts and cancellations that fall together with the handing over of the turn: each call ends in one way, and in the end the
-    /// turn is free.
-    @Test func whoeverGivesUpTakesNoTurnWithHim() async throws {
+    /// Timeouts and cancellations at the moment in which the lock is handed over: each call ends once, and in the end
+    /// the lock is free.
+    @Test func aWriterThatGivesUpReleasesTheLock() async throws {
         let (store, tree) = try prepare()
         let done = Count()
         let outcomes = Outcomes()
@@ -275,7 +276,8 @@ import Testing
                     var random = SplitMix(seed: UInt64(task))
                     for round in 0..<150 {
                         let call = Task.detached {
-                            // Fails, rather than waits for ever, when a turn was lost. Whoever has it may wait long for a processor.
+                            // Fails, instead of waiting forever, when a wake-up was lost. The owner of the lock may
+                            // wait long for a processor.
                             try await store.write(durability: .async, timeout: .seconds(600)) { transaction in
                                 try transaction.put([1], for: UInt64(task) << 32 | UInt64(round), in: tree)
                             }
@@ -343,8 +345,7 @@ import Testing
         try store.close()
     }
 
-    /// A commit that waits for nothing is seen by whoever made it, also while those before it, which waited for nothing either, are on their
-    /// way to the device.
+    /// A commit with `async` durability is visible to its thread, also while earlier `async` commits are being written.
     @Test func anAsyncCommitIsSeenWhileOthersAreWritten() throws {
         let (disk, store, tree) = try prepareGated(.async)
         try store.write { try $0.put([], for: 1, in: tree) }
@@ -364,7 +365,7 @@ import Testing
         try store.close()
     }
 
-    /// Who flushes waits for what was committed before, and not for as long as others commit.
+    /// A flush waits for the commits before it, and not for as long as others commit.
     @Test func aFlushEndsWhileOthersCommit() throws {
         let (disk, store, tree) = try prepareGated(.async)
         let hasEnded = Atomic(false)
@@ -383,7 +384,7 @@ import Testing
         try store.write { try $0.put([], for: 2, in: tree) }
         disk.letOneThrough()
         waitFor { hasEnded.load(ordering: .acquiring) }
-        // Nor do the numbers wait for a checkpoint: it stood at the gate when they were asked for above.
+        // Nor do the statistics wait for a checkpoint: it was at the gate when they were read above.
         let isDone = hasEnded.load(ordering: .acquiring)
         #expect(isDone)
         disk.open()
@@ -406,13 +407,13 @@ import Testing
             try store.write { try $0.put(ValueShape(bytes: 900).value(seed: key), for: key, in: tree) }
             if segment() == 2 { break }
         }
-        // The flusher takes the end of the segment before it writes it: only what is durable tells that it is done.
+        // The flusher takes the end of the segment before it writes it: only `durable` shows that the write is done.
         waitFor { store.pipeline.lock.withLock { store.pipeline.log.durable >= end } }
         #expect(store.pipeline.lock.withLock { store.pipeline.log.durable } >= end)
         try store.close()
     }
 
-    /// The log's segments are small, so that commits and flushes often meet where one ends.
+    /// Small log segments, so that commits and flushes often reach an end together.
     @Test func whateverIsFlushedMeanwhileEachCommitIsInTheLog() throws {
         let disk = SimulatedDisk()
         var options = StoreOptions()

@@ -39,7 +39,7 @@ import Testing
         let store = try Store(at: Self.path, options: options(disk, log: 8 << 20))
         var refused = 0
         for start in stride(from: UInt64(0), to: 3000, by: 12) {
-            // Nothing but the writer's own turn has pages written.
+            // Only the writer itself starts writing pages.
             let isAhead = store.frames.dirtyFrames > store.frames.budgetFrames / 2
             if fails && isAhead {
                 disk.meddle { (call, path, _) throws(FileError) in
@@ -93,8 +93,8 @@ import Testing
         }
     }
 
-    /// The system does not tell who has pinned what: what was pinned before counts as pinned.
-    @Test func whatCannotBeAskedForIsKept() throws {
+    /// The pins of other processes cannot be read: pins that were known count as still set.
+    @Test func pinsOfUnknownReadersAreKept() throws {
         let disk = SimulatedDisk()
         let files = MeddledDisk(disk)
         let writer = try Store(at: Self.path, options: options(files))
@@ -125,7 +125,8 @@ import Testing
         try reader.close()
     }
 
-    /// With threads the data file is synced on one of its own: a failure there is told all the same, and nothing is written any more.
+    /// With threads the data file is synced on a thread of its own: its failure is reported all the same, and the store
+    /// becomes read-only.
     @Test func aSyncThatFailsOnItsThreadLatchesTheStore() throws {
         let files = MeddledDisk(MemoryFileSystem())
         var options = options(files)
@@ -146,7 +147,7 @@ import Testing
         #expect(try content(again).trees["t"]?.count == 20)
     }
 
-    /// The first reason is the one that is told.
+    /// The store reports the first failure as the reason.
     @Test func theFirstFailureIsTheReason() throws {
         let store = try Store(at: Self.path, options: options(SimulatedDisk()))
         try put(store, 0..<2)
@@ -157,7 +158,7 @@ import Testing
         try store.close()
     }
 
-    /// A store that takes no more writes is closed while a commit is still on its way to the device: its file stays open until then.
+    /// A read-only store is closed while a commit is still being written: its file stays open until then.
     @Test func closingWaitsForTheLastWrite() throws {
         let disk = GatedDisk()
         let store = try Store(at: Self.path, options: options(disk))
@@ -219,8 +220,9 @@ import Testing
 
     // MARK: A full disk
 
-    /// On a full disk a transaction begins with the checkpoints that make room; when these fail, it fails itself, and later there is room.
-    @Test func roomThatCannotBeMadeYetIsMadeLater() throws {
+    /// On a full disk a transaction begins with the checkpoints that free space; when these fail, it fails itself, and
+    /// later there is space.
+    @Test func spaceThatCannotBeReservedIsReservedLater() throws {
         let disk = SimulatedDisk()
         disk.capacity = 3 << 20
         let files = MeddledDisk(disk)
@@ -291,7 +293,8 @@ import Testing
         #expect(try content(Store(at: Self.path, options: options(left))).trees.keys.sorted() == [last])
     }
 
-    /// The data file was put back from an older copy; what the log has is newer, and builds on a commit that stood in the file alone.
+    /// The data file was restored from an older copy; the log is newer, and builds on a commit that only the newer file
+    /// had.
     @Test func anOlderCopyIsNotTakenForWhatFollowedALargeCommit() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: Self.path, options: options(disk))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoStorage
 
-/// What is left when writing a transaction's pages fails in the middle, and the transaction goes on all the same.
+/// Transactions that continue after a failed write of their pages.
 @Suite struct WrittenPagesTests {
     private static let path = "d/store.mako"
 
@@ -33,7 +33,7 @@ import Testing
                     for _ in 0..<3000 {
                         let key = random.next() % 2000
                         let value = ValueShape(bytes: 150).value(seed: random.next())
-                        // Whoever goes on though a put failed gets what was put.
+                        // A transaction that continues after a failed put commits the other puts.
                         if (try? tx.put(value, for: key, in: tree)) != nil {
                             expected[key] = value
                         } else {
@@ -65,7 +65,7 @@ import Testing
         #expect(failed > 0)
     }
 
-    /// Whoever catches the error inside and goes on must not get a value with a hole in it.
+    /// A transaction that catches the error and continues must not store a value with missing bytes.
     @Test func aValueWhoseWritingFailedIsNotEntered() throws {
         var failed = 0
         for call in 1..<12 {

@@ -82,7 +82,7 @@ class Server:
 
 
 def check(server):
-    """Asks for one of everything that reads; gives what does not fit."""
+    """Requests one of everything that reads; returns what does not fit."""
     lines = []
 
     def ask(path, shape, body=None, expected=200, **values):

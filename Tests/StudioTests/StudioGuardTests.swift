@@ -1,7 +1,7 @@
 import MakoStudio
 import Testing
 
-/// Who may ask the server of Mako Studio.
+/// Which requests the server of Mako Studio accepts.
 @Suite struct StudioGuardTests {
     private let access = StudioGuard(token: StudioGuard.newToken(), port: 4000)
 

@@ -20,6 +20,6 @@ public struct SplitMix: RandomNumberGenerator, Sendable {
     /// True in `percent` of a hundred cases.
     public mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
 
-    /// A generator that is independent of what is drawn here afterwards.
+    /// A generator that is independent of later draws from this one.
     public mutating func fork() -> SplitMix { SplitMix(seed: next()) }
 }

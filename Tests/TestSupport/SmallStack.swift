@@ -32,7 +32,7 @@ public func onSmallStack<R: Sendable>(
 
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
-        /// Answers what the system said when it made no thread; the call was not made then.
+        /// Returns the error of the system when no thread could be created; the call was not made then.
         func run(bytes: Int) -> POSIXError? {
             let size = bytes + StackCall.guardBytes
             guard let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),

@@ -2,9 +2,11 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// Puts one question in several forms whose answers must agree, whatever they are: partitions by a condition, its opposite and its being
-/// unknown (TLP), a condition that is tested and one that is shown (NoREC), nested deep, with indexes and without, as text and built by code.
+/// Runs one query in several forms whose results must agree: partitions by a condition, its negation and its being
+/// unknown (TLP), a condition that is tested and one that is selected (NoREC), nested deep, with indexes and without,
+/// as text and built by code.
 public struct MetamorphicRun {
+    /// The number of comparisons.
     public private(set) var checks = 0
     /// How many conditions some rows fulfil and others do not.
     public private(set) var divided = 0
@@ -37,7 +39,7 @@ public struct MetamorphicRun {
         }
     }
 
-    // MARK: Questions
+    // MARK: Queries
 
     /// Conditions of one table.
     private mutating func rows(_ table: String) throws {
@@ -154,7 +156,7 @@ public struct MetamorphicRun {
         if part != Array(all.dropFirst(offset).prefix(limit)) {
             throw fault("a part of \(question) is not that of the whole")
         }
-        // Each row but the last stands before the next by the comparison that the order is of.
+        // By the comparison of the order, each row but the last is not after the next.
         for (one, next) in zip(all, all.dropFirst()).prefix(4) {
             let sides = "x.\(column.name)\(collation) \(direction.isEmpty ? "<=" : ">=") y.\(column.name)"
             let found = try ordered(
@@ -171,9 +173,10 @@ public struct MetamorphicRun {
         ["\(condition)", "NOT (\(condition))", "(\(condition)) IS NULL"]
     }
 
-    /// The rows of a question, with indexes and without, which must be the same.
+    /// The rows of a query, with indexes and without, which must be the same.
     ///
-    /// - Parameter exactly: whether the values must be; of texts that are equal without regard to case any may be given.
+    /// - Parameter exactly: whether the values must be identical; of texts that are equal without regard to case any
+    ///   may be returned.
     private mutating func same(_ question: String, exactly: Bool = true) throws -> [[Value]] {
         let plain = try answer(question, world.plain)
         let indexed = try answer(question, world.indexed)
@@ -211,7 +214,7 @@ public struct MetamorphicRun {
         for row in first { counts[row, default: 0] += 1 }
         for row in second { counts[row, default: 0] -= 1 }
         guard let (row, count) = counts.first(where: { $0.value != 0 }) else { return }
-        throw fault("\(what): \(first.count) rows and \(second.count); \(row) stands \(count) times more in the first")
+        throw fault("\(what): \(first.count) rows and \(second.count); \(row) is in the first \(count) times more")
     }
 
     private func fault(_ reason: String) -> Disagreement {

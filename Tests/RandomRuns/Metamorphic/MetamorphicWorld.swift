@@ -2,7 +2,8 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// Two tables of random columns and rows, once without indexes and once with some: what is asked of both must be answered alike.
+/// Two tables of random columns and rows, once without indexes and once with some: each query must have the same result
+/// on both.
 struct MetamorphicWorld {
     struct Column {
         let name: String

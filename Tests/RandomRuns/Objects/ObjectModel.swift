@@ -22,7 +22,7 @@ enum ObjectKind: CaseIterable {
         }
     }
 
-    /// Who refers to a row of this class, in the order in which a removal asks them.
+    /// The references to rows of this class, in the order in which a removal handles them.
     var referrers: [(kind: ObjectKind, place: Int, rule: DeleteRule)] {
         switch self {
         case .club: [(.member, 3, .cascade)]
@@ -37,7 +37,7 @@ struct ModelObject: Equatable {
     struct Reference: Equatable {
         /// Which of the objects; nil: it was read from the file and not followed.
         var object: Int?
-        /// What the row is to hold.
+        /// The key that the row must have.
         var key: RowKey?
     }
 
@@ -71,7 +71,7 @@ struct ModelObject: Equatable {
         }
     }
 
-    /// What the row is to hold.
+    /// The values that the row must have.
     var encoded: [Value] {
         var values = values
         for (place, reference) in references {
@@ -115,7 +115,7 @@ struct ObjectModel {
         return try save(object, inserts, newID, &saving, &unchanged)
     }
 
-    /// Saves what is new or changed behind unchanged objects.
+    /// Saves new and changed objects that unchanged ones refer to.
     private mutating func saveBehind(
         _ unchanged: inout [Int], for first: Int, _ newID: (Int) -> RowKey, _ saving: inout Set<Int>
     ) throws {

@@ -109,8 +109,8 @@ extension ObjectSession {
 
     // MARK: Calls
 
-    /// Makes a call that the model lets succeed, or refuses for a reason. What is refused changes nothing, neither in the file nor
-    /// in the objects.
+    /// Makes a call that the model permits, or refuses for a reason. A refused call changes nothing, neither in the
+    /// file nor in the objects.
     private func attempt<R: Equatable>(
         _ what: String, _ predicted: (inout ObjectModel, (Int) -> RowKey) throws -> R, _ call: () throws -> R
     ) throws {
@@ -212,7 +212,7 @@ extension ObjectSession {
             }
         }
         try saveTogether(chosen)
-        // Too many to be kept; others may refer to the first few.
+        // Too many to be held; others may refer to the first few.
         let kept = start + 2
         for place in 0..<kept {
             for (column, reference) in model.objects[place].references where (reference.object ?? 0) >= kept {

@@ -82,7 +82,7 @@ extension ObjectSession {
         }
     }
 
-    /// Objects that nobody keeps: their relations may be followed.
+    /// Reads objects without holding them; their relations may be followed.
     private func readAll() throws {
         log("\(indent)read everything")
         let db = try opened()

@@ -14,6 +14,7 @@ public final class ObjectSession: RandomSession {
 
     struct Stop: Error {}
 
+    /// The states after each commit.
     public let history: CrashHistory<State>
     public internal(set) var operations = 0
     let plan: RoundPlan
@@ -83,7 +84,7 @@ public final class ObjectSession: RandomSession {
         return database
     }
 
-    /// Objects that refer to each other in a circle are let go of.
+    /// Releases objects that refer to each other in a cycle.
     private func dropObjects() {
         for case .member(let member) in objects { member.mentor = nil }
         objects = []
@@ -114,7 +115,7 @@ public final class ObjectSession: RandomSession {
         try close()
         if failure == nil { history.acknowledge() }
         try open()
-        // What was kept of a commit that failed shows now, and lasts.
+        // The surviving part of a failed commit is visible now, and lasts.
         if failure != nil {
             try settle()
             history.found(State(model.file))
@@ -122,7 +123,7 @@ public final class ObjectSession: RandomSession {
         try compare()
     }
 
-    /// After a failure the open database says what has happened; the run goes on with that.
+    /// After a failure the state of the open database decides what has happened; the run continues with it.
     private func settle() throws {
         guard let database else { return }
         let found = try database.store.read { try RecordState(reading: $0) }
@@ -197,7 +198,7 @@ public final class ObjectSession: RandomSession {
 
     // MARK: Comparing
 
-    /// What watchers were told is what was committed.
+    /// Checks that observers were notified of exactly what was committed.
     func tell(from before: RecordModel) throws {
         try told?.check(from: before, to: model.file) { object in
             objects.indices.first { objects[$0].object === object }.flatMap { model.objects[$0].key }
@@ -230,17 +231,17 @@ public final class ObjectSession: RandomSession {
                     if live.target(column) != nil { throw differs("column \(column) refers to something") }
                     continue
                 }
-                // What was not followed stays so: whoever follows it holds the object from then on.
+                // A reference that was not followed stays so: following it would make it hold the object.
                 guard let target = reference.object else { continue }
                 let found = live.target(column)
-                // What was removed is let go of by the commit of a save.
+                // A reference to a removed object is dropped by the commit of a save.
                 if model.objects[target].isSterile && found == nil { continue }
                 if found !== objects[target].object { throw differs("column \(column) refers to another") }
             }
         }
     }
 
-    /// Whoever follows the history from its beginning knows all rows.
+    /// The change history from its beginning leads to all rows.
     private func replay() throws {
         let events: [HistoryEvent]
         do { events = try opened().history(since: nil) } catch MakoError.historyNotKept { return }

@@ -2,7 +2,7 @@ import MakoCore
 import MakoStorage
 import MakoTestSupport
 
-/// What watchers of the three classes were told since it was asked last.
+/// The changes that observers of the three classes were notified of since the last `take()`.
 final class ToldChanges: @unchecked Sendable {
     struct Told {
         let kind: ObjectKind
@@ -35,14 +35,15 @@ final class ToldChanges: @unchecked Sendable {
         }
     }
 
-    /// Each change of the transaction must have been told once, with the state in which it left the object.
+    /// Checks that each change of the transaction was notified once, with the state in which it left the object.
     ///
-    /// - Parameter keyOf: the key of an object that is known, nil for others. What it shows is compared with the model elsewhere.
+    /// - Parameter keyOf: the key of an object that is known, nil for others. Its values are compared with the model
+    ///   elsewhere.
     func check(from before: RecordModel, to after: RecordModel, keyOf: (any ObjectEntity) -> RowKey?) throws {
         var rest: [ObjectKind: [RowKey: Told]] = [:]
         for told in take() {
             guard let key = told.key, rest[told.kind, default: [:]].updateValue(told, forKey: key) == nil else {
-                throw Disagreement("\(told.kind) \(told.key.map { "\($0)" } ?? "") is told twice")
+                throw Disagreement("\(told.kind) \(told.key.map { "\($0)" } ?? "") is notified twice")
             }
         }
         for kind in ObjectKind.allCases {
@@ -55,20 +56,20 @@ final class ToldChanges: @unchecked Sendable {
                     case (nil, nil): nil
                     case (nil, _): .insert
                     case (_, nil): .delete
-                    // A row that was changed and changed back may be told.
+                    // A row that was changed and changed back may be notified.
                     default: was == isNow && told[key] == nil ? nil : .update
                     }
                 guard told[key]?.change == expected else {
                     throw Disagreement(
-                        "\(kind) \(key) is told as \(told[key].map { "\($0.change)" } ?? "nothing"), "
+                        "\(kind) \(key) is notified as \(told[key].map { "\($0.change)" } ?? "nothing"), "
                             + "not as \(expected.map { "\($0)" } ?? "nothing")")
                 }
                 guard let isNow, let told = told[key] else { continue }
-                guard let object = told.object else { throw Disagreement("\(kind) \(key) is told without its object") }
+                guard let object = told.object else { throw Disagreement("\(kind) \(key) is notified without object") }
                 if let known = keyOf(object) {
-                    if known != key { throw Disagreement("\(kind) \(key) is told with the object of \(known)") }
+                    if known != key { throw Disagreement("\(kind) \(key) is notified with the object of \(known)") }
                 } else if !LiveObject(object).shows(isNow.values) {
-                    throw Disagreement("\(kind) \(key) is told with other values than it has")
+                    throw Disagreement("\(kind) \(key) is notified with other values than it has")
                 }
             }
         }

@@ -2,6 +2,7 @@ import MakoRecords
 
 /// The where language once more, plainly and slowly, over rows of values: what the executor must agree with.
 public struct BruteForce {
+    /// The values of a row by their columns.
     public typealias Row = [String: Value]
 
     /// The row to which a reference leads, by the column's name and its value.
@@ -22,6 +23,7 @@ public struct BruteForce {
         return .text(result)
     }
 
+    /// Returns the value of an expression for a row.
     public func value(_ expr: Expr, _ row: Row) -> Value {
         switch expr {
         case .literal(let value, _): return value
@@ -55,7 +57,7 @@ public struct BruteForce {
         }
     }
 
-    /// What a branch asks, with the subject written out.
+    /// The condition of a CASE branch with the subject inserted.
     private func asked(_ condition: Condition, _ subject: Expr?) -> Condition {
         guard let subject, case .comparison(let operation, .subject, let other) = condition else { return condition }
         return .comparison(operation, subject, other)
@@ -69,6 +71,7 @@ public struct BruteForce {
         return related(name, value).map { follow(path.dropFirst(), $0) } ?? .null
     }
 
+    /// Returns whether a condition is true for a row, nil when it is unknown.
     public func truth(_ condition: Condition, _ row: Row) -> Bool? {
         switch condition {
         case .constant(let flag): return flag
@@ -103,7 +106,7 @@ public struct BruteForce {
                 return nil
             }
             return glob(Array(text.unicodeScalars)[...], Array(pattern.unicodeScalars)[...])
-        // What words are is asked elsewhere.
+        // The model has no words; other tests cover MATCH.
         case .match: return nil
         // Other tables have models of their own.
         case .isInQuery, .exists, .quantified, .elements: return nil

@@ -1,6 +1,6 @@
 import MakoRecords
 
-// What a migration that changes the key of a table must leave, or why it must be refused.
+// The expected result of a migration that changes the key of a table, or the reason of its refusal.
 
 extension RecordModel {
     /// - Parameter wanted: the table as it is, but for its key and what columns that refer to itself hold.
@@ -141,7 +141,7 @@ extension ModelTable {
         }
     }
 
-    /// What a column holds that refers to a row.
+    /// The value of a column that refers to a row.
     private static func single(_ key: RowKey, _ type: ColumnType) -> Value {
         if case .rowID(let id) = key { return .integer(id) }
         let schema = EntitySchema(name: "", columns: [ColumnSchema("k", type)], key: .columns(["k"]))

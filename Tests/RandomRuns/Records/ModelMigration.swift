@@ -2,7 +2,7 @@ import Foundation
 import MakoRecords
 
 extension RecordModel {
-    /// What a migration must leave, or why it must be refused.
+    /// Migrates the model, or throws the reason of the refusal.
     mutating func migrate(to wanted: EntitySchema, dropsRetired: Bool) throws(Refusal) {
         var wanted = wanted
         let old = wanted.originalName.flatMap { tables[wanted.name] == nil && tables[$0] != nil ? $0 : nil }

@@ -1,9 +1,9 @@
 import MakoRecords
 
-/// Why the model says that a call must fail.
+/// The reason for which the model expects a call to fail.
 enum Refusal: Error, Equatable {
     case duplicateKey, null, unique, incompatible, conversion, migration
-    /// Of objects: others refer to it; its row is gone.
+    /// Of objects: others refer to it; its row was deleted.
     case denied, notFound
 
     func matches(_ error: RecordError) -> Bool {
@@ -98,7 +98,7 @@ struct ModelTable: Equatable, Sendable {
 
     func key(of values: [Value]) -> RowKey { RowKey(values: keyPlaces.map { values[$0] }) }
 
-    /// What forbids a row, if anything does: a missing value, or the values of another row.
+    /// Throws if a row is not permitted: by a missing value, or by the values of another row.
     func check(_ values: [Value], for key: RowKey?) throws(Refusal) {
         try checkNulls(values)
         for index in schema.indexes where index.isUnique {
@@ -111,7 +111,8 @@ struct ModelTable: Equatable, Sendable {
         for place in live where !columns[place].isOptional && values[place].isNull { throw .null }
     }
 
-    /// What an index compares; nil for a row that it does not hold, and when there is a NULL, which never conflicts.
+    /// The values that a unique index compares; nil for a row outside the index, and for one with a NULL, which never
+    /// conflicts.
     private func uniqueValues(_ index: IndexSchema, _ values: [Value]) -> [Value]? {
         if let words = index.condition?.split(separator: " "), let place = place(String(words[0])),
             values[place].isNull != (words.count == 3)
@@ -165,10 +166,10 @@ struct ModelTable: Equatable, Sendable {
 /// A database as plain Swift.
 struct RecordModel: Equatable, Sendable {
     var tables: [String: ModelTable] = [:]
-    /// That of the next table.
+    /// The number of the next table.
     var nextNumber: UInt32 = 1
 
-    /// What the record layer must show of it.
+    /// The state that the record layer must show.
     var state: RecordState {
         var state = RecordState()
         for (name, table) in tables {

@@ -1,15 +1,15 @@
 import MakoRecords
 import MakoTestSupport
 
-// What the random runs of the record layer are made of.
+// Random schemas, values and names for the runs of the record layer.
 
 extension SplitMix {
     /// A number that no other name has, for practical purposes.
     mutating func name(_ letter: String) -> String { "\(letter)\(below(1_000_000_000))" }
 
-    /// A value of a type: half of the time one of few, so that rows meet each other.
+    /// A value of a type: half of the time one of few, so that rows have equal values.
     ///
-    /// - Parameter isKey: whether it is to stay short enough for the key of a row.
+    /// - Parameter isKey: whether it must be short enough for the key of a row.
     mutating func value(_ type: ColumnType, isKey: Bool = false) -> Value {
         let isNarrow = chance(50)
         switch type {
@@ -105,7 +105,7 @@ extension SplitMix {
             parts.append(
                 IndexColumn(column.name, descending: chance(35), noCase: column.type == .text && chance(35)))
         }
-        // Whatever type the column is made into, its NULLs can be asked for.
+        // IS NULL is valid whatever type the column gets later.
         let condition = chance(25) ? "\(pick(columns).name) IS \(pick(["NOT NULL", "NULL"]))" : nil
         return IndexSchema(name("i"), parts, isUnique: chance(35), where: condition)
     }
@@ -122,7 +122,7 @@ extension SplitMix {
             switch below(12) {
             case 0, 1: wanted.columns.insert(column(tables: tables), at: below(wanted.columns.count + 1))
             case 2 where !isKey && wanted.columns.count > 1:
-                // Of two retired columns with one name nobody could say which is meant.
+                // Two retired columns with one name would be ambiguous.
                 let name = wanted.columns[place].name
                 if table.retired.contains(where: { $0.name == name }) { continue }
                 wanted.columns.remove(at: place)

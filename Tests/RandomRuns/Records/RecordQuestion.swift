@@ -2,7 +2,7 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// A random question to a table, and what plain Swift answers.
+/// A random query of a table, and its result by plain Swift.
 struct RecordQuestion {
     var selection: Selection
     private let table: ModelTable
@@ -94,7 +94,7 @@ struct RecordQuestion {
 
     // MARK: Answering
 
-    /// The rows in question; their order is one of those that may be.
+    /// The expected rows, in one of the permitted orders.
     private func answer() -> [ModelTable.Row] {
         let matching = matching()
         if selection.orderBy.isEmpty { return matching }
@@ -135,7 +135,7 @@ struct RecordQuestion {
         return 0
     }
 
-    /// Asks the record layer and compares: which rows, in which order, how many, and what is in them.
+    /// Runs the query in the record layer and compares: which rows, in which order, how many, and their values.
     func check(_ catalogue: Catalogue, _ view: Snapshot) throws {
         let plan = try selection.plan(catalogue)
         let all = answer()

@@ -2,7 +2,7 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// What one transaction has done so far.
+/// The work of one transaction so far.
 struct RecordTransactionRun {
     struct Mark {
         let savepoint: Savepoint
@@ -243,7 +243,7 @@ extension RecordSession {
         _ table: ModelTable, _ handle: TableHandle, _ tx: borrowing WriteTransaction,
         _ run: inout RecordTransactionRun
     ) throws {
-        // The last row is the one that tells the next id.
+        // The last row determines the next id.
         let last = random.chance(30) ? table.rows.last?.key : nil
         let key = last ?? someKey(table)
         log("  delete \(table.schema.name) \(key)")
@@ -297,7 +297,7 @@ extension RecordSession {
         if model.tables[table.schema.name]?.rows.count == count { try restore(start, tx, &run) }
     }
 
-    /// New rows, and now and then a changed one, whose index entries are kept back.
+    /// Inserts rows, and changes one now and then, with buffered index entries.
     private func insertMany(
         _ table: ModelTable, _ handle: TableHandle, _ tx: borrowing WriteTransaction,
         _ run: inout RecordTransactionRun

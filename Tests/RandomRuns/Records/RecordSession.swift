@@ -4,6 +4,7 @@ import MakoTestSupport
 
 /// One process of a random run of the record layer.
 public final class RecordSession: RandomSession {
+    /// A state of the store, as its model.
     public struct State: Sendable {
         let model: RecordModel
 
@@ -16,6 +17,7 @@ public final class RecordSession: RandomSession {
         let model: RecordModel
     }
 
+    /// The states after each commit.
     public let history: CrashHistory<State>
     public internal(set) var operations = 0
     let log: StepLog
@@ -96,7 +98,7 @@ public final class RecordSession: RandomSession {
         try close()
         if failure == nil { history.acknowledge() }
         try open()
-        // What was kept of a commit that failed shows now, and lasts.
+        // The surviving part of a failed commit is visible now, and lasts.
         if failure != nil {
             try settle()
             history.found(State(model: model))
@@ -104,7 +106,7 @@ public final class RecordSession: RandomSession {
         try compare()
     }
 
-    /// After a failure the open store says what has happened; the run goes on with that.
+    /// After a failure the state of the open store decides what has happened; the run continues with it.
     private func settle() throws {
         guard let store else { return }
         let found = try store.read { try RecordState(reading: $0) }
@@ -215,11 +217,11 @@ public final class RecordSession: RandomSession {
         }
     }
 
-    /// What a transaction tells about its rows must be the difference that it made, each row once.
+    /// The changes that a transaction reports must be the difference that it made, each row once.
     private func checkChanges(_ changes: [Change], from before: RecordModel) throws {
         var told: [String: [RowKey: Change]] = [:]
         for change in changes where told[change.table, default: [:]].updateValue(change, forKey: change.key) != nil {
-            throw Disagreement("row \(change.key) of \(change.table) is told twice")
+            throw Disagreement("row \(change.key) of \(change.table) is reported twice")
         }
         for name in model.names {
             guard let old = before.tables[name], let new = model.tables[name] else { continue }
@@ -243,7 +245,7 @@ public final class RecordSession: RandomSession {
                     }
                 if !isRight {
                     throw Disagreement(
-                        "row \(key) of \(name) is told as \(change.map { "\($0.kind)" } ?? "nothing"): "
+                        "row \(key) of \(name) is reported as \(change.map { "\($0.kind)" } ?? "nothing"): "
                             + "it was \(was.map { "\($0)" } ?? "absent"), is \(isNow.map { "\($0)" } ?? "absent")")
                 }
             }

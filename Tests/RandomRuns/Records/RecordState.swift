@@ -2,11 +2,16 @@ import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
-/// What the record layer shows of a file: the tables and their rows. Indexes are checked against the rows instead.
+/// The content of a file as the record layer shows it: the tables and their rows. Indexes are checked against the rows
+/// instead.
 public struct RecordState: Equatable, CustomStringConvertible, Sendable {
+    /// The definition and the rows of a table.
     public struct Table: Equatable, Sendable {
+        /// The columns, each with its type, optionality and default.
         public var columns: [String]
+        /// The indexes as text.
         public var indexes: [String]
+        /// The rows by their keys.
         public var rows: [RowKey: [Value]] = [:]
 
         public init(_ schema: EntitySchema) {
@@ -15,8 +20,9 @@ public struct RecordState: Equatable, CustomStringConvertible, Sendable {
         }
     }
 
+    /// The tables by their names.
     public var tables: [String: Table] = [:]
-    /// What the file says its commits did, where it keeps that.
+    /// The change history of the file, if it is on.
     public var history: [String] = []
 
     public init() {}

@@ -3,7 +3,7 @@ import Foundation
 extension LogicReport {
     /// Runs all scripts of a folder, or one.
     ///
-    /// - Parameter progress: is told of each script.
+    /// - Parameter progress: is called with the name of each script.
     public init(scriptsIn place: URL, progress: (String) -> Void = { _ in }) throws {
         self.init()
         var scripts = [place]

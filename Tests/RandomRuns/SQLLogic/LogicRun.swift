@@ -4,7 +4,9 @@ import MakoStorage
 
 /// Runs scripts of sqllogictest and counts what came of them.
 public struct LogicReport {
+    /// Statements that were run.
     public var statements = 0
+    /// Queries that were run and compared.
     public var queries = 0
     /// Records that cannot say anything: they read a table of which a change was refused.
     public var passedOver = 0
@@ -15,12 +17,13 @@ public struct LogicReport {
 
     public init() {}
 
+    /// Runs a script and adds its results.
     public mutating func run(_ script: LogicScript) throws {
         var run = try LogicRun(script)
         try run.run(&self)
     }
 
-    /// What was refused that a list does not allow: a new reason, or more of one.
+    /// Refusals that a list does not permit: a new reason, or more of one.
     public func excess(over allowed: [String: Int]) -> [String] {
         refusals.filter { $0.value > allowed[$0.key] ?? 0 }.keys.sorted().map {
             "\(refusals[$0] ?? 0) refusals, \(allowed[$0] ?? 0) allowed: \($0)"
@@ -152,7 +155,7 @@ private struct LogicRun {
         case (.unsigned(let number), "R"): return String(format: "%.3f", Double(number))
         case (.double(let number), "R"): return String(format: "%.3f", number)
         case (.bool(let flag), _): return flag ? "1" : "0"
-        // What is no number counts as none, as the public runner has it.
+        // A text without a number counts as 0, as in the public runner.
         case (.text(let text), "I"): return "\(Int64(text.prefix { $0.isNumber || $0 == "-" }) ?? 0)"
         case (.text(let text), _):
             if text.isEmpty { return "(empty)" }
@@ -163,7 +166,7 @@ private struct LogicRun {
 
     // MARK: Refusals
 
-    /// The message without what is of the statement alone: names, numbers and texts.
+    /// The message without the statement's own names, numbers and texts.
     private static func reason(_ error: any Error, _ sql: String) -> String {
         var message = "\(error)"
         if case .syntax(let fault)? = error as? RecordError { message = fault.message }

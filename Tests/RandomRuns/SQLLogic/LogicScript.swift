@@ -5,7 +5,7 @@ public struct LogicScript {
 
     enum Sort: String { case nosort, rowsort, valuesort }
 
-    /// What a query gives: its values one by one, or how many there are and their MD5.
+    /// The result of a query: its values, or their number and their MD5.
     enum Answer: Equatable {
         case values([String])
         case hash(count: Int, String)
@@ -22,6 +22,7 @@ public struct LogicScript {
         let action: Action
     }
 
+    /// The name of the script's file.
     public let name: String
     let records: [Record]
 

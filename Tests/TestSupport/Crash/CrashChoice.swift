@@ -6,7 +6,9 @@ public struct CrashChoice: Sendable, Hashable {
     public var structuredUnits: Int
     /// Random outcomes besides, without and with torn sectors.
     public var sampled: Int
+    /// Random outcomes with torn sectors.
     public var torn: Int
+    /// The seed of the random outcomes.
     public var seed: UInt64
 
     public init(

@@ -8,7 +8,7 @@ public final class CrashHistory<State> {
 
     /// The data before the first change and after each.
     public private(set) var states: [State]
-    /// What the disk's `tag` refers to.
+    /// The spans that the disk's `tag` refers to.
     public private(set) var spans: [CrashSpan]
     private let disk: SimulatedDisk
 
@@ -35,7 +35,7 @@ public final class CrashHistory<State> {
         enter(CrashSpan(acknowledged: states.count - 1, begun: states.count - 1))
     }
 
-    /// A state, given by its index, has been shown to others who made it durable themselves.
+    /// A state, given by its index, was made durable and shown to others by a reader.
     public func show(_ index: Int) {
         enter(CrashSpan(acknowledged: span.acknowledged, shown: max(index, span.shown), begun: states.count - 1))
     }
@@ -54,10 +54,12 @@ public final class CrashHistory<State> {
 
 /// From the last state that was promised to last to the last that was begun, as indexes of a history's states.
 public struct CrashSpan: Sendable, Hashable {
+    /// The last state that was promised to last.
     public var acknowledged: Int
-    /// The last state that others have shown after they had made it durable. It lasts where no sector is torn that the writer, who does not know
-    /// of them, goes on writing to.
+    /// The last state that readers have shown after they made it durable. It survives unless a sector is torn that the
+    /// writer, which does not know of the readers, writes next.
     public var shown: Int
+    /// The last state that was begun.
     public var begun: Int
 
     init(acknowledged: Int, shown: Int = 0, begun: Int) {

@@ -1,4 +1,4 @@
-/// What trying all crashes of a workload came to.
+/// The result of trying all crashes of a workload.
 public struct CrashReport: Sendable, CustomStringConvertible {
     /// Calls to the disk in the run.
     public var calls = 0
@@ -6,12 +6,14 @@ public struct CrashReport: Sendable, CustomStringConvertible {
     public var moments = 0
     /// Moments of which every outcome was made; of the others only some.
     public var exhaustedMoments = 0
-    /// Different disks that a crash of the run can leave, and how many of them were opened.
+    /// Different disks that a crash of the run can leave.
     public var images = 0
+    /// Those of them that were opened.
     public var opened = 0
     /// Different disks that a further crash can leave, first in the recovery of one of those, then in the recovery after
-    /// that; and how many of them were opened.
+    /// that.
     public var recoveryImages: [Int] = []
+    /// Those of them that were opened.
     public var reopened: [Int] = []
     /// Sentences that name the moment and what was found there.
     public var failures: [String] = []

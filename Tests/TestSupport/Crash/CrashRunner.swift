@@ -6,6 +6,7 @@
 public enum CrashRunner {
     /// How much is tried.
     public struct Effort: Sendable {
+        /// For crashes of the run.
         public var crash: CrashChoice
         /// For crashes inside recovery; nil: none.
         public var recovery: CrashChoice?
@@ -16,6 +17,7 @@ public enum CrashRunner {
         public var recoversFromStructured: Bool
         /// At most so many images of the run, and inside the recovery of one image; spread evenly where there are more.
         public var imageLimit: Int
+        /// At most so many images inside the recovery of one image.
         public var recoveryLimit: Int
         /// At most so many images inside a second recovery.
         public var secondLimit: Int
@@ -100,7 +102,7 @@ private struct CrashExploration<Workload: CrashWorkload> {
     private var report = CrashReport()
     // By the fingerprint of the image.
     private var nodes: [Int: Node] = [:]
-    /// How many recoveries had been crashed where an image was first met.
+    /// The number of crashed recoveries at the first occurrence of an image.
     private var levels: [Int: Int] = [:]
     private var settled: Set<Question> = []
 
@@ -200,7 +202,7 @@ private struct CrashExploration<Workload: CrashWorkload> {
         }
     }
 
-    /// What is wrong with an image that may hold what each of some spans allows, or with those that follow from it.
+    /// The fault of an image that may hold what each of some spans allows, or of those that follow from it.
     private mutating func judge(_ question: Question) -> String? {
         guard let node = nodes[question.image], settled.insert(question).inserted else { return nil }
         let state: Int
@@ -218,7 +220,7 @@ private struct CrashExploration<Workload: CrashWorkload> {
         }
         if question.depth == 0 { return nil }
         for child in node.children {
-            // What was shown after recovery, no crash may take back.
+            // A crash must not take back what was shown after recovery.
             let allowed = child.isServed ? [CrashSpan(acknowledged: state, begun: state)] : question.allowed
             if let failure = judge(Question(image: child.image, allowed: allowed, depth: question.depth - 1)) {
                 let when = child.isServed ? "after recovery, before call" : "in recovery before call"

@@ -3,6 +3,7 @@ import MakoStorage
 
 /// The figures of all crash workloads of one process, printed as they come: one line for each, and the sum so far.
 public final class CrashTally: Sendable {
+    /// The tally of the process.
     public static let shared = CrashTally()
 
     private struct Sum {
@@ -26,7 +27,7 @@ public final class CrashTally: Sendable {
                 + "    sum of \(sum.workloads) workloads after \(elapsed) s: \(sum.report)"
         }
         Swift.print(text)
-        // Whoever waits for an hour wants to see how far it is.
+        // Shows the progress at once in a run that takes an hour.
         fflush(nil)
     }
 }

@@ -21,19 +21,19 @@
 ///     let report = try CrashRunner.run(Counter(), effort: .standard)
 ///     assert(report.failures.isEmpty, "\(report)")
 public protocol CrashWorkload {
-    /// What the data is at one moment, as far as a user could tell.
+    /// The data at one moment, as far as a user can see it.
     associatedtype State: Equatable
 
     /// The disk's sector size.
     var sectorBytes: Int { get }
 
-    /// Runs it all once. The history says what a crash may leave at each moment.
+    /// Runs the whole workload once. The history has the states that a crash may leave at each moment.
     func run(on disk: SimulatedDisk) throws -> CrashHistory<State>
 
-    /// Starts on what a crash left, and answers what the data is.
+    /// Recovers from what a crash left, and returns the content.
     ///
-    /// - Parameter served: to be called once anybody may have seen the data. No later crash may take it back. What is done
-    ///   afterwards, such as closing, is crashed like everything else.
+    /// - Parameter served: the workload calls it as soon as readers may see the data. No later crash may take that
+    ///   back. What is done afterwards, such as closing, is crashed like everything else.
     func recover(on disk: SimulatedDisk, served: () -> Void) throws -> State
 
     /// How a state differs from the one that was expected, in a few words.

@@ -5,6 +5,7 @@ import Synchronization
 public struct ByteImage: Sendable, Equatable {
     static let pieceBytes = 4096
 
+    /// The length of the file.
     public private(set) var size: UInt64 = 0
     // A missing piece is all zeros. There may be pieces beyond the end until `cut()`.
     private var pieces: [Piece?] = []
@@ -40,7 +41,7 @@ public struct ByteImage: Sendable, Equatable {
         return result
     }
 
-    /// Reads as a file does: fewer bytes than asked for at the end.
+    /// Reads as a file does: fewer bytes than requested at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
         guard offset < size else { return 0 }
         let count = Int(min(UInt64(buffer.count), size - offset))
@@ -102,7 +103,7 @@ public struct ByteImage: Sendable, Equatable {
         return buffer.count
     }
 
-    /// Cuts a range of the file where pieces meet: the piece, where in it, and which bytes of the range.
+    /// Splits a range of the file at the boundaries of pieces: the piece, the place in it, and the bytes of the range.
     private static func forEachPiece(_ offset: UInt64, _ count: Int, _ body: (Int, Int, Range<Int>) -> Void) {
         var done = 0
         while done < count {
@@ -121,7 +122,7 @@ private final class Piece: Sendable {
     static let zeroHash = Piece(zeros).hash
 
     let bytes: [UInt8]
-    /// 0 until somebody asks: most pieces are written over before.
+    /// Computed at the first use, 0 until then: most pieces are overwritten before.
     private let knownHash = Atomic<Int>(0)
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }

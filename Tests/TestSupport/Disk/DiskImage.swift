@@ -1,6 +1,8 @@
-/// What a machine finds on its disk when it starts: files and directories, everything durable.
+/// The disk of a machine at its start: files and directories, everything durable.
 public struct DiskImage: Sendable {
+    /// The files by their paths.
     public var files: [String: ByteImage]
+    /// The directories.
     public var directories: Set<String>
 
     public init(files: [String: ByteImage] = [:], directories: Set<String> = []) {
@@ -19,7 +21,7 @@ public struct DiskImage: Sendable {
     }
 }
 
-/// Everything a crash could leave behind at one moment: what is durable, and what is on its way.
+/// Everything that a crash could leave behind at one moment: durable and pending content.
 public struct CrashState: Sendable {
     struct FileState: Sendable {
         var durable = ByteImage()
@@ -27,9 +29,9 @@ public struct CrashState: Sendable {
         /// The durable content before the last successful sync, for stale reads.
         var stale = ByteImage()
         var pending: [PendingChange] = []
-        /// How often a sync has failed: each handle that was open then is told once.
+        /// The number of failed syncs: each handle that was open at a failure reports it once.
         var failures = 0
-        /// Whether nobody was told of the last.
+        /// Whether no handle has reported the last failure.
         var isUntold = false
     }
 
@@ -89,6 +91,7 @@ public struct CrashState: Sendable {
     public struct Outcome: Sendable, Hashable {
         /// 0: nothing of it persists; n: its n-th version does.
         public var version: Int
+        /// How much of a sector persists.
         public var tear = Tear.whole
     }
 
@@ -97,7 +100,7 @@ public struct CrashState: Sendable {
         case whole
         /// The first bytes are new, the others old.
         case prefix(Int)
-        /// Bytes that nobody wrote.
+        /// Arbitrary bytes, which no call wrote.
         case garbage(UInt64)
         /// The newest bytes meant for the pending sector with this index: their write went astray, and this one's did not come.
         case misdirected(from: Int)

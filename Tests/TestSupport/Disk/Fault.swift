@@ -1,6 +1,6 @@
 import CPlatform
 
-/// What a simulated disk does instead of its duty at one call.
+/// The fault of a simulated disk at one call.
 public enum Fault: Sendable, Hashable {
     /// The call fails with this `errno`. A write may have put some of its sectors in place.
     case error(Int32)
@@ -26,10 +26,12 @@ public enum Fault: Sendable, Hashable {
     case misdirectWrite(by: Int64)
     /// A read gives what the file held before its last successful sync.
     case staleRead
-    /// One bit of what is read or written is wrong, counted from the first byte of the call's buffer.
+    /// One wrong bit in the bytes of a read or a write, counted from the first byte of the call's buffer.
     case flipBit(Int)
 
+    /// An input/output error.
     public static let inputOutput = Fault.error(EIO)
+    /// A full disk.
     public static let noSpace = Fault.error(ENOSPC)
     /// The device stays full from this call on.
     public static let staysFull = Fault.persistentError(ENOSPC)
@@ -41,9 +43,9 @@ public enum Fault: Sendable, Hashable {
     }
 }
 
-/// The three ways in which systems are known to fail at a sync. In each, some of the sectors may have become
-/// durable; the others count as clean afterwards, so the next sync succeeds without writing them, once each handle of the file that
-/// was open, in this process or another, has been told: its next sync fails.
+/// The three ways in which systems are known to fail at a sync. In each, some of the sectors may have become durable;
+/// the others count as clean afterwards. Each handle of the file that was open at the failure, in this process or
+/// another, reports it at its next sync; syncs after that succeed without writing those sectors.
 public enum SyncFailure: Sendable, Hashable, CaseIterable {
     /// The error is reported; reads still give the new content until the power goes.
     case keepsNewContent
@@ -76,5 +78,6 @@ public enum CallKind: String, Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// Whether the call makes something durable.
     public var isSync: Bool { self == .sync || self == .syncDirectory }
 }

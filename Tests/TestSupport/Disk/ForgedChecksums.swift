@@ -1,7 +1,7 @@
 import MakoStorage
 
-/// Gives changed bytes of a database's files the checksums of what they hold, as `docs/format.md` describes them: what stands there then is
-/// not for a checksum to find.
+/// Gives changed bytes of a database's files valid checksums, as `docs/format.md` describes them, so that no checksum
+/// reveals the change.
 package enum ForgedChecksums {
     private static let pageBytes = 4096
     private static let blockBytes = 4096

@@ -1,7 +1,8 @@
 import MakoStorage
 
-/// Files in memory at some of whose calls stands a gate: while it is closed they wait until they are let through.
+/// Files in memory with a gate at some of their calls: while it is closed, these calls wait.
 public final class GatedDisk: PassingFileSystem, @unchecked Sendable {
+    /// The calls that the gate stops.
     public enum Gate: Sendable {
         /// What makes some of the log durable.
         case log

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Files that hand every call on to others. A type that conforms says what it does before, or instead, and leaves out the rest.
+/// Files that forward every call to others. A conforming type implements only the calls that it changes.
 public protocol PassingFileSystem: FileSystem {
     var inner: any FileSystem { get }
 }

@@ -18,8 +18,9 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     public struct CrashPoint: Sendable {
         /// The number of the call before which it lies.
         public var call: Int
-        /// What the test had written in `tag` at that moment.
+        /// The value of `tag` at that moment.
         public var tag: Int
+        /// What a crash could leave behind then.
         public var state: CrashState
     }
 
@@ -30,7 +31,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     private var faults: [Int: Fault] = [:]
     private var calls: [CallKind] = []
     private var locks: [Int: (shared: Int, exclusive: Int)] = [:]
-    /// What each handle of a file has pinned.
+    /// The pins of each handle of a file.
     private var pins: [Int: [ObjectIdentifier: [UInt64]]] = [:]
     private var persistent: Int32?
     private var capacityBytes: UInt64?
@@ -47,7 +48,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     /// How many processes have ended on this disk: handles of earlier ones are dead.
     private var generation = 0
 
-    /// Is told of every write before it is made, or fails, on disks that are made meanwhile.
+    /// Called before every write, also one that fails, of disks that are created while it is set.
     @TaskLocal public static var watcher:
         (@Sendable (_ path: String, _ bytes: UnsafeRawBufferPointer, _ offset: UInt64) -> Void)?
     private let watcher = SimulatedDisk.watcher
@@ -72,13 +73,14 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     /// The calls so far, by kind; the index is what `inject` counts by.
     public var callLog: [CallKind] { lock.withLock { calls } }
 
+    /// Whether the power has gone; later calls fail.
     public var hasCrashed: Bool { lock.withLock { crashed } }
 
     /// Cuts the power now: every later call fails and changes nothing.
     public func cutPower() { lock.withLock { crashed = true } }
 
-    /// Ends the process that uses the disk, as a kill does: its handles and locks are gone, and what it still tries has no
-    /// effect. What it wrote stays in the machine's cache, as little durable as before.
+    /// Ends the process that uses the disk, as a kill does: its handles and locks are released, and its later calls
+    /// have no effect. Its writes stay in the machine's cache, as little durable as before.
     public func endProcess() {
         lock.withLock {
             generation += 1
@@ -131,7 +133,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     /// What a crash now could leave behind beside `crashState()`, on a disk with barriers.
     public var statesBeforeBarriers: [CrashState] { lock.withLock { beforeBarriers } }
 
-    /// How many bytes all files together may have; nil: as many as you like. What is in a file has its room, zeros included.
+    /// The most bytes that all files together may have; nil: no limit. Zeros in a file count, too.
     public var capacity: UInt64? {
         get { lock.withLock { capacityBytes } }
         set { lock.withLock { capacityBytes = newValue } }
@@ -188,6 +190,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Creates a directory, durably.
     public func makeDirectory(_ path: String) {
         lock.withLock { _ = state.directories.insert(path) }
     }
@@ -381,7 +384,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
 
     /// Makes pending writes durable, all of them or those to the sectors of a range, with the size.
     ///
-    /// - Parameter told: of how many failures of the file the handle was told.
+    /// - Parameter told: the number of the file's failures that the handle has reported.
     func sync(
         _ file: Int, _ path: String, only range: Range<UInt64>? = nil, isBarrier: Bool = false, told: inout Int
     ) throws(FileError) {
@@ -407,7 +410,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             if state.files[file].pending.isEmpty { return }
             hasChanged = true
             state.files[file].stale = state.files[file].durable
-            // What an earlier failed sync marked clean is not written: only what is pending becomes durable.
+            // Sectors that an earlier failed sync marked clean are not written: only pending ones become durable.
             let pending = state.files[file].pending
             let others = pending.filter { !isMeant($0, by: range) }
             state.files[file].pending = pending.filter { isMeant($0, by: range) }
@@ -482,7 +485,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
-    /// Counts a call, meets its fault, records the moment before it and lets it happen.
+    /// Counts a call, injects its fault, records the moment before it and performs it.
     private func callOnce<R>(
         _ kind: CallKind, _ path: String, failing: () -> Void, _ body: (Fault?) throws(FileError) -> R
     ) throws(FileError) -> R {

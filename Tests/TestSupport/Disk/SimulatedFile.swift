@@ -138,7 +138,7 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
         }
     }
 
-    /// What a call moved, as the system would tell it.
+    /// Returns the number of bytes that a call moved, as a system call does.
     private static func interruptible(_ call: () throws(FileError) -> Int) throws(FileError) -> (Int, Int32) {
         do throws(FileError) { return (try call(), 0) } catch {
             if error.code == EINTR { return (-1, EINTR) }

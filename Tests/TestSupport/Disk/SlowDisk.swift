@@ -1,7 +1,7 @@
 import CPlatform
 import MakoStorage
 
-/// Files in memory whose pages come as slowly as from a device, unless they were asked for before they were read.
+/// Files in memory whose pages are as slow to read as from a device, unless they were prefetched.
 public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
     private static let pageBytes: UInt64 = 4096
     private static let microseconds: UInt32 = 200
@@ -13,14 +13,15 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
     private var started: Set<UInt64> = []
     private var counted = Counts()
 
-    /// What became of the pages that were read since the disk is slow.
+    /// Counts of the pages that were read since the disk is slow.
     public struct Counts: Sendable {
         /// Pages that were read.
         public var read = 0
         /// Those that had to be waited for.
         public var waited = 0
-        /// Pages that were asked for ahead of time, and in how many calls.
+        /// Pages that were prefetched.
         public var asked = 0
+        /// Calls that prefetched pages.
         public var calls = 0
     }
 
@@ -35,9 +36,10 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
         }
     }
 
+    /// The counts since the disk is slow.
     public var counts: Counts { lock.withLock { counted } }
 
-    /// Pages that were asked for and not read since.
+    /// Pages that were prefetched and not read since.
     public var unused: Int { lock.withLock { started.count } }
 
     fileprivate func start(_ offset: UInt64, _ count: Int) {

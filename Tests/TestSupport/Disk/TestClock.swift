@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// A clock that stands still until it is told to go on.
+/// A clock that a test sets forward.
 public final class TestClock: Clock, @unchecked Sendable {
     public struct Instant: InstantProtocol {
         public var time: Duration
@@ -20,7 +20,7 @@ public final class TestClock: Clock, @unchecked Sendable {
 
     public func advance(by duration: Duration) { lock.withLock { time += duration } }
 
-    /// Whoever sleeps on this clock makes the time go by.
+    /// Returns at once and sets the clock to the deadline.
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         lock.withLock { time = max(time, deadline.time) }
     }

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// What encrypted test databases open with: any number of keys and passphrases, told apart by a number.
+/// The keys and passphrases of encrypted test databases, any number of them, by a number.
 public enum TestKeys {
     /// Every third is a passphrase, at the least work there is.
     public static func encryption(_ number: Int, _ cipher: Encryption.Cipher = .aesGCM) -> Encryption {

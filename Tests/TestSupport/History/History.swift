@@ -1,15 +1,18 @@
-/// What threads did to a store and what they saw, to be judged afterwards.
+/// The reads and writes of threads on a store, to be checked afterwards.
 ///
-/// Two operations are ordered in real time when one ended before the other began; `Moment`s tell that. Each thread keeps
+/// Two operations are ordered in real time when one ended before the other began, by their `Moment`s. Each thread keeps
 /// a list of its own, so that recording orders nothing.
 public struct History: Sendable {
+    /// A point in real time, as a count that all threads share.
     public typealias Moment = UInt64
 
     /// A read on one snapshot: its commit number and what the keys were.
     public struct Read: Sendable {
         public var began: Moment
         public var ended: Moment
+        /// The commit number of the snapshot.
         public var commit: UInt64
+        /// The values that it read; nil: no entry.
         public var values: [UInt64: UInt64?]
 
         public init(began: Moment, ended: Moment, commit: UInt64, values: [UInt64: UInt64?]) {
@@ -20,15 +23,20 @@ public struct History: Sendable {
         }
     }
 
+    /// The end of a write transaction: acknowledged, unknown because of a crash or an error, or rolled back.
     public enum Outcome: Sendable { case acknowledged, unknown, rolledBack }
 
     /// A write transaction: the commit it built on, what it read there, what it wrote (nil: deleted).
     public struct Write: Sendable {
         public var began: Moment
         public var ended: Moment
+        /// The number of the commit that it built on.
         public var base: UInt64
+        /// The values that it read; nil: no entry.
         public var seen: [UInt64: UInt64?]
+        /// The values that it wrote; nil: deleted.
         public var written: [UInt64: UInt64?]
+        /// How it ended.
         public var outcome: Outcome
         /// Whether it was durable when it was acknowledged.
         public var isDurable: Bool
@@ -51,9 +59,13 @@ public struct History: Sendable {
         }
     }
 
+    /// The commit number before the first write.
     public var start: UInt64
+    /// The values of the keys before the first write.
     public var initial: [UInt64: UInt64]
+    /// All reads on snapshots.
     public var reads: [Read] = []
+    /// All write transactions.
     public var writes: [Write] = []
 
     /// - Parameters:
@@ -69,7 +81,7 @@ public struct History: Sendable {
     /// - Each commit number is one transaction's, and each builds on the one before: no update is lost.
     /// - Each read, in a snapshot or in a transaction, is the state of its commit number.
     /// - Who begins after another has ended sees what that one saw or committed: real-time order.
-    /// - Values that were rolled back are nobody's.
+    /// - Values that were rolled back are never visible.
     public func contradictions() -> [String] {
         var found: [String] = []
         var states = [initial]
@@ -81,7 +93,7 @@ public struct History: Sendable {
                 found.append(
                     write.base + 1 < number
                         ? "two transactions built on commit \(write.base): an update is lost"
-                        : "commit \(number) is nobody's; the next builds on \(write.base)")
+                        : "commit \(number) belongs to no transaction; the next builds on \(write.base)")
                 return found
             }
             compare(write.seen, states[states.count - 1], "a transaction on commit \(write.base)", &found)
@@ -91,14 +103,14 @@ public struct History: Sendable {
         }
         for write in writes where write.outcome == .rolledBack {
             guard let state = state(write.base, in: states) else {
-                found.append("a transaction that was rolled back built on commit \(write.base), which is nobody's")
+                found.append("a rolled-back transaction built on commit \(write.base), which belongs to no transaction")
                 continue
             }
             compare(write.seen, state, "a transaction on commit \(write.base), rolled back", &found)
         }
         for read in reads {
             guard let state = state(read.commit, in: states) else {
-                found.append("a snapshot shows commit \(read.commit), which is nobody's")
+                found.append("a snapshot shows commit \(read.commit), which belongs to no transaction")
                 continue
             }
             compare(read.values, state, "a snapshot of commit \(read.commit)", &found)

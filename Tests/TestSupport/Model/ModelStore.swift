@@ -15,10 +15,12 @@ public enum ModelTree: Sendable, Equatable {
         self = keys == .integer ? .integers(SortedMap()) : .bytes(SortedMap())
     }
 
+    /// The kind of its keys.
     public var kind: KeyKind {
         if case .integers = self { .integer } else { .bytes }
     }
 
+    /// The number of its entries.
     public var count: Int {
         switch self {
         case .integers(let map): map.count
@@ -84,8 +86,9 @@ public enum ModelTree: Sendable, Equatable {
     }
 }
 
-/// What a store should hold, as plain Swift values: a copy of it is a snapshot or a savepoint.
+/// The expected content of a store, as plain Swift values: a copy of it is a snapshot or a savepoint.
 public struct ModelStore: Sendable, Equatable {
+    /// The trees by their names.
     public private(set) var trees: [String: ModelTree] = [:]
     /// Of an encrypted store: which of `TestKeys` opens it.
     public var keyNumber = 0

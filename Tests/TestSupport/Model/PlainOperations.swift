@@ -1,11 +1,11 @@
 import MakoStorage
 
-/// Logged operations read as `docs/format.md` says, slowly, and applied to sorted maps: none of the engine's code takes part.
+/// Logged operations read as `docs/format.md` describes them, and applied to sorted maps, without code of the engine.
 package struct PlainOperations {
     package private(set) var model: ModelStore
     /// The names of trees by their numbers.
     package private(set) var names: [UInt32: String]
-    /// Whether pages were named for a value that nobody knows.
+    /// Whether pages were named for an unknown value.
     package private(set) var metUnknownList = false
     private var rest: ArraySlice<UInt8> = []
     /// Reads the value of which a list names the pages.

@@ -2,7 +2,9 @@ import CPlatform
 
 /// A dictionary in the order of its keys: the plainest thing a tree can be compared with.
 public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where Key: Hashable {
+    /// The keys, ascending.
     public private(set) var keys: [Key] = []
+    /// The values, in the order of their keys.
     public private(set) var values: [[UInt8]] = []
 
     public init() {}
@@ -70,7 +72,7 @@ public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where K
     }
 }
 
-/// Whether two arrays are equal, at once and not byte by byte: most of what is compared here is long.
+/// Whether two arrays are equal, compared as memory and not byte by byte: most arrays here are long.
 func haveSameBytes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     left.count == right.count
         && left.withUnsafeBytes { left in
@@ -83,6 +85,7 @@ func haveSameBytes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
 
 /// A key of a byte tree: ordered as unsigned bytes, a prefix before what it begins.
 public struct ByteKey: Comparable, Hashable, Sendable {
+    /// The bytes of the key.
     public var bytes: [UInt8]
 
     public init(_ bytes: [UInt8]) { self.bytes = bytes }

@@ -47,11 +47,12 @@ extension ModelTree {
 }
 
 extension ModelTree {
-    /// Some entries are where their number says, from both ends, and as many come before them; with counts in the nodes and without.
+    /// Checks some entries by their position, from both ends, and the number of entries before them, with and without
+    /// subtree counts.
     func checkPlaces(of tree: Tree, in snapshot: Snapshot) throws {
         for place in Set([0, 1, count / 3, count / 2, count - 2, count - 1]) where place >= 0 && place < count {
             var cursor = try snapshot.cursor(in: tree)
-            guard try cursor.seek(offset: UInt64(place)) else { throw Disagreement("nothing stands at \(place)") }
+            guard try cursor.seek(offset: UInt64(place)) else { throw Disagreement("no entry at position \(place)") }
             var behind = try snapshot.cursor(in: tree)
             let isThere = try behind.seek(offsetFromEnd: UInt64(count - 1 - place))
             let (rank, tail, isRight): (UInt64, UInt64, Bool)
@@ -72,11 +73,11 @@ extension ModelTree {
             }
         }
         var cursor = try snapshot.cursor(in: tree)
-        guard try !cursor.seek(offset: UInt64(count)) else { throw Disagreement("an entry stands behind the last") }
+        guard try !cursor.seek(offset: UInt64(count)) else { throw Disagreement("an entry follows the last") }
     }
 }
 
-/// What a store did and what it should have done differ.
+/// A difference between a store and its model.
 public struct Disagreement: Error, CustomStringConvertible {
     public var description: String
 

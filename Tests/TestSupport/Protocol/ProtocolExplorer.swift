@@ -1,13 +1,16 @@
-/// Walks through every state that the protocol can reach, breadth first, and looks for one that breaks a promise.
+/// Explores every state that the protocol can reach, breadth first, and looks for one that breaks a promise.
 public struct ProtocolExplorer: Sendable {
-    /// What was found.
+    /// The result of an exploration.
     public struct Report: Sendable, CustomStringConvertible {
+        /// Different states that were reached.
         public var states = 0
+        /// Steps from one state to another.
         public var steps = 0
-        /// Crashes that were recovered from: one for each state and each outcome of what was on its way.
+        /// Crashes that were recovered from: one for each state and each outcome of pending writes.
         public var crashes = 0
-        /// What is wrong, and the steps that lead there.
+        /// The broken promise, and the steps that lead to it.
         public var failure: String?
+        /// The steps to the broken promise.
         public var trace: [String] = []
 
         public var description: String {
@@ -71,7 +74,7 @@ public struct ProtocolExplorer: Sendable {
         return checkSpace(state, rules) ?? checkDevice(state, &report)
     }
 
-    /// What nobody sees is free as soon as it was looked at; what is free nobody sees.
+    /// Checks that no slot is both free and in use, and that every slot of a replaced page is free or waits to be.
     private static func checkSpace(_ state: ProtocolState, _ rules: ProtocolRules) -> String? {
         for slot in state.free where state.roots[0][state.newest] == slot || state.roots[1][state.newest] == slot {
             return "slot \(slot) is free and in use"
@@ -93,7 +96,7 @@ public struct ProtocolExplorer: Sendable {
             if state.logStart > version { return "the log behind the checkpoint of commit \(version) is gone" }
             // The meta of the older one may just be written over.
             if run.phase != .metaWritten, !(0..<2).contains(where: { state.durableMetas[$0] == version + 1 }) {
-                return "the checkpoint of commit \(version) is retained and no meta tells of it"
+                return "the checkpoint of commit \(version) is retained and no meta page names it"
             }
         }
         for slot in 0..<state.usedSlots where state.pendingPages[slot] > 0 {
@@ -116,7 +119,7 @@ public struct ProtocolExplorer: Sendable {
         var log: Int
     }
 
-    /// Every subset of what is on its way may have arrived; a meta may be torn; the log may end behind any frame.
+    /// Every subset of the pending writes may have arrived; a meta page may be torn; the log may end behind any frame.
     private static func everyCrash(_ state: ProtocolState, _ body: (Outcome) -> String?) -> String? {
         let pages = (0..<state.usedSlots).filter { state.pendingPages[$0] > 0 }
         let metas = (0..<2).filter { state.pendingMetas[$0] > 0 }

@@ -22,7 +22,9 @@ public enum ProtocolChange: String, CaseIterable, Sendable {
 public struct ProtocolSize: Sendable {
     /// Commits and rollbacks of both writers together.
     public var transactions: Int
+    /// The number of snapshots that each reader takes.
     public var readsPerReader: Int
+    /// The number of checkpoints.
     public var checkpoints: Int
 
     public init(transactions: Int = 3, readsPerReader: Int = 1, checkpoints: Int = 2) {
@@ -32,7 +34,7 @@ public struct ProtocolSize: Sendable {
     }
 }
 
-/// What can happen next. Each step is what the engine does under one lock or with one atomic operation.
+/// The possible next steps. Each step is what the engine does under one lock or with one atomic operation.
 struct ProtocolRules {
     let size: ProtocolSize
     let change: ProtocolChange?
@@ -81,7 +83,7 @@ struct ProtocolRules {
                     $0.usedSlots += 1
                 }
                 $0.deaths[slot] = 0
-                // The commit it will be, should nobody come before.
+                // The commit number that it gets unless another writer commits first.
                 $0.memory[slot] = $0.newest + 2
                 $0.writers[index].slot = slot
                 $0.writers[index].phase = .hasPage
@@ -261,7 +263,7 @@ struct ProtocolRules {
         }
     }
 
-    /// A sync of the data file: all that was on its way is durable.
+    /// A sync of the data file: all pending writes become durable.
     private func settle(_ state: inout ProtocolState) {
         for slot in 0..<state.usedSlots where state.pendingPages[slot] > 0 {
             state.durablePages[slot] = state.pendingPages[slot]
@@ -271,7 +273,7 @@ struct ProtocolRules {
         state.pendingMetas = Nibbles()
     }
 
-    /// The older checkpoint is let go of: its pages, its log.
+    /// Retires the older checkpoint: its pages, its log.
     private func finish(_ state: inout ProtocolState) {
         state.checkpoint.previous = state.checkpoint.last
         state.checkpoint.last = state.checkpoint.version

@@ -1,6 +1,6 @@
-// The engine's protocol in small: publishing, pinning, reusing slots, checkpoints and the retirement of the log, without
-// bytes. The database has two pages, one for each writer; a commit copies its writer's page to another slot. So each commit
-// writes exactly one page, and "the page that commit 3 wrote" says all about a slot's content.
+// A model of the engine's protocol: publishing, pinning, reusing slots, checkpoints and the retirement of the log,
+// without bytes. The database has two pages, one for each writer; a commit copies its writer's page to another slot. So
+// each commit writes exactly one page, and "the page that commit 3 wrote" fully describes a slot's content.
 
 /// Sixteen numbers below 16.
 struct Nibbles: Hashable {
@@ -76,12 +76,12 @@ struct ProtocolState: Hashable {
     struct Reader: Hashable {
         private var numbers = Nibbles()
         var phase = ReaderPhase.idle
-        /// What it loaded.
+        /// The version that it loaded.
         var version: Int {
             get { numbers[0] }
             set { numbers[0] = newValue }
         }
-        /// What the registry shows of it, plus one; 0: nothing.
+        /// Its point in the registry, plus one; 0: nothing.
         var point: Int {
             get { numbers[1] }
             set { numbers[1] = newValue }
@@ -123,7 +123,7 @@ struct ProtocolState: Hashable {
 
     /// By commit: the slots of both writers' pages, as that commit left them.
     var roots = Pair(Nibbles())
-    /// By commit: who made it.
+    /// The writer of each commit.
     var authors = Nibbles()
     /// By slot: the commit whose page is there, plus one; 0: none ever was.
     var memory = Nibbles()
@@ -135,7 +135,7 @@ struct ProtocolState: Hashable {
     /// Published, and not in the data file.
     var dirty = SmallSet()
 
-    // The device: what is durable, and what is on its way. Plus one; 0: nothing.
+    // The device: durable and pending content. Plus one; 0: nothing.
 
     var durablePages = Nibbles()
     var pendingPages = Nibbles()
@@ -204,7 +204,7 @@ struct ProtocolState: Hashable {
         return commit
     }
 
-    /// Makes a slot ready for use. What was there is gone: whoever still looks sees it at once.
+    /// Makes a slot ready for use and clears its content, so that a reader of it is noticed at once.
     mutating func release(_ slot: Int) {
         free.insert(slot)
         waiting.remove(slot)

@@ -1,9 +1,10 @@
 import MakoStorage
 
-/// Runs a random workload in rounds: work on a disk, end it somehow, look at what is left, go on with that.
+/// Runs a random workload in rounds: work on a disk, end it in some way, check the result, continue with that.
 ///
-/// A round ends with a power cut at any of its moments, often with another one in the recovery after it; or the disk fails at some
-/// call, after which the open database must show a whole state, and the process ends in one way or another; or it just closes.
+/// A round ends with a power cut at any of its moments, often with another one in the recovery after it; or the disk
+/// fails at some call, after which the open database must show a consistent state, and the process or the machine ends;
+/// or it just closes.
 public enum RandomRounds<Workload: RandomWorkload> {
     typealias State = Workload.Session.State
 
@@ -105,7 +106,7 @@ public enum RandomRounds<Workload: RandomWorkload> {
 
     private static func isFault(_ error: any Error) -> Bool { (error as? any DiskFailure)?.isDiskFailure ?? false }
 
-    // MARK: What is left
+    // MARK: Results
 
     private static func recover(
         _ image: DiskImage, _ session: Workload.Session, _ span: CrashSpan, _ plan: RoundPlan,
@@ -131,7 +132,7 @@ public enum RandomRounds<Workload: RandomWorkload> {
         return (disk.settledImage(), found)
     }
 
-    /// Opens on an image and loses power again on the way.
+    /// Opens an image and loses power again during the recovery.
     private static func crashInRecovery(
         _ image: DiskImage, _ plan: RoundPlan, _ states: ArraySlice<State>, _ random: inout SplitMix
     ) -> DiskImage {
@@ -146,7 +147,7 @@ public enum RandomRounds<Workload: RandomWorkload> {
 }
 
 extension RoundPlan {
-    /// Where every workload keeps its database.
+    /// The database of every workload.
     public static let path = "d/store.mako"
 }
 

@@ -1,9 +1,12 @@
 /// The figures of random runs.
 public struct RandomTally: Sendable, Equatable, CustomStringConvertible {
+    /// Seeds that were run.
     public var seeds = 0
+    /// Rounds of all seeds.
     public var rounds = 0
     /// Calls that were made and compared with the model.
     public var operations = 0
+    /// Power cuts.
     public var crashes = 0
     /// Crashes in the recovery after a crash.
     public var recoveryCrashes = 0
@@ -14,6 +17,7 @@ public struct RandomTally: Sendable, Equatable, CustomStringConvertible {
 
     public init(seeds: Int = 0) { self.seeds = seeds }
 
+    /// Adds the figures of another run.
     public mutating func add(_ other: RandomTally) {
         seeds += other.seeds
         rounds += other.rounds

@@ -19,7 +19,7 @@ public protocol RandomWorkload {
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<Session.State>
     ) throws -> Session.State?
 
-    /// Only opens, as far as it comes; what is open stays so as long as the answer is held.
+    /// Only opens, as far as possible; the database stays open as long as the result is held.
     static func openAgain(
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<Session.State>
     ) -> AnyObject?
@@ -37,7 +37,7 @@ extension RandomWorkload {
 public protocol RandomSession: AnyObject {
     associatedtype State
 
-    /// What a crash may leave at each moment.
+    /// The states that a crash may leave at each moment.
     var history: CrashHistory<State> { get }
 
     /// Calls that were made and compared.
@@ -46,26 +46,32 @@ public protocol RandomSession: AnyObject {
     /// Opens and works. What contradicts the model is a `Disagreement`; errors of the disk are passed on.
     func work() throws
 
-    /// Whether the open database shows one of these states; true when it cannot be asked.
+    /// Whether the open database shows one of these states; true when it cannot be read.
     func shows(_ states: ArraySlice<State>) throws -> Bool
 
     func close() throws
 
-    /// Lets go of everything as the end of the process does: what it still tries has no effect.
+    /// Drops everything as the end of the process does: later calls have no effect.
     func abandon()
 }
 
-/// What is drawn for one round before it begins.
+/// The random choices for one round, made before it begins.
 public struct RoundPlan: Sendable {
+    /// The seed of everything that the round draws.
     public let seed: UInt64
+    /// The number of steps.
     public var steps: Int
+    /// The size of a log segment.
     public var logSegmentBytes: Int
+    /// The cache budget of the store.
     public var cacheBytes: Int
+    /// The sector size of the disk.
     public var sectorBytes: Int
     /// Whether a call to the disk is going to fail.
     public var diskFails = false
     /// Whether a sync is going to report success and make nothing durable; a later one will confess.
     public var diskLies = false
+    /// Where the steps are printed.
     public let log: StepLog
     private let openings = Counter()
 
@@ -79,6 +85,7 @@ public struct RoundPlan: Sendable {
         sectorBytes = random.chance(50) ? 512 : 4096
     }
 
+    /// Returns the options that open a store of this round on a disk.
     public func options(_ disk: SimulatedDisk) -> StoreOptions {
         var options = StoreOptions()
         options.fileSystem = disk
@@ -103,17 +110,22 @@ extension RoundPlan {
     }
 }
 
-/// A line per step, for whoever looks into a failure.
+/// Prints a line per step, to analyse a failure.
 public struct StepLog: Sendable {
+    /// Prints nothing.
     public static let silent = StepLog(isOn: false)
+    /// Prints each step.
     public static let printed = StepLog(isOn: true)
+    /// Whether steps are printed.
     public let isOn: Bool
 
+    /// Prints a line if it is on.
     public func callAsFunction(_ line: @autoclosure () -> String) {
         if isOn { print(line()) }
     }
 }
 
 extension SplitMix {
+    /// Returns one of the choices, each with the same probability.
     public mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 }

@@ -3,10 +3,13 @@ import MakoStorage
 /// Runs a script again and again, each time with a fault at another call, and looks whether the store keeps its
 /// word: a typed error, what was acknowledged still there, in the open store and after opening it again.
 public struct FaultRunner {
+    /// The result of the runs.
     public struct Report: Sendable, CustomStringConvertible {
+        /// Runs of the script.
         public var runs = 0
         /// Runs in which an error reached the caller.
         public var surfaced = 0
+        /// The broken promises, each with its place in the script.
         public var failures: [String] = []
 
         public var description: String { "\(runs) runs, \(surfaced) with an error, \(failures.count) failures" }
@@ -68,7 +71,7 @@ public struct FaultRunner {
         let disk = SimulatedDisk(image, seed: seed, sectorBytes: script.sectorBytes)
         for (call, fault) in faults { disk.inject(fault, atCall: call) }
         let run = ScriptRun(script, on: disk, from: model, seed: seed)
-        // What is left is verified when it is opened again.
+        // The result is verified when it is opened again.
         run.verifies = false
         let isClosing = !triesOneEnd || seed & 128 == 0
         do {
@@ -114,7 +117,7 @@ public struct FaultRunner {
         }
     }
 
-    /// What the open store shows must be a whole state.
+    /// The open store must show a complete state.
     private mutating func checkLive(_ run: ScriptRun, _ allowed: ArraySlice<ModelStore>, _ place: String) {
         do {
             guard let visible = try run.visible() else { return }
@@ -128,8 +131,8 @@ public struct FaultRunner {
         }
     }
 
-    /// One more commit, now that nothing fails: it either works or the store says that it is read-only.
-    /// Returns the states that it adds to those allowed.
+    /// Makes one more commit, without faults: it either succeeds or the store is read-only. Returns the states that it
+    /// adds to those allowed.
     private mutating func probe(_ run: ScriptRun, _ place: String) -> [ModelStore] {
         guard let store = run.openStore, let before = try? run.visible() else { return [] }
         var after = before
@@ -141,7 +144,8 @@ public struct FaultRunner {
             }
             return [after]
         } catch StorageError.readOnly {
-            // A failure that another handle met first is told at this commit's sync: then it may be in the log, or not.
+            // This commit's sync reports a failure that another handle caused before: the commit may be in the log, or
+            // not.
             return [after]
         } catch let error as StorageError {
             if !error.isDiskFailure { report.failures.append("\(place): writing on, \(error)") }

@@ -1,9 +1,9 @@
 import MakoStorage
 
-/// Runs a script on a disk that lies about one sync, and cuts the power soon afterwards.
+/// Runs a script on a disk that reports one sync as done though it was not, and cuts the power soon afterwards.
 ///
-/// Nobody can promise then that acknowledged commits are there. But what is shown must be a state that the store went through,
-/// and what is not shown must be an error.
+/// Acknowledged commits may be lost then. But the store must show a state that it went through, and report everything
+/// else as an error.
 public enum LyingRun {
     /// - Parameter limit: at most so many syncs, spread evenly.
     public static func run(_ script: Script, limit: Int = .max, seed: UInt64 = 1) throws -> FaultRunner.Report {

@@ -38,18 +38,23 @@ import MakoStorage
 ///
 /// In a byte tree a number is a key by its digits. `#` begins a comment.
 public struct Script: Sendable {
+    /// The name for reports.
     public var name: String
+    /// The steps, in order.
     public var steps: [ScriptStep]
+    /// The size of a log segment.
     public var logSegmentBytes = 64 << 10
+    /// The cache budget of the store.
     public var cacheBytes = 4 << 20
+    /// The sector size of the disk.
     public var sectorBytes = 4096
     /// Snapshots that are older may be ended, and a check of such a one accepts that.
     public var snapshotAgeLimit: Duration?
-    /// Nil: as many as a store keeps back for a full disk when nothing is said.
+    /// Nil: the default reserve.
     public var diskReserveBytes: Int?
     /// Nil: the store is not encrypted.
     public var cipher: Encryption.Cipher?
-    /// Steps that make no sense, such as a change of a tree that is not there, are left out: for scripts that nobody wrote.
+    /// Whether steps that make no sense, such as a change of a missing tree, are skipped: for generated scripts.
     public var isLenient = false
 
     public init(name: String, steps: [ScriptStep]) {
@@ -63,7 +68,7 @@ public struct Script: Sendable {
     /// Whether time plays a part.
     public var isTimed: Bool { steps.contains { if case .tick = $0 { true } else { false } } }
 
-    /// Reads a script; a line that says nothing known is named.
+    /// Parses a script; an unknown line is named in the error.
     public init(name: String, _ text: String) throws {
         self.init(name: name, steps: [])
         for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
@@ -97,6 +102,7 @@ public struct Script: Sendable {
     }
 }
 
+/// A step of a script.
 public enum ScriptStep: Sendable, Hashable {
     case tree(String, KeyKind, keyBytes: Int, options: TreeOptions = [])
     case rename(String, String)
@@ -132,9 +138,9 @@ public enum ScriptStep: Sendable, Hashable {
     case compact
     case changeKey
     case verify
-    /// So many milliseconds go by.
+    /// Advances the clock by so many milliseconds.
     case tick(Int)
-    /// Room for so many KiB; nil: any.
+    /// Limits the disk to so many KiB; nil: no limit.
     case disk(Int?)
 
     init?(_ verb: String, _ words: [String]) {
@@ -262,7 +268,9 @@ public enum KeyRange: Sendable, Hashable {
 
 /// How long a value is, and whether it can be compressed.
 public struct ValueShape: Sendable, Hashable {
+    /// The length of the value.
     public var bytes: Int
+    /// Whether the value compresses well.
     public var isCompressible: Bool
 
     public init(bytes: Int, isCompressible: Bool = false) {

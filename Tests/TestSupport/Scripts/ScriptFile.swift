@@ -4,6 +4,7 @@ import MakoStorage
 public struct ScriptFile: Sendable {
     /// The file's name without its ending, with spaces for dashes.
     public var name: String
+    /// The script.
     public var text: String
 
     /// The files that end in `.test` in a folder, by name.

@@ -8,9 +8,12 @@ public final class ScriptRun {
     /// A span of `states`: what may be found after a crash.
     public typealias Span = CrashSpan
 
+    /// The data file of every run.
     public static let path = "d/store.mako"
 
+    /// The disk below the store.
     public let disk: SimulatedDisk
+    /// The script that is run.
     public let script: Script
     /// The store's content after each commit, the first before any.
     public let history: CrashHistory<ModelStore>
@@ -20,7 +23,7 @@ public final class ScriptRun {
     private var parts: [(path: String, key: Int)] = []
     private var readers: [String: ScriptReader] = [:]
     private var kept: [String: Kept] = [:]
-    /// What the open store was opened with, or locked with since.
+    /// The key with which the store was opened, or to which it was changed since.
     private var keyNumber = 0
 
     private struct Kept {
@@ -52,6 +55,7 @@ public final class ScriptRun {
         history = CrashHistory(model, on: disk)
     }
 
+    /// Returns the options that open a script's store on a disk.
     public static func options(
         _ script: Script, on disk: SimulatedDisk, seed: UInt64 = 1, key: Int = 0
     ) -> StoreOptions {
@@ -68,9 +72,10 @@ public final class ScriptRun {
         return options
     }
 
+    /// The store's content after each commit.
     public var states: [ModelStore] { history.states }
 
-    /// What `disk.tag` refers to.
+    /// The spans that `disk.tag` refers to.
     public var spans: [Span] { history.spans }
 
     /// The present span.
@@ -101,7 +106,7 @@ public final class ScriptRun {
         try close()
     }
 
-    /// Compares the open store and every snapshot that was kept with the model, and verifies.
+    /// Compares the open store and every held snapshot with the model, and verifies.
     public func checkAll() throws {
         for name in kept.keys.sorted() { try check(name) }
         kept = [:]
@@ -110,7 +115,7 @@ public final class ScriptRun {
         try verify()
     }
 
-    /// What the open store holds now, nil when it cannot be asked.
+    /// The content of the open store, nil when none is open.
     public func visible() throws -> ModelStore? {
         guard let store else { return nil }
         let snapshot = try store.snapshot()
@@ -123,7 +128,7 @@ public final class ScriptRun {
     /// Makes the model's present state this one, after a failure that left it open what happened.
     public func settle(on state: ModelStore) { model = state }
 
-    /// Lets go of the store as the death of the machine does: what the store still tries has no effect.
+    /// Drops the store as the death of the machine does: further calls of the store have no effect.
     public func abandon() {
         disk.cutPower()
         kept = [:]
@@ -131,6 +136,7 @@ public final class ScriptRun {
         store = nil
     }
 
+    /// Releases the held snapshots and closes the store.
     public func close() throws {
         kept = [:]
         let closing = store
@@ -138,6 +144,7 @@ public final class ScriptRun {
         try closing?.close()
     }
 
+    /// The open store, nil when none is open.
     public var openStore: Store? { store }
 
     // MARK: Steps
@@ -258,7 +265,7 @@ public final class ScriptRun {
         }
     }
 
-    /// Opens on what the process before left. What is found must be allowed, and holds from then on.
+    /// Opens the files of the former process. The state must be an allowed one, and is the model's from then on.
     private func openAfterDeath() throws {
         kept = [:]
         readers = [:]
@@ -326,7 +333,7 @@ public final class ScriptRun {
                 throw error
             }
             guard steps.contains(where: \.needsRoom) else {
-                // A disk that is made to fail may give no room to overwrite either.
+                // A disk with injected faults may have no space for overwriting either.
                 throw verifies ? Disagreement("a deletion was refused: \(error)") : error
             }
         }
@@ -546,7 +553,7 @@ public final class ScriptRun {
         let reader = try readers[name] ?? ScriptReader(path: ScriptRun.path, options: options)
         readers[name] = reader
         let shown = try reader.look(states, span, name)
-        // A disk that fails may show what it has not kept.
+        // A failing disk may show what is not durable.
         if verifies { history.show(shown) }
     }
 

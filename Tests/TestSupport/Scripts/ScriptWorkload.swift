@@ -2,6 +2,7 @@ import MakoStorage
 
 /// A script of the storage engine, for `CrashRunner`.
 public struct ScriptWorkload: CrashWorkload {
+    /// The script that is run.
     public let script: Script
     private let seed: UInt64
 
@@ -34,7 +35,7 @@ public struct ScriptWorkload: CrashWorkload {
         return found
     }
 
-    /// What the store may be locked with, the newest first.
+    /// The possible keys of the store, the newest first.
     private var keys: [Int] { (0...script.steps.filter { $0 == .changeKey }.count).reversed() }
 
     /// A copy that has its name is whole, whenever the power went.

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Ways to rows at the ends of what can be asked: the last number, no row, more rows than there are.
-@Suite struct PlanCornerTests {
+/// Plans at the limits of ids and keys: the largest number, no row, a limit above the number of rows.
+@Suite struct AccessPathTests {
     private func plan(
         _ fixture: Fixture, _ table: String, _ condition: String, order: String = "", limit: Int? = nil,
         offset: Int? = nil
@@ -30,7 +30,7 @@ import Testing
         #expect(try plan(fixture, "A", "NOT (NOT (\(condition)))").count(in: view) == count)
     }
 
-    /// Between two portions a walk stands anywhere, also behind its last row.
+    /// A batched cursor resumes at any position, also behind its last row.
     @Test(arguments: [
         ("id <= 6", ""), ("id <= 6", "id DESC"), ("id >= 3 AND id <= 8", "id DESC"), ("id IN (3, 5, 9, 70)", ""),
         ("id IN (3, 5, 9, 70)", "id DESC"), ("id IN (3, 5, 9)", "i"), ("id > 5 AND id < 3", ""),
@@ -44,7 +44,7 @@ import Testing
             var portions = Portions(of: whole)
             var found: [RowKey] = []
             while !portions.isAtEnd { try portions.next(size, in: view) { key, _ in found.append(key) } }
-            // Whoever asks on gets no more.
+            // A cursor at its end gives no further rows.
             try portions.next(size, in: view) { key, _ in found.append(key) }
             #expect(try found == whole.keys(in: view), "\(condition) \(order) \(size)")
         }
@@ -57,7 +57,7 @@ import Testing
         #expect(try fetching.keys(in: fixture.store.snapshot()) == [.rowID(7), .rowID(2)])
     }
 
-    // MARK: - What is told of ways
+    // MARK: - Explanations
 
     @Test func explanationsNameIndexesOfEachKind() throws {
         let fixture = try QueryFixture.small()
@@ -70,7 +70,7 @@ import Testing
         #expect(!listed.usesIndex("A.u"))
         let listing = try explained("A", "i IN (SELECT v FROM B WHERE n = 'one')")
         #expect(listing.usesIndex("A.i") || listing.rejected.contains { $0.indexes == ["A.i"] })
-        // A scan asks for an index, whatever the key of its table is.
+        // The explanation of a scan proposes an index, whatever the key of its table is.
         #expect(try explained("C", "ref = 1").missingIndexes == [.init(table: "C", columns: ["ref"])])
         #expect(try explained("B", "id IS NOT NULL AND v > 1").missingIndexes == [.init(table: "B", columns: ["v"])])
         let library = try MatchTests.library()

@@ -4,8 +4,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Indexes that cannot be, conditions of indexes in all their forms, and unique indexes that meet each other.
-@Suite struct SeldomIndexTests {
+/// Invalid indexes, conditions of indexes in all their forms, and conflicts between unique indexes.
+@Suite struct IndexSchemaTests {
     private static func words(_ change: (inout EntitySchema) -> Void) -> EntitySchema {
         var schema = EntitySchema(
             name: "T", columns: (0..<20).map { ColumnSchema("t\($0)", .text) } + [ColumnSchema("n", .integer)],
@@ -29,7 +29,7 @@ import Testing
             let error = Fixture.error { try schema.validate() }
             #expect(error.map { "\($0)" }?.contains("the full-text index words " + words) == true, "\(words)")
         }
-        // As many columns as there may be, each of which is asked by itself.
+        // With the largest number of columns each can be queried by itself.
         let fixture = try Fixture(Self.words { $0.indexes[0].columns = (0..<16).map { IndexColumn("t\($0)") } })
         try fixture.insert("T", (0..<20).map { .text("word\($0) all") } + [.integer(1)])
         for number in 0..<16 {
@@ -117,7 +117,7 @@ import Testing
         ("team.@sum.due > 1", "asks for more than the columns of the row"),
         ("title MATCH 'x'", "full-text index"), ("rank > 1", "MATCH"), ("count(*) > 1", "of many rows"),
     ])
-    func conditionsThatAskForMoreAreRefused(condition: String, words: String) throws {
+    func conditionsOnOtherRowsAreRefused(condition: String, words: String) throws {
         var fixture = try Fixture()
         let error = Fixture.error { try fixture.migrate(Self.tasks(condition)) }
         guard case .incompatibleSchema("Task", let reason)? = error else {
@@ -129,7 +129,8 @@ import Testing
 
     // MARK: Uniqueness
 
-    /// The first index has taken the row when the second one refuses it: nothing of it is left, in whichever way it came into the first.
+    /// The first index has taken the row when the second one refuses it: its entry is removed, on whichever path it was
+    /// inserted.
     @Test func whatARefusedRowTookIsGivenBack() throws {
         let schema = EntitySchema(
             name: "T",

@@ -3,19 +3,20 @@ import Testing
 
 @testable import MakoRecords
 
-/// Each message of the last table of `docs/where.md` is brought about and reads as it does there, with the caret at what is at fault.
-@Suite struct RareFaultTests {
-    /// A text that is refused, and what is shown then.
+/// Provokes each message of the last table of `docs/where.md` and compares it with the table, with the caret at the
+/// fault.
+@Suite struct ErrorMessageTests {
+    /// A text that is refused, and its error.
     struct Case: Sendable, CustomTestStringConvertible {
         let message: String
         let text: String
         /// The last place in the text that reads so is at fault; empty: its end; nil: the message has no place.
         let fault: String?
-        let bringAbout: @Sendable (String, RareFaultFixture) throws -> Void
+        let bringAbout: @Sendable (String, ErrorMessageFixture) throws -> Void
 
         init(
             _ message: String, _ text: String = "", at fault: String? = nil,
-            _ bringAbout: @escaping @Sendable (String, RareFaultFixture) throws -> Void = { try $1.run($0) }
+            _ bringAbout: @escaping @Sendable (String, ErrorMessageFixture) throws -> Void = { try $1.run($0) }
         ) {
             (self.message, self.text, self.fault, self.bringAbout) = (message, text, fault, bringAbout)
         }
@@ -223,7 +224,7 @@ import Testing
     }
 
     @Test(arguments: cases) func messageIsAsIsSaid(_ fault: Case) throws {
-        let fixture = try RareFaultFixture()
+        let fixture = try ErrorMessageFixture()
         let error = #expect(throws: RecordError.self) { try fault.bringAbout(fault.text, fixture) }
         let found = "\(try #require(error))"
         #expect(found == fault.shown)
@@ -252,7 +253,7 @@ import Testing
 }
 
 /// The tables of the document, and some whose columns few have.
-struct RareFaultFixture {
+struct ErrorMessageFixture {
     let fixture: Fixture
     let catalogue: Catalogue
 

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// What seldom comes up where a table's key becomes another one, and in what is told of tables at two moments.
-@Suite struct KeyCornerTests {
+/// Changes of a table's key, and differences of tables between two moments.
+@Suite struct TableKeyTests {
     private static func schema(
         _ name: String, _ key: KeySchema = .rowID(column: "id"), _ columns: ColumnSchema...
     ) -> EntitySchema {
@@ -22,7 +22,7 @@ import Testing
         try fixture.store.write { tx in try Catalogue.migrate(requests, in: tx) }
     }
 
-    /// What a migration is refused with, in words.
+    /// The reason for which a migration is refused, as text.
     private func refusal(_ fixture: Fixture, _ requests: TableMigration...) -> String {
         Fixture.error { try fixture.store.write { tx in _ = try Catalogue.migrate(requests, in: tx) } }
             .map { "\($0)" } ?? ""
@@ -118,7 +118,7 @@ import Testing
             ])
     }
 
-    /// What is no id leads nowhere, and says so once the rows have other keys.
+    /// A stored reference that is not an id refers to no row, and becomes NULL when the rows get other keys.
     @Test func aReferenceThatHoldsNoIDLeadsNowhere() throws {
         let fixture = try Fixture(
             Self.schema("A", .rowID(column: "id"), Self.name),
@@ -149,7 +149,7 @@ import Testing
         #expect(try rows(fixture, "Holder") == [.rowID(1): [.integer(2), .integer(4)]])
     }
 
-    /// A table whose rows go elsewhere begins anew, with whatever key.
+    /// A table whose rows were moved starts empty, with any key.
     @Test func aTableThatIsEmptiedMayHaveAnotherKey() throws {
         let fixture = try Fixture(
             Self.schema("A", .rowID(column: "id"), Self.name), Self.schema("B", .rowID(column: "id"), Self.name))
@@ -191,7 +191,7 @@ import Testing
         #expect(try Catalogue.plan(to: schema, view: view).isEmpty)
     }
 
-    /// A plan counts no rows where they are missing; whoever needs them is told.
+    /// A plan of a catalogue counts 0 rows where they are missing; an operation that needs them fails.
     @Test func aTableWhoseRowsAreMissingHasNone() throws {
         let schema = Self.schema("A", .rowID(column: "id"), Self.name)
         let fixture = try Fixture(schema)
@@ -221,7 +221,7 @@ import Testing
         #expect(try Catalogue.isSame(store.snapshot(), store.snapshot()))
     }
 
-    /// A row that was written anew with the values that it had, in the form that rows have now, has not changed.
+    /// A row that was rewritten with its values, in the current form of rows, has not changed.
     @Test func aRowInAnotherFormHasNotChanged() throws {
         var fixture = try Fixture(Self.schema("A", .rowID(column: "id"), Self.name))
         try fixture.insertAll("A", [[.text("x")], [.text("y")]])
@@ -266,7 +266,7 @@ import Testing
         #expect(changes.changes(of: "B") == nil)
     }
 
-    @Test func columnsOfASetAreToldInOrder() {
+    @Test func columnsOfASetAreListedInOrder() {
         var set = ColumnSet()
         for ordinal in [130, 3, 64, 0] { set.insert(ordinal) }
         #expect(set.ordinals == [0, 3, 64, 130])

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Questions that are refused, each with what it says to whoever asked it.
-@Suite struct QuestionFaultTests {
+/// Queries that are refused, each with its error.
+@Suite struct QueryErrorTests {
     private static let ofPeople: [(String, String)] = [
         ("ANY tags = tags.size", "tags holds plain values, which have no size"),
         ("friends.age.@count > 3", "@count stands behind what is counted"),
@@ -28,7 +28,7 @@ import Testing
     }
 
     private static let statements: [(String, String)] = [
-        // What is not known of a join.
+        // Unknown names in joins.
         ("SELECT p.id FROM Person p, Pet WHERE ANY nobody.age > 1", "ANY needs a path that leads to many"),
         ("SELECT p.id FROM Person p, Person q WHERE ANY staff.age > 1", "ANY needs a path that leads to many"),
         ("SELECT p.id FROM Person p, Pet WHERE Nobody.age > 1", "no table or column Nobody"),
@@ -116,7 +116,7 @@ import Testing
         #expect("\(String(describing: error))".contains(message), "\(String(describing: error))")
     }
 
-    @Test func conditionsOnManyAskNoGroups() throws {
+    @Test func conditionsOnManyAreRefusedOnGroups() throws {
         let all = try ManyFixture(seed: 1, departments: 2, people: 3, pets: 2, isIndexed: true)
         let having = Condition.elements(.any, ["friends"], .comparison(.greater, .path("age"), .literal(.integer(1))))
         let statement = SelectStatement(
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    /// A relation that somebody describes and that the tables do not have.
+    /// A declared relation that the tables do not have.
     @Test func inversesThatHoldNoKeyAreRefused() throws {
         let fixture = try Fixture(
             EntitySchema(

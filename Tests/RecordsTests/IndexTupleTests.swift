@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Entries that are cut short or lie, met by questions that entries answer alone, and the seldom ways of such questions.
-@Suite struct EntryCornerTests {
+/// Truncated and false index tuples in index-only scans, and special cases of such scans.
+@Suite struct IndexTupleTests {
     private static let values: [(type: ColumnType, value: Value)] = [
         (.bool, .bool(true)), (.uuid, .uuid(0x0102_0304, 9)), (.integer, .integer(-700)), (.unsigned, .unsigned(.max)),
         (.double, .double(1.5)), (.date, .date(86_400)), (.text, .text("ab\u{0}\u{1}x")), (.blob, .blob([0, 1, 255])),
@@ -65,9 +65,9 @@ import Testing
         }
     }
 
-    /// What an entry does not tell its row does; where the entry names none, the index is damaged.
+    /// A value that an index tuple lacks is read from its row; if the tuple names no row, the index is damaged.
     @Test(arguments: 0..<values.count, [false, true])
-    func entriesThatAreCutShortTellNothingWrong(number: Int, descending: Bool) throws {
+    func truncatedEntriesGiveNoWrongResult(number: Int, descending: Bool) throws {
         let (type, value) = Self.values[number]
         let whole = try Self.entry(Self.fixture(type, value, descending: descending), 2)
         let sound = try Self.fixture(type, value, descending: descending)
@@ -87,7 +87,7 @@ import Testing
                 for (text, right) in zip(Self.questions, expected) {
                     let found = try Self.answer { try Self.rows(fixture, text) }
                     if let found { #expect(found == right, "\(text) \(entry)") }
-                    // Each row is asked for: what names none is noticed.
+                    // This query reads each row, so an entry that names none is an error.
                     if named == 99 && text.contains("n, c FROM T ORDER") { #expect(found == nil, "\(entry)") }
                 }
                 let plan = try Selection(table: "T").plan(fixture.catalogue)
@@ -107,7 +107,8 @@ import Testing
         #expect(error == .indexDamaged(table: "T", index: "T.c", reason: "an entry holds no value"))
     }
 
-    /// Of a zero only the row tells the sign: an entry that puts a row into a run to which it does not belong makes a group of its own.
+    /// Only the row has the sign of a zero: an entry that moves a row into another group's run makes a group of its
+    /// own.
     @Test func groupsEndWhereAnEntryLies() throws {
         let fixture = try Fixture(
             EntitySchema(
@@ -169,7 +170,7 @@ import Testing
         }
     }
 
-    /// Where a table has few rows or none, its different values are read along an index as well.
+    /// Distinct values of a table with few rows or none are read from an index as well.
     @Test(arguments: 0...6)
     func fewRows(count: Int) throws {
         let fixture = try Fixture(
@@ -187,7 +188,7 @@ import Testing
             try Set(Self.rows(fixture, "SELECT DISTINCT b FROM T WHERE a > 0")).count == [0, 0, 1, 1, 2, 2, 3][count])
     }
 
-    /// What all rows of a partial index share stands in the rows' keys.
+    /// The columns fixed by the condition of a partial index are read from the rows' keys.
     @Test func columnsOfTheKeyBesideThoseOfAnIndex() throws {
         let fixture = try Fixture(
             EntitySchema(
@@ -203,7 +204,7 @@ import Testing
                 == (0..<5).map { [.integer($0), .text("x"), .integer(9)] })
     }
 
-    @Test func allColumnsOfQuestionsThatAreJoined() throws {
+    @Test func allColumnsOfJoinedSubqueries() throws {
         let session = try StatementSession(
             "CREATE TABLE T (a INTEGER, b INTEGER)", "INSERT INTO T (a, b) VALUES (1, 2), (3, 4)")
         let joined = "FROM (SELECT a, b FROM T) q JOIN T t ON t.a = q.a"
@@ -243,7 +244,7 @@ import Testing
     }
 
     /// Rows that hold the key of a row which is not there.
-    @Test func nobodyHoldsTheKeyOfNoRow() throws {
+    @Test func danglingReferencesMatchNoRow() throws {
         let fixture = try Fixture(
             EntitySchema(name: "Box", columns: [ColumnSchema("code", .text)], key: .columns(["code"])),
             EntitySchema(name: "Thing", columns: [ColumnSchema("box", .text, isOptional: true, target: "Box")]),
@@ -266,7 +267,7 @@ import Testing
         #expect(try count("NONE box.shelves.id > 0") == 2)
     }
 
-    /// Whether a row has a word is no value of an entry: it is asked of the rows.
+    /// Whether a row has a word is not in an index entry: the row is read.
     @Test func wordsAreNotReadFromEntries() throws {
         let fixture = try Fixture(
             EntitySchema(

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Values at the edges of their forms: references to any table, decimals, patterns of dates, encrypted values, rows of many columns.
-@Suite struct SeldomValueTests {
+/// Stored forms of values: references to any table, decimals, date patterns, encrypted values, rows of many columns.
+@Suite struct ValueFormTests {
     @Test(arguments: ["T", "T:", "T:five", "T:x1", "T:xzz", "T:x0z", "T:99999999999999999999"])
     func textsThatAreNoReferences(text: String) {
         #expect(AnyReference(.text(text)) == nil)
@@ -81,7 +81,7 @@ import Testing
         #expect(error == .typeMismatch(table: "T", column: "secret", expected: .text, found: "bool"))
     }
 
-    /// What opens with the right key, and is no value.
+    /// Bytes that the right key decrypts to something that is not a value.
     @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func whatWasSealedMustBeAValue() throws {
         let fixture = try Fixture(Self.sealed)
         let table = try fixture.table("T")

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Questions that few ask, each with the answer that a plain loop would give.
-@Suite struct SeldomQuestionTests {
+/// Queries on numbers: joins of integers with doubles, and conditions as values.
+@Suite struct NumericQueryTests {
     private func session() throws -> StatementSession {
         let session = try StatementSession(
             "CREATE TABLE A (n INTEGER, big INTEGER, word TEXT)", "CREATE TABLE B (x DOUBLE)",

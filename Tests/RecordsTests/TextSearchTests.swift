@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Words, questions and indexes of forms that are seldom met.
-@Suite struct SeldomTextTests {
+/// Word breaking, full-text queries, and full-text indexes.
+@Suite struct TextSearchTests {
     private func words(_ text: String, _ stemming: Stemming = .none) -> [String] {
         var tokenizer = Tokenizer(stemming: stemming)
         var words: [String] = []
@@ -25,7 +25,7 @@ import Testing
         #expect(words(word, .english) == [stem])
     }
 
-    @Test func lettersThatAreSeldom() {
+    @Test func lettersAtTheLimitOfAWord() {
         // A sign of mathematics among Greek letters, and a long word that ends in a letter of two bytes.
         #expect(words("α϶β") == ["α", "β"])
         let long = String(repeating: "a", count: 191)
@@ -34,7 +34,7 @@ import Testing
         #expect(words(long + "aßa") == [long + "a"])
     }
 
-    // MARK: Questions
+    // MARK: Queries
 
     private func library() throws -> Fixture { try MatchTests.library() }
 
@@ -60,7 +60,7 @@ import Testing
         ("NEAR(steam engine, 3 sea)", "\")\" is expected"), ("NEAR(steam engine", "\")\" is expected"),
         ("NEAR(steam engine, 1000001)", "a number"),
     ])
-    func nearIsWrittenInOneWay(words: String, fault: String) {
+    func wrongFormsOfNearAreRefused(words: String, fault: String) {
         let error = Fixture.error { _ = try ids(words) }
         #expect(error.map { "\($0)".contains(fault) } == true, "\(String(describing: error))")
     }
@@ -86,7 +86,7 @@ import Testing
         #expect(try shown("steam NOT rope", "snippet(body, '[', ']', '…', 3)") == .text("A [steam] engine…"))
     }
 
-    /// What one question asks twice is looked up once.
+    /// A query looks up equal match conditions once.
     @Test func theSameWordsAreOneCondition() throws {
         let fixture = try library()
         let texts = ["Article MATCH 'steam'", "Article MATCH 'steam'", "Article MATCH 'rope'", "title MATCH 'steam'"]
@@ -131,7 +131,7 @@ import Testing
         #expect(try text.ask("Note MATCH ?", "steam") == [.rowID(3)])
     }
 
-    /// More words than are kept in memory at a time: the first part is loaded, the others are entered behind it.
+    /// More words than fit in memory: the first part is bulk-loaded, the others are inserted after it.
     @Test(arguments: [false, true]) func anIndexIsBuiltInParts(keyed: Bool) throws {
         let text = try TextFixture(keyed: keyed)
         let count = BulkLoading.fewestEntries + 500

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MakoRecords
 
-/// Every way by which a row of a join is looked up, over indexes of each kind, gives the rows that loops without indexes give.
-@Suite struct JoinWayTests {
+/// Every join method, over indexes of each kind, gives the rows that nested loops without indexes give.
+@Suite struct JoinMethodTests {
     private static let indexes = [
         IndexSchema("Item.owner", [IndexColumn("owner"), IndexColumn("price", descending: true)]),
         IndexSchema("Item.price", [IndexColumn("price", descending: true)]),
@@ -30,7 +30,7 @@ import Testing
                     ColumnSchema("owner", .integer, isOptional: true), ColumnSchema("price", .double),
                     ColumnSchema("name", .text), ColumnSchema("number", .integer), ColumnSchema("kind", .text),
                     ColumnSchema("much", .unsigned), ColumnSchema("flag", .bool),
-                ], indexes: isIndexed ? JoinWayTests.indexes : []),
+                ], indexes: isIndexed ? JoinMethodTests.indexes : []),
             EntitySchema(
                 name: "Part",
                 columns: [
@@ -67,7 +67,7 @@ import Testing
         return fixture
     }
 
-    /// What is asked, and what one of its plans says.
+    /// Queries, each with a part of one of its plans.
     private static let questions: [(String, String)] = [
         (
             "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.owner = o.id WHERE o.id IN (1, 2, 3, 9)",
@@ -101,7 +101,7 @@ import Testing
             "SELECT o.id, p.place FROM Owner o JOIN Part p ON p.code = o.name AND p.place = o.rank AND p.owner <> 9",
             "by key (o.name, o.rank)"
         ),
-        // What a table's own condition leaves is guessed by its shape.
+        // The selectivity of a table's own condition is estimated by its shape.
         ("SELECT o.id, i.id FROM Owner o, Item i WHERE i.owner = o.id AND i.flag = TRUE", "i.flag"),
         ("SELECT o.id, i.id FROM Owner o, Item i WHERE i.owner = o.id AND i.number = 17", "i.number"),
         ("SELECT o.id, i.id FROM Owner o, Item i WHERE i.owner = o.id AND i.number + 1 = 18", "i.number"),
@@ -132,7 +132,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: questions) func everyWayGivesTheSameRows(text: String, words: String) throws {
+    @Test(arguments: questions) func everyJoinMethodGivesTheSameRows(text: String, words: String) throws {
         var answers: Set<Set<[Value]>> = []
         var counts: Set<Int> = []
         var plans: Set<String> = []
@@ -160,7 +160,7 @@ import Testing
     }
 
     /// The statement itself over large enough tables, where indexes are looked at.
-    @Test func whatIndexesTellOfTheirColumnsDecidesNoAnswer() throws {
+    @Test func indexStatisticsDoNotChangeTheResult() throws {
         let (indexed, plain) = (try fixture(isIndexed: true, items: 1500), try fixture(isIndexed: false, items: 1500))
         try indexed.insertAll("Owner", (0..<1200).map { [.text("m\($0)"), .null, .null, .bool($0 % 2 == 0)] })
         try plain.insertAll("Owner", (0..<1200).map { [.text("m\($0)"), .null, .null, .bool($0 % 2 == 0)] })
@@ -205,8 +205,8 @@ import Testing
         }
     }
 
-    /// What is walked when all before it is kept ends where enough was found.
-    @Test func enoughEndsTheWalk() throws {
+    /// The scan of a large table against the hashed rows before it ends at the limit.
+    @Test func aLimitEndsTheJoin() throws {
         let fixture = try fixture(isIndexed: false)
         let plan = try SizedQuery(
             SelectStatement.parse("SELECT DISTINCT o.flag FROM Owner o JOIN Item i ON i.owner = o.rank LIMIT 1"),
