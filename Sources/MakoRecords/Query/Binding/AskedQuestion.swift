@@ -107,7 +107,7 @@ struct AskedQuestion {
 
     func has(_ column: String) -> Bool { columns.contains { Folding.folded($0.name) == Folding.folded(column) } }
 
-    /// Returns the expression that a path beginning with one of its columns stands for.
+    /// Returns the expression that a path beginning with one of its columns denotes.
     func expr(_ path: ArraySlice<String>, _ at: SourcePosition) throws(RecordError) -> Expr {
         guard let first = path.first else { throw at.notWrittenOut }
         var found = columns.filter { $0.name == first }

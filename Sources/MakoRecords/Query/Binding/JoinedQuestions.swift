@@ -21,7 +21,7 @@ struct JoinedQuestions {
         sources.first { $0.name == name } ?? sources.first { Folding.folded($0.name) == Folding.folded(name) }
     }
 
-    /// Returns the expression that a column stands for, qualified by its table; `nil` for the name of an output.
+    /// Returns the expression that a column denotes, qualified by its table; `nil` for the name of an output.
     func expr(_ path: [String], _ at: SourcePosition) throws(RecordError) -> Expr? {
         if path.count > 1, let source = source(named: path[0]) { return try expr(path.dropFirst(), of: source, at) }
         let holders = sources.filter { $0.has(path[0]) }

@@ -118,7 +118,7 @@ struct SelectNames {
 }
 
 extension Expr {
-    /// Returns the expression that a name in ORDER BY or GROUP BY stands for. An integer constant stays a value, not
+    /// Returns the expression that a name in ORDER BY or GROUP BY denotes. An integer constant stays a value, not
     /// the number of an output, which only a literal is.
     func named(by name: Expr) -> Expr {
         guard case .literal(.integer, _) = self else { return self }

@@ -121,13 +121,13 @@ indirect enum BoundExpr: Sendable, Hashable {
 
 /// A condition whose names are resolved, whose parameters are filled in and whose types agree.
 indirect enum BoundCondition: Sendable, Hashable {
-    /// `nil` is SQL's unknown.
+    /// `nil` is NULL.
     case constant(Bool?)
     case comparison(ComparisonOperator, BoundExpr, BoundExpr)
     case and([BoundCondition])
     case or([BoundCondition])
     case not(BoundCondition)
-    /// Some of the items are to be worked out; constants alone are ``isAmong(_:_:)``.
+    /// A list with computed items; a list of constants is ``isAmong(_:_:)``.
     case isIn(BoundExpr, [BoundExpr])
     case isAmong(BoundExpr, [Value])
     case like(BoundExpr, BoundExpr, escape: BoundExpr?)
@@ -137,17 +137,17 @@ indirect enum BoundCondition: Sendable, Hashable {
     case match(BoundMatch)
     case isInQuery(BoundExpr, BoundSubquery)
     case exists(BoundSubquery)
-    /// One of the values in a column fulfils a condition.
-    case anyElement(BoundGathered)
     /// Whether one of the values in a column fulfils the condition.
+    case anyElement(BoundGathered)
+    /// Whether the condition is true; NULL counts as false.
     case holds(BoundCondition)
 
-    /// That these all hold; nil where there are none.
+    /// Returns the conjunction; `nil` for an empty list.
     static func all(_ conditions: [BoundCondition]) -> BoundCondition? {
         conditions.count > 1 ? .and(conditions) : conditions.first
     }
 
-    /// The parts that must all hold.
+    /// The conjuncts.
     var conjuncts: [BoundCondition] {
         if case .and(let parts) = self { parts.flatMap(\.conjuncts) } else { [self] }
     }
@@ -159,25 +159,25 @@ struct BoundOrder: Sendable, Hashable {
     let noCase: Bool
 }
 
-/// What selections that differ in their values only have in common.
+/// What selections that differ in values only have in common.
 protocol SelectionTemplate: AnyObject, Sendable {
     var frame: BoundSelection.Frame { get }
-    /// The condition with these values.
+    /// Returns the condition with these values.
     func condition(_ values: [Value?]) -> BoundCondition?
 }
 
-/// A selection that can be planned: everything about it that could be wrong was found right.
+/// A bound selection: names, types and parameters are checked, so that it can be planned.
 public struct BoundSelection: Sendable {
-    /// A bound selection: names, types and parameters are checked, so that it can be planned.
+    /// What does not depend on the values, shared by selections that differ in values only.
     final class Frame: Sendable {
         let table: TableHandle
         let joins: [JoinNode]
         let orders: [BoundOrder]
         let limit: Int?
         let offset: Int
-        /// The rows of ``SelectionJoin`` by their names.
-        let references: [String: Int]
         /// The rows of ``SelectionJoin``, by name.
+        let references: [String: Int]
+        /// The MATCH conditions, for expressions with ranks and excerpts.
         let matches: [BoundMatch]
 
         init(
@@ -196,7 +196,7 @@ public struct BoundSelection: Sendable {
 
     private enum Asked {
         case condition(BoundCondition?)
-        /// What a kept plan asks, with other values.
+        /// The condition of a cached plan, with other values.
         case kept(any SelectionTemplate, [Value?])
     }
 
@@ -218,7 +218,7 @@ public struct BoundSelection: Sendable {
         asked = .condition(condition)
     }
 
-    /// One of the shape of a kept plan, with these values.
+    /// Makes a selection of a cached plan's shape, with these values.
     init(
         _ kept: any SelectionTemplate, _ values: [Value?], _ parameters: [Value], _ named: [String: Value],
         _ catalogue: Catalogue
