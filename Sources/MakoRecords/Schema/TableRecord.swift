@@ -28,22 +28,23 @@ struct TableRecord: Sendable, Hashable {
 
     var id: UInt32
     var schema: EntitySchema
-    /// Every column the table ever had, by ordinal.
+    /// All columns that the table has ever had, by ordinal.
     var columns: [ColumnSchema]
     var indexes: [Index]
     var nextIndexID: UInt32
 
     static let format: UInt8 = 1
-    /// The format of a table with indexes that the first versions of Mako did not know.
+    /// The format of a table with an index kind that the first versions of Mako lack.
     static let extendedFormat: UInt8 = 2
-    /// The format of a table whose ids are hidden.
+    /// The format of a table whose row ids are hidden.
     static let hiddenFormat: UInt8 = 3
-    /// The type of an encrypted column, in the place of blob, so that no program takes what is sealed for plain bytes.
+    /// The type code of an encrypted column, instead of that of a blob, so that older programs do not read it as plain
+    /// bytes.
     static let sealedCode: UInt8 = 16
-    /// Stands before the type of a column that is compared without regard to case, so that no program compares it by bytes.
+    /// The code before the type of a NOCASE column, so that older programs do not compare it by bytes.
     static let noCaseCode: UInt8 = 17
 
-    /// Counters of the catalogue stay below this: what is added to them later has room.
+    /// The upper limit of counters in the catalogue, with room for increments.
     static let counterLimit: UInt64 = 1 << 62
 
     static let rowsTreePrefix = "mako.rows."
@@ -107,13 +108,15 @@ struct TableRecord: Sendable, Hashable {
         self.nextIndexID = nextIndexID
     }
 
+    /// Decodes and validates a record.
+    ///
     /// - Throws: `RecordError.catalogueDamaged`.
     init(name: String, bytes: [UInt8]) throws(RecordError) {
         self = try TableRecord(name: name, unchecked: bytes)
         do { try schema.validate() } catch { throw .catalogueDamaged(reason: "\(error)") }
     }
 
-    /// Reads a record without a look at whether its columns and indexes go together.
+    /// Decodes a record without checking its columns and indexes against each other.
     init(name: String, unchecked bytes: [UInt8]) throws(RecordError) {
         var source = ByteSource(bytes, what: "the entry of table \(name)")
         let format = try source.byte()
@@ -186,13 +189,13 @@ struct TableRecord: Sendable, Hashable {
         schema.version = version
         schema.hidesID = format == TableRecord.hiddenFormat
         if schema.hidesID, schema.idColumn == nil { throw source.damaged }
-        // Numbers that no table has, or that would be given again.
+        // Index ids that would be assigned again.
         guard nextIndexID < .max, version < TableRecord.counterLimit, indexes.allSatisfy({ $0.id < nextIndexID }),
             Set(indexes.map(\.id)).count == indexes.count
         else { throw .catalogueDamaged(reason: "the entry of table \(name) has numbers that contradict each other") }
     }
 
-    /// The same table without some of its indexes.
+    /// Returns the table without some of its indexes.
     func leavingOut(_ isLeftOut: (Index) -> Bool) -> TableRecord {
         var record = self
         record.indexes.removeAll(where: isLeftOut)
