@@ -1,10 +1,10 @@
 import MakoStorage
 
-// What the catalogue stores for a view, under the key 02 + name; texts and numbers are those of TableRecord:
+// The catalogue's entry of a view, under the key 02 + name; texts and numbers are encoded as in TableRecord:
 //
-//   format (1) = 1, column count (4), names of the columns; none: those of the query; the text of the SELECT
+//   format (1) = 1, column count (4), names of the columns (none for those of the query), the text of the SELECT
 //
-// A program that does not know views reads and writes the tables beside them as ever.
+// Programs without support for views ignore these entries.
 
 extension ViewSchema {
     private static let format: UInt8 = 1

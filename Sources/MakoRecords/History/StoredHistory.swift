@@ -23,7 +23,7 @@ public enum StoredHistory {
 
     /// The state of a file's history.
     ///
-    ///   format (1) = 1, identity (8, 8), whether it is kept (1), limits: transactions, milliseconds, bytes (8 each;
+    ///   format (1) = 1, identity (8, 8), whether a history is kept (1), limits: transactions, milliseconds, bytes (8 each;
     /// all ones: none)
     public struct Head: Sendable, Hashable {
         /// The high half of the history's identity.

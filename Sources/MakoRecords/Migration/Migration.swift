@@ -93,7 +93,6 @@ public struct MigrationReport: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Catalogue {
-    /// Brings a stored table to the wanted schema, inside the caller's transaction.
     /// Migrates a stored table to a declared schema, inside the caller's transaction.
     ///
     /// Adding, retiring, restoring and renaming a column rewrites no row; a change of type converts every row; new

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Resolves names against the schema, fills in parameters and checks types.
+/// Resolves names against the schema, substitutes parameters and checks types.
 struct Binder {
     let table: TableHandle
     let catalogue: Catalogue

@@ -1,7 +1,7 @@
 /// The columns that a selection's condition, order and paths read, of its own table and of related ones.
 struct ReadColumns: Sendable {
     private(set) var own = ColumnSet()
-    /// By the joins of the selection.
+    /// The columns of related tables, by the joins of the selection.
     private var joined: [ColumnSet]
     /// Whether the order is by rank, which depends on all rows.
     private(set) var hasRank = false

@@ -119,7 +119,7 @@ indirect enum BoundExpr: Sendable, Hashable {
     }
 }
 
-/// A condition whose names are resolved, whose parameters are filled in and whose types agree.
+/// A condition with names resolved, parameters substituted and types checked.
 indirect enum BoundCondition: Sendable, Hashable {
     /// `nil` is NULL.
     case constant(Bool?)

@@ -76,7 +76,7 @@ public struct Plan: Sendable, CustomStringConvertible {
         get { entries?.cover }
         set { entries = Entries(newValue, skip) }
     }
-    /// Which of these entries say nothing new; nil: each is read.
+    /// The skip scan of these entries; `nil` if every entry is read.
     var skip: EntrySkip? {
         get { entries?.skip }
         set { entries = Entries(cover, newValue) }

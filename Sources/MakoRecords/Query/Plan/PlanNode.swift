@@ -9,7 +9,7 @@
 public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
     /// What an operator does. The raw value is its name in JSON.
     public enum Operator: String, Sendable, Hashable, CaseIterable, Encodable {
-        // Access to the rows of a table.
+        // Access paths.
         /// The rows of a query in FROM, its input.
         case queryScan
         case nothing, oneRow, scan, keyRange, keyLookup, indexScan, coveringIndexScan, skipScan, textSearch, nearest

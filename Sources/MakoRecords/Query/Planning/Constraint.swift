@@ -1,6 +1,6 @@
 /// A test of one column of the row that one conjunct implies, in a form that sorted keys can answer.
 struct Constraint: Sendable {
-    /// A column under one of its two codings.
+    /// A column in one of its two encodings.
     struct Term: Sendable, Hashable {
         /// The column, or `nil` for the row id.
         let ordinal: Int?
@@ -49,7 +49,7 @@ struct Constraint: Sendable {
             guard let (column, noCase) = column(side), fits(value, column.type), let test = test(operation, value)
             else { return [] }
             var result = [make(column, noCase, test)]
-            // Equal texts are equal under the no-case form too.
+            // Equal texts are also equal case-folded.
             if !noCase, column.type == .text, operation == .equal { result.append(make(column, true, test, false)) }
             return result
         case .isAmong(let side, let items):
