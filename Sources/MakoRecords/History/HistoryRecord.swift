@@ -1,14 +1,15 @@
 import MakoStorage
 
-// What the history keeps of a commit, as the value of the integer tree "mako.history" under the commit's number. Numbers are little endian; a text
-// is its length (4) and its UTF-8.
+// The record of a commit in the change history: the value of the integer tree "mako.history" under the commit's number.
+// Numbers are little endian; a text is its length (4) and its UTF-8.
 //
-//   format (1) = 1, mark (8), number and mark of the record before or 0 (8, 8), bytes of all records before (8),
+//   format (1) = 1, mark (8), number and mark of the previous record or 0 (8, 8), size of all previous records (8),
 //     date (8: a double, seconds since 2001)
-//   table count (4), then: table id (4; 0: it is gone), name, flags (1: to be read anew)
-//   count of lists of columns (4), then: count (4), names
-//   group count (4), then: place of the table (4), kind (1: 0 insert, 1 update, 2 delete), 0: all columns, or 1 + the place of a list (4),
-//     form (1), span count (4), then of form 0: first id (8), rows (4); of form 1: the key's bytes behind their length (4)
+//   table count (4), then: table id (4; 0: dropped), name, flags (1: its rows must be read again)
+//   count of column lists (4), then: count (4), names
+//   group count (4), then: index of the table (4), kind (1: 0 insert, 1 update, 2 delete), 0 for all columns or
+//     1 + the index of a column list (4), form (1), span count (4), then in form 0: first id (8), rows (4); in form 1:
+//     the length of the key (4), its bytes
 
 /// The changes of one commit, as the history stores them.
 public struct HistoryRecord: Sendable {

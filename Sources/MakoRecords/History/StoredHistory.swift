@@ -23,8 +23,8 @@ public enum StoredHistory {
 
     /// The state of a file's history.
     ///
-    ///   format (1) = 1, identity (8, 8), whether a history is kept (1), limits: transactions, milliseconds, bytes (8 each;
-    /// all ones: none)
+    /// Stored as: format (1) = 1, identity (8, 8), whether a history is kept (1), limits: transactions, milliseconds, bytes
+    /// (8 each; all ones for none).
     public struct Head: Sendable, Hashable {
         /// The high half of the history's identity.
         public var high: UInt64

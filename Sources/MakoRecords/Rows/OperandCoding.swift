@@ -1,4 +1,4 @@
-// Values one behind the other, as rows have them that wait in a file:
+// The encoding of values in spilled rows, one after the other:
 //
 //   NULL                  0
 //   false, true           1, 2

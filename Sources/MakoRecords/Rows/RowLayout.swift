@@ -10,8 +10,9 @@
 //   …       (n + 7) / 8  the NULL bitmap, one bit for each column (the slot of a NULL is zero)
 //   …       …            heap: the bytes of texts and blobs
 //
-// The ordinal and the type of a column never change (a column with a new type gets a new ordinal), so that the offset of a
-// slot depends on the ordinal alone: a field is found in O(1). A row written before a column was added has a smaller n.
+// The ordinal and the type of a column never change (a column with a new type gets a new ordinal), so that the offset
+// of a slot depends on the ordinal alone: a field is found in O(1). A row written before a column was added has a
+// smaller n.
 
 /// The position of a column in a row.
 @frozen @usableFromInline

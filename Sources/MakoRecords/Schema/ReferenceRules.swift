@@ -1,10 +1,10 @@
-// The delete rules of a database, as the value of the tree "mako.catalogue" under the key 00 03. Numbers are little endian; a text is its
-// length (4) and its UTF-8.
+// The delete rules of a database: the value of the tree "mako.catalogue" under the key 00 03. Numbers are little
+// endian; a text is its length (4) and its UTF-8.
 //
-//   format (1) = 1, count (4), then for each reference, in the order of these bytes: table, column, target, rule (1: nullify 0, cascade 1,
-//   deny 2), flags (1: owned 1)
+//   format (1) = 1, count (4), then for each reference, sorted by these bytes: table, column, target, rule
+//   (1: nullify 0, cascade 1, deny 2), flags (1: owned 1)
 //
-// The header's bit "must write" 1 says that they are there: a program that does not apply them must not write the file.
+// The flag "must write" 1 in the header declares them: a program that does not apply them must not write the file.
 
 /// The delete rules of a database's references, as its types declare them.
 ///

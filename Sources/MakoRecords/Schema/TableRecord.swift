@@ -1,16 +1,19 @@
-// What the catalogue stores for a table, as the value of the tree "mako.catalogue" under the key 01 + name.
+// The catalogue's entry of a table: the value of the tree "mako.catalogue" under the key 01 + name.
 // Numbers are little endian; a text is its length (4) and its UTF-8; a value is a tag (1) and its bytes.
 //
 //   format (1) = 1, table id (4), version (8), next index id (4)
-//   key: 0 and the name of the id column, or 1, a count (4) and the names of the key columns
-//   column count (4), then per ordinal: name, type (1; 16 and then the type of what is sealed for an encrypted one; 17
-//   and then the type, for one that is compared without regard to case), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
+//   key: 0 and the name of the row id column, or 1, a count (4) and the names of the key columns
+//   column count (4), then by ordinal: name, type (1; for an encrypted column 16 and the type of the values; for a
+//     NOCASE column 17 and the type), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
 //   live count (4), then the ordinals (4) of the live columns in the model's order
-//   index count (4), then: id (4), name, flags (1: unique 1, full text 2, has condition 4, spatial 8), column count (4), then: name, flags (1:
-//   descending 1, no case 2); behind the columns of a full-text index its stemming (1), behind those of a partial one its condition, a text
+//   index count (4), then: id (4), name, flags (1: unique 1, full text 2, has condition 4, spatial 8), column count
+//     (4),
+//     then: name, flags (1: descending 1, no case 2); after the columns of a full-text index its stemming (1), after
+//     those of a partial index its condition, a text
 //
-// The format is 2 where an index is of another kind than unique, so that no older version takes it for a plain one and leaves it out of step, and
-// 3 where the ids are hidden (the indexes are then of any kind), so that no older version takes an INSERT without names to begin with the id.
+// The format is 2 if an index is neither plain nor unique, so that older versions do not take it for a plain one and
+// fail to update it; it is 3 if the row ids are hidden (indexes may then be of any kind), so that older versions do not
+// take the row id for the first column of an INSERT without names.
 //
 // Under the key 00: format (1) = 1, next table id (4).
 

@@ -1,13 +1,15 @@
 import MakoStorage
 
-// An entry of an index over a column of keys is a key of its byte tree. A row has one for each different key that the column holds:
+// The entries of an index of a column of keys are keys of a byte tree. A row has one for each distinct key in the
+// column:
 //
-//   element   00 an id, 01 a byte key; 02 and 03 the same of a row of another table than the column's target, whose number follows
-//             (4, big endian); then the held key: an id as 8 big-endian bytes, a byte key as it is, above 700 bytes its first 684
-//             and a 128-bit hash of the rest
-//   row       the row's own key, as in other indexes: an id as 8 big-endian bytes, a byte key up to 64 bytes as it is, a longer one as a hash
+//   element   00 a row id, 01 a byte key; 02 and 03 the same for a row of another table than the column's target,
+//             followed by that table's number (4, big endian); then the held key: a row id as 8 big-endian bytes,
+//             a byte key as it is, or above 700 bytes its first 684 and a 128-bit hash of the rest
+//   row       the row's own key, as in other indexes: a row id as 8 big-endian bytes, a byte key up to 64 bytes as
+//             it is, a longer one as a hash
 //
-// The value of an entry is the row's own key where that is a byte key, else empty.
+// The value of an entry is the row's own key if that is a byte key, otherwise empty.
 
 /// The index of a column of keys: finds the rows that hold a key.
 final class ElementIndex: Sendable {

@@ -1,14 +1,17 @@
 import MakoStorage
 
-// An entry of an index is a key of its byte tree:
+// The entries of an index are keys of a byte tree:
 //
-//   columns   the sortable coding of each column in turn (KeyBuffer); above 800 bytes: the first 784 and a 128-bit hash of the rest
-//   row       the row's key, so that entries differ: an id as 8 big-endian bytes, a byte key up to 64 bytes as it is, a longer one
-//             as a 128-bit hash. Left out in a unique index where no column is NULL and nothing was cut: equal values then meet in one entry.
+//   columns   the sortable encoding of each column (KeyBuffer); above 800 bytes the first 784 and a 128-bit hash of the
+//             rest
+//   row       the row's key, which makes entries distinct: a row id as 8 big-endian bytes, a byte key up to 64 bytes as
+//             it is, a longer one as a 128-bit hash. Omitted in a unique index if no column is NULL and nothing is
+//             truncated, so that equal values have the same entry.
 //
-// A spatial index has the number of the place's cell (SpaceCurve) as 8 big-endian bytes in the place of the columns.
+// A spatial index has the number of the place's cell (SpaceCurve) as 8 big-endian bytes instead of the columns.
 //
-// The value of an entry is the row's key where the entry alone does not tell it (unique indexes, tables with byte keys), else empty.
+// The value of an entry is the row's key if the entry does not contain it (unique indexes, tables with byte keys),
+// otherwise empty.
 
 /// An open index of a table. A class, so that iterating a table's indexes retains one reference for each.
 final class IndexHandle: Sendable {

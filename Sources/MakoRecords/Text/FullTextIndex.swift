@@ -1,13 +1,15 @@
 import MakoStorage
 
-// An index over the words of texts is a byte tree. Rows have numbers: the row's id with its highest bit turned, so that the order is that
-// of the ids; in a table with byte keys one that is given when the row is entered. All in big-endian where in a key.
+// A full-text index is a byte tree. Rows have numbers: the row id with its highest bit inverted, which preserves the
+// order of the ids; in a table with byte keys a number assigned when the row is indexed. Numbers in keys are big
+// endian.
 //
-//   00                     format (1) = 1; then as variable-length numbers: rows, how many numbers were given, and the words of each column
-//   01 number>>6 (8)       lengths of rows: for each, ascending, the low 6 bits of its number (1) and how many words each column has
-//   02 word                postings of the word (Postings.swift), the first row's number counted from 80 00 00 00 00 00 00 00
-//   02 word 00 number (8)  more of them, from this number on; a word has no byte 00
-//   03 key                 of a byte key: the row's number (8); a key above 700 bytes is its first 684 and a hash of the rest
+//   00                     format (1) = 1; then as LEB128 numbers: rows, numbers assigned, and the words of each column
+//   01 number>>6 (8)       lengths of rows: for each, ascending, the low 6 bits of its number (1) and the number of
+//                          words of each column
+//   02 word                postings of the word (Postings.swift), the first row relative to 80 00 00 00 00 00 00 00
+//   02 word 00 number (8)  further postings, relative to this number; a word contains no byte 00
+//   03 key                 of a byte key: the row's number (8); a key above 700 bytes is its first 684 and a hash
 //   04 number (8)          the byte key of a row
 
 /// A full-text index of some columns.

@@ -1,10 +1,12 @@
-// A chunk of postings: which rows have a word, and where in them. Numbers are variable in length (KeyBuffer.append(varint:)).
+// A chunk of postings: the rows that have a word, and its positions in them. Numbers are LEB128
+// (KeyBuffer.append(varint:)).
 //
 //   for each row, ascending:
-//     the row's number, as its distance from the one before; of the first one from the number in the chunk's key
-//     one occurrence: ((position << bits | column) << 1) | 1, where bits are as many as the index's columns need, none for one
-//     several: the bytes they take << 1, then for each its distance from the one before in the column, where the first is counted
-//       from -1; behind a 0 come the number of the next column and its occurrences
+//     the row's number, relative to the previous one, or for the first one to the number in the chunk's key
+//     one occurrence: ((position << bits | column) << 1) | 1, where bits are as many as the index's columns need, none
+//       for one column
+//     several: their size in bytes << 1, then for each its distance from the previous one in the column, the first one
+//       relative to -1; a 0 precedes the number of the next column and its occurrences
 //
 // Columns and positions count from 0.
 

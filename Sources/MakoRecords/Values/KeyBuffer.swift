@@ -1,17 +1,17 @@
 import MakoStorage
 
-// Sortable keys: memcmp of the bytes is the order of the values, column after column.
+// Sortable keys: memcmp of the bytes is the order of the values, column by column.
 //
 //   null                 00
 //   number < 0           01  eight bytes, two's complement, big endian
-//   number >= 0          02  eight bytes, big endian                       (signed and unsigned share one coding)
+//   number >= 0          02  eight bytes, big endian                       (signed and unsigned share one encoding)
 //   double, date         02  eight bytes, see KeyOrder.bits                (NaN first, both zeros equal)
 //   bool                 02  00 or 01
 //   uuid                 02  sixteen bytes
 //   text, blob           02  the bytes, 00 as 01 01 and 01 as 01 02, then 00 as the end
 //
-// The end mark sorts before every byte, so "a" < "ab" also inside composites, and no coding is a prefix of another.
-// A descending column is the complement of its ascending bytes.
+// The end mark sorts before every byte, so that "a" < "ab" in composite keys, too, and no encoding is a prefix of
+// another. A descending column is the complement of its ascending bytes.
 
 /// A reusable buffer in which sortable keys are encoded; it owns its memory.
 struct KeyBuffer: ~Copyable, @unchecked Sendable {

@@ -1,12 +1,13 @@
-// A value of a column of type `keys`: a tree whose leaves are keys of rows. Counts, lengths and ids (zigzag) are LEB128 numbers of at most
-// ten bytes, written as short as they can be.
+// The value of a column of type `keys`: a tree whose leaves are row keys. Counts, lengths and ids (zigzag) are LEB128
+// numbers of at most ten bytes, in their shortest form.
 //
 //   01 id                       a row of the column's target table, by its id
 //   02 length, bytes            a row of the target table, by its byte key
 //   03 table (4), 01 or 02 …    a row of another table, by the number of that table (little endian)
-//   04 count, so many trees     a list
-//   05 count, so many of name length, name, tree
-//                               a dictionary; a name is the sortable coding of one value (KeyBuffer) behind the type of its column (1)
+//   04 count, trees             a list
+//   05 count, then name length, name, tree
+//                               a dictionary; a name is the type of its column (1) and the sortable encoding of one
+//                               value (KeyBuffer)
 
 /// Row keys in nested lists and dictionaries: the value of a column of type ``ColumnType/keys``.
 ///

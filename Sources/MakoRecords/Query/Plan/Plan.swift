@@ -1,6 +1,7 @@
 /// A selection and its access path; prints itself as an explanation.
 ///
-///     print(plan)    // search Person using index Person.age (age > 35), then filter name LIKE 'a%', sort by name limit 99
+///     print(plan)
+///     // search Person using index Person.age (age > 35), then filter name LIKE 'a%', sort by name limit 99
 ///
 /// A plan holds no snapshot, so that it may be cached and run over any number of them, from any thread.
 public struct Plan: Sendable, CustomStringConvertible {

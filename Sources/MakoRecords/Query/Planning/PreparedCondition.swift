@@ -72,7 +72,7 @@ public struct PreparedSelection {
     private let key: Key
     private let values: [Value?]
 
-    /// - Returns: `nil` if plans of this selection are never cached.
+    /// Makes a selection; `nil` if its plan cannot be cached.
     public init?(
         _ condition: PreparedCondition, _ parameters: [Value], _ names: [String: Value], of table: TableHandle,
         limit: Int?, offset: Int?

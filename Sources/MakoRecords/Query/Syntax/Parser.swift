@@ -5,13 +5,16 @@ import MakoStorage
 ///     or          and { (OR | "||") and }
 ///     and         not { (AND | "&&") not }
 ///     not         (NOT | "!") not | predicate
-///     predicate   EXISTS select | (ANY | ALL | NONE) predicate | sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] IN select | [NOT] IN parameter | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum | [NOT] MATCH sum ]
+///     predicate   EXISTS select | (ANY | ALL | NONE) predicate
+///                 | sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] IN select | [NOT] IN parameter
+///                 | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum | [NOT] MATCH sum ]
 ///     joined      sum { "||" sum }
 ///     sum         product { ("+" | "-") product }
 ///     product     unary { ("*" | "/" | "%") unary }
 ///     unary       ("-" | "+") unary | primary { COLLATE NOCASE }
 ///     case        CASE [ sum ] WHEN (or | sum) THEN sum { WHEN (or | sum) THEN sum } [ ELSE sum ] END
-///     primary     literal | parameter | case | name { "." name } | name "(" [ list ] ")" | "(" or ")" | select | name { "." name } ".@" name { "." name }
+///     primary     literal | parameter | case | name { "." name } | name "(" [ list ] ")" | "(" or ")" | select
+///                 | name { "." name } ".@" name { "." name }
 ///
 /// `||` concatenates texts, and is OR between conditions: if another comparison follows the `||` after a comparison, it
 /// is OR.

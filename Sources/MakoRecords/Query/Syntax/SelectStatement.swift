@@ -2,7 +2,8 @@
 ///
 ///     [WITH name [(column, …)] AS (SELECT …), …]
 ///     SELECT [DISTINCT] * | table.* | expression [[AS] name], … | count(*) | sum(x) avg min max total, …
-///     [FROM table | (SELECT …) [AS name] { [INNER | LEFT] JOIN table [AS name] ON condition | CROSS JOIN table | , table }]
+///     [FROM table | (SELECT …) [AS name]
+///         { [INNER | LEFT] JOIN table [AS name] ON condition | CROSS JOIN table | , table }]
 ///     [WHERE condition] [GROUP BY expression | name | number, …] [HAVING condition]
 ///     { UNION [ALL] | INTERSECT | EXCEPT SELECT … }
 ///     [ORDER BY expression | name | number [DESC], …] [LIMIT n [OFFSET n]]

@@ -2,12 +2,14 @@
 ///
 ///     SELECT …                       see ``SelectStatement``
 ///     INSERT [OR REPLACE | OR IGNORE] INTO table [(column, …)] VALUES (value, …), … | SELECT … | DEFAULT VALUES
-///         [ON CONFLICT [(column, …)] DO NOTHING | DO UPDATE SET column = expression, … [WHERE condition]] [RETURNING …]
+///         [ON CONFLICT [(column, …)] DO NOTHING | DO UPDATE SET column = expression, … [WHERE condition]]
+///         [RETURNING …]
 ///     UPDATE table SET column = expression, … [WHERE condition] [RETURNING …]
 ///     DELETE FROM table [WHERE condition] [RETURNING …]
 ///     CREATE TABLE [IF NOT EXISTS] table (column type constraints, …, PRIMARY KEY (column, …), UNIQUE (column, …))
 ///     DROP TABLE [IF EXISTS] table
-///     CREATE [UNIQUE | SPATIAL] INDEX [IF NOT EXISTS] name ON table (column [COLLATE NOCASE] [DESC], …) [WHERE condition]
+///     CREATE [UNIQUE | SPATIAL] INDEX [IF NOT EXISTS] name ON table (column [COLLATE NOCASE] [DESC], …)
+///         [WHERE condition]
 ///     DROP INDEX [IF EXISTS] name [ON table]
 ///     CREATE VIEW [IF NOT EXISTS] name [(column, …)] AS SELECT …       DROP VIEW [IF EXISTS] name
 ///     PRAGMA table_info(table)       EXPLAIN [ANALYZE] SELECT …       ANALYZE [table]
