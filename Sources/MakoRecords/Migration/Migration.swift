@@ -2,23 +2,33 @@ import MakoStorage
 
 /// A step from the stored schema to the declared one.
 public enum MigrationStep: Sendable, Hashable, CustomStringConvertible {
+    /// A new table.
     case createTable(String)
+    /// A new name of the table.
     case renameTable(from: String, to: String)
+    /// A new column.
     case addColumn(String)
+    /// A new name of a column.
     case renameColumn(from: String, to: String)
+    /// A column that the declared schema lacks is hidden; its values are kept.
     case retireColumn(String)
+    /// A retired column is live again, with its values.
     case restoreColumn(String)
     /// A retired column is dropped; its values become unreachable.
     case removeColumn(String)
+    /// A change of a column's type, which converts its values.
     case changeColumn(String, from: ColumnType, to: ColumnType)
     /// The values of a column are encrypted.
     case encryptColumn(String)
+    /// The values of an encrypted column are stored in plain.
     case decryptColumn(String)
     /// A change of whether the column may be NULL, of its default or of its target.
     case changeColumnRules(String)
     /// A change of the order of columns, or of the name of the row id column.
     case reorder
+    /// A new index, built from the rows.
     case addIndex(String)
+    /// An index is removed.
     case dropIndex(String)
     /// A change of the primary key; references are rewritten.
     case changeKey(from: [String], to: [String])

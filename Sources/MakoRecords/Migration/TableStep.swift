@@ -1,6 +1,7 @@
 /// A manual step, executed before the table is migrated to its declared schema. Steps run in order, each with the
 /// column names at that point.
 public enum TableStep {
+    /// A new name of a column.
     case rename(String, to: String)
     /// The column is dropped, and a retired column of that name as well.
     case remove(String)

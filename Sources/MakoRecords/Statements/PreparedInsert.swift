@@ -30,7 +30,7 @@ package final class PreparedInsert: Sendable {
     private let positions: [Int]
     /// The values of a single row that is inserted or refused; `nil` for other INSERTs.
     private let row: [Source]?
-    /// Whether the statement inserts one row of constants and parameters, or is refused.
+    /// Whether the statement inserts a single row of constants and parameters, which is stored as given or refused.
     package var isPlain: Bool { row != nil }
     /// The number of parameters, if they are the values of the plain row in order; otherwise `nil`.
     package let plainParameters: Int?

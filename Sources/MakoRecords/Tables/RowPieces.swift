@@ -32,7 +32,7 @@ struct RowPieces: ~Copyable {
                 content.append(raw: .init(start: value.start, count: value.count))
                 cursor._deallocate(value)
                 ends.append(content.count)
-                // A larger batch would read rows that changes for this batch may affect.
+                // Returns before the cursor moves on: the next batch must be read after the changes for this one.
                 if ends.count == 512 || content.count >= 512 << 10 { return true }
                 isThere = try cursor.next()
             }

@@ -1,12 +1,20 @@
 /// The type of a column. The raw values are part of the file format.
 public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
+    /// `true` or `false`.
     case bool = 1
+    /// A signed 64-bit integer.
     case integer = 2
+    /// An unsigned 64-bit integer.
     case unsigned = 3
+    /// A 64-bit floating-point number.
     case double = 4
+    /// A UTF-8 text; also a decimal, a list or a reference to rows of any table.
     case text = 5
+    /// Bytes; also encrypted values.
     case blob = 6
+    /// Seconds since 2001-01-01 00:00:00 UTC.
     case date = 7
+    /// A UUID.
     case uuid = 8
     /// The row id of a row in the column's target table.
     case reference = 9

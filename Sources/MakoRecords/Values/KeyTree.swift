@@ -18,7 +18,9 @@ public enum KeyTree: Sendable, Hashable {
     case key(RowKey)
     /// A row of another table, by its ``TableHandle/number``.
     case foreign(table: UInt32, RowKey)
+    /// A list.
     case list([KeyTree])
+    /// A dictionary.
     case named([Entry])
 
     /// An entry of a dictionary.

@@ -8,18 +8,25 @@ public enum RecordError: Error, Sendable, Hashable {
     case cancelled
 
     // Names and types.
+    /// There is no table of this name; with the nearest existing name.
     case tableNotFound(name: String, nearest: String?)
+    /// There is no column of this name; with the nearest existing name.
     case columnNotFound(table: String, name: String, nearest: String?)
+    /// A value of the wrong type.
     case typeMismatch(table: String, column: String, expected: ColumnType, found: String)
     /// A syntax or binding error in a condition, expression or statement; prints the text with a caret under the error.
     case syntax(QueryError)
 
     // Writing rows.
+    /// NULL in a column that requires a value.
     case nullViolation(table: String, column: String)
+    /// Another row has the same values in a unique index.
     case uniqueViolation(table: String, index: String, values: [Value], existing: NamedKey)
     /// A row with this key exists; with the key columns and their values.
     case duplicateKey(table: String, key: RowKey, columns: [String], values: [Value])
+    /// A key that does not fit the table.
     case invalidKey(table: String, reason: String)
+    /// No free row id was found.
     case idsExhausted(table: String)
     /// Other rows refer to the row to be deleted; the rule is `nil` if the file has none for their column. Nothing was
     /// changed.
@@ -34,6 +41,7 @@ public enum RecordError: Error, Sendable, Hashable {
     case valueSealed(table: String, column: String, PropertyKeyProblem)
 
     // Schemas.
+    /// A schema that cannot be stored, or to which the table cannot be migrated.
     case incompatibleSchema(table: String, reason: String)
     /// Rows have values that cannot be converted to the column's new type. At most the first ten are listed; nothing
     /// was changed.
@@ -44,8 +52,11 @@ public enum RecordError: Error, Sendable, Hashable {
     case stepFailed(table: String, step: String, row: NamedKey, reason: String)
 
     // Damage.
+    /// A row that cannot be decoded.
     case rowDamaged(table: String, key: NamedKey?, reason: String)
+    /// An index that does not agree with the rows, or cannot be decoded.
     case indexDamaged(table: String, index: String, reason: String)
+    /// An entry of the catalogue that cannot be decoded.
     case catalogueDamaged(reason: String)
 }
 

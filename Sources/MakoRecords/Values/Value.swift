@@ -10,12 +10,15 @@ public enum Value: Sendable, Hashable {
     case null
     /// A boolean.
     case bool(Bool)
+    /// An integer.
     case integer(Int64)
     /// A number above `Int64.max`; see ``unsignedInteger(_:)``.
     case unsigned(UInt64)
     /// A double.
     case double(Double)
+    /// A text.
     case text(String)
+    /// A blob.
     case blob([UInt8])
     /// Seconds since 2001-01-01 00:00:00 UTC.
     case date(Double)

@@ -33,7 +33,7 @@ extension RowScan {
     }
 
     /// Calls a closure with the rows of the first and the last entry of a range that hold some columns. Damaged entries
-    /// before them are read as well, because their order does not determine their rows.
+    /// before them are read as well, because the position of a damaged entry says nothing about its row.
     private func lendEnds(
         _ index: IndexHandle, _ range: KeyRange, _ cover: IndexCover, _ parts: [IndexCover.Part], _ layout: RowLayout,
         _ body: (RowKey, RowReader) throws -> Bool

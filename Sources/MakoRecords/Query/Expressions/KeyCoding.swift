@@ -22,8 +22,8 @@ enum KeyCoding {
         buffer.append(operand, noCase: form == .folded)
     }
 
-    /// Appends a number so that the order of bytes is that of numbers: as a double, then the difference that doubles do
-    /// not represent.
+    /// Appends a number so that the order of bytes is that of numbers: as a double, then as an exact integer, because
+    /// doubles do not distinguish all integers.
     static func append(_ operand: Operand, _ number: Double, to buffer: inout KeyBuffer) {
         buffer.append(number)
         let whole = operand.asWhole ?? Int128(exactly: number) ?? 0

@@ -6,7 +6,9 @@ public enum AggregateFunction: String, Sendable, Hashable {
     case sum
     /// The average; NULL without values.
     case average = "avg"
+    /// The smallest value; NULL without values.
     case minimum = "min"
+    /// The largest value; NULL without values.
     case maximum = "max"
     /// The sum as a double; 0 without values.
     case total

@@ -77,6 +77,7 @@ public enum ArithmeticOperator: String, Sendable, Hashable {
 public enum Parameter: Sendable, Hashable {
     /// The n-th positional parameter, from 0.
     case position(Int)
+    /// A named parameter.
     case name(String)
 }
 
@@ -84,10 +85,15 @@ public enum Parameter: Sendable, Hashable {
 public indirect enum Expr: Sendable, Hashable {
     /// A column, or a path over to-one references: `["department", "location", "name"]`.
     case column([String], at: SourcePosition = .none)
+    /// A constant.
     case literal(Value, at: SourcePosition = .none)
+    /// A parameter.
     case parameter(Parameter, at: SourcePosition = .none)
+    /// An arithmetic operation.
     case arithmetic(ArithmeticOperator, Expr, Expr, at: SourcePosition = .none)
+    /// The negative number.
     case negate(Expr)
+    /// A function call, an aggregate included.
     case function(String, [Expr], at: SourcePosition = .none)
     /// `COLLATE NOCASE`: the value is compared without case.
     case noCase(Expr)
@@ -97,6 +103,7 @@ public indirect enum Expr: Sendable, Hashable {
     case subquery(Subquery)
     /// An aggregate over a collection, `people.@sum.salary`: the path, the function and the path after it.
     case collection([String], AggregateFunction, [String], at: SourcePosition = .none)
+    /// A `CASE`.
     case choice(Choice)
     /// The operand of the enclosing `CASE`.
     case subject(at: SourcePosition = .none)
@@ -162,27 +169,36 @@ public indirect enum Expr: Sendable, Hashable {
 ///     let condition = try Condition.parse("age >= 35 AND department.location.name = ?")
 ///     let same = Condition.comparison(.greaterOrEqual, .column(["age"]), .literal(.integer(35)))
 public indirect enum Condition: Sendable, Hashable {
+    /// A comparison of two expressions.
     case comparison(ComparisonOperator, Expr, Expr)
+    /// True if all conditions are.
     case and([Condition])
+    /// True if one of the conditions is.
     case or([Condition])
+    /// The negation.
     case not(Condition)
+    /// `x IN (…)`.
     case isIn(Expr, [Expr])
     /// The same for values from outside the text, possibly many: they need no expression each.
     case isAmong(Expr, [Value])
+    /// `x BETWEEN a AND b`.
     case between(Expr, Expr, Expr)
     /// Ignores the case of ASCII letters; `%` matches any text, `_` one character.
     case like(Expr, Expr, escape: Expr?)
     /// Respects case; `*` matches any text, `?` one character, `[a-z]` one of a set.
     case glob(Expr, Expr)
+    /// `x IS NULL`.
     case isNull(Expr)
     /// An expression used as a truth value, such as a bool column.
     case truth(Expr)
+    /// A constant.
     case constant(Bool)
     /// Whether the words of a column with a full-text index, or of a table with exactly one, match the query on the
     /// right.
     case match(Expr, Expr)
     /// `x IN (SELECT …)`.
     case isInQuery(Expr, Subquery)
+    /// `EXISTS (SELECT …)`.
     case exists(Subquery)
     /// `ANY people.age > 60`: the first path in it that leads to a collection determines the rows.
     case quantified(Quantifier, Condition, at: SourcePosition = .none)

@@ -1,6 +1,8 @@
 /// The value of a parameter, or a list of values for a parameter in IN.
 public enum ParameterValue: Sendable, Hashable {
+    /// A single value.
     case one(Value)
+    /// The values of a list in IN.
     case list([Value])
 }
 

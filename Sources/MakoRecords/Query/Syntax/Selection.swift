@@ -18,7 +18,7 @@ public struct Selection: Sendable, Hashable {
     public var namedParameters: [String: Value]
     /// The order; rows that are equal in it come in no particular order.
     public var orderBy: [Order]
-    /// The largest number of rows; `nil` or a negative number for no limit.
+    /// The largest number of rows; `nil` for no limit. A negative number counts as 0.
     public var limit: Int?
     /// The number of rows to skip.
     public var offset: Int?

@@ -28,6 +28,7 @@ public enum Statement: Sendable, Hashable {
     case dropIndex(DropIndexStatement)
     case createView(CreateViewStatement)
     case dropView(DropViewStatement)
+    /// `PRAGMA table_info(table)`.
     case tableInfo(TableName)
     /// Whether the following statements of a shell check references; see
     /// ``run(_:in:changes:parameters:named:cancellation:ignoringReferences:)``.
