@@ -93,7 +93,7 @@ struct MigrationPlan {
         schema.indexes = record.indexes.map(\.schema)
         schema.version = (old?.version ?? 0) + (isChanged ? 1 : 0)
         schema.originalName = nil
-        // A type that takes over a table uses row ids in any case.
+        // A table whose row ids are hidden keeps them hidden when a type takes it over.
         schema.hidesID = wanted.idColumn != nil && (old?.hidesID ?? wanted.hidesID)
         record.schema = schema
     }
@@ -288,7 +288,7 @@ struct MigrationPlan {
 
     // MARK: Keys
 
-    /// Returns whether a new column has the former name of the row id.
+    /// Returns whether a column takes over the row ids, by their former name.
     private func takesIDs(_ column: ColumnSchema, _ wanted: EntitySchema) -> Bool {
         guard let name = stored?.schema.idColumn, wanted.idColumn != name else { return false }
         return column.name == name || column.originalName == name

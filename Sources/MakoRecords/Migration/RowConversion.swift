@@ -3,7 +3,8 @@ import MakoStorage
 /// Converts values to another type.
 struct RowConversion {
     private let type: ColumnType
-    /// The value for NULL; `nil` if NULL stays.
+    /// The value for NULL: NULL or the column's default; `nil` if the column requires a value and has no default, so
+    /// that NULL cannot be converted.
     private let ofNull: Value?
     /// Whether the column is encrypted, so that its values must be encrypted.
     let seals: Bool

@@ -335,7 +335,7 @@ struct StepProgram {
         perform(.transform(from: old, to: slot, body), step)
     }
 
-    /// Updates the column names of indexes; an index of a removed column is dropped.
+    /// Updates the column names of indexes; the name of a removed column becomes empty.
     private mutating func nameInIndexes() {
         for (place, ordinals) in indexedOrdinals.enumerated() {
             for (part, ordinal) in ordinals.enumerated() {

@@ -51,8 +51,8 @@ extension Plan {
             for helper in helpers { helper.join() }
         }
         for _ in 1..<max(1, threads) {
-            // If the system cannot start another thread, the present ones do the work. 2 MiB of stack suffice for
-            // nested expressions; with less, each row would switch to a larger stack.
+            // If the system cannot start another thread, the present ones do the work. Nested expressions need 2 MiB of
+            // free stack; with less, each row would switch to a larger stack.
             guard let helper = try? startThread(name: "mako query", stackBytes: 4 << 20, { queue.work() }) else {
                 break
             }

@@ -125,7 +125,7 @@ final class RowSet {
                 isOther = true
             } else if !isDone {
                 isDone = true
-                // UNION has no second operand, so that no row is in it.
+                // Without a second operand, no row is in it.
                 if isOther == (kind == .intersect) {
                     try found.add(
                         UnsafeRawBufferPointer(rebasing: value.prefix(8)),

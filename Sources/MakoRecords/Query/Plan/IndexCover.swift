@@ -1,5 +1,5 @@
-/// The columns that a covering index holds as stored, and how to read them from an entry. A query that reads no other
-/// columns needs an index-only scan.
+/// The columns that a covering index holds as stored, and how to read them from an entry. For a query that reads no
+/// other columns an index-only scan suffices.
 ///
 /// Case-folded texts and positions on a space-filling curve do not determine the value. Whether a single entry has all
 /// values is checked when it is read, see ``EntryRow``.
