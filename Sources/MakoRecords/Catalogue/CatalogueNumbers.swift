@@ -1,9 +1,9 @@
 import MakoStorage
 
-// The numbers of the catalogue held against each other and against what is there. Pages whose checksums are right may still hold numbers that no
-// program has written: a number that two tables have is a wrong answer for one of them.
+// Consistency checks of the catalogue's numbers. Pages with valid checksums may still have inconsistent numbers: a
+// number shared by two tables gives wrong results for one of them.
 extension StoredCatalogue {
-    /// - Throws: `RecordError.catalogueDamaged` when two tables have the same number, and so the same rows.
+    /// - Throws: `RecordError.catalogueDamaged` if two tables have the same number, and so the same rows.
     static func checkNumbers(of records: [TableRecord]) throws(RecordError) {
         var names: [UInt32: String] = [:]
         for record in records {
@@ -15,7 +15,7 @@ extension StoredCatalogue {
         }
     }
 
-    /// What does not hold of the catalogue's counters, of the row ids and of the versions of tables.
+    /// Returns the inconsistencies of the catalogue's counters, row ids and table versions.
     static func findings(_ records: [TableRecord], in view: Snapshot) throws(RecordError) -> [String] {
         guard let catalogue = view.tree(named: Catalogue.treeName) else { return [] }
         var findings: [String] = []
@@ -63,7 +63,7 @@ extension StoredCatalogue {
         return findings
     }
 
-    /// The entries of the catalogue's tree from one key up to below another.
+    /// Returns the entries of the catalogue's tree in a key range.
     static func entries(
         _ tree: Tree, from lower: [UInt8], to upper: [UInt8], _ view: Snapshot
     ) throws(RecordError) -> [(key: [UInt8], bytes: [UInt8])] {

@@ -1,9 +1,9 @@
 import MakoStorage
 
-/// Fills a new index from the rows of its table.
+/// Builds a new index from the rows of its table.
 ///
-/// Entries are sorted first: the engine takes keys in order several times faster than at random. What memory does not hold of them is sorted in
-/// pieces, which wait in a file.
+/// Entries are sorted first, because inserting keys in order is several times faster than in random order. Entries
+/// beyond the memory are sorted in runs, which are spilled to a file.
 enum IndexBuild {
     static func run(_ index: IndexHandle, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
         let list = EntryList(table, index, takesCut: true)
@@ -18,7 +18,7 @@ enum IndexBuild {
                 return true
             }
         }
-        // While a tree is loaded no row can be read, as comparing what was cut does.
+        // No row can be read during a bulk load, which the comparison of truncated entries needs.
         guard entries.count >= BulkLoading.fewestEntries, !(index.isUnique && hasCut) else {
             var unique = UniqueCheck(index, table)
             return try entries.forEach { (key, value) throws(RecordError) in
@@ -46,12 +46,12 @@ enum IndexBuild {
     }
 }
 
-/// Finds rows that a unique index may not have both, in the order of its entries.
+/// Finds unique violations among entries in their order.
 private struct UniqueCheck: ~Copyable {
     private let index: IndexHandle
     private let table: TableHandle
     private var last = KeyBuffer()
-    /// The rows whose entries were cut and agree in what is left of them, the last one's among them.
+    /// The rows with equal truncated entries, up to the last one.
     private var alike: [RowKey] = []
 
     init(_ index: IndexHandle, _ table: TableHandle) {
@@ -59,7 +59,7 @@ private struct UniqueCheck: ~Copyable {
         self.table = table
     }
 
-    /// The row of the entry before, if that has the same key.
+    /// Returns the row of the previous entry, if that has the same key.
     mutating func twin(of key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(RecordError) -> RowKey? {
         let isSame = last.count > 0 && KeyOrder.compareRaw(last.raw, key) == 0
         if isSame { return alike.last }
@@ -69,7 +69,7 @@ private struct UniqueCheck: ~Copyable {
         return nil
     }
 
-    /// A row of an entry before that has the same values. Entries that were cut differ by the row's key even then.
+    /// Returns a row of a previous entry with equal values. Truncated entries differ by the row's key even then.
     mutating func earlier(
         than key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in view: Snapshot
     ) throws(RecordError) -> RowKey? {
@@ -86,7 +86,7 @@ private struct UniqueCheck: ~Copyable {
         return nil
     }
 
-    /// The row of an entry with this value.
+    /// Returns the row of an entry with this value.
     func row(_ value: UnsafeRawBufferPointer) throws(RecordError) -> RowKey {
         try index.rowKey(ofValue: [UInt8](value), isRowID: table.isRowID, table: table.schema.name)
     }

@@ -1,6 +1,7 @@
 import MakoStorage
 
-/// The lock by which a database knows its property key, in the catalogue's tree under the key 00 01. See `ValueCipher`.
+/// The property lock, which identifies the database's encryption key, in the catalogue's tree under the key 00 01. See
+/// `ValueCipher`.
 extension Catalogue {
     private static let lockKey: [UInt8] = [0, 1]
 
@@ -9,7 +10,7 @@ extension Catalogue {
         return try engine { () throws(StorageError) in try view.get(lockKey, in: tree) }
     }
 
-    /// A database has one for life: what was sealed before could not be opened with another.
+    /// Stores the property lock. It never changes: values encrypted before could not be decrypted with another key.
     package static func setPropertyLock(_ lock: [UInt8], in tx: borrowing WriteTransaction) throws(RecordError) {
         let tree = try StoredCatalogue.trees(tx).catalogue
         try engine { () throws(StorageError) in try tx.put(lock, for: lockKey, in: tree) }

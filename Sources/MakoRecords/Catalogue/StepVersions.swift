@@ -1,8 +1,8 @@
 import MakoStorage
 
-/// How far each table has come in its steps by hand. A number of 8 bytes in the catalogue's tree, under the key 00 and the table's number (4,
-/// big endian); a table without one is at 0. The number is not a part of the table's entry: readers of before would not know what to make of
-/// that, and whoever knows nothing of versions leaves them alone as they are.
+/// The version of each table's manual steps: 8 bytes in the catalogue's tree, under the key 00 and the table's number
+/// (4, big endian); a table without an entry is at version 0. Separate from the table's entry, because older programs
+/// could not decode it there; they leave versions unchanged.
 extension StoredCatalogue {
     private static func versionKey(_ table: UInt32) -> [UInt8] {
         [0] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: table >> $0) }

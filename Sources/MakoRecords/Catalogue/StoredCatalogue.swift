@@ -3,9 +3,9 @@ import MakoStorage
 extension Catalogue {
     static let treeName = "mako.catalogue"
 
-    /// Reads the catalogue. A database without one has no tables.
+    /// Loads the catalogue. A database without one has no tables.
     ///
-    /// - Parameter previous: the catalogue used so far in this session, whose counters of row ids are carried on.
+    /// - Parameter previous: the present catalogue of the session, whose row id counters are taken over.
     /// - Throws: `RecordError.catalogueDamaged`, `RecordError.storage`.
     public static func load(view: Snapshot, previous: Catalogue? = nil) throws(RecordError) -> Catalogue {
         let records = try StoredCatalogue.records(in: view)
@@ -22,8 +22,8 @@ extension Catalogue {
         return Catalogue(handles, try ReferenceRules.stored(in: view), views: views)
     }
 
-    /// Whether two moments have the same tables, indexes among them. Next to nothing where a file was not opened anew between them; else what is
-    /// stored of the tables is compared.
+    /// Returns whether two snapshots have the same tables and indexes. O(1) within one opening of a file; otherwise the
+    /// stored entries are compared.
     package static func isSame(_ earlier: Snapshot, _ later: Snapshot) throws(RecordError) -> Bool {
         guard let tree = later.tree(named: treeName), earlier.tree(named: treeName) == tree else {
             return later.tree(named: treeName) == nil && earlier.tree(named: treeName) == nil
@@ -33,14 +33,14 @@ extension Catalogue {
         guard old.elementsEqual(new, by: ==),
             try ViewSchema.stored(in: earlier) == ViewSchema.stored(in: later)
         else { return false }
-        // Another file that has taken the place of this one may have other trees under these names.
+        // Another file that has replaced this one may have other trees under these names.
         return try StoredCatalogue.records(in: later).allSatisfy { record in
             let names = [record.rowsTree] + record.indexes.map { record.indexTree($0.id) }
             return names.allSatisfy { earlier.tree(named: $0) == later.tree(named: $0) }
         }
     }
 
-    /// Removes a table with its rows and indexes; answers `false` when there is none.
+    /// Drops a table with its rows and indexes; returns `false` if there is none.
     public static func dropTable(_ name: String, in tx: borrowing WriteTransaction) throws(RecordError) -> Bool {
         let view = tx.view
         guard let record = try StoredCatalogue.records(in: view).first(where: { $0.schema.name == name }),
@@ -61,7 +61,7 @@ extension Catalogue {
     }
 }
 
-/// The catalogue's own tree.
+/// Access to the catalogue's tree.
 enum StoredCatalogue {
     static func key(_ name: String) -> [UInt8] { [1] + Array(name.utf8) }
 
@@ -73,6 +73,8 @@ enum StoredCatalogue {
         return records
     }
 
+    /// Decodes a table's entry.
+    ///
     /// - Throws: `RecordError.catalogueDamaged`.
     static func record(_ name: String, _ bytes: [UInt8]) throws(RecordError) -> TableRecord {
         let record = try TableRecord(name: name, bytes: bytes)
@@ -80,8 +82,9 @@ enum StoredCatalogue {
         return record
     }
 
-    /// Gives the target of each column the spelling of its table, so that all who compare the two may do so by their bytes. What is stored stays: the
-    /// table may come later than the column, go, and come back in another case.
+    /// Replaces the targets of columns by the exact names of their tables, so that names can be compared by bytes. The
+    /// stored targets do not change, because the table may be created after the column, dropped, and created again in
+    /// another case.
     private static func resolveTargets(of records: inout [TableRecord]) {
         var names = TargetNames(records.map(\.schema.name))
         for place in records.indices {
@@ -93,7 +96,7 @@ enum StoredCatalogue {
         }
     }
 
-    /// The tables' names with their descriptions as they are stored.
+    /// Returns the tables' names with their stored entries.
     static func entries(in view: Snapshot) throws(RecordError) -> [(name: String, bytes: [UInt8])] {
         guard let tree = view.tree(named: Catalogue.treeName) else { return [] }
         return try entries(tree, from: [1], to: [2], view).map { key, bytes in
@@ -101,7 +104,7 @@ enum StoredCatalogue {
         }
     }
 
-    /// The tree of next row ids, which is there since the first table was made.
+    /// Returns the tree of next row ids, which exists since the first table was created.
     static func idTree(in view: Snapshot) throws(RecordError) -> Tree {
         guard let tree = view.tree(named: RowIDSequence.treeName) else {
             throw .catalogueDamaged(reason: "the tree \(RowIDSequence.treeName) is missing")
@@ -138,7 +141,7 @@ enum StoredCatalogue {
             record: record, rows: rows, indexTrees: indexTrees, idTree: idTree, ids: ids, conditions: conditions)
     }
 
-    /// The trees of the catalogue, made when the first table is.
+    /// Returns the trees of the catalogue, which are created with the first table.
     static func trees(_ tx: borrowing WriteTransaction) throws(RecordError) -> (catalogue: Tree, ids: Tree) {
         let view = tx.view
         do throws(StorageError) {
@@ -153,7 +156,7 @@ enum StoredCatalogue {
         } catch { throw .storage(error) }
     }
 
-    /// Removes what is left of a table that has got another number.
+    /// Removes the remains of a table that has got another number.
     static func forget(
         _ old: TableRecord, inFavourOf number: UInt32, _ trees: (catalogue: Tree, ids: Tree),
         _ tx: borrowing WriteTransaction
@@ -180,7 +183,7 @@ enum StoredCatalogue {
         return next
     }
 
-    /// The number of the next table.
+    /// Returns the number of the next table.
     static func nextTableID(_ catalogue: Tree, _ view: Snapshot) throws(RecordError) -> UInt32 {
         guard let bytes = try engine({ () throws(StorageError) in try view.get([0], in: catalogue) }) else { return 1 }
         var source = ByteSource(bytes, what: "its header")
@@ -200,7 +203,7 @@ enum StoredCatalogue {
         try engine { () throws(StorageError) in try tx.put(bytes, for: [0], in: catalogue) }
     }
 
-    /// Sees to it that the number of the next table is above those in use, whatever is stored of it.
+    /// Raises the number of the next table above those in use, whatever is stored.
     static func raiseTableID(above used: UInt32, _ catalogue: Tree, _ tx: borrowing WriteTransaction)
         throws(RecordError)
     {

@@ -1,6 +1,7 @@
 import MakoStorage
 
-/// By which rule the tables of a database were named, in the catalogue's tree under the key 00 02; nothing where they are called as their types are.
+/// The naming rule of the database's tables, in the catalogue's tree under the key 00 02; absent if tables have the
+/// names of their types.
 extension Catalogue {
     private static let namingKey: [UInt8] = [0, 2]
 

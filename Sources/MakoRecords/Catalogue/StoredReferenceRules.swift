@@ -23,7 +23,7 @@ extension ReferenceRules {
         } catch { throw .storage(error) }
     }
 
-    /// Marks a file that has got the catalogue of another one as one whose rules a writer must know.
+    /// Marks a file with a copied catalogue as one whose delete rules a writer must apply.
     static func announce(in tx: borrowing WriteTransaction) throws(RecordError) {
         if try stored(in: tx.view).isEmpty { return }
         try engine { () throws(StorageError) in try tx.use(.referenceRules) }
@@ -31,7 +31,7 @@ extension ReferenceRules {
 }
 
 extension Catalogue {
-    /// The catalogue with other delete rules, which are stored where they differ from those that it has.
+    /// Returns the catalogue with other delete rules, which are stored if they differ from the present ones.
     public func adopting(
         _ rules: ReferenceRules, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> Catalogue {

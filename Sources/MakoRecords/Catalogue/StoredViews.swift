@@ -1,17 +1,17 @@
 import MakoStorage
 
-// What the catalogue stores for a view, under the key 02 + name; texts and numbers are those of TableRecord:
+// The catalogue's entry of a view, under the key 02 + name; texts and numbers are encoded as in TableRecord:
 //
-//   format (1) = 1, column count (4), names of the columns; none: those of the query; the text of the SELECT
+//   format (1) = 1, column count (4), names of the columns (none for those of the query), the text of the SELECT
 //
-// A program that does not know views reads and writes the tables beside them as ever.
+// Programs without support for views ignore these entries.
 
 extension ViewSchema {
     private static let format: UInt8 = 1
 
     private var key: [UInt8] { [2] + Array(name.utf8) }
 
-    /// Every view of the file, sorted by name.
+    /// Returns all views of the file, sorted by name.
     static func stored(in view: Snapshot) throws(RecordError) -> [ViewSchema] {
         guard let tree = view.tree(named: Catalogue.treeName) else { return [] }
         var found: [ViewSchema] = []
@@ -21,7 +21,7 @@ extension ViewSchema {
         return found
     }
 
-    /// The view of a name, whatever its case.
+    /// Returns the view of a name, in any case.
     static func stored(named name: String, in view: Snapshot) throws(RecordError) -> ViewSchema? {
         let folded = Folding.folded(name)
         return try stored(in: view).first { Folding.folded($0.name) == folded }
@@ -38,9 +38,9 @@ extension ViewSchema {
         if !source.isAtEnd { throw source.damaged }
     }
 
-    /// Removes views that cannot be read, so that the rest of the catalogue can be.
+    /// Removes views that cannot be decoded, so that the rest of the catalogue is usable.
     ///
-    /// - Returns: what is wrong with each.
+    /// - Returns: the fault of each.
     static func removeUnreadable(in tx: borrowing WriteTransaction) throws(RecordError) -> [String] {
         guard let tree = tx.view.tree(named: Catalogue.treeName) else { return [] }
         var findings: [String] = []

@@ -1,53 +1,64 @@
 import MakoStorage
 
-// What the history keeps of a commit, as the value of the integer tree "mako.history" under the commit's number. Numbers are little endian; a text
-// is its length (4) and its UTF-8.
+// The record of a commit in the change history: the value of the integer tree "mako.history" under the commit's number.
+// Numbers are little endian; a text is its length (4) and its UTF-8.
 //
-//   format (1) = 1, mark (8), number and mark of the record before or 0 (8, 8), bytes of all records before (8),
+//   format (1) = 1, mark (8), number and mark of the previous record or 0 (8, 8), size of all previous records (8),
 //     date (8: a double, seconds since 2001)
-//   table count (4), then: table id (4; 0: it is gone), name, flags (1: to be read anew)
-//   count of lists of columns (4), then: count (4), names
-//   group count (4), then: place of the table (4), kind (1: 0 insert, 1 update, 2 delete), 0: all columns, or 1 + the place of a list (4),
-//     form (1), span count (4), then of form 0: first id (8), rows (4); of form 1: the key's bytes behind their length (4)
+//   table count (4), then: table id (4; 0: dropped), name, flags (1: its rows must be read again)
+//   count of column lists (4), then: count (4), names
+//   group count (4), then: index of the table (4), kind (1: 0 insert, 1 update, 2 delete), 0 for all columns or
+//     1 + the index of a column list (4), form (1), span count (4), then in form 0: first id (8), rows (4); in form 1:
+//     the length of the key (4), its bytes
 
-/// What one commit did, as the history keeps it.
+/// The changes of one commit, as the history stores them.
 public struct HistoryRecord: Sendable {
+    /// A changed table.
     public struct Table: Sendable, Hashable {
-        /// Its number in the file, which it keeps under another name; 0 where it was gone at the commit's end.
+        /// Its number in the file, which does not change when it is renamed; 0 if it did not exist after the commit.
         public let number: UInt32
-        /// Its name at that time. A table that the commit gave another name stands there with both.
+        /// Its name at that time. A table that the commit renamed is listed with both names.
         public let name: String
-        /// Whether any of its rows may have changed, of which the record says nothing else.
+        /// Whether any of its rows may have changed, because the record does not list them.
         public fileprivate(set) var isRewritten: Bool
     }
 
-    /// Rows to which the same happened, one behind the other: one row, or `count` with ids in a row.
+    /// A run of rows with the same change: one row, or `count` rows with consecutive ids.
     public struct Span: Sendable, Hashable {
+        /// The index of the table in ``HistoryRecord/tables``.
         public let table: Int
+        /// The kind of the change.
         public let kind: ChangeKind
-        /// The place of a list of columns; -1: all.
+        /// The index of the changed columns in ``HistoryRecord/columnLists``; -1 for all columns.
         public let columns: Int
+        /// The key of the first row.
         public let key: RowKey
+        /// The number of rows.
         public var count: UInt32
     }
 
     static let format: UInt8 = 1
-    /// So many bytes about rows are kept of one commit. Half of what a value may have; two million rows that stand apart.
+    /// The largest size of a record's rows, in bytes: half of that of a value, or two million single rows.
     static let rowBytes = 32 << 20
 
     /// The number of the commit.
     public let number: UInt64
+    /// The mark of the opening that made the commit.
     public let mark: UInt64
-    /// The record before; its number is 0 where the history begins.
+    /// The previous record; its number is 0 at the start of the history.
     public let previous: HistoryPoint
     /// Seconds since 2001-01-01 00:00:00 UTC.
     public let date: Double
-    /// The bytes of all records before.
+    /// The total size of all previous records.
     let position: UInt64
+    /// The changed tables.
     public private(set) var tables: [Table] = []
+    /// The lists of changed columns that spans refer to.
     public private(set) var columnLists: [[String]] = []
+    /// The changed rows.
     public private(set) var spans: [Span] = []
 
+    /// The position of the record in the history.
     public var point: HistoryPoint { HistoryPoint(number: number, mark: mark) }
 
     init(number: UInt64, mark: UInt64, previous: HistoryPoint, position: UInt64, date: Double) {
@@ -58,9 +69,11 @@ public struct HistoryRecord: Sendable {
         self.date = date
     }
 
+    /// Records changes.
+    ///
     /// - Parameters:
-    ///   - rewritten: the names of tables that are to be read anew.
-    ///   - before: the tables at the beginning of the transaction.
+    ///   - rewritten: the names of tables whose rows must be read again.
+    ///   - before: the tables at the start of the transaction.
     mutating func note(_ changes: ChangeSet, rewritten: [String], _ catalogue: Catalogue, before: Catalogue?) {
         let numbers = Set(catalogue.handles.map(\.number))
         for name in rewritten {
@@ -72,7 +85,7 @@ public struct HistoryRecord: Sendable {
         var lists: [[String]: Int] = [:]
         var last: (table: String, columns: ColumnSet, place: Int, list: Int)?
         changes.forEachRun { name, kind, columns, key, count in
-            // A table that was dropped in the same transaction is told as such.
+            // A table that was dropped in the same transaction is recorded as dropped.
             guard let table = catalogue.table(named: name) else { return }
             if let known = last, known.table == name, known.columns == columns {
                 append(Span(table: known.place, kind: kind, columns: known.list, key: key, count: count))
@@ -97,7 +110,7 @@ public struct HistoryRecord: Sendable {
         }
     }
 
-    /// Where the rows take more than some bytes, has tables read anew in their place, those first that take most.
+    /// Replaces the rows of tables by a mark to read them again until the record fits the limit, largest tables first.
     mutating func limitRows(to limit: Int) {
         var bytes = [Int](repeating: 0, count: tables.count)
         var last: Span?
@@ -127,11 +140,14 @@ public struct HistoryRecord: Sendable {
     }
 }
 
-/// A place in the history: a commit, and the mark of the opening that made it.
+/// A position in the history: a commit, and the mark of the opening that made it.
 public struct HistoryPoint: Sendable, Hashable {
+    /// The number of the commit.
     public let number: UInt64
+    /// The mark of the opening.
     public let mark: UInt64
 
+    /// Makes a position.
     public init(number: UInt64, mark: UInt64) {
         self.number = number
         self.mark = mark
@@ -154,7 +170,7 @@ extension HistoryRecord.Span {
 }
 
 extension HistoryRecord {
-    /// What a group has before its spans.
+    /// The size of a group before its spans.
     fileprivate static let groupBytes = 14
 
     func encoded() -> [UInt8] {
@@ -199,6 +215,8 @@ extension HistoryRecord {
         return out.bytes
     }
 
+    /// Decodes a record.
+    ///
     /// - Throws: `RecordError.catalogueDamaged`.
     init(number: UInt64, bytes: [UInt8]) throws(RecordError) {
         var source = ByteSource(bytes, what: "the history's record of commit \(number)")
@@ -216,7 +234,7 @@ extension HistoryRecord {
         guard source.isAtEnd else { throw source.damaged }
     }
 
-    /// What is before the tables, and nothing of what happened.
+    /// Decodes the fields before the tables only.
     init(number: UInt64, headOf bytes: [UInt8]) throws(RecordError) {
         var source = ByteSource(bytes, what: "the history's record of commit \(number)")
         self = try HistoryRecord(number: number, head: &source)

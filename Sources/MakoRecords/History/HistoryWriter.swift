@@ -1,30 +1,30 @@
 import MakoStorage
 
-/// Writes a database's history: one for each opening.
+/// Writes a database's change history; one for each opening.
 public final class HistoryWriter: @unchecked Sendable {
-    // Unchecked: used by whoever has the writer's turn.
+    // Unchecked: used by the holder of the writer lock only.
 
-    /// The oldest record that is kept.
+    /// The oldest record.
     private struct Oldest {
         var number: UInt64
         var position: UInt64
         var date: Double
     }
 
-    /// What the file said when it was looked at last, brought forward by each commit since.
+    /// The state of the history when it was read last, updated by each commit since.
     private struct Known {
-        /// The commit after which this is so.
+        /// The commit after which this state is valid.
         var commit: UInt64
         var isKept: Bool
         var limits: HistoryLimits
         var last = HistoryPoint(number: 0, mark: 0)
-        /// The bytes of all records there ever were.
+        /// The total size of all records that there have ever been.
         var end: UInt64 = 0
         var count: UInt64 = 0
         var oldest: Oldest?
     }
 
-    /// So many records are trimmed by one commit at most.
+    /// The largest number of records that one commit trims.
     private static let trimLimit: UInt64 = 256
 
     private let entropy: any Entropy
@@ -32,20 +32,23 @@ public final class HistoryWriter: @unchecked Sendable {
     private var mark: UInt64?
     private var known: Known?
 
-    /// - Parameter rowBytes: how many bytes about rows are kept of one commit; nil: as many as fit.
+    /// Makes a writer.
+    ///
+    /// - Parameter rowBytes: the largest size of a record's rows; `nil` for the format's limit.
     public init(_ entropy: any Entropy, rowBytes: Int? = nil) {
         self.entropy = entropy
         self.rowBytes = rowBytes ?? HistoryRecord.rowBytes
     }
 
-    /// Forgets what was known of the file: a transaction that changed the history was rolled back.
+    /// Discards the cached state, after a transaction that changed the history was rolled back.
     public func invalidate() { known = nil }
 
-    /// Puts down what the transaction did, as its last step before its commit. Nothing happens in a file without a history.
+    /// Records the changes of the transaction; must be its last step before the commit. Does nothing in a file without
+    /// a history.
     ///
     /// - Parameters:
-    ///   - rewritten: tables that are to be read anew.
-    ///   - before: the tables at the beginning of the transaction, so that one with another name is known again.
+    ///   - rewritten: tables that must be read again.
+    ///   - before: the tables at the start of the transaction, to recognize renamed ones.
     ///   - date: seconds since 2001-01-01 00:00:00 UTC.
     public func append(
         _ changes: ChangeSet, rewritten: [String] = [], _ catalogue: Catalogue, before: Catalogue? = nil, date: Double,
@@ -85,7 +88,7 @@ public final class HistoryWriter: @unchecked Sendable {
         guard head.isKept, var last = try StoredHistory.last(tree, view) else { return known }
         known.count = try engine { () throws(StorageError) in try view.count(of: tree) } &- 1
         if last.record.number > view.commitNumber {
-            // The history begins in this transaction: what it does goes into the first record.
+            // The history starts in this transaction: its changes are part of the first record.
             last.end = last.record.position
             known.count &-= 1
         } else {
@@ -98,9 +101,9 @@ public final class HistoryWriter: @unchecked Sendable {
         return known
     }
 
-    // MARK: Beginning and ending
+    // MARK: Start and end
 
-    /// Begins a history, or changes the limits of the one there is.
+    /// Starts a history, or changes the limits of the existing one.
     public func begin(_ limits: HistoryLimits, date: Double, in tx: borrowing WriteTransaction) throws(RecordError) {
         known = nil
         let view = tx.view
@@ -116,7 +119,7 @@ public final class HistoryWriter: @unchecked Sendable {
         let bytes = head.encoded
         try engine { () throws(StorageError) in try tx.put(bytes, for: 0, in: tree) }
         if !isNew { return }
-        // The end of a history in which nothing happened yet must have a token too.
+        // Readers need a position also in an empty history.
         let number = view.commitNumber &+ 1
         let first = HistoryRecord(
             number: number, mark: takeMark(), previous: HistoryPoint(number: 0, mark: 0), position: 0, date: date
@@ -138,7 +141,7 @@ public final class HistoryWriter: @unchecked Sendable {
         }
     }
 
-    /// Begins a new history in the place of one that does not tell all.
+    /// Starts a new history in place of an incomplete one.
     ///
     /// - Returns: whether there was one.
     func beginAnew(in tx: borrowing WriteTransaction) throws(RecordError) -> Bool {
@@ -168,7 +171,7 @@ public final class HistoryWriter: @unchecked Sendable {
     private func trim(
         _ known: inout Known, _ date: Double, _ tree: Tree, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
-        // Most commits leave the old end alone.
+        // Most commits do not trim.
         guard var oldest = known.oldest, HistoryWriter.exceeds(known, oldest, date, slack: 8) else { return }
         let view = tx.view
         var left = known
@@ -188,7 +191,7 @@ public final class HistoryWriter: @unchecked Sendable {
         known.oldest = oldest
     }
 
-    /// Whether more is kept than the limits allow, or than they and a part of them.
+    /// Returns whether the history exceeds its limits, or its limits by a fraction.
     private static func exceeds(_ known: Known, _ oldest: Oldest, _ date: Double, slack: UInt64?) -> Bool {
         func exceeds(_ amount: UInt64, _ limit: UInt64?) -> Bool {
             guard let limit else { return false }

@@ -1,7 +1,8 @@
 import MakoStorage
 
 extension StoredHistory {
-    /// What does not hold of the history: each record can be read, follows the one before it and stands where that one ends.
+    /// Verifies the history: each record must be readable, follow the previous one, and start where that one ends.
+    /// Returns the faults.
     static func findings(in view: Snapshot) throws(RecordError) -> [String] {
         guard let tree = view.tree(named: treeName) else { return [] }
         do throws(RecordError) {

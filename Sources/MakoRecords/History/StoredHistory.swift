@@ -1,13 +1,15 @@
 import MakoStorage
 
-/// How much of the history is kept. What is nil has no limit; the newest record is always kept.
+/// The limits of the history; `nil` for no limit. The newest record is always kept.
 public struct HistoryLimits: Sendable, Hashable {
-    /// Records, of which each stands for a commit.
+    /// The number of records, one for each commit.
     public var transactions: UInt64?
+    /// The age of records, in milliseconds.
     public var milliseconds: UInt64?
-    /// Of the records themselves, without the tree around them.
+    /// The size of the records, without the tree that stores them.
     public var bytes: UInt64?
 
+    /// Makes limits.
     public init(transactions: UInt64? = nil, milliseconds: UInt64? = nil, bytes: UInt64? = nil) {
         self.transactions = transactions
         self.milliseconds = milliseconds
@@ -15,17 +17,22 @@ public struct HistoryLimits: Sendable, Hashable {
     }
 }
 
-/// The history of changes in a file. Under the key 0 of its tree stands the head; under those of commits their records.
+/// The change history of a file. Its tree has the head under the key 0, and a record under the number of each commit.
 public enum StoredHistory {
     static let treeName = "mako.history"
 
-    /// What is kept in the file about its history.
+    /// The state of a file's history.
     ///
-    ///   format (1) = 1, identity (8, 8), whether it is kept (1), limits: transactions, milliseconds, bytes (8 each; all ones: none)
+    /// Stored as: format (1) = 1, identity (8, 8), whether a history is kept (1), limits: transactions, milliseconds, bytes
+    /// (8 each; all ones for none).
     public struct Head: Sendable, Hashable {
+        /// The high half of the history's identity.
         public var high: UInt64
+        /// The low half of the history's identity.
         public var low: UInt64
+        /// Whether a history is kept.
         public var isKept: Bool
+        /// The limits.
         public var limits: HistoryLimits
 
         init(high: UInt64, low: UInt64, limits: HistoryLimits) {
@@ -65,7 +72,7 @@ public enum StoredHistory {
         }
     }
 
-    /// The head; nil in a file that never had a history.
+    /// Returns the head; `nil` in a file that has never had a history.
     public static func head(in view: Snapshot) throws(RecordError) -> Head? {
         guard let tree = view.tree(named: treeName) else { return nil }
         return try head(tree, view)
@@ -76,13 +83,13 @@ public enum StoredHistory {
         return try bytes.map { (bytes) throws(RecordError) in try Head(bytes) }
     }
 
-    /// Where the history ends; nil where nothing is in it.
+    /// Returns the end of the history; `nil` if it is empty.
     public static func end(in view: Snapshot) throws(RecordError) -> HistoryPoint? {
         guard let tree = view.tree(named: treeName) else { return nil }
         return try last(tree, view)?.record.point
     }
 
-    /// The newest record, without what happened, and where the bytes of the next one begin.
+    /// Returns the newest record without its changes, and the position of the next one.
     static func last(_ tree: Tree, _ view: Snapshot) throws(RecordError) -> (record: HistoryRecord, end: UInt64)? {
         let found: (number: UInt64, bytes: [UInt8])? = try engine { () throws(StorageError) in
             var cursor = try view.cursor(in: tree)
@@ -94,7 +101,7 @@ public enum StoredHistory {
         return (record, record.position &+ UInt64(found.bytes.count))
     }
 
-    /// The first record from a number on, without what happened.
+    /// Returns the first record from a number on, without its changes.
     static func first(
         from number: UInt64, _ tree: Tree, _ view: Snapshot
     ) throws(RecordError) -> HistoryRecord? {
@@ -108,22 +115,23 @@ public enum StoredHistory {
     }
 }
 
-/// Some records of a history, one behind the other.
+/// A page of consecutive records of a history.
 public struct HistoryPage: Sendable {
-    /// What follows the point that was asked for is not known any more; there are no records then.
+    /// Whether the history no longer has all records after the requested position; then there are no records.
     public private(set) var isMissed = false
-    /// Where the history ends.
+    /// The end of the history.
     public let end: HistoryPoint
+    /// The records.
     public private(set) var records: [HistoryRecord] = []
-    /// Whether there is nothing behind these.
+    /// Whether no records follow.
     public private(set) var isLast = true
 
-    /// So many spans of rows are read at a time, but at least one record.
+    /// The largest number of spans of a page, except for a single record.
     private static let spanLimit = 4096
 
-    /// The records behind a point; nil: from the oldest on.
+    /// Reads the records after a position; `nil` to start with the oldest.
     ///
-    /// - Returns: nil where no history is kept.
+    /// - Returns: `nil` if no history is kept.
     /// - Complexity: linear in what is read, at most `limit` records.
     public init?(after point: HistoryPoint?, limit: Int, in view: Snapshot) throws(RecordError) {
         guard let tree = view.tree(named: StoredHistory.treeName), let end = try StoredHistory.last(tree, view),
@@ -156,7 +164,7 @@ public struct HistoryPage: Sendable {
         }
     }
 
-    /// Whether everything behind a point is there: its own record, or the one that follows it.
+    /// Returns whether the history has everything after a position: its own record, or the one that follows it.
     private static func isKept(_ point: HistoryPoint, _ tree: Tree, _ view: Snapshot) throws(RecordError) -> Bool {
         guard point.number > 0, let first = try StoredHistory.first(from: point.number, tree, view) else {
             return false

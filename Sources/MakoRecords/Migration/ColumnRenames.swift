@@ -1,18 +1,20 @@
-/// Which stored columns get other names, found for all wanted columns together: a name that one gives up may be another's.
+/// Determines which stored columns are renamed, for all declared columns together, because a name given up by one
+/// column may be taken by another.
 ///
-/// A column takes over the one of its original name where no stored column has its own name, or where another column takes that over: then
-/// a column of the name that was given up is a new one. So the same schema once more renames nothing.
+/// A declared column with an original name takes over that column if no stored column has its own name, or if another
+/// column takes over the one that has; a column declared with the name given up is then a new one. Applying the same
+/// schema again therefore renames nothing.
 struct ColumnRenames {
-    /// The original names of the columns that are renamed, by their new ones.
+    /// The original names of the renamed columns, by their new names.
     private(set) var originals: [String: String] = [:]
-    /// The new names of the stored columns that are renamed, by those that they have.
+    /// The new names of the renamed columns, by their stored names.
     private(set) var names: [String: String] = [:]
 
     /// - Parameters:
-    ///   - isLive: whether the table has a column of a name.
-    ///   - isRetired: whether it has one that was retired.
-    /// - Throws: `RecordError.incompatibleSchema` where original names form a circle, since nothing stored tells whether such names have
-    ///   been exchanged yet, or two columns have one.
+    ///   - isLive: returns whether the table has a live column of a name.
+    ///   - isRetired: returns whether it has a retired one.
+    /// - Throws: `RecordError.incompatibleSchema` if original names form a cycle, because nothing stored shows whether
+    ///   the names have been exchanged, or if two columns have one original name.
     init(
         _ wanted: EntitySchema, isLive: (String) -> Bool, isRetired: (String) -> Bool
     ) throws(RecordError) {

@@ -1,30 +1,30 @@
 import MakoStorage
 
-/// Has the references of all tables follow rows that go over to another table, and tables that get another name.
+/// Rewrites foreign keys after rows move to another table or get other keys, and after a table is renamed.
 struct FollowedReferences {
     private let merged: [MergedTable]
-    /// New names by old ones.
+    /// The new names of tables, by the old ones.
     private let renamed: [String: String]
     private let fewestLoaded: Int
 
-    /// - Parameter fewestLoaded: from so many rows on a table is loaded in bulk.
+    /// - Parameter fewestLoaded: the number of rows from which on a table is filled by a bulk load.
     init(_ merged: [MergedTable], renamed: [String: String], fewestLoaded: Int = BulkLoading.fewestEntries) {
         self.merged = merged
         self.renamed = renamed
         self.fewestLoaded = fewestLoaded
     }
 
-    /// What is done to a table's columns.
+    /// The changes of a table's columns.
     private struct Columns {
         var followed: [ColumnSchema] = []
-        /// Those that hold single keys of a table whose keys become others, as they are to be.
+        /// The new forms of columns that hold single keys of a table whose key changes.
         var rekeyed: [ColumnSchema] = []
         var steps: [MigrationStep] = []
-        /// The table with the names that its targets have afterwards.
+        /// The table with the new names of its targets.
         var after: TableRecord
     }
 
-    /// - Returns: the steps of each table that has some, by its name before.
+    /// - Returns: the steps of each affected table, by its old name.
     func run(
         _ records: [TableRecord], _ trees: (catalogue: Tree, ids: Tree),
         progress: ((MigratedRows) -> Void)? = nil, _ tx: borrowing WriteTransaction
@@ -50,11 +50,11 @@ struct FollowedReferences {
         return steps
     }
 
-    /// The tables as they will be when their references have followed, before anything is done to their rows.
+    /// The tables after the rewrite, before any row is changed.
     struct Outlook {
         var records: [TableRecord] = []
         var steps: [String: [MigrationStep]] = [:]
-        /// Where the values of new columns stand still, by the numbers of the tables.
+        /// The present ordinals of the values of new columns, by the tables' numbers.
         var origins: [UInt32: [Int: Int]] = [:]
     }
 
@@ -129,9 +129,9 @@ struct FollowedReferences {
         }
     }
 
-    // MARK: Other keys
+    // MARK: Changed keys
 
-    /// Whether anything in a table's rows is to be set.
+    /// Returns whether a row of the table must be changed.
     private func isConcerned(
         _ columns: Columns, _ record: TableRecord, _ idTree: Tree, _ view: Snapshot
     ) throws(RecordError) -> Bool {
@@ -156,8 +156,8 @@ struct FollowedReferences {
         return isConcerned
     }
 
-    /// Writes the rows of a table anew with the keys that they refer to. Values may change places between rows, so indexes over them are built
-    /// anew as well.
+    /// Rewrites the rows of a table with the new keys. Values may move between rows, so that indexes over them are
+    /// rebuilt.
     private func rewrite(
         _ columns: Columns, _ record: TableRecord, _ trees: (catalogue: Tree, ids: Tree),
         _ progress: ((MigratedRows) -> Void)?, _ tx: borrowing WriteTransaction
@@ -227,7 +227,7 @@ struct FollowedReferences {
 }
 
 extension TableRecord {
-    /// Puts a column of the same name in the place of one, whose values are not reached any more. Answers its ordinal.
+    /// Replaces a column by a new one of the same name; the old values become unreachable. Returns the new ordinal.
     mutating func replace(_ column: ColumnSchema) -> Int {
         var new = column
         new.ordinal = columns.count
@@ -249,7 +249,7 @@ extension TableRecord {
 }
 
 extension KeyTree {
-    /// The same lists and dictionaries with other keys.
+    /// Returns the tree with mapped keys.
     func mapped(
         _ body: (_ table: UInt32, RowKey) throws(RecordError) -> (table: UInt32, RowKey)
     ) throws(RecordError) -> KeyTree {

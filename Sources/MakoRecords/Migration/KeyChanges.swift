@@ -1,9 +1,9 @@
 import MakoStorage
 
-/// The tables of a migration whose keys become others.
+/// The tables of a migration whose primary keys change.
 struct KeyChanges {
     private(set) var changes: [String: (plan: MigrationPlan, program: StepProgram?)] = [:]
-    /// The names, before and afterwards, of tables whose rows get other keys.
+    /// The old and new names of tables whose rows get other keys.
     private(set) var moving: Set<String> = []
 
     var isEmpty: Bool { changes.isEmpty }
@@ -31,7 +31,7 @@ struct KeyChanges {
         moving.formUnion(merged)
     }
 
-    /// Whether the key may become another one: most tables are opened with the key that they have.
+    /// Returns whether the key may change; most migrations leave it.
     private static func isPossible(_ migration: ResolvedMigration, _ stored: TableRecord) -> Bool {
         let (old, new) = (stored.schema, migration.request.schema)
         guard old.key == new.key, migration.steps.isEmpty, case .columns(let names) = new.key else {
@@ -40,7 +40,7 @@ struct KeyChanges {
         return names.contains { old.column(named: $0)?.type != new.column(named: $0)?.type }
     }
 
-    /// The tables as they will be when what refers to those has followed.
+    /// Returns the tables after the rewrite of foreign keys.
     func outlook(_ records: [TableRecord]) -> FollowedReferences.Outlook {
         let tables = changes.values.compactMap { MergedTable(planning: $0.plan) }
         return FollowedReferences(tables, renamed: [:]).outlook(records)

@@ -1,32 +1,42 @@
 import MakoStorage
 
-/// One step from a stored schema to the wanted one.
+/// A step from the stored schema to the declared one.
 public enum MigrationStep: Sendable, Hashable, CustomStringConvertible {
+    /// A new table.
     case createTable(String)
+    /// A new name of the table.
     case renameTable(from: String, to: String)
+    /// A new column.
     case addColumn(String)
+    /// A new name of a column.
     case renameColumn(from: String, to: String)
+    /// A column that the declared schema lacks is hidden; its values are kept.
     case retireColumn(String)
+    /// A retired column is live again, with its values.
     case restoreColumn(String)
-    /// A retired column is given up; its bytes cannot be reached any more.
+    /// A retired column is dropped; its values become unreachable.
     case removeColumn(String)
+    /// A change of a column's type, which converts its values.
     case changeColumn(String, from: ColumnType, to: ColumnType)
-    /// The values of a column are encrypted from now on.
+    /// The values of a column are encrypted.
     case encryptColumn(String)
+    /// The values of an encrypted column are stored in plain.
     case decryptColumn(String)
-    /// Whether the column may be NULL, its default or its target.
+    /// A change of whether the column may be NULL, of its default or of its target.
     case changeColumnRules(String)
-    /// Another order of columns, or another name of the id column.
+    /// A change of the order of columns, or of the name of the row id column.
     case reorder
+    /// A new index, built from the rows.
     case addIndex(String)
+    /// An index is removed.
     case dropIndex(String)
-    /// Rows get other keys, and whoever refers to them finds them under these.
+    /// A change of the primary key; references are rewritten.
     case changeKey(from: [String], to: [String])
-    /// A column takes the ids that rows had as their keys.
+    /// The row ids, which are not the key any more, become a column.
     case keepIDs(String)
-    /// A column's references go to the other keys that rows of a table get.
+    /// A column's references are rewritten after the keys of a table have changed.
     case followKeys(String, of: String)
-    /// A step that its user asked for, in words.
+    /// A manual step, as text.
     case byHand(String)
 
     public var description: String {
@@ -54,26 +64,29 @@ public enum MigrationStep: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What a migration did, or would do.
+/// The steps of a migration, executed or planned.
 public struct MigrationReport: Sendable, Hashable, CustomStringConvertible {
+    /// The name of the table.
     public var table: String
+    /// The steps, in order.
     public var steps: [MigrationStep]
-    /// How many rows the table has.
+    /// The number of rows of the table.
     public var rows: Int
 
+    /// Whether there is nothing to do.
     public var isEmpty: Bool { steps.isEmpty }
 
-    /// Whether a step was asked for by hand.
+    /// Whether one of the steps is a manual one.
     public var isByHand: Bool {
         steps.contains { if case .byHand = $0 { true } else { false } }
     }
 
-    /// Whether rows got other keys, so that rows of any table may refer to others.
+    /// Whether the primary key changes, so that references in any table may.
     public var changesKey: Bool {
         steps.contains { if case .changeKey = $0 { true } else { false } }
     }
 
-    /// Whether rows that were there may look different, to somebody who reads all their columns.
+    /// Whether the values of existing rows may change.
     public var changesRows: Bool {
         steps.contains { step in
             switch step {
@@ -90,20 +103,23 @@ public struct MigrationReport: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Catalogue {
-    /// Brings a stored table to the wanted schema, inside the caller's transaction.
+    /// Migrates a stored table to a declared schema, inside the caller's transaction.
     ///
-    /// Adding, retiring, restoring and renaming a column rewrite no row; changing a type converts every row; new indexes are built; with
-    /// another key all rows are written anew, and those that refer to them. A column that the wanted schema does not have is retired: hidden, its bytes kept, until `dropsRetired` says otherwise.
-    /// - Throws: `incompatibleSchema`, `conversionFailed`, `duplicateKey`, `uniqueViolation` while building an index. Roll the transaction back then.
+    /// Adding, retiring, restoring and renaming a column rewrites no row; a change of type converts every row; new
+    /// indexes are built; a change of the primary key rewrites all rows, and those that refer to them. A column that
+    /// the declared schema lacks is retired: hidden, with its values kept, unless `dropsRetired` is true.
+    ///
+    /// - Throws: `incompatibleSchema`, `conversionFailed`, `duplicateKey`, `uniqueViolation` while building an index.
+    ///   The caller must then roll back.
     public static func migrate(
         to wanted: EntitySchema, dropsRetired: Bool = false, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> MigrationReport {
         try migrate(to: wanted, dropsRetired: dropsRetired, loadingFrom: BulkLoading.fewestEntries, in: tx)
     }
 
-    /// The same for tests of small tables.
+    /// Migrates with a lower threshold for bulk loads, for tests.
     ///
-    /// - Parameter fewestLoaded: rows of a table from which on they are loaded in bulk.
+    /// - Parameter fewestLoaded: the number of rows from which on a table is filled by a bulk load.
     package static func migrate(
         to wanted: EntitySchema, dropsRetired: Bool = false, loadingFrom fewestLoaded: Int,
         in tx: borrowing WriteTransaction
@@ -130,7 +146,8 @@ extension Catalogue {
         return plan.report(after: followed[table.record.schema.name])
     }
 
-    /// What ``migrate(to:dropsRetired:in:)`` would do. Conversions, keys and unique indexes are not tried on the rows.
+    /// Returns the steps of ``migrate(to:dropsRetired:in:)``, without checking conversions, keys and unique indexes
+    /// against the rows.
     public static func plan(
         to wanted: EntitySchema, dropsRetired: Bool = false, view: Snapshot
     ) throws(RecordError) -> MigrationReport {

@@ -1,19 +1,19 @@
 import MakoStorage
 
-/// The difference between a stored table and the wanted one. Pure, apart from counting the rows.
+/// The difference between a stored table and the declared one. Deterministic, except for the number of rows.
 struct MigrationPlan {
     struct Conversion {
         let from: Int
         let to: Int
     }
 
-    /// Where rows get their keys from, when the table's key becomes another one.
+    /// The source of the rows' new keys, if the primary key changes.
     enum NewKey {
-        /// The values of columns, by their ordinals.
+        /// The values of columns, by ordinal.
         case columns([Int])
-        /// The numbers of a column that becomes the id.
+        /// The integers of a column that becomes the row id.
         case numbers(Int)
-        /// The old key where it is a whole number; else ids are given in its order.
+        /// The old key if it is an integer; otherwise new ids in the order of the old keys.
         case given
     }
 
@@ -23,31 +23,31 @@ struct MigrationPlan {
     private(set) var conversions: [Conversion] = []
     private(set) var addedIndexes: Set<UInt32> = []
     private(set) var droppedIndexes: [UInt32] = []
-    /// What steps are about of which a survey tells how many rows they concern.
+    /// The data that the steps affect, for a survey to count.
     private(set) var subjects: [Int: StepProgram.Subject]
     private(set) var conversionOfStep: [Int: Int] = [:]
-    /// Nil: rows keep their keys.
+    /// The new keys; `nil` if the primary key does not change.
     private(set) var newKey: NewKey?
-    /// The column that takes the ids, which are not the key any more or have another name.
+    /// The column for the row ids, if they are not the key any more, or are renamed.
     private(set) var columnOfIDs: Int?
-    /// The column that becomes the id.
+    /// The column that becomes the row id.
     private var columnOfNumbers: Int?
-    /// The names that wanted columns have after the steps by hand, where they are others; empty: another column has had the name.
+    /// The names of declared columns after the manual steps, if different; empty if another column has had the name.
     private(set) var namesBefore: [String: String] = [:]
     let rows: Int
-    /// The columns that steps by hand have added, by ordinal.
+    /// The columns that manual steps have added, by ordinal.
     private let added: [Int: StepProgram.Origin]
 
     var report: MigrationReport { report(after: nil) }
 
-    /// - Parameter followed: what was done to the table's references before.
+    /// - Parameter followed: the steps of the foreign-key rewrite before.
     func report(after followed: [MigrationStep]?) -> MigrationReport {
         MigrationReport(table: record.schema.name, steps: (followed ?? []) + steps, rows: rows)
     }
 
     /// - Parameters:
-    ///   - found: the stored table where it is not the one with the wanted name, or with that it had before.
-    ///   - program: steps by hand that come first.
+    ///   - found: the stored table, if neither the declared name nor the original one finds it.
+    ///   - program: the manual steps, which come first.
     init(
         _ wanted: EntitySchema, _ dropsRetired: Bool, _ records: [TableRecord], found: TableRecord? = nil,
         program: StepProgram? = nil, _ view: Snapshot
@@ -93,17 +93,17 @@ struct MigrationPlan {
         schema.indexes = record.indexes.map(\.schema)
         schema.version = (old?.version ?? 0) + (isChanged ? 1 : 0)
         schema.originalName = nil
-        // A type that takes the table has ids all the same.
+        // A table whose row ids are hidden keeps them hidden when a type takes it over.
         schema.hidesID = wanted.idColumn != nil && (old?.hidesID ?? wanted.hidesID)
         record.schema = schema
     }
 
-    /// The plan of a table whose columns get other values under the same names.
+    /// Plans the replacement of columns by others of the same names.
     ///
     /// - Parameters:
-    ///   - stored: the table as it is.
-    ///   - after: the table as it is to be otherwise.
-    ///   - columns: those columns as they are to be, by the ordinals that they have.
+    ///   - stored: the present table.
+    ///   - after: the table after the change, apart from these columns.
+    ///   - columns: the new forms of the columns, by their present ordinals.
     init(
         _ stored: TableRecord, as after: TableRecord, replacing columns: [ColumnSchema], _ view: Snapshot
     ) throws(RecordError) {
@@ -124,7 +124,7 @@ struct MigrationPlan {
         .incompatibleSchema(table: wanted.name, reason: reason)
     }
 
-    /// Decides for each wanted column where its bytes are; answers the live columns in the wanted order.
+    /// Finds the stored column of each declared one; returns the live columns in the declared order.
     private mutating func planColumns(
         _ wanted: EntitySchema, _ dropsRetired: Bool, _ view: Snapshot
     ) throws(RecordError) -> [ColumnSchema] {
@@ -138,7 +138,7 @@ struct MigrationPlan {
             let byName = columns(named: column.name, besides: used)
             let byOldName = renames.originals[column.name].map { columns(named: $0, besides: used) }
             let isGivenUp = renames.names[column.name] != nil
-            // A live column is the one meant, even where a retired one has its name.
+            // A live column has precedence over a retired one of the same name.
             let found =
                 (isGivenUp ? nil : byName.live) ?? byOldName?.live ?? byOldName?.retired ?? byName.retired
             if isGivenUp && byOldName == nil { namesBefore[column.name] = "" }
@@ -148,7 +148,7 @@ struct MigrationPlan {
             planned.fill = column.defaultValue
             if let found {
                 used.insert(found.ordinal)
-                // What a type says of its property says nothing of the column's collation.
+                // Types do not declare collations, so that the column keeps its own.
                 if found.type == .text, column.type == .text { planned.isNoCase = found.isNoCase }
                 if found.isRetired && found.name == column.name { steps.append(.restoreColumn(column.name)) }
                 if found.name != column.name {
@@ -229,7 +229,7 @@ struct MigrationPlan {
         return result
     }
 
-    /// A step that rewrites a column's values.
+    /// Returns the step that rewrites a column's values.
     private static func conversion(of old: ColumnSchema, to new: ColumnSchema) -> MigrationStep {
         switch (old.sealedType, new.sealedType) {
         case (nil, .some): .encryptColumn(new.name)
@@ -238,7 +238,7 @@ struct MigrationPlan {
         }
     }
 
-    /// What rows read that steps by hand give no value of their own.
+    /// Returns the fill value of a column added by manual steps, for rows without a value.
     private func fill(_ origin: StepProgram.Origin, _ column: ColumnSchema) throws(RecordError) -> Value {
         guard case .constant(let value) = origin else { return column.defaultValue }
         if column.sealedType != nil && !value.isNull {
@@ -253,18 +253,18 @@ struct MigrationPlan {
             table: record.schema.name, reason: "\(value) was added as \(column.name), which holds \(column.type.name)")
     }
 
-    /// The stored columns of a name: a live one, and the first of those that were retired.
+    /// Returns the live stored column of a name, and the first retired one.
     private func columns(named name: String, besides used: Set<Int>) -> (live: ColumnSchema?, retired: ColumnSchema?) {
         let all = record.columns.filter { $0.name == name && !$0.isDead && !used.contains($0.ordinal) }
         return (all.first { !$0.isRetired }, all.first { $0.isRetired })
     }
 
-    /// Whether two types hold the same bytes, so that the column can change without touching a row.
+    /// Returns whether two types have the same encoding, so that a change of type rewrites no row.
     private static func sharesSlot(_ a: ColumnType, _ b: ColumnType) -> Bool {
         (a == .integer && b == .reference) || (a == .reference && b == .integer)
     }
 
-    /// Whether there are rows without a value that the wanted column demands: they are rewritten with its default then.
+    /// Returns whether rows have NULL where the declared column requires a value: these are rewritten with its default.
     private func needsValues(_ found: ColumnSchema, _ wanted: ColumnSchema, _ view: Snapshot) throws(RecordError)
         -> Bool
     {
@@ -288,7 +288,7 @@ struct MigrationPlan {
 
     // MARK: Keys
 
-    /// Whether a column that is not there yet has the name of the ids, which have it no more.
+    /// Returns whether a column takes over the row ids, by their former name.
     private func takesIDs(_ column: ColumnSchema, _ wanted: EntitySchema) -> Bool {
         guard let name = stored?.schema.idColumn, wanted.idColumn != name else { return false }
         return column.name == name || column.originalName == name
@@ -327,7 +327,7 @@ struct MigrationPlan {
         for case .renameColumn(let old, let new) in steps { renamed[old] = new }
         var kept: [TableRecord.Index] = []
         var remaining = record.indexes
-        // The words of a condition say nothing of which columns they meant before.
+        // The text of a condition does not show which columns it meant before.
         let isConditionStale =
             !converted.isEmpty || !renamed.isEmpty || steps.contains { if case .byHand = $0 { true } else { false } }
         for schema in wanted.indexes {

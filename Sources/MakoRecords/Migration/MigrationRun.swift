@@ -1,14 +1,15 @@
 import MakoStorage
 
 extension Catalogue {
-    /// Brings stored tables to their wanted schemas, inside the caller's transaction, after the steps that are asked for by hand.
+    /// Migrates stored tables to their declared schemas, inside the caller's transaction, after their manual steps.
     ///
     /// - Parameters:
-    ///   - previous: the catalogue used so far in this session, whose counters of row ids are carried on.
-    ///   - bound: tables whose handles somebody holds, so that they cannot go.
-    ///   - progress: called now and then for tables whose rows are written anew.
-    /// - Returns: what was done, in the order of the requests.
-    /// - Throws: `incompatibleSchema`, `conversionFailed`, `migrationFailed`, `stepFailed`, `uniqueViolation`. Roll the transaction back then.
+    ///   - previous: the present catalogue of the session, whose row id counters are taken over.
+    ///   - bound: tables with handles in use, which must not be removed.
+    ///   - progress: is called from time to time for tables whose rows are rewritten.
+    /// - Returns: the reports, in the order of the requests.
+    /// - Throws: `incompatibleSchema`, `conversionFailed`, `migrationFailed`, `stepFailed`, `uniqueViolation`. The
+    ///   caller must then roll back.
     public static func migrate(
         _ tables: [TableMigration], previous: Catalogue? = nil, bound: Set<String> = [],
         progress: ((MigratedRows) -> Void)? = nil, in tx: borrowing WriteTransaction
@@ -18,9 +19,9 @@ extension Catalogue {
         )
     }
 
-    /// The same for tests of small tables.
+    /// Migrates with a lower threshold for bulk loads, for tests.
     ///
-    /// - Parameter fewestLoaded: rows of a table from which on they are loaded in bulk.
+    /// - Parameter fewestLoaded: the number of rows from which on a table is filled by a bulk load.
     package static func migrate(
         _ tables: [TableMigration], previous: Catalogue? = nil, bound: Set<String> = [],
         loadingFrom fewestLoaded: Int, progress: ((MigratedRows) -> Void)? = nil, in tx: borrowing WriteTransaction
@@ -70,17 +71,18 @@ private struct MigrationRun {
         return list
     }
 
-    /// What rows get other keys, and what that did to those that refer to them.
+    /// The tables whose rows move or get other keys, and the steps of tables that refer to them.
     private struct Moves {
         var merged: [String: [MergedTable]] = [:]
-        /// Tables whose own key becomes another one.
+        /// Tables whose primary key changes.
         var rekeyed: [String: MergedTable] = [:]
         var ids: [String: UInt32] = [:]
         /// By the number of the table.
         var followed: [UInt32: [MigrationStep]] = [:]
     }
 
-    /// Gives the rows that change their table new keys, and has everybody refer to those, before any table is changed.
+    /// Assigns new keys to the rows that change their table, and rewrites the references to them, before any table is
+    /// changed.
     private func prepare(
         _ keys: KeyChanges, _ bound: Set<String>, _ progress: ((MigratedRows) -> Void)?,
         _ tx: borrowing WriteTransaction

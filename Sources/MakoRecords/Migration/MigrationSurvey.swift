@@ -1,35 +1,40 @@
 import MakoStorage
 
-/// What a migration would do to a table, with the rows that each step concerns.
+/// A dry run of a table's migration, with the number of rows that each step affects.
 public struct MigrationSurvey: Sendable, Hashable {
+    /// A step with its counts.
     public struct Step: Sendable, Hashable {
+        /// The step.
         public var step: MigrationStep
-        /// Rows that have a value there, or that the step makes something of.
+        /// The number of rows with a value, or whose value the step computes.
         public var rows = 0
-        /// Rows with which it cannot be done.
+        /// The number of rows for which the step fails.
         public var failures = 0
-        /// Whether values are gone afterwards.
+        /// Whether the step discards values.
         public var losesValues = false
-        /// What is wrong with the first of them.
+        /// The error of the first row that fails.
         public var example: String?
     }
 
+    /// The name of the table.
     public let table: String
-    /// How many rows the table has.
+    /// The number of rows of the table.
     public internal(set) var rows = 0
-    /// How far its steps by hand have come, and how far they would come.
+    /// The version of the manual steps in the file.
     public internal(set) var storedVersion: UInt64 = 0
+    /// The version of the manual steps after the migration.
     public internal(set) var version: UInt64 = 0
+    /// The steps, in order.
     public internal(set) var steps: [Step] = []
-    /// Why it cannot be done at all.
+    /// The error that rules the migration out.
     public internal(set) var refusal: RecordError?
 
     init(_ table: String) { self.table = table }
 }
 
 extension Catalogue {
-    /// What ``migrate(_:previous:bound:progress:in:)`` would do. Every row is looked at that a step concerns, the closures of steps by hand are
-    /// called, and nothing is changed. Whether rows have different values where they must is not looked at.
+    /// Returns what ``migrate(_:previous:bound:progress:in:)`` would do. Reads every row that a step affects, calls the
+    /// closures of manual steps, and changes nothing. Unique indexes are not checked.
     public static func survey(_ tables: [TableMigration], view: Snapshot) throws(RecordError) -> [MigrationSurvey] {
         let records = try StoredCatalogue.records(in: view)
         var migrations: [ResolvedMigration] = []
@@ -70,7 +75,7 @@ extension Catalogue {
 }
 
 extension MigrationSurvey {
-    /// A table of which only the references change.
+    /// Makes the survey of a table in which only references change.
     fileprivate init(
         _ record: TableRecord, _ outlook: FollowedReferences.Outlook, _ view: Snapshot
     ) throws(RecordError) {
@@ -84,10 +89,10 @@ private struct TableSurvey {
     private let plan: MigrationPlan
     private let program: StepProgram?
     private let records: [TableRecord]
-    /// Where columns have their values that will have others.
+    /// The present ordinals of columns whose values change.
     private let origins: [Int: Int]
     private let moving: Set<String>
-    /// How many steps come before those of the plan.
+    /// The number of steps before those of the plan.
     private let followed: Int
     private let view: Snapshot
     private let access: CipherAccess
@@ -122,7 +127,7 @@ private struct TableSurvey {
         }
     }
 
-    /// What steps by hand have been noted behind in the plan: the making of the table, or its other name.
+    /// The index of the first manual step in the report, after the creation of the table or its renaming.
     private var firstByHand: Int {
         followed + plan.steps.count { if case .createTable = $0 { true } else { false } } + renames
     }

@@ -1,12 +1,12 @@
 import MakoStorage
 
-/// Finds the keys that the rows of a table get when its key becomes another one.
+/// Computes the new keys of a table's rows when its primary key changes.
 struct NewKeys {
     private let plan: MigrationPlan
     private let program: StepProgram?
-    /// Tables whose rows get other keys.
+    /// The tables whose rows get other keys.
     private let moving: Set<String>
-    /// Where columns of the plan have their values, if at other places than it says.
+    /// The present ordinals of the plan's columns, where they differ.
     private let origins: [Int: Int]
     private let access: CipherAccess
     private let idTree: Tree
@@ -27,9 +27,9 @@ struct NewKeys {
 
     private var name: String { plan.record.schema.name }
 
-    /// The new keys by the old ones.
+    /// Returns the new keys by the old ones.
     ///
-    /// - Parameter failed: called with what is wrong with a row; nil: the first such error is thrown.
+    /// - Parameter failed: receives the errors of rows; if `nil`, the first one is thrown.
     /// - Throws: `duplicateKey`, `conversionFailed`, `stepFailed`.
     func run(failed: ((RecordError) -> Void)? = nil) throws(RecordError) -> [RowKey: RowKey] {
         guard let newKey = plan.newKey, var stored = plan.stored, plan.rows > 0 else { return [:] }
@@ -55,7 +55,7 @@ struct NewKeys {
         }
     }
 
-    /// Ids in the order of the old keys; those that are whole numbers stay.
+    /// Assigns row ids in the order of the old keys; integer keys are kept.
     private func given(_ table: TableHandle) throws(RecordError) -> [RowKey: RowKey] {
         let old = try table.allKeys(in: view)
         var numbers: [RowKey] = []
@@ -109,7 +109,7 @@ struct NewKeys {
         return keys
     }
 
-    /// What a row has in a column of the key.
+    /// Returns a row's value of a key column.
     private func value(
         _ column: ColumnSchema, _ old: RowKey, _ row: RowReader, _ machine: RowMachine?
     ) throws(RecordError) -> Value {
@@ -140,6 +140,6 @@ struct NewKeys {
 }
 
 extension RecordError {
-    /// Whether it says nothing of rows.
+    /// Whether the error is one of the storage engine, not of a row.
     fileprivate var isFailureOfTheEngine: Bool { if case .storage = self { true } else { false } }
 }

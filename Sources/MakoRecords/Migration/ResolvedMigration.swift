@@ -1,18 +1,18 @@
 import MakoStorage
 
-/// A migration of one table, held against what is stored.
+/// A migration of one table, resolved against the stored tables.
 struct ResolvedMigration {
     let request: TableMigration
-    /// The stored table that becomes this one, under whatever name.
+    /// The number of the stored table that becomes this one, whatever its name.
     private(set) var storedID: UInt32?
     private(set) var steps: [TableStep] = []
-    /// The version to be noted; nil: none.
+    /// The version to store; `nil` for none.
     private(set) var version: UInt64?
     private(set) var storedVersion: UInt64 = 0
 
     var name: String { request.schema.name }
 
-    /// - Throws: `migrationFailed` for versions that do not fit, and what the closure throws that tells the steps.
+    /// - Throws: `migrationFailed` for invalid versions, and errors of the closure that returns the steps.
     init(_ request: TableMigration, _ records: [TableRecord], _ view: Snapshot) throws(RecordError) {
         self.request = request
         let name = request.schema.name
@@ -58,7 +58,7 @@ struct ResolvedMigration {
         )
     }
 
-    /// The table that had another name, as far as it has not come farther than the step that says so.
+    /// Returns the table under its former name, if its version precedes the step that renames it.
     private static func former(
         _ all: (steps: [TableStep], version: UInt64), _ list: TableMigration.Steps, _ records: [TableRecord],
         _ view: Snapshot
@@ -72,25 +72,25 @@ struct ResolvedMigration {
         return nil
     }
 
-    /// The other tables whose rows come here, as far as they are there.
+    /// Returns the tables whose rows move here, if they exist.
     func sources(_ names: Set<String>) -> [String] {
         steps.compactMap { step in
             if case .merge(let source, _) = step, source != name, names.contains(source) { source } else { nil }
         }
     }
 
-    /// The tables that must be as they are to be before this one's turn.
+    /// The tables that must be migrated before this one.
     private var targets: [String] {
         steps.compactMap { if case .split(let target, _, _) = $0 { target } else { nil } }
     }
 
-    /// The tables that must be as they were at this one's turn.
+    /// Returns the tables that must be migrated after this one.
     private func taken(_ records: [TableRecord]) -> [String] {
         let former = records.first { $0.id == storedID }.map { $0.schema.name }
         return sources(Set(records.map(\.schema.name))) + [former].compactMap { $0 }.filter { $0 != name }
     }
 
-    /// In an order in which each finds what it needs.
+    /// Returns the migrations in dependency order.
     static func ordered(
         _ migrations: [ResolvedMigration], _ records: [TableRecord]
     ) throws(RecordError) -> [ResolvedMigration] {

@@ -1,18 +1,19 @@
 import MakoStorage
 
-/// Values under another type.
+/// Converts values to another type.
 struct RowConversion {
     private let type: ColumnType
-    /// What becomes of NULL; nil: it is no value of the column.
+    /// The value for NULL: NULL or the column's default; `nil` if the column requires a value and has no default, so
+    /// that NULL cannot be converted.
     private let ofNull: Value?
-    /// Whether the column is encrypted, so that its values must be sealed.
+    /// Whether the column is encrypted, so that its values must be encrypted.
     let seals: Bool
-    /// The type of a reference that becomes a list of one key; nil: none does.
+    /// The type of a reference that becomes a list of one key; `nil` for other conversions.
     private let reference: ColumnType?
 
-    /// To the type of a column; of an encrypted one, to that of what is sealed there.
+    /// Makes a conversion to the type of a column; for an encrypted one, to that of its values.
     ///
-    /// - Parameter old: the column that holds the values; nil: they are of none.
+    /// - Parameter old: the column of the present values; `nil` for new values.
     init(to column: ColumnSchema, from old: ColumnSchema? = nil) {
         let isListed =
             column.takesOneKey && old?.target == column.target && column.target != AnyReference.anyTable
@@ -22,7 +23,7 @@ struct RowConversion {
         seals = column.sealedType != nil
     }
 
-    /// The value under the column's type, or `nil` when it cannot be one.
+    /// Returns the value in the column's type, or `nil` if it cannot be converted.
     static func convert(_ value: Value, to column: ColumnSchema, from old: ColumnSchema? = nil) -> Value? {
         RowConversion(to: column, from: old).convert(value)
     }
@@ -58,9 +59,9 @@ struct RowConversion {
     }
 }
 
-/// The rows whose values cannot be converted.
+/// Collects the rows whose values cannot be converted.
 struct ConversionFailures {
-    /// At most so many are named.
+    /// The largest number of rows to list.
     private static let namedRows = 10
 
     private let stored: TableRecord
@@ -83,7 +84,7 @@ struct ConversionFailures {
 
     var isEmpty: Bool { number == nil }
 
-    /// Notes the first row that fails, or looks at a further one.
+    /// Records the first row that fails, or tests a further one.
     mutating func note(_ row: RowReader, _ key: RowKey, _ failed: Int? = nil) throws(RecordError) {
         guard let number = number ?? failed else { return }
         let value = try row.value(conversions[number].from, opening: access)
@@ -102,7 +103,7 @@ struct ConversionFailures {
         let old = stored.columns[conversions[number].from]
         let column = record.columns[conversions[number].to]
         let type = column.sealedType ?? column.type
-        // What is encrypted before or after is not for messages.
+        // Errors must not contain values that are encrypted before or after.
         let shown =
             old.sealedType == nil && column.sealedType == nil
             ? "a \(old.type.name) such as \(example)" : "an encrypted \((old.sealedType ?? old.type).name)"

@@ -1,12 +1,12 @@
-/// Runs the steps of a table on one row after the other.
+/// Executes the compiled steps of a table, row by row.
 struct RowMachine {
     private let program: StepProgram
     private var values: [Value]
-    /// Whether a slot has a value: of a row that came from another table not all have.
+    /// Whether a slot has a value: rows of another table may lack some.
     private var isGiven: [Bool]
     private let storedSlots: [Int]
     private let access: CipherAccess
-    /// The table that the rows come from, by which errors show their keys.
+    /// The source table of the rows, for the keys in errors.
     private let source: EntitySchema?
     private var isLoaded = false
     /// The action that ran last.
@@ -21,13 +21,13 @@ struct RowMachine {
         storedSlots = program.slots.indices.filter { if case .stored = program.slots[$0] { true } else { false } }
     }
 
-    /// The value that a slot has after the steps; nil: none was given.
+    /// Returns the value of a slot after the steps; `nil` if it has none.
     func value(_ slot: Int) -> Value? { isGiven[slot] ? values[slot] : nil }
 
-    /// Begins with a stored row.
+    /// Starts a stored row.
     mutating func begin() { isLoaded = false }
 
-    /// Begins with a row from another table.
+    /// Starts a row of another table.
     mutating func begin(_ given: [String: Value], _ merge: StepProgram.Merge, _ row: RowKey) throws(RecordError) {
         for slot in isGiven.indices {
             if case .constant = program.slots[slot] { continue }
@@ -46,12 +46,12 @@ struct RowMachine {
         }
     }
 
-    /// Runs the steps from one on.
+    /// Executes the steps from `start` on.
     ///
     /// - Parameters:
-    ///   - new: the key that it gets in this table, where it has another one.
-    ///   - reader: a stored row, its positions being the ordinals; nil for one from another table.
-    ///   - split: stores rows of another table and answers the key of the first; nil where none can refer to it.
+    ///   - new: the key of the row in this table, if it changes.
+    ///   - reader: a stored row whose positions are the ordinals; `nil` for a row of another table.
+    ///   - split: stores rows of another table and returns the key of the first; `nil` if no column can refer to it.
     mutating func run(
         _ key: RowKey, as new: RowKey? = nil, _ reader: RowReader?, from start: Int = 0,
         split: (String, [[String: Value]]) throws(RecordError) -> Value?
@@ -104,7 +104,7 @@ struct RowMachine {
         isLoaded = true
     }
 
-    /// What went wrong at a step, and at which row.
+    /// Returns the error of a step for a row.
     func failure(_ step: Int, _ row: RowKey, _ error: any Error) -> RecordError {
         .stepFailed(
             table: program.table, step: program.steps[step].description, row: NamedKey(row, in: source),

@@ -1,11 +1,11 @@
 import MakoStorage
 
-/// Makes the rows of a stored table anew, one after the other, in their planned form.
+/// Rewrites the rows of a stored table in their planned form, one by one.
 struct RowRewrite: ~Copyable {
-    /// Where the value of a column comes from. What more there is to it stands in lists: the steps are gone through for each row.
+    /// The source of a column's value. Associated data are in arrays, because the sources are iterated for each row.
     private enum Source {
         case null, id
-        /// A sealed value opens under the number of its table alone.
+        /// Encryption binds a value to the number of its table, so that it is encrypted again.
         case reseal
         case constant(Int)
         case slot(Int)
@@ -28,26 +28,26 @@ struct RowRewrite: ~Copyable {
     private let program: StepProgram?
     private let following: FollowedReferences?
     private let access: CipherAccess
-    /// All columns of the table, as it is and as it will be.
+    /// The layouts of all columns, before and after.
     let before: RowLayout
     private let after: RowLayout
     private var steps: [FilledColumn] = []
     private var constants: [Value] = []
     private var conversions: [Conversion] = []
-    /// The columns that are taken over as they are, in ascending order; those of the first 64 also as bits.
+    /// The columns copied unchanged, ascending; those of the first 64 also as bits.
     private var copied: [Int] = []
     private var kept: UInt64 = 0
-    /// The texts and blobs among the others.
+    /// The texts and blobs that are not copied.
     private var emptied: UInt64 = 0
     private var machine: RowMachine?
     private var failures: ConversionFailures
-    /// Has the row after ``make(_:_:as:split:)``.
+    /// The row after ``make(_:_:as:split:)``.
     var writer = RowWriter()
 
     /// - Parameters:
-    ///   - record: the table as it will be.
-    ///   - isRenumbered: whether it gets another number.
-    ///   - following: what converted columns are set to; nil: what their values are under another type.
+    ///   - record: the table after the migration.
+    ///   - isRenumbered: whether the table gets a new number.
+    ///   - following: the new values of converted references; `nil` to convert values to another type.
     init(
         _ plan: MigrationPlan, _ stored: TableRecord, _ record: TableRecord, isRenumbered: Bool,
         _ program: StepProgram?, following: FollowedReferences?, _ access: CipherAccess
@@ -79,7 +79,7 @@ struct RowRewrite: ~Copyable {
         emptied = after.variableBits & ~kept
     }
 
-    /// Nil: the column is taken over.
+    /// Returns the source of a column's value; `nil` if it is copied.
     private mutating func source(of column: ColumnSchema, _ stored: TableRecord, _ isRenumbered: Bool) -> Source? {
         if let number = plan.conversions.firstIndex(where: { $0.to == column.ordinal }) { return .conversion(number) }
         if !column.isDead {
@@ -97,10 +97,10 @@ struct RowRewrite: ~Copyable {
     /// Makes a row.
     ///
     /// - Parameters:
-    ///   - row: read by the layout ``before``.
-    ///   - new: its key from now on, where that is another one.
+    ///   - row: a row in the layout ``before``.
+    ///   - new: its new key, if it changes.
     ///   - split: see `RowMachine`.
-    /// - Returns: false: a row before it could not be converted, or this one cannot; whether it can was noted.
+    /// - Returns: `false` if this row or one before cannot be converted; the failure is recorded.
     mutating func make(
         _ row: RowReader, _ key: () -> RowKey, as new: RowKey? = nil,
         split: (String, [[String: Value]]) throws(RecordError) -> Value?
@@ -132,7 +132,7 @@ struct RowRewrite: ~Copyable {
         return failures.isEmpty
     }
 
-    /// Tells which rows could not be converted.
+    /// Throws the error of the rows that could not be converted.
     func check() throws(RecordError) { try failures.check() }
 
     private mutating func set(_ ordinal: Int, _ slot: Int, _ key: RowKey, _ new: RowKey?) throws(RecordError) {
@@ -160,7 +160,7 @@ struct RowRewrite: ~Copyable {
         }
     }
 
-    /// What a column holds that takes the ids.
+    /// Returns the value of the column that takes over the row ids.
     private func column(_ ordinal: Int, ofID key: RowKey) throws(RecordError) -> Value {
         let column = record.columns[ordinal]
         guard let id = key.rowID, let value = RowConversion.convert(.integer(id), to: column) else {
@@ -172,7 +172,8 @@ struct RowRewrite: ~Copyable {
         return value
     }
 
-    /// The value that a computed column of the key has in the key already, so that both say the same, whatever the closure says a second time.
+    /// Returns the value of a computed key column from the new key, so that both agree even if the closure returns
+    /// another value on a second call.
     private func keyValue(_ ordinal: Int, _ key: RowKey?) throws(RecordError) -> Value? {
         guard let key, case .columns(let ordinals)? = plan.newKey, let place = ordinals.firstIndex(of: ordinal)
         else { return nil }
@@ -197,7 +198,7 @@ struct RowRewrite: ~Copyable {
 }
 
 extension RowLayout {
-    /// All columns that a table ever had, their positions being their ordinals.
+    /// Makes a layout of all columns that a table has ever had, with their ordinals as positions.
     convenience init(ofAllColumns record: TableRecord, table: String) {
         self.init(
             table: table, tableID: record.id, version: UInt32(truncatingIfNeeded: record.schema.version),

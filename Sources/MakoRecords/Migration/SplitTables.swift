@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// The tables that get rows made of other rows.
+/// The tables that receive rows split off from other rows.
 final class SplitTables {
     private final class Target {
         let table: TableHandle
@@ -22,8 +22,8 @@ final class SplitTables {
         self.sequences = sequences
     }
 
-    /// Stores rows and answers the key of the first, as a column that refers to it holds it; NULL when there are none, and nil for a key of
-    /// several columns, to which none can refer.
+    /// Stores rows and returns the key of the first, as a referring column holds it: NULL if there are no rows, `nil`
+    /// for a key of several columns, which no column can refer to.
     func store(
         _ rows: [[String: Value]], _ name: String, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> Value? {
@@ -49,7 +49,7 @@ final class SplitTables {
         return first
     }
 
-    /// The place of a column in its table's order, and a value for it.
+    /// Returns the index of a column in its table's order, and the value converted to its type.
     static func fit(_ name: String, _ value: Value, _ schema: EntitySchema) throws(RecordError) -> (Int, Value) {
         let columns = schema.liveColumns
         guard let position = columns.firstIndex(where: { $0.name == name }) else {
@@ -78,11 +78,11 @@ final class SplitTables {
         return target
     }
 
-    /// Brings the indexes of what was stored up to date.
+    /// Inserts the buffered index entries.
     func flush(_ tx: borrowing WriteTransaction) throws(RecordError) { try batch.flush(in: tx) }
 }
 
-/// The counters of row ids by table number, those of the session among them.
+/// The row id counters by table number, including those of the session.
 final class RowIDSequences {
     private var known: [UInt32: RowIDSequence] = [:]
 

@@ -1,12 +1,13 @@
-/// The steps by hand of one table, made ready to be run row by row.
+/// The compiled manual steps of one table, executed row by row.
 ///
-/// A value stands in a slot. The slots of stored columns come first; a step that makes values has a slot of its own for them. Names belong to
-/// slots at a moment: a row that comes from another table enters at the step that brings it, under the names of that moment.
+/// Values are in slots: first those of stored columns, then one for each step that computes values. The mapping of
+/// names to slots depends on the step: a row of another table starts at the step that merges it, with the names at that
+/// point.
 struct StepProgram {
     enum Origin {
-        /// A column of the stored table, by its ordinal.
+        /// A column of the stored table, by ordinal.
         case stored(Int)
-        /// A column that only the wanted schema has.
+        /// A column of the declared schema only.
         case late
         case constant(Value)
         case computed
@@ -18,7 +19,7 @@ struct StepProgram {
         case split(into: String, link: Int?, ColumnNames, (OldRow) throws -> [[String: Value]])
     }
 
-    /// The rows of another table, which enter before an action.
+    /// The rows of another table, which are merged before an action.
     struct Merge {
         let source: String
         let start: Int
@@ -27,7 +28,7 @@ struct StepProgram {
         let body: ((OldRow) throws -> [String: Value])?
     }
 
-    /// What a step of the report is about, so that a survey can count.
+    /// The data that a step affects, for a survey to count.
     enum Subject {
         case values([Int])
         case action(Int)
@@ -41,33 +42,33 @@ struct StepProgram {
     private(set) var slots: [Origin] = []
     private(set) var actions: [Action] = []
     private(set) var merges: [Merge] = []
-    /// The number of the step that each action is of.
+    /// The index of each action's step.
     private(set) var stepOfAction: [Int] = []
-    /// The number of the step that makes the values of a slot.
+    /// The index of the step that computes a slot.
     private(set) var stepOfSlot: [Int: Int] = [:]
     private(set) var steps: [MigrationStep] = []
     private(set) var subjects: [Int: Subject] = [:]
-    /// The stored table after the steps, before it is brought to the wanted schema.
+    /// The stored table after the manual steps, before the migration to the declared schema.
     private(set) var record: TableRecord
     /// The slots of columns that the steps have added to the record, by ordinal.
     private(set) var added: [Int: Int] = [:]
-    /// Whether rows hold values that are to go, so that they must be written anew even where nothing is made of them.
+    /// Whether rows have values to be removed, so that they must be rewritten even if nothing is computed.
     private(set) var removesValues = false
     private var names: [String: Int] = [:]
     private var retired: [String: [Int]] = [:]
     private let idColumn: String?
-    /// Whether the ids have their name also afterwards, so that no column can have it.
+    /// Whether the row id column keeps its name, so that no column can have it.
     private let keepsIDColumn: Bool
     private let indexedOrdinals: [[Int?]]
 
-    /// The columns in the end, by the names that they have then.
+    /// The columns after the steps, by their names at that point.
     var finalNames: ColumnNames { snapshot() }
-    /// Whether rows that are there must be written anew.
+    /// Whether existing rows must be rewritten.
     var rewritesRows: Bool { removesValues || !actions.isEmpty }
-    /// Whether rows of other tables are made meanwhile.
+    /// Whether the steps make rows of other tables.
     var splitsRows: Bool { actions.contains { if case .split = $0 { true } else { false } } }
 
-    /// The program of a table; nil where there is nothing to be done by hand.
+    /// Compiles the steps of a table; `nil` if there are no manual steps.
     init?(
         _ migration: ResolvedMigration, from stored: TableRecord?, _ records: [TableRecord]
     ) throws(RecordError) {
@@ -77,8 +78,8 @@ struct StepProgram {
     }
 
     /// - Parameters:
-    ///   - stored: the table as it is; nil: there is none yet.
-    ///   - others: the tables there are.
+    ///   - stored: the present table; `nil` if it does not exist.
+    ///   - others: the names of the existing tables.
     init(
         _ list: [TableStep], to wanted: EntitySchema, from stored: TableRecord?, others: Set<String>
     ) throws(RecordError) {
@@ -107,7 +108,7 @@ struct StepProgram {
         nameLateColumns([], wanted)
     }
 
-    /// Whether a slot holds the key of a row that a step makes of each row.
+    /// Returns whether a slot holds the key of a row that a step splits off.
     func isLink(_ slot: Int) -> Bool {
         actions.contains { if case .split(_, slot, _, _) = $0 { true } else { false } }
     }
@@ -116,7 +117,7 @@ struct StepProgram {
 
     // MARK: Names
 
-    /// The names that the wanted columns have before some steps.
+    /// Returns the names of the declared columns before some steps.
     private static func names(_ wanted: EntitySchema, before steps: ArraySlice<TableStep>) -> Set<String> {
         var names = Set(wanted.liveColumns.map(\.name))
         for step in steps.reversed() {
@@ -130,7 +131,7 @@ struct StepProgram {
         return names
     }
 
-    /// The name that a column has after some steps; nil: it is gone then.
+    /// Returns the name of a column after some steps; `nil` if they remove it.
     private static func name(_ name: String, after steps: ArraySlice<TableStep>) -> String? {
         var name = name
         for step in steps {
@@ -143,10 +144,10 @@ struct StepProgram {
         return name
     }
 
-    /// Columns that come with the wanted schema have slots as well, for rows that come from other tables.
+    /// Columns of the declared schema have slots as well, for rows of other tables.
     private mutating func nameLateColumns(_ rest: ArraySlice<TableStep>, _ wanted: EntitySchema) {
         for name in StepProgram.names(wanted, before: rest) where names[name] == nil && retired[name] == nil {
-            // Until the end it stands for the ids.
+            // Until the last step, the name denotes the row id.
             if name == idColumn { continue }
             names[name] = slots.count
             slots.append(.late)
@@ -155,7 +156,8 @@ struct StepProgram {
 
     private func isLate(_ slot: Int) -> Bool { if case .late = slots[slot] { true } else { false } }
 
-    /// The slot of a column that a step names; nil where there is no table yet, and so nothing to do.
+    /// Returns the slot of a column that a step names; `nil` if the table does not exist, so that there is nothing to
+    /// do.
     private func slot(_ name: String) throws(RecordError) -> Int? {
         if let slot = names[name] ?? retired[name]?.first, isFresh || !isLate(slot) { return slot }
         if isFresh { return nil }
@@ -275,7 +277,7 @@ struct StepProgram {
         return added.first { $0.value == slot }?.key
     }
 
-    /// A table that is not there yet gets all of its columns from the wanted schema.
+    /// A table that does not exist gets all of its columns from the declared schema.
     private mutating func addColumn(_ name: String, _ type: ColumnType, slot: Int, fill: Value = .null) {
         if isFresh { return }
         var column = ColumnSchema(name, type, isOptional: true)
@@ -333,7 +335,7 @@ struct StepProgram {
         perform(.transform(from: old, to: slot, body), step)
     }
 
-    /// Indexes follow the columns they are over; one over a column that is gone is over nothing.
+    /// Updates the column names of indexes; the name of a removed column becomes empty.
     private mutating func nameInIndexes() {
         for (place, ordinals) in indexedOrdinals.enumerated() {
             for (part, ordinal) in ordinals.enumerated() {

@@ -1,21 +1,21 @@
 import MakoStorage
 
-/// A table whose rows go over to another one, and the keys that they get there. One whose own key becomes another goes over to itself under
+/// A table whose rows move to another one, and their new keys. A table whose primary key changes moves to itself, under
 /// a new number.
 final class MergedTable {
     let record: TableRecord
     private let target: EntitySchema
     private let targetID: UInt32
     private let keepsIDs: Bool
-    /// The new ids by the old ones; nil: rows keep theirs.
+    /// The new ids by the old ones; `nil` if they do not change.
     private(set) var ids: [Int64: Int64]?
-    /// The keys by those before, of a table whose key becomes another one.
+    /// The new keys by the old ones, if the primary key changes.
     private(set) var keys: [RowKey: RowKey]?
-    /// Whether rows of any table refer to those that go over.
+    /// Whether any row refers to the moved ones.
     private var isReferredTo = false
     let rows: Int
 
-    /// - Parameter next: the id from which on the target has none, and how that changes.
+    /// - Parameter next: the first id that the target does not use; updated.
     init(
         _ record: TableRecord, into target: EntitySchema, _ targetID: UInt32, keepsIDs: Bool, next: inout Int64?,
         _ idTree: Tree, _ view: Snapshot
@@ -40,9 +40,9 @@ final class MergedTable {
         next = free + Int64(old.count)
     }
 
-    /// A table whose key becomes another one.
+    /// Makes the move of a table whose primary key changes.
     ///
-    /// - Throws: `duplicateKey`, `conversionFailed`, `stepFailed`, where rows have no key of their own.
+    /// - Throws: `duplicateKey`, `conversionFailed`, `stepFailed` if rows have no unique new key.
     convenience init(
         rekeying plan: MigrationPlan, _ program: StepProgram?, _ number: UInt32, moving: Set<String>,
         _ access: CipherAccess, _ idTree: Tree, _ view: Snapshot
@@ -52,7 +52,7 @@ final class MergedTable {
         self.init(stored, into: plan.record.schema, number, keys, plan.rows)
     }
 
-    /// The same before anything is known of its rows.
+    /// Makes the same move for planning, without its rows.
     convenience init?(planning plan: MigrationPlan) {
         guard plan.newKey != nil, let stored = plan.stored else { return nil }
         self.init(stored, into: plan.record.schema, 0, [:], plan.rows)
@@ -77,7 +77,7 @@ final class MergedTable {
 
     private func id(of old: Int64) -> Int64 { ids?[old] ?? old }
 
-    /// The key that a row gets; nil: its columns or the table tell.
+    /// Returns the new key of a row; `nil` if its columns or the table determine it.
     func key(of old: RowKey, given: Value?, table: String) throws(RecordError) -> RowKey? {
         guard target.idColumn != nil else { return nil }
         if let given {
@@ -91,7 +91,7 @@ final class MergedTable {
         return nil
     }
 
-    /// Whoever refers to a row must find it under its new key.
+    /// Checks that a row gets the key to which its references have been rewritten.
     func check(_ old: RowKey, _ new: RowKey, table: String) throws(RecordError) {
         if !isReferredTo || expected(old) == new { return }
         throw refuse(
@@ -100,7 +100,7 @@ final class MergedTable {
         )
     }
 
-    /// The id from which on no row has one, after all have their keys.
+    /// The first unused id, after all rows have their keys.
     var nextID: Int64? {
         guard target.idColumn != nil, let keys else { return nil }
         let last = keys.values.lazy.compactMap(\.rowID).max() ?? 0
@@ -115,7 +115,7 @@ final class MergedTable {
 
     // MARK: References
 
-    /// What a column that refers to these rows is to hold.
+    /// Returns the new value of a column that refers to these rows.
     func followed(_ value: Value, _ column: ColumnSchema, of table: String) throws(RecordError) -> Value {
         if value.isNull { return value }
         isReferredTo = true
@@ -127,7 +127,7 @@ final class MergedTable {
         return .integer(self.id(of: id))
     }
 
-    /// A reference without its row leads nowhere from now on.
+    /// Returns the new value of a reference to a table whose keys change; a dangling reference becomes NULL.
     private func rekeyed(
         _ value: Value, _ keys: [RowKey: RowKey], _ column: ColumnSchema, _ table: String
     ) throws(RecordError) -> Value {
@@ -147,13 +147,13 @@ final class MergedTable {
         return try new.values(in: target)[0]
     }
 
-    /// The type of columns that refer to its rows from now on; nil: a key of several columns fits in none.
+    /// The type of columns that refer to its rows; `nil` for a key of several columns, which no column can hold.
     var referenceType: ColumnType? {
         guard case .columns(let names) = target.key else { return .reference }
         return names.count == 1 ? target.column(named: names[0])?.type : nil
     }
 
-    /// Whether a key is of a row of the table, as far as its number tells, and there is no such row.
+    /// Returns whether a key, according to its table number, is of this table and dangling.
     func isWithoutRow(_ number: UInt32, _ key: RowKey, isTarget: Bool) -> Bool {
         guard let keys, isTarget && number == 0 || number == record.id else { return false }
         return keys[key] == nil
@@ -167,12 +167,12 @@ final class MergedTable {
         }
     }
 
-    /// A key of a row in a column of keys, whose target is said by its old name.
+    /// Returns the new form of a key in a column of keys, whose target is given by its old name.
     func followed(
         _ number: UInt32, _ key: RowKey, _ column: ColumnSchema, isTarget: Bool, willBeTarget: Bool, of table: String
     ) throws(RecordError) -> (UInt32, RowKey)? {
         guard isTarget && number == 0 || number == record.id else {
-            // Rows of the table that takes the others over are the column's own from now on.
+            // Rows of the table that takes the others over are rows of the column's target now.
             return willBeTarget && number == targetID && targetID != 0 ? (0, key) : nil
         }
         isReferredTo = true
@@ -183,7 +183,7 @@ final class MergedTable {
     var targetName: String { target.name }
 }
 
-/// Reads the rows of a table as its closure gives them to another one.
+/// Reads the rows of a table, as its closure maps them to another one.
 struct MergedRows {
     let table: TableHandle
     let layout: RowLayout
@@ -222,7 +222,7 @@ struct MergedRows {
         }
     }
 
-    /// The values of a row by the names of the table that takes it.
+    /// Returns the values of a row by the column names of the table that takes it.
     func values(_ row: RowReader, _ key: RowKey) throws -> [String: Value] {
         if let body {
             let values = try (0..<layout.count).map { try row.value($0, opening: access) }

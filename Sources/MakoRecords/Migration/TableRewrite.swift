@@ -1,20 +1,20 @@
 import MakoStorage
 
-/// Brings one stored table to its planned form.
+/// Migrates one stored table to its planned form.
 struct TableRewrite {
     private let plan: MigrationPlan
     private let program: StepProgram?
     private let merged: [MergedTable]
-    /// The table itself, where its key becomes another one.
+    /// The move of the table to itself, if its primary key changes.
     private let rekeyed: MergedTable?
-    /// What converted columns are set to; nil: what their values are under another type.
+    /// The new values of references; `nil` to convert values to another type.
     private let following: FollowedReferences?
     private var record: TableRecord
     private let trees: (catalogue: Tree, ids: Tree)
     private let sequences: RowIDSequences
     private let meter: ProgressMeter?
     private let access: CipherAccess
-    /// From so many rows on they are loaded in bulk.
+    /// The number of rows from which on the table is filled by a bulk load.
     private let fewestLoaded: Int
 
     init(
@@ -51,7 +51,7 @@ struct TableRewrite {
             let name = record.rowsTree
             _ = try engine { () throws(StorageError) in try tx.createTree(named: name, keys: kind) }
         }
-        // Indexes that go are dropped before rows are rewritten, those that come are built after it.
+        // Indexes are dropped before rows are rewritten, and built afterwards.
         for index in plan.droppedIndexes {
             if let tree = view.tree(named: record.indexTree(index)) {
                 try engine { () throws(StorageError) in try tx.dropTree(tree) }
@@ -74,7 +74,7 @@ struct TableRewrite {
     }
 
     private func buildIndexes(_ tx: borrowing WriteTransaction) throws(RecordError) {
-        // A condition may name a column that is gone by now: the table's handle sees to that.
+        // Opening the handle validates index conditions, which may name a removed column.
         if plan.addedIndexes.isEmpty && !record.indexes.contains(where: { $0.schema.condition != nil }) { return }
         for index in record.indexes where plan.addedIndexes.contains(index.id) {
             let name = record.indexTree(index.id)
@@ -92,16 +92,16 @@ struct TableRewrite {
         }
     }
 
-    // MARK: Rows that are there
+    // MARK: Existing rows
 
     private func rewriteRows(_ splits: SplitTables, _ tx: borrowing WriteTransaction) throws(RecordError) {
         guard var stored = plan.stored else { return }
-        // Kept indexes are over columns that do not change, so their entries stay.
+        // Kept indexes read unchanged columns only, so that their entries stay valid.
         stored.indexes = []
         let table = try StoredCatalogue.handle(stored, trees.ids, RowIDSequence(), tx.view)
         var rows = RowRewrite(
             plan, stored, record, isRenumbered: rekeyed != nil, program, following: following, access)
-        // Nothing else can be changed in the transaction while a tree is loaded.
+        // No other tree can be changed in the transaction during a bulk load.
         if rekeyed == nil && plan.rows >= fewestLoaded && program?.splitsRows != true {
             try loadRows(&rows, table, tx)
         } else {
@@ -109,7 +109,7 @@ struct TableRewrite {
         }
     }
 
-    /// Writes each row in its place, or in the place of its new key.
+    /// Writes each row in place, or under its new key.
     private func putRows(
         _ rows: inout RowRewrite, _ table: TableHandle, _ splits: SplitTables, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
@@ -145,9 +145,9 @@ struct TableRewrite {
         } catch { throw .storage(error) }
     }
 
-    // MARK: Many rows
+    // MARK: Bulk load
 
-    /// Loads the rows into another tree, which takes the place of theirs.
+    /// Loads the rows into a new tree, which replaces the old one.
     private func loadRows(
         _ rows: inout RowRewrite, _ table: TableHandle, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
@@ -155,7 +155,7 @@ struct TableRewrite {
         let tree = try engine { () throws(StorageError) in
             try tx.createTree(named: "\(name).new", keys: table.rows.keys)
         }
-        // A cursor finds its place again when the engine moves rows that were put before in this transaction.
+        // A cursor stays valid when the engine moves rows that were written before in this transaction.
         var cursor = try engine { () throws(StorageError) in try tx.view.cursor(in: table.rows) }
         _ = try recorded {
             try tx.bulkLoad(into: tree) { loader in
@@ -193,12 +193,12 @@ struct TableRewrite {
         }
     }
 
-    /// Of a program that splits no rows.
+    /// For a program without splits.
     private static func noSplit(_ table: String, _ rows: [[String: Value]]) throws(RecordError) -> Value? { nil }
 
-    // MARK: Rows of other tables
+    // MARK: Merged rows
 
-    /// The table as it stands now: its rows may refer to each other.
+    /// Returns the present record of the table, whose rows may refer to each other.
     private func current(_ source: TableRecord, _ view: Snapshot) throws(RecordError) -> TableRecord {
         try StoredCatalogue.records(in: view).first { $0.id == source.id } ?? source
     }
@@ -211,7 +211,7 @@ struct TableRewrite {
         let table = try StoredCatalogue.handle(kept, trees.ids, sequences[record.id], tx.view)
         let after = RowLayout(ofAllColumns: record, table: record.schema.name)
         let names = program.finalNames
-        // A column that is converted has its values in the slot of the one it was.
+        // A converted column has its values in the slot of the original one.
         let slots = record.schema.liveColumns.map { column in
             (column.ordinal, names.slots[plan.namesBefore[column.name] ?? column.name])
         }
@@ -256,9 +256,9 @@ struct TableRewrite {
 }
 
 extension TableRecord {
-    /// A value that steps by hand have made, as its column holds it.
+    /// Returns a value computed by manual steps in its column's type.
     ///
-    /// - Parameter source: the table that the row comes from, by which an error shows its key.
+    /// - Parameter source: the source table of the row, for the key in an error.
     func fitting(
         _ value: Value?, _ ordinal: Int, _ row: RowKey, of source: EntitySchema?, _ step: Int?, _ program: StepProgram?
     ) throws(RecordError) -> Value {
@@ -277,7 +277,7 @@ extension TableRecord {
     }
 }
 
-/// Tells from time to time how many rows were migrated.
+/// Reports from time to time how many rows have been migrated.
 final class ProgressMeter {
     private static let interval = 4096
     private let table: String
@@ -305,9 +305,12 @@ final class ProgressMeter {
     }
 }
 
-/// How far the rows of a table have come.
+/// The progress of a table's rewrite.
 public struct MigratedRows: Sendable, Hashable {
+    /// The name of the table.
     public let table: String
+    /// The number of rows migrated.
     public let done: Int
+    /// The number of rows of the table.
     public let total: Int
 }

@@ -1,21 +1,23 @@
-/// What is done to a stored table by hand before it is brought to the wanted schema; the steps of a list one after the other, each by the
-/// names that columns have at its turn.
+/// A manual step, executed before the table is migrated to its declared schema. Steps run in order, each with the
+/// column names at that point.
 public enum TableStep {
+    /// A new name of a column.
     case rename(String, to: String)
-    /// The column's values are given up, those of a retired column of that name as well.
+    /// The column is dropped, and a retired column of that name as well.
     case remove(String)
-    /// A column with the same value in each row that is there.
+    /// A new column with the same value in each existing row.
     case add(String, ColumnType, Value)
-    /// A column whose values are made of the rows that are there.
+    /// A new column with a computed value in each existing row.
     case compute(String, ColumnType, (OldRow) throws -> Value)
-    /// Other values, and another type unless it is nil: that of the wanted column, else the one before.
+    /// A column's values are computed. The column gets the type of its declared column; without one, the given type, or
+    /// keeps its own.
     case transform(String, ColumnType?, (Value) throws -> Value)
     /// The table's former name.
     case renameTable(from: String)
-    /// Takes the rows of another table, which goes. The closure gives the values of a row of this one by its columns' names; without one the
-    /// columns of both have the same names.
+    /// The rows of another table move to this one, and that table is dropped. The closure returns the values of a row
+    /// by the column names of this table; without it, both tables have the same columns.
     case merge(from: String, ((OldRow) throws -> [String: Value])?)
-    /// Makes rows of another table of each row; `linking` names a new column for the key of the first of them.
+    /// Rows of another table are made from each row; `linking` names a new column for the key of the first of them.
     case split(into: String, linking: String?, (OldRow) throws -> [[String: Value]])
 
     var text: String {
@@ -32,20 +34,23 @@ public enum TableStep {
     }
 }
 
-/// A table as it is to be, and the steps by hand on the way there.
+/// A table's declared schema, and its manual steps.
 public struct TableMigration {
-    /// The steps from a version on, and the version that they lead to.
+    /// Returns the steps from a version on, and the version after them.
     public typealias Steps = (_ version: UInt64) throws(RecordError) -> (steps: [TableStep], version: UInt64)
 
+    /// The declared schema.
     public var schema: EntitySchema
+    /// Whether retired columns are dropped.
     public var dropsRetired: Bool
-    /// Whether ids mean something to their user: rows that come from another table keep theirs, or are refused.
+    /// Whether row ids are significant: rows of another table keep theirs, or are refused.
     public var keepsIDs: Bool
-    /// Nil: nothing is done by hand, and nothing has been.
+    /// The manual steps; `nil` if there are none, and have never been.
     public var steps: Steps?
-    /// For values that are encrypted before or afterwards.
+    /// The cipher, for values that are encrypted before or after.
     package var access = CipherAccess.none
 
+    /// Makes the migration of a table.
     public init(_ schema: EntitySchema, dropsRetired: Bool = false, keepsIDs: Bool = false, steps: Steps? = nil) {
         self.schema = schema
         self.dropsRetired = dropsRetired
@@ -54,9 +59,9 @@ public struct TableMigration {
     }
 }
 
-/// A row as it was before a step, for the closure that makes something of it.
+/// A row before a step, passed to the step's closure.
 public struct OldRow {
-    /// The key in its table. A row that came from another table has the one it has there.
+    /// The key in its table; for a row of another table, the key in that one.
     public let key: RowKey
     let names: ColumnNames
     let values: [Value]
@@ -64,9 +69,9 @@ public struct OldRow {
     /// The names of the columns.
     public var columns: [String] { names.live }
 
-    /// The value of a column, or of the id.
+    /// Returns the value of a column, or the row id.
     ///
-    /// - Throws: `RecordError.columnNotFound` with the nearest right name.
+    /// - Throws: `RecordError.columnNotFound` with the nearest existing name.
     public subscript(name: String) -> Value {
         get throws(RecordError) {
             if let slot = names.slots[name] { return values[slot] }
@@ -77,11 +82,11 @@ public struct OldRow {
     }
 }
 
-/// Which columns there are at a step, and where their values stand.
+/// The columns at a step, and their slots.
 final class ColumnNames {
     let table: String
     let idColumn: String?
-    /// Retired columns among them, where no other has the name.
+    /// By name; a retired column if no live one has the name.
     let slots: [String: Int]
     let live: [String]
 

@@ -1,6 +1,8 @@
 import MakoStorage
 
 extension ExpressionRun {
+    /// Prepares expressions over a plan's rows.
+    ///
     /// - Throws: `syntax` for names and types that do not fit.
     public init(
         _ expressions: [Expr], _ plan: Plan, _ view: Snapshot, areCompared: Bool = true

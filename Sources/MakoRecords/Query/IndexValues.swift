@@ -1,10 +1,10 @@
 import MakoStorage
 
-// Questions about one column that an index over it answers by itself.
+// Queries over one column that a covering index answers alone.
 extension Plan {
-    /// The different values of a column, ascending, with how many rows have each; nil: no index tells.
+    /// Returns the distinct values of a column, ascending, with the number of rows of each; `nil` if no index has them.
     ///
-    /// - Parameter counting: whether the numbers matter; else entries of a value that is known are passed over.
+    /// - Parameter counting: whether the counts matter; otherwise the scan skips entries of a value already found.
     func indexedValues(
         _ expr: Expr, counting: Bool, in view: Snapshot, _ measure: PlanMeasure?
     ) throws(RecordError) -> [(value: Value, count: Int)]? {
@@ -23,7 +23,8 @@ extension Plan {
         return found
     }
 
-    /// The index whose entries have the different values of a column one behind the other; nil: there is none.
+    /// Returns an index in which equal values of a column are adjacent, with the ranges to scan and the column's type;
+    /// `nil` if there is none.
     func valuesIndex(_ expr: Expr) throws(RecordError) -> (index: IndexHandle, ranges: [KeyRange], type: ColumnType)? {
         guard !hasResidual, bound.limit == nil, bound.offset == 0, case .column = expr else { return nil }
         var binder = Binder(bound)
@@ -41,10 +42,10 @@ extension Plan {
         return (index, [KeyRange(lower: [], upper: nil)], column.type)
     }
 
-    /// So many entries of one value are walked over before the next is sought.
+    /// The number of entries of one value after which the scan seeks the next value.
     private static let patience = 32
 
-    /// - Returns: the values, nil where an entry does not hold all of one; and how many entries were read.
+    /// - Returns: the values, or `nil` if an entry holds a truncated one, and the number of entries read.
     private func values(
         _ index: IndexHandle, _ ranges: [KeyRange], _ type: ColumnType, _ counting: Bool, _ view: Snapshot
     ) throws(RecordError) -> (found: [(value: Value, count: Int)]?, entries: Int) {
@@ -67,7 +68,7 @@ extension Plan {
                             start = KeyRange.successor(last)
                             return false
                         }
-                        // Of a value that is longer than what is kept, entries do not tell all.
+                        // A truncated key does not hold the whole value.
                         if key.count > IndexHandle.keptBytes {
                             isCut = true
                             return false
@@ -88,7 +89,7 @@ extension Plan {
         return (found, steps)
     }
 
-    /// The different values of an expression over the rows, ascending.
+    /// Returns the distinct values of an expression over the rows, ascending.
     public func distinctValues(of expr: Expr, in view: Snapshot) throws(RecordError) -> [Value] {
         try distinctValues(of: expr, in: view, nil)
     }

@@ -1,6 +1,7 @@
 import MakoStorage
 
-/// A selection with a join that leads to no key: a row comes once for each row that is joined with it, and by its columns.
+/// A selection with a join on a column that is not a key: a row appears once for each joined row, with the joined
+/// columns.
 ///
 ///     if let joined = try JoinedSelection(selection, catalogue) {
 ///         for row in try joined.rows(in: snapshot) { print(row.key, row.joined["Order.date"]) }
@@ -11,9 +12,10 @@ public struct JoinedSelection {
     private let table: TableHandle
     private let names: [String]
 
-    /// Nil: all joins lead to keys, so that no row comes twice. ``Selection/plan(_:)`` takes such a selection.
+    /// Makes a joined selection, or `nil` if all joins lead to keys, so that no row appears twice; then
+    /// ``Selection/plan(_:)`` takes the selection.
     ///
-    /// - Throws: `tableNotFound`, or `syntax` for a join that is none.
+    /// - Throws: `tableNotFound`, or `syntax` for an invalid join.
     public init?(_ selection: Selection, _ catalogue: Catalogue) throws(RecordError) {
         guard try selection.joins.repeatRows(catalogue) else { return nil }
         self.catalogue = catalogue
@@ -35,7 +37,8 @@ public struct JoinedSelection {
             offset: selection.offset)
     }
 
-    /// The rows' keys in the selection's order, each with what is joined by its columns' names, such as `Order.date`: NULL where nothing is.
+    /// Returns the rows' keys in the selection's order, with the joined columns by name, such as `Order.date`: NULL for
+    /// an unmatched row.
     public func rows(in view: Snapshot) throws(RecordError) -> [(key: RowKey, joined: [String: Value])] {
         let width = statement.outputs.count - names.count
         return try statement.run(catalogue, view: view).rows.map { row in
@@ -43,21 +46,21 @@ public struct JoinedSelection {
         }
     }
 
-    /// The rows' keys in the selection's order, each as often as it is joined.
+    /// Returns the rows' keys in the selection's order, once for each joined row.
     public func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
         var keys = statement
         keys.outputs.removeLast(names.count)
         return try keys.run(catalogue, view: view).rows.map { key($0[...]) }
     }
 
-    /// How many rows come.
+    /// Returns the number of joined rows.
     public func count(in view: Snapshot) throws(RecordError) -> Int {
         if statement.limit != nil || statement.offset != nil { return try keys(in: view).count }
         guard case .integer(let count)? = try aggregate(.count, of: nil, in: view) else { return 0 }
         return Int(count)
     }
 
-    /// An aggregate over the rows that come; nil where the selection has a limit or an offset.
+    /// Returns an aggregate over the joined rows; `nil` if the selection has a limit or an offset.
     public func aggregate(
         _ function: AggregateFunction, of argument: Expr?, in view: Snapshot
     ) throws(RecordError) -> Value? {
@@ -68,9 +71,9 @@ public struct JoinedSelection {
         return try whole.run(catalogue, view: view).rows.first?.first ?? .null
     }
 
-    /// How what is wanted of the rows is found, as a value. Other orders of the tables are not listed.
+    /// Returns the plan of a result as a value, without rejected join orders.
     ///
-    /// - Parameter analyzing: whether the query is run once, to measure what each operator did.
+    /// - Parameter analyzing: whether to run the query once, to measure its operators.
     public func planExplanation(
         of result: SelectionResult = .rows, in view: Snapshot, analyzing: Bool = false
     ) throws(RecordError) -> PlanExplanation {
@@ -88,7 +91,7 @@ public struct JoinedSelection {
             plan: analysis?.plan ?? node, analysis: analysis)
     }
 
-    /// The statement that gives what is wanted.
+    /// Returns the statement of a result.
     private func statement(for result: SelectionResult) -> SelectStatement {
         var copy = statement
         let isCut = copy.limit != nil || copy.offset != nil

@@ -1,12 +1,14 @@
 import MakoStorage
 
-/// The columns of joined rows, for rows that are known by their keys.
+/// Reads the columns of joined rows, for rows given by their keys.
 public struct JoinedValues {
     private let names: [String]
     private let exprs: [BoundExpr]
     private let nodes: [JoinNode]
 
-    /// - Throws: `syntax` for a join that is none.
+    /// Prepares the joins of a table.
+    ///
+    /// - Throws: `syntax` for an invalid join.
     public init(table: String, _ joins: [SelectionJoin], _ catalogue: Catalogue) throws(RecordError) {
         var binder = Binder(try catalogue.requireTable(table), catalogue, [], [:])
         var names: [String] = []
@@ -24,7 +26,8 @@ public struct JoinedValues {
         nodes = binder.joins
     }
 
-    /// Calls a closure with the place of each key whose row is there and the columns by their names, such as `Department.name`.
+    /// Calls a closure for each existing row, with the index of its key and the joined columns by name, such as
+    /// `Department.name`.
     public func read(
         _ keys: [RowKey], of table: TableHandle, in view: Snapshot, _ body: (Int, [String: Value]) -> Void
     ) throws(RecordError) {

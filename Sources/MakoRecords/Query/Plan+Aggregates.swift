@@ -1,9 +1,9 @@
 import MakoStorage
 
 extension Plan {
-    /// The rows' values of some expressions, in order.
+    /// Returns the values of some expressions for each row, in order.
     ///
-    /// - Parameter compared: whether they are to be compared with each other; then none may be encrypted.
+    /// - Parameter compared: whether the caller compares the values; then none may be encrypted.
     public func rows(
         _ columns: [Expr], compared: Bool = false, in view: Snapshot
     ) throws(RecordError) -> [[Value]] {
@@ -18,10 +18,11 @@ extension Plan {
         return rows
     }
 
-    /// An aggregate of an expression over the rows, limit and offset observed.
+    /// Returns an aggregate of an expression over the rows, within limit and offset.
     ///
-    /// Sums of whole numbers are exact, and doubles only beyond 64 bits.
-    /// - Throws: `RecordError.syntax` when the expression does not bind, or does not give numbers where they are needed.
+    /// Sums of integers are exact, and doubles only beyond 64 bits.
+    ///
+    /// - Throws: `RecordError.syntax` if the expression does not bind, or is not numeric where it must be.
     public func aggregate(
         _ function: AggregateFunction, of expr: Expr, in view: Snapshot
     ) throws(RecordError) -> Value { try aggregate(function, of: expr, in: view, nil) }
@@ -45,9 +46,9 @@ extension Plan {
         }
     }
 
-    /// The plan whose first row has the smallest or largest value of a column; nil: all rows are looked at.
+    /// Returns the plan whose first row has the smallest or largest value of a column; `nil` if all rows must be read.
     ///
-    /// - Throws: `syntax` for an expression of which there is no such aggregate.
+    /// - Throws: `syntax` for an expression without that aggregate.
     func firstRow(
         of function: AggregateFunction, _ expr: Expr, _ values: ExpressionRun
     ) throws(RecordError) -> Plan? {
@@ -100,7 +101,7 @@ extension Plan {
         return aggregate.result
     }
 
-    /// Whether an aggregate is put together of those of the parts of the rows.
+    /// Returns whether the aggregate is combined from those of the parts of a parallel scan.
     func addsParts(_ function: AggregateFunction, _ values: ExpressionRun) -> Bool {
         guard threads != nil else { return false }
         if ColumnTallies([(function, values.bound(0))], table) != nil { return true }
@@ -124,7 +125,8 @@ extension Plan {
         return best?.value ?? .null
     }
 
-    /// How many rows there are for each value of an expression, ordered by value; limit and offset count rows, not groups.
+    /// Returns the number of rows of each value of an expression, ordered by value. Limit and offset count rows, not
+    /// groups.
     public func groupCount(by expr: Expr, in view: Snapshot) throws(RecordError) -> [(value: Value, count: Int)] {
         try groupCount(by: expr, in: view, nil)
     }
@@ -164,7 +166,7 @@ extension Plan {
         return groups
     }
 
-    /// Whether the texts of an expression of one table are compared without regard to case.
+    /// Returns whether the texts of an expression of one table are compared without case.
     private static func isNoCase(_ source: Expr, _ bound: BoundExpr) -> Bool {
         if let explicit = source.explicitCollation { return explicit }
         if case .column(let column) = bound { return column.isNoCase }
@@ -175,10 +177,10 @@ extension Plan {
 /// One aggregate of an expression over rows, which may come in parts.
 private final class RowAggregate {
     private let values: ExpressionRun
-    /// Where the expression is a column of numbers.
+    /// The vectorised aggregate, where the expression is a numeric column.
     private let tallies: ColumnTallies?
     private var accumulator: Accumulator
-    /// Counted from 1; 0: they do not come in parts.
+    /// The number of the part, from 1 on; 0 if rows do not come in parts.
     private var part: Int32 = 0
 
     init(_ function: AggregateFunction, _ values: ExpressionRun, _ isNoCase: Bool, _ table: TableHandle) {
@@ -204,13 +206,13 @@ private final class RowAggregate {
         self.accumulator = accumulator
     }
 
-    /// The next rows are those of the next part.
+    /// Starts the next part.
     func beginPart() {
         if part > 0 { tallies?.endPart() }
         part += 1
     }
 
-    /// Adds what was made of the next part.
+    /// Adds the aggregate of the next part.
     func add(_ other: RowAggregate) {
         part += 1
         if let tallies, let others = other.tallies { return tallies.add(others) }

@@ -1,9 +1,9 @@
 import MakoStorage
 
 extension Plan {
-    /// The operators that find what is wanted of the rows.
+    /// Returns the operators that compute a result.
     ///
-    /// - Parameter measure: of a run of ``run(_:in:_:)``.
+    /// - Parameter measure: the measure of a ``run(_:in:_:)``.
     /// - Throws: `syntax` for an expression that does not fit.
     func node(
         of result: SelectionResult, in view: Snapshot, _ measure: PlanMeasure?
@@ -18,7 +18,7 @@ extension Plan {
         }
     }
 
-    /// Finds what is wanted of the rows, and returns how many rows, groups or values that are.
+    /// Computes a result, and returns its number of rows, groups or values.
     func run(
         _ result: SelectionResult, in view: Snapshot, _ measure: PlanMeasure
     ) throws(RecordError) -> Int {
@@ -60,7 +60,7 @@ extension Plan {
         _ expr: Expr, counting: Bool, _ view: Snapshot, _ measure: PlanMeasure?
     ) throws(RecordError) -> PlanNode {
         let values = try ExpressionRun([expr], self, view)
-        // Where an entry is cut, the rows are read after all.
+        // With a truncated entry, the rows were read instead.
         let isCut = measure?.ran(.hashAggregate) ?? false
         if !isCut, let index = try valuesIndex(expr)?.index {
             let conditions = note.conditions

@@ -1,9 +1,9 @@
 import MakoStorage
 
 extension SelectStatement {
-    /// How the rows of a statement over one table are found; its description is the explanation.
+    /// Returns the plan of a statement over one table; its description is the explanation.
     ///
-    /// - Throws: `tableNotFound`, or `syntax` pointing into the text, also for a statement that joins: see
+    /// - Throws: `tableNotFound`, or `syntax` pointing into the text, also for a join: see
     ///   ``explanation(_:parameters:named:view:)``.
     public func plan(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:]
@@ -23,9 +23,9 @@ extension SelectStatement {
         }
     }
 
-    /// The operators that run, which print themselves.
+    /// Returns the operators of the statement.
     ///
-    /// - Parameter view: says how large tables are.
+    /// - Parameter view: the snapshot that table sizes are read from.
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
     public func explanation(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:], view: Snapshot? = nil
@@ -35,7 +35,7 @@ extension SelectStatement {
         }
     }
 
-    /// What each operator of the statement does: it is run once, and its rows are thrown away.
+    /// Runs the statement once, discards its rows, and returns what each operator did.
     ///
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
     public func analysis(
@@ -48,7 +48,7 @@ extension SelectStatement {
 
     /// Runs the statement over a snapshot or a transaction's view.
     ///
-    /// - Parameter cancellation: ends it, at the latest a thousand rows later.
+    /// - Parameter cancellation: ends the run within a thousand rows.
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text; `cancelled`.
     public func run(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
@@ -60,7 +60,7 @@ extension SelectStatement {
         }
     }
 
-    /// Resolved and planned. Without a view tables are taken to be large.
+    /// Binds and plans the statement. Without a view, tables are assumed to be large.
     func planned(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?
     ) throws(RecordError) -> StatementPlan {
@@ -71,9 +71,9 @@ extension SelectStatement {
         return whole.compounds.isEmpty ? .select(try plan(whole)) : .compound(try whole.compound(plan))
     }
 
-    /// One SELECT, resolved and planned.
+    /// Binds and plans one SELECT.
     ///
-    /// - Parameter size: how many rows a table has, if not those that the view counts.
+    /// - Parameter size: returns the number of rows of a table, where it differs from the view's.
     func prepared(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?,
         _ budget: SubqueryBudget = SubqueryBudget(), size: ((TableHandle) -> Int?)? = nil
@@ -83,7 +83,7 @@ extension SelectStatement {
             let plan = Planner.plan(.select(try binder.bound()), in: view, size: size).first
             return view.map { plan.divided(in: $0) } ?? plan
         }
-        // A plan of its rows that is kept saves resolving the condition.
+        // A cached plan of its rows saves binding the condition.
         let plan = try selection.plan(catalogue, in: view, budget)
         var made = Planner.plan(.select(try binder.bound(plan.bound)), rows: plan, in: view).first
         if !made.isDistinct {

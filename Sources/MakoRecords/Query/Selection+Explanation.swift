@@ -1,12 +1,12 @@
 import MakoStorage
 
 extension Selection {
-    /// How the selection would be run.
+    /// Returns the plan of the selection, with rejected access paths.
     ///
     /// - Parameters:
-    ///   - view: what sizes are estimated by; nil: they are not known.
-    ///   - result: what is wanted of the rows; needs a view.
-    ///   - analyzing: whether the query is run once on the view, to measure what each operator did.
+    ///   - view: the snapshot that sizes are estimated from; `nil` to plan without sizes.
+    ///   - result: what is computed from the rows; needs a view.
+    ///   - analyzing: whether to run the query once on the view, to measure its operators.
     /// - Throws: `tableNotFound`, or `syntax` pointing into the condition's text.
     public func explanation(
         _ catalogue: Catalogue, in view: Snapshot? = nil, of result: SelectionResult = .rows, analyzing: Bool = false,

@@ -1,12 +1,14 @@
 import MakoStorage
 
-/// References of a column that lead to rows which are not there.
+/// The dangling references of a column.
 public struct DanglingReferences: Sendable, Hashable, CustomStringConvertible {
+    /// The name of the table.
     public var table: String
+    /// The name of the column.
     public var column: String
-    /// How many there are.
+    /// The number of dangling references.
     public var count: Int
-    /// A row that has one.
+    /// A row with one of them.
     public var row: NamedKey
 
     public var description: String {
@@ -17,8 +19,8 @@ public struct DanglingReferences: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Catalogue {
-    /// Calls a closure with each reference that the rows of a table hold, until it answers false: the row, the place of the column among
-    /// the live ones, and the row that is referred to; nil where the value can be the key of none.
+    /// Calls a closure with each reference of a table's rows until it returns `false`: the row, the index of the live
+    /// column, and the target row; `nil` if the value cannot be a key.
     func forEachReference(
         of table: TableHandle, in view: Snapshot, _ body: (RowKey, Int, RowPlace?) throws -> Bool
     ) throws(RecordError) {
@@ -37,7 +39,7 @@ extension Catalogue {
         }
     }
 
-    /// The rows that a column's value refers to.
+    /// Returns the rows to which a column's value refers.
     private func targets(of value: Value, _ column: ColumnSchema) -> [RowPlace?] {
         if column.target == AnyReference.anyTable {
             let reference = AnyReference(value)
@@ -55,13 +57,13 @@ extension Catalogue {
         return rows
     }
 
-    /// Whether a row is there.
+    /// Returns whether a row exists.
     func contains(_ row: RowPlace, in view: Snapshot) throws(RecordError) -> Bool {
         guard let target = table(numbered: row.table), target.hasKeys(like: row.key) else { return false }
         return try target.contains(row.key, in: view)
     }
 
-    /// The references of a table's rows that lead to no row, by columns.
+    /// Returns the dangling references of a table's rows, by column.
     func danglingReferences(of table: TableHandle, in view: Snapshot) throws(RecordError) -> [DanglingReferences] {
         var found: [Int: DanglingReferences] = [:]
         try forEachReference(of: table, in: view) { key, place, row in

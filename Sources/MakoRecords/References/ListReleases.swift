@@ -1,22 +1,22 @@
 import MakoStorage
 
-/// Keys of removed rows that columns of many keys are still to lose. They are gathered, so that a long list is written once, however many
-/// of its members go.
+/// Pending foreign-key removals: deleted keys still to be removed from columns of keys, batched, so that a long list is
+/// written once for all of its deleted members.
 public struct ListReleases {
-    /// A row and the column of it that holds keys.
+    /// A row, and its column of keys.
     private struct Holder: Hashable {
         let row: RowPlace
-        // By its bytes, because names that differ in their Unicode composition are two names.
+        // By bytes, because names that differ in Unicode composition are different.
         let column: [UInt8]
     }
 
-    /// What one column of one row is to lose.
+    /// The keys to be removed from one column of one row.
     public struct Release {
         let referrer: Referrer
         let row: RowKey
         var keys: Set<RowKey>
 
-        /// Takes the keys out of the column.
+        /// Removes the keys from the column.
         public func write(
             _ writer: inout RowWriter, in tx: borrowing WriteTransaction, changes: inout ChangeSet
         ) throws(RecordError) {
@@ -32,12 +32,12 @@ public struct ListReleases {
         }
     }
 
-    /// A point in time to which notes can be taken back.
+    /// A position to which records can be rolled back.
     public struct Mark {
         fileprivate let round: Int
         fileprivate let count: Int
 
-        /// The beginning.
+        /// Makes the mark of the start.
         public init() { self.init(round: 0, count: 0) }
 
         fileprivate init(round: Int, count: Int) {
@@ -47,28 +47,33 @@ public struct ListReleases {
     }
 
     private var notes: [(holder: Holder, referrer: Referrer, key: RowKey)] = []
-    /// How often notes were taken out: marks from before do not count in what is here.
+    /// The number of times that records were removed: older marks do not refer to the present ones.
     private var round = 0
-    /// The numbers of the tables whose rows hold or were held.
+    /// The numbers of the tables with holding or held rows.
     private var tables: Set<UInt32> = []
-    /// The numbers of the tables whose rows hold.
+    /// The numbers of the tables with holding rows.
     private var holders: Set<UInt32> = []
 
+    /// Makes an empty set.
     public init() {}
 
+    /// Whether nothing is pending.
     public var isEmpty: Bool { notes.isEmpty }
+    /// The mark of the present state.
     public var mark: Mark { Mark(round: round, count: notes.count) }
 
-    /// Whether anything was noted after a mark.
+    /// Returns whether anything was recorded after a mark.
     public func reach(beyond mark: Mark) -> Bool { notes.count > count(before: mark) }
 
-    /// Whether a table has rows that are to lose something, or that were removed.
+    /// Returns whether a table has rows with pending removals, or removed rows.
     public func concern(_ table: TableHandle) -> Bool { tables.contains(table.number) }
 
-    /// Whether a table has rows that are to lose something.
+    /// Returns whether a table has rows with pending removals.
     public func concernHolders(of table: TableHandle) -> Bool { holders.contains(table.number) }
 
-    /// - Parameter row: the row that holds the key of one that goes.
+    /// Records a deleted key.
+    ///
+    /// - Parameter row: the row that holds the key.
     public mutating func note(_ key: RowKey, heldBy row: RowKey, _ referrer: Referrer) {
         let holder = Holder(row: RowPlace(referrer.table, row), column: Array(referrer.column.utf8))
         notes.append((holder, referrer, key))
@@ -76,7 +81,7 @@ public struct ListReleases {
         holders.insert(referrer.table.number)
     }
 
-    /// What was noted before a mark, each column of a row once, in the order of the notes.
+    /// Returns what was recorded before a mark, once for each column of a row, in order.
     public func releases(before mark: Mark) -> [Release] {
         var releases: [Release] = []
         var places: [Holder: Int] = [:]
@@ -91,7 +96,7 @@ public struct ListReleases {
         return releases
     }
 
-    /// Forgets what was noted before a mark.
+    /// Discards what was recorded before a mark.
     public mutating func remove(before mark: Mark) {
         let count = count(before: mark)
         if count == 0 { return }
@@ -100,12 +105,13 @@ public struct ListReleases {
         forgetTables()
     }
 
-    /// Forgets what was noted after a mark.
+    /// Discards what was recorded after a mark.
     public mutating func rollback(to mark: Mark) {
         notes.removeSubrange(count(before: mark)...)
         forgetTables()
     }
 
+    /// Discards everything.
     public mutating func removeAll() { rollback(to: Mark(round: round, count: 0)) }
 
     private func count(before mark: Mark) -> Int { mark.round == round ? min(mark.count, notes.count) : 0 }

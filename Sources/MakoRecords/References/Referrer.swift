@@ -1,10 +1,13 @@
 import MakoStorage
 
-/// A row of a database: the number of its table, and its key there.
+/// A row of a database: the number of its table, and its key.
 public struct RowPlace: Sendable, Hashable {
+    /// The number of the table.
     public let table: UInt32
+    /// The key of the row.
     public let key: RowKey
 
+    /// Makes a row of a table.
     public init(_ table: TableHandle, _ key: RowKey) { self.init(table: table.number, key: key) }
 
     init(table: UInt32, key: RowKey) {
@@ -15,22 +18,26 @@ public struct RowPlace: Sendable, Hashable {
 
 /// A column that may refer to rows of a table.
 public struct Referrer: Sendable {
+    /// The table of the column.
     public let table: TableHandle
+    /// The name of the column.
     public let column: String
-    /// The column alone.
+    /// The layout of the column alone.
     public let layout: RowLayout
-    /// Whether the column holds many keys.
+    /// Whether the column holds several keys.
     public let holdsMany: Bool
     /// Whether the column refers to rows of any table.
     let isAny: Bool
     private let type: ColumnType
-    /// The table whose rows are referred to.
+    /// The referenced table.
     public let target: TableHandle
-    /// What becomes of its rows when a row goes that they refer to; nil: the file does not say it.
+    /// The delete rule of its references; `nil` if the file has none.
     public let rule: ReferenceRule?
-    /// Whether its rows own those that they refer to; nil: the file does not say it.
+    /// Whether its rows own those to which they refer; `nil` if the file does not define it.
     public let isOwner: Bool?
 
+    /// Makes a referrer.
+    ///
     /// - Throws: `RecordError.columnNotFound`.
     public init(
         _ column: ColumnSchema, of table: TableHandle, to target: TableHandle, _ entry: ReferenceRules.Entry? = nil
@@ -46,9 +53,9 @@ public struct Referrer: Sendable {
         isOwner = entry?.isOwned
     }
 
-    /// The rows that refer to a row of the target.
+    /// Returns the rows that refer to a row of the target.
     ///
-    /// - Complexity: a look-up where an index begins with the column, else a scan of the table.
+    /// - Complexity: a lookup if an index starts with the column, otherwise a scan of the table.
     public func rows(
         referringTo key: RowKey, _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> [RowKey] {
@@ -58,7 +65,7 @@ public struct Referrer: Sendable {
             value = AnyReference(table: target.schema.name, key: key).stored
         } else {
             let values = try key.values(in: target.schema)
-            // A column holds one value, and one of another type is the key of no row.
+            // A column holds a single value, and a value of another type is no key.
             guard values.count == 1, let fitting = type.coerced(values[0]) else { return [] }
             value = fitting
         }
@@ -69,7 +76,7 @@ public struct Referrer: Sendable {
 }
 
 extension Catalogue {
-    /// The columns of all tables that may refer to rows of a table, with their delete rules.
+    /// Returns the columns of all tables that may refer to rows of a table, with their delete rules.
     public func referrers(of target: TableHandle) throws(RecordError) -> [Referrer] {
         var referrers: [Referrer] = []
         for table in handles {
@@ -82,7 +89,7 @@ extension Catalogue {
         return referrers
     }
 
-    /// Whether a row is owned by another one. Any row that refers to it may own it where the file does not say which columns do.
+    /// Returns whether another row owns the row. If the file does not define owners, any referring row may be one.
     public func isOwned(_ row: RowPlace, _ referrers: [Referrer], _ view: Snapshot) throws(RecordError) -> Bool {
         for referrer in referrers where referrer.isOwner != false {
             let isOwnTable = referrer.table.number == row.table
@@ -92,7 +99,7 @@ extension Catalogue {
         return false
     }
 
-    /// The columns by which rows of a table own others; nil: none does.
+    /// Returns the columns by which rows of a table own others; `nil` if there are none.
     public func ownedColumns(of table: TableHandle) throws(RecordError) -> OwnedColumns? {
         let owned = table.schema.liveColumns.filter { column in
             guard let target = column.target else { return false }
@@ -116,7 +123,7 @@ public struct OwnedColumns: Sendable {
 
     func contains(_ name: String) -> Bool { columns.contains { $0.name == name } }
 
-    /// The rows that a stored row owns, in their order there; none when there is no such row.
+    /// Returns the rows that a stored row owns, in order; empty for a missing row.
     public func rows(
         ownedBy key: RowKey, _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> [RowPlace] {
@@ -147,7 +154,7 @@ public struct OwnedColumns: Sendable {
 }
 
 extension TableHandle {
-    /// The key of the row that a value of a referring column stands for; nil when it can stand for none.
+    /// Returns the key to which a value of a referring column refers; `nil` if it cannot be a key.
     func key(referredToBy value: Value) -> RowKey? {
         switch schema.key {
         case .rowID:

@@ -1,69 +1,72 @@
 import MakoStorage
 
-/// The order in which rows are deleted together with what refers to them: depth first along the columns whose rule is cascade, rows that refer
-/// before the row that they refer to.
+/// A traversal of the rows to be deleted together: depth first along cascading references, referring rows before the
+/// row to which they refer.
 ///
-/// The traversal has a stack of its own, so that a chain of rows may be as long as memory allows. Its user does what each step says: a statement
-/// by writing rows, a transaction of objects with their hooks as well. A step may lead to another removal, which begins above those that run:
+/// It has its own stack, so that chains of rows are limited by memory only. The caller performs each step: a statement
+/// by writing rows, a transaction of objects also by calling their hooks. A step may start a nested removal above those
+/// in progress:
 ///
 ///     let floor = walk.depth
 ///     walk.begin(row)
 ///     while let step = try walk.next(above: floor, catalogue, view) { … }
 public struct RemovalWalk {
+    /// A step of the traversal, to be performed by the caller.
     public enum Step {
-        /// A row is about to be deleted; what refers to it is looked for next, unless ``skip()`` leaves it where it is.
+        /// A row will be deleted; its referrers are searched next, unless the caller calls ``skip()``.
         case reach(RowPlace)
-        /// Rows refer to the row, and their rule is ``ReferenceRule/deny``.
+        /// Rows refer to the row, with the rule ``ReferenceRule/deny``.
         case deny(Referrer, RowPlace)
-        /// The column of these rows is to lose the key of the row.
+        /// The key of the row must be removed from the column of these rows.
         case clear(Referrer, [RowKey], RowPlace)
         /// Rows refer to the row by a column without a known rule.
         case unruled(Referrer, [RowKey], RowPlace)
-        /// Nothing is left to be done before the row is deleted.
+        /// The row must be deleted now.
         case delete(RowPlace)
     }
 
     private struct Level {
         let row: RowPlace
         let referrers: [Referrer]
-        /// What the referrers were taken from.
+        /// The catalogue that the referrers come from.
         let catalogue: Catalogue?
         var next = 0
-        /// Rows that go before this one, the last one first.
+        /// Rows to be deleted before this one, in reverse order.
         var waiting: [RowPlace] = []
     }
 
     private var frames: [Level] = []
-    /// The rows of the frames: rows may refer to each other in a circle of cascades.
+    /// The rows of the frames: cascades may form cycles.
     private var begun: Set<RowPlace> = []
-    /// What refers to the rows of tables that were met.
+    /// The referrers of tables visited before.
     private var known: (catalogue: Catalogue, byTable: [UInt32: [Referrer]])?
 
+    /// Makes an empty traversal.
     public init() {}
 
-    /// How many removals have begun that are not done yet.
+    /// The number of removals in progress.
     public var depth: Int { frames.count }
 
-    /// Begins the removal of a row; false: it has begun already.
+    /// Starts the removal of a row; returns `false` if it is in progress already.
     public mutating func begin(_ row: RowPlace) -> Bool {
         guard begun.insert(row).inserted else { return false }
         frames.append(Level(row: row, referrers: [], catalogue: nil))
         return true
     }
 
-    /// Leaves the row where it is that was reached last, and what refers to it.
+    /// Skips the last reached row and its referrers.
     public mutating func skip() {
         if let frame = frames.popLast() { begun.remove(frame.row) }
     }
 
-    /// Forgets the removals that began above a depth.
+    /// Abandons the removals above a depth.
     public mutating func unwind(to depth: Int) {
         while frames.count > depth { skip() }
     }
 
-    /// The next step of the removals above a depth; nil: they are done.
+    /// Returns the next step of the removals above a depth; `nil` if they are complete.
     ///
-    /// - Parameter catalogue: of the view. With another one than before, what refers to a row is looked for again.
+    /// - Parameter catalogue: the catalogue of the view. After a change of the catalogue, referrers are searched again.
     public mutating func next(
         above floor: Int, _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> Step? {

@@ -1,5 +1,5 @@
-/// When a tree is filled by a bulk load instead of entry by entry.
+/// The threshold for filling a tree by a bulk load instead of entry by entry.
 enum BulkLoading {
-    /// From so many entries on: a transaction that loads ends with a checkpoint.
+    /// The fewest entries; a transaction with a bulk load ends with a checkpoint.
     static let fewestEntries = 10_000
 }

@@ -1,10 +1,10 @@
-/// A value while a row is looked at: texts and blobs are bytes of the row, of a constant or of the evaluator's arena, so that nothing is
-/// allocated or counted. Valid until the next row.
+/// A borrowed value: texts and blobs are bytes of the row, of a constant or of the evaluator's arena, so that nothing
+/// is allocated or retained. Valid until the next row.
 enum Operand {
     case null
     case bool(Bool)
     case integer(Int64)
-    /// Only numbers above `Int64.max`.
+    /// A number above `Int64.max`.
     case unsigned(UInt64)
     case double(Double)
     case date(Double)
@@ -51,7 +51,7 @@ enum Operand {
         }
     }
 
-    /// As ``Value/compare(_:)``.
+    /// Compares as ``Value/compare(_:)`` does.
     func compare(_ other: Operand) -> Int? {
         switch (self, other) {
         case (.integer(let a), .integer(let b)): KeyOrder.compare(a, b)
@@ -71,13 +71,13 @@ enum Operand {
         }
     }
 
-    /// The order of two values; of texts, without regard to case.
+    /// Compares two values, texts without case.
     func compareWithoutCase(_ other: Operand) -> Int? {
         guard case .text(let a) = self, case .text(let b) = other else { return compare(other) }
         return Folding.compare(a, b)
     }
 
-    /// The number as a double, rounded where it must be.
+    /// The number as a double, rounded if necessary.
     var asDouble: Double? {
         switch self {
         case .integer(let number): Double(number)
@@ -87,7 +87,7 @@ enum Operand {
         }
     }
 
-    /// The whole number, exact.
+    /// The integer, exact.
     var asWhole: Int128? {
         switch self {
         case .integer(let number): Int128(number)
@@ -96,7 +96,7 @@ enum Operand {
         }
     }
 
-    /// The narrowest case that holds the number; a double when none does.
+    /// Makes the narrowest case that holds the number; a double if none does.
     init(whole number: Int128) {
         if let fitting = Int64(exactly: number) {
             self = .integer(fitting)
@@ -109,7 +109,7 @@ enum Operand {
 }
 
 extension KeyBuffer {
-    /// A value as a part of a sort key.
+    /// Appends a value to a sort key.
     mutating func append(_ operand: Operand, noCase: Bool = false) {
         switch operand {
         case .null: appendNull()

@@ -1,4 +1,4 @@
-// Values one behind the other, as rows have them that wait in a file:
+// The encoding of values in spilled rows, one after the other:
 //
 //   NULL                  0
 //   false, true           1, 2
@@ -9,7 +9,7 @@
 //   text, blob            8, 9  length, seven bits a byte; the bytes
 
 extension KeyBuffer {
-    /// A value that ``OperandReader`` reads back as it was.
+    /// Appends a value in the encoding that ``OperandReader`` reads.
     mutating func append(coded operand: Operand) {
         switch operand {
         case .null: append(byte: 0)
@@ -56,7 +56,7 @@ extension KeyBuffer {
     }
 }
 
-/// Reads coded values, whose texts and blobs it lends from where they are. Behind the last one all are NULL.
+/// Reads encoded values; texts and blobs are borrowed from the bytes. Past the end every value is NULL.
 struct OperandReader {
     private let bytes: UnsafeRawBufferPointer
     private var place = 0
@@ -100,7 +100,7 @@ struct OperandReader {
         }
     }
 
-    /// Bytes behind their count.
+    /// Reads bytes with their length in front.
     mutating func content() -> UnsafeRawBufferPointer {
         bytes(Int(truncatingIfNeeded: varint() & 0x7fff_ffff_ffff))
     }
@@ -111,7 +111,7 @@ struct OperandReader {
         return UnsafeRawBufferPointer(rebasing: bytes[place..<place + count])
     }
 
-    /// What is left.
+    /// The unread bytes.
     var rest: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[place...]) }
 
     private mutating func byte() -> UInt8 {

@@ -1,19 +1,20 @@
 import CPlatform
 
-/// Copies of checked rows of one layout, one behind the other, for objects that read their texts when they are asked for them.
+/// A row arena: validated rows of one layout, copied for objects that decode their texts on demand.
 ///
-/// A row stays as long as its chunk; a chunk is small, so that an object that is kept keeps little else. All rows of a chunk have the same
-/// columns, of which the chunk knows what others find in each row's header. In its place stands which properties the object made from the row
-/// has not read yet: one word that belongs to the object, as its own fields do.
+/// A row lives as long as its chunk; chunks are small, so that one retained object keeps little else alive. All rows of
+/// a chunk have the same columns, so that the header of a row, which has the same form in all, is replaced by one word:
+/// the bits of the properties that the object made from the row has not decoded yet. That word belongs to the object,
+/// as its stored properties do.
 public final class RowChunk: @unchecked Sendable {
-    // Unchecked: a row is written before its offset is given to anybody and never after; its word is guarded by what guards its object.
+    // Unchecked: a row is immutable once its offset is returned; its word is guarded by the lock of its object.
     @usableFromInline let base: UnsafeMutableRawPointer
     @usableFromInline let layout: RowLayout
     @usableFromInline let form: KeptForm
-    /// How many references were counted ahead that nobody has taken over. Its keeper's thread alone asks, and when the keeper is done with the
-    /// chunk there are none.
+    /// The references retained in advance that have not been handed out. Accessed only on the thread of the
+    /// ``RowKeeper``; 0 when that has finished the chunk.
     @usableFromInline @exclusivity(unchecked) var ready: UInt16 = 0
-    /// What those who keep rows here want to find again with each of them.
+    /// An object that the users of the rows find by the chunk.
     public let companion: AnyObject?
 
     @usableFromInline
@@ -26,7 +27,7 @@ public final class RowChunk: @unchecked Sendable {
 
     deinit { base.deallocate() }
 
-    /// Lends a row that ``RowKeeper/keep(_:)`` gave this offset for.
+    /// Calls a closure with the row at an offset that ``RowKeeper/keep(_:)`` returned.
     @inlinable @inline(__always)
     public func withRow<R, E: Error>(
         at offset: UInt16, isPlain: Bool = false, _ body: (RowReader) throws(E) -> R
@@ -34,26 +35,28 @@ public final class RowChunk: @unchecked Sendable {
         try body(RowReader(kept: UnsafeRawPointer(base) + Int(offset), layout, form, isPlain: isPlain))
     }
 
-    /// The properties that the object made from a row has not read yet; 0 until somebody says which.
+    /// Returns the bits of the properties that the object at an offset has not decoded yet; 0 before
+    /// ``setPending(_:at:)``.
     @inlinable @inline(__always)
     public func pending(at offset: UInt16) -> UInt64 { base.load(fromByteOffset: Int(offset), as: UInt64.self) }
 
     @inlinable @inline(__always)
+    /// Sets the bits of the properties that the object at an offset has not decoded yet.
     public func setPending(_ properties: UInt64, at offset: UInt16) {
         base.storeBytes(of: properties, toByteOffset: Int(offset), as: UInt64.self)
     }
 }
 
-/// A chunk that is handed on without being counted: valid as long as whoever lends it keeps no further row, and counted by who holds on to
-/// it.
+/// An unretained reference to a chunk, valid until its lender keeps another row.
 @frozen
 public struct LentChunk {
     @usableFromInline let reference: Unmanaged<RowChunk>?
 
     @inlinable @inline(__always)
+    /// Borrows a chunk.
     public init(_ chunk: RowChunk?) { reference = chunk.map { .passUnretained($0) } }
 
-    /// The chunk, for who holds on to it: with a reference that was counted ahead, if one is left.
+    /// The chunk as a strong reference: one that was retained in advance, if there is one left.
     @inlinable @inline(__always)
     public var chunk: RowChunk? {
         guard let reference else { return nil }
@@ -66,7 +69,7 @@ public struct LentChunk {
     }
 }
 
-/// References to a chunk that are counted ahead, all at once, which takes no longer than to count one. What nobody took over goes back.
+/// Retains a chunk many times in one atomic operation, and releases the references that were not handed out.
 @usableFromInline
 final class CountedChunk {
     private let chunk: RowChunk
@@ -88,11 +91,11 @@ final class CountedChunk {
 /// What the rows of a chunk have in common.
 @frozen @usableFromInline
 struct KeptForm {
-    /// Where the columns are that can be read.
+    /// The slots of the columns that may be read.
     @usableFromInline let slots: UnsafeMutablePointer<ColumnSlot>
-    /// Where the bits of columns without a value stand: behind the slots of all columns, or of the last text or blob.
+    /// The offset of the NULL bitmap: after the slots of all columns, or after that of the last text or blob.
     @usableFromInline let nulls: UInt32
-    /// Of two bytes, as in the header of a row: a chunk has its count beside it.
+    /// The number of columns; two bytes, as in the header of a row.
     @usableFromInline let columns: UInt16
 
     @usableFromInline
@@ -103,22 +106,21 @@ struct KeptForm {
     }
 }
 
-/// Fills chunks. Used by one thread.
+/// Fills chunks. Not thread-safe.
 @frozen
 public struct RowKeeper {
-    /// Bytes. A row stands at a multiple of 8 below it.
+    /// The largest chunk, in bytes. Rows are at multiples of 8 below it.
     public static var largestChunk: Int { 16 << 10 }
 
-    /// The chunk of the row that was kept last.
+    /// The chunk of the last row.
     public private(set) var chunk: RowChunk?
-    /// The same, to be handed on.
+    /// The chunk of the last row, unretained.
     public private(set) var lentChunk = LentChunk(nil)
     private var counted: CountedChunk?
     @usableFromInline var base: UnsafeMutableRawPointer?
     @usableFromInline var used = 0
     @usableFromInline var capacity = 0
-    /// How many columns the chunk's rows have, and how many bytes of each are behind its header and before its bits of columns without a
-    /// value.
+    /// The number of columns of the chunk's rows, and the number of bytes between the header and the NULL bitmap.
     @usableFromInline var columns: UInt32 = 0
     @usableFromInline var slotBytes = 0
     /// The size of the next chunk.
@@ -126,11 +128,13 @@ public struct RowKeeper {
     @usableFromInline let textsOnly: Bool
     @usableFromInline let companion: AnyObject?
 
+    /// Makes a keeper.
+    ///
     /// - Parameters:
-    ///   - firstChunk: bytes of the first chunk; each is twice as large as the one before it, up to a limit. A row that is
-    ///     larger gets a chunk of its own.
+    ///   - firstChunk: the size of the first chunk; each one is twice as large as the one before, up to a limit. A
+    ///     larger row gets a chunk of its own.
     ///   - textsOnly: whether only the texts and blobs of the rows will be read.
-    ///   - companion: of all chunks.
+    ///   - companion: the companion of all chunks.
     @inlinable
     public init(firstChunk: Int, textsOnly: Bool = false, companion: AnyObject? = nil) {
         size = firstChunk
@@ -138,7 +142,7 @@ public struct RowKeeper {
         self.companion = companion
     }
 
-    /// Copies a row to ``chunk`` and answers where it stands there.
+    /// Copies a row to ``chunk``, and returns its offset there.
     @inlinable @inline(__always)
     public mutating func keep(_ row: RowReader) -> UInt16 {
         let rest = Int(row.byteCount &- row.nulls)
@@ -160,12 +164,14 @@ public struct RowKeeper {
         return UInt16(truncatingIfNeeded: start)
     }
 
-    /// Whether the chunk's rows have this layout.
+    /// Returns whether the chunk's rows have this layout.
     public func holds(_ layout: RowLayout) -> Bool { chunk?.layout === layout }
 
+    /// Starts a chunk.
+    ///
     /// - Parameters:
-    ///   - row: in registers, where it stays if all of it is never put into memory.
-    ///   - rest: the bytes behind its columns.
+    ///   - row: passed by its parts, which stay in registers.
+    ///   - rest: the number of bytes after its columns.
     @usableFromInline @inline(never)
     mutating func begin(_ row: RowReader.Parts, behind rest: Int) -> UnsafeMutableRawPointer {
         let layout = row.layout.takeUnretainedValue()
@@ -176,8 +182,8 @@ public struct RowKeeper {
         capacity = max(rowBytes, size)
         size = min(max(size, 64) * 2, RowKeeper.largestChunk)
         let fresh = RowChunk(layout, form, capacity: capacity, companion)
-        // The first one may be for a single row; of rows of this size so many have room in another. Two for each: the object's, and that of
-        // who hands its row on.
+        // The first chunk may be for a single row. Two references for each row: one for its object, and one for the
+        // caller that passes the row on.
         let rows = chunk == nil ? 1 : capacity / ((rowBytes + 7) & ~7)
         counted = rows > 3 ? CountedChunk(fresh, references: UInt16(truncatingIfNeeded: rows * 2)) : nil
         chunk = fresh

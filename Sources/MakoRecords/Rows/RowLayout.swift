@@ -3,17 +3,18 @@
 //   offset  size         field
 //   0       1            format, 1
 //   1       1            0
-//   2       2            n: how many columns the row has (ordinals 0 ..< n)
-//   4       4            version of the schema that wrote it
+//   2       2            n: the number of columns of the row (ordinals 0 ..< n)
+//   4       4            the schema version of the writer
 //   8       …            n slots: bool 1 byte, uuid 16 (two big-endian halves as numbers), all others 8;
 //                        text and blob: offset in the heap (4), length (4)
-//   …       (n + 7) / 8  one bit per column, set where it is NULL (its slot is zero)
+//   …       (n + 7) / 8  the NULL bitmap, one bit for each column (the slot of a NULL is zero)
 //   …       …            heap: the bytes of texts and blobs
 //
-// A column keeps its ordinal and its type for ever (a changed type is a new ordinal), so a slot's place depends on the ordinal
-// alone: a field is found in O(1), and a row written before a column was added says so by its n.
+// The ordinal and the type of a column never change (a column with a new type gets a new ordinal), so that the offset
+// of a slot depends on the ordinal alone: a field is found in O(1). A row written before a column was added has a
+// smaller n.
 
-/// Where a column stands in a row.
+/// The position of a column in a row.
 @frozen @usableFromInline
 struct ColumnSlot {
     @usableFromInline let offset: UInt32
@@ -28,55 +29,55 @@ struct ColumnSlot {
     }
 }
 
-/// How rows of one table are read and written: positions `0 ..< count` over the table's columns, in an order of the reader's choice.
+/// The mapping of positions `0 ..< count`, in an order chosen by the reader, to the columns of a table.
 ///
-/// Take it from ``TableHandle/layout`` or ``TableHandle/layout(for:)``. Immutable, cheap to hold and to share.
+/// Returned by ``TableHandle/layout`` and ``TableHandle/layout(for:)``. Immutable, cheap to retain and to share.
 public final class RowLayout: @unchecked Sendable {
-    // Unchecked: the pointers below are filled in init, freed in deinit and never written between.
+    // Unchecked: the memory is initialized in `init`, freed in `deinit` and immutable in between.
 
-    /// How many positions there are.
+    /// The number of positions.
     public let count: Int
-    /// For each of the caller's positions where the columns begin that it has beyond its first, and where the last of them end. Empty where
-    /// each has one column.
+    /// For each of the caller's positions, the start of its columns beyond the first; and the end of the last of them.
+    /// Empty if each position has one column.
     private let furtherPositions: [Int]
-    /// The names of the columns by position.
+    /// The names of the columns, by position.
     public let names: [String]
     package let table: String
     let tableID: UInt32
     let version: UInt32
-    /// All columns the table ever had, by ordinal.
+    /// All columns that the table has ever had, by ordinal.
     let columns: [ColumnSchema]
 
-    /// One per position, and one more that stands for "no such position".
+    /// One for each position, and one for an invalid position.
     @usableFromInline let slots: UnsafeMutablePointer<ColumnSlot>
-    /// The same of texts and blobs only: the others are no such positions.
+    /// The same for texts and blobs only; the others are invalid.
     let textSlots: UnsafeMutablePointer<ColumnSlot>
-    /// Which of the first 64 positions are texts or blobs, as bits.
+    /// The texts and blobs among the first 64 positions, as bits.
     private let textPositions: UInt64
-    /// How many ordinals the table has given out.
+    /// The number of ordinals that the table has assigned.
     @usableFromInline let columnCount: Int
-    /// Where the slots of a row with so many columns end.
+    /// The end of the slots of a row, by its number of columns.
     @usableFromInline let slotEnds: UnsafeMutablePointer<UInt32>
     /// The slots of texts and blobs, by ordinal.
     @usableFromInline let variables: UnsafeMutablePointer<ColumnSlot>
     @usableFromInline let variableCount: Int
     /// By ordinal.
     let allSlots: UnsafeMutablePointer<ColumnSlot>
-    /// By ordinal: whether a row must have a value there.
+    /// Whether a column must have a value, by ordinal.
     let required: UnsafeMutablePointer<Bool>
-    /// The same for the first 64 ordinals, one bit for each.
+    /// The same for the first 64 ordinals, as bits.
     let requiredBits: UInt64
-    /// Those of the first 64 ordinals that are texts or blobs.
+    /// The texts and blobs among the first 64 ordinals, as bits.
     let variableBits: UInt64
-    /// Whether the table has columns whose values go with the next change of a row.
+    /// Whether the table has dropped columns, whose values are removed when a row is next written.
     let hasDeadColumns: Bool
-    /// A row of fill values, from which columns are read that a row was written too early to have.
+    /// A row of fill values, for columns that were added after a row was written.
     @usableFromInline private(set) var defaults: UnsafeMutableRawBufferPointer
 
     @usableFromInline static var headerSize: Int { 8 }
     static let format: UInt8 = 1
 
-    /// - Parameter further: for each position the columns that it has beyond its first.
+    /// - Parameter further: for each position, its columns beyond the first.
     init(
         table: String, tableID: UInt32, version: UInt32, columns: [ColumnSchema], positions: [ColumnSchema?],
         further: [[ColumnSchema]] = []
@@ -156,11 +157,11 @@ public final class RowLayout: @unchecked Sendable {
         defaults.deallocate()
     }
 
-    /// The position of a column by its name, or `nil`.
+    /// Returns the position of a column by its name, or `nil`.
     public func position(of name: String) -> Int? { names.firstIndex(of: name) }
 
-    /// Where one of the columns stands that a position has: the first there, the others behind all positions. What the position does not
-    /// have is the place without a column, which reads as NULL and takes nothing.
+    /// Returns the position of one of the columns of a position: the first is at the position itself, the others follow
+    /// all positions. A missing part has the invalid position, which reads as NULL and ignores values.
     public func position(ofPart part: Int, at position: Int) -> Int {
         if part == 0 { return position }
         guard part > 0, position >= 0, position + 1 < furtherPositions.count else { return count }
@@ -168,23 +169,23 @@ public final class RowLayout: @unchecked Sendable {
         return place < furtherPositions[position + 1] ? place : count
     }
 
-    /// How many columns a position has beyond its first.
+    /// Returns the number of columns that a position has beyond its first.
     func furtherCount(at position: Int) -> Int {
         guard position >= 0, position + 1 < furtherPositions.count else { return 0 }
         return furtherPositions[position + 1] - furtherPositions[position]
     }
 
-    /// Where the slot of the last text or blob ends in a row with so many columns.
+    /// Returns the end of the slot of the last text or blob in a row with this many columns.
     func textsEnd(columns: Int) -> UInt32 {
         var index = variableCount - 1
         while index >= 0, Int(variables[index].ordinal) >= columns { index -= 1 }
         return index < 0 ? UInt32(RowLayout.headerSize) : slotEnds[Int(variables[index].ordinal) + 1]
     }
 
-    /// Whether all of these positions, as bits, are texts or blobs.
+    /// Returns whether all of these positions, given as bits, are texts or blobs.
     public func areTexts(_ positions: UInt64) -> Bool { positions & ~textPositions == 0 }
 
-    /// The type of the column at a position.
+    /// Returns the type of the column at a position.
     public func type(_ position: Int) -> ColumnType { slot(position).type }
 
     @inlinable @inline(__always)
@@ -192,7 +193,7 @@ public final class RowLayout: @unchecked Sendable {
         slots[UInt(bitPattern: position) < UInt(bitPattern: count) ? position : count]
     }
 
-    /// The column at a position, for messages.
+    /// Returns the column at a position, for errors.
     func column(_ position: Int) -> ColumnSchema? {
         let ordinal = Int(slot(position).ordinal)
         return ordinal < columnCount ? columns[ordinal] : nil

@@ -1,8 +1,8 @@
-/// Reads the fields of one row straight from its bytes.
+/// Reads the fields of one row from its bytes.
 ///
-/// The reader borrows the bytes and the layout: it is valid inside the closure it was lent to, and must not be kept. The bytes
-/// were checked when the reader was made, so no field can lie outside them. A field that is NULL or of another type reads as `0`, `""`,
-/// `false` or `[]`: ask ``isNull(_:)`` first where that matters.
+/// The reader borrows the bytes and the layout: it is valid inside the closure that receives it, and must not escape.
+/// The bytes are validated when the reader is made, so that no field is out of bounds. A field that is NULL or of
+/// another type reads as `0`, `""`, `false` or `[]`; use ``isNull(_:)`` to tell these apart.
 ///
 ///     let name = try table.withRow(id: 42, in: view) { row in row.text(0) }
 @frozen
@@ -14,15 +14,15 @@ public struct RowReader: @unchecked Sendable {
     @usableFromInline let columnCount: UInt32
     @usableFromInline let nulls: UInt32
     @usableFromInline let heap: UInt32
-    /// The bytes of the whole row.
+    /// The number of bytes of the row.
     @usableFromInline let byteCount: UInt32
-    /// Whether the row has every column and no NULL: then a field is where its slot says.
+    /// Whether the row has every column and no NULL, so that each field is at the offset of its slot.
     public let isPlain: Bool
 
-    /// The whole row.
+    /// The bytes of the row.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: Int(byteCount)) }
 
-    /// Checks the bytes once: header, slots and every text and blob lie inside.
+    /// Validates the bytes: header, slots, texts and blobs are in bounds.
     ///
     /// - Throws: `RecordError.rowDamaged`.
     @inlinable @inline(__always)
@@ -65,9 +65,9 @@ public struct RowReader: @unchecked Sendable {
         borrowedLayout = copy layout
     }
 
-    /// A row that was checked before, when it was copied to here.
+    /// Makes a reader of a row that was validated before it was copied.
     ///
-    /// - Parameter isPlain: what its first reader said of that; false will do.
+    /// - Parameter isPlain: that of the first reader, or `false`.
     @inlinable
     init(kept base: UnsafeRawPointer, _ layout: RowLayout, _ form: KeptForm, isPlain: Bool) {
         self.base = base
@@ -86,13 +86,13 @@ public struct RowReader: @unchecked Sendable {
         .rowDamaged(table: layout.table, key: nil, reason: reason)
     }
 
-    /// The bytes of the whole row, valid as long as the reader.
+    /// The bytes of the row, valid as long as the reader.
     var wholeRow: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: Int(byteCount)) }
 
-    /// The same row by the positions of another layout of its table.
+    /// Returns the same row in another layout of its table.
     package func arranged(by layout: RowLayout) throws(RecordError) -> RowReader { try RowReader(wholeRow, layout) }
 
-    /// The layout whose positions the reader answers.
+    /// The layout of the positions.
     public var layout: RowLayout { borrowedLayout }
 
     @inlinable @inline(__always)
@@ -100,11 +100,11 @@ public struct RowReader: @unchecked Sendable {
         slots[UInt(bitPattern: position) < UInt(slotCount) ? position : Int(slotCount)]
     }
 
-    /// The address of a field, or `nil` when it is NULL.
+    /// Returns the address of a field, or `nil` if it is NULL.
     @inlinable @inline(__always)
     func address(_ slot: ColumnSlot) -> UnsafeRawPointer? { parts.address(slot) }
 
-    /// What finding a field takes, in registers: a reader that is handed on must be put into memory first, also where that never happens.
+    /// The parts needed to find a field, passed in registers: passing a reader would write it to memory first.
     @inlinable @inline(__always)
     var parts: Parts { Parts(base: base, layout: .passUnretained(borrowedLayout), columns: columnCount, nulls: nulls) }
 
@@ -133,7 +133,7 @@ public struct RowReader: @unchecked Sendable {
             return bit & 1 == 1 ? nil : base + Int(slot.offset)
         }
 
-        /// A column the row is too old to have.
+        /// The address of a column that was added after the row was written.
         @usableFromInline
         func defaultAddress(_ slot: ColumnSlot) -> UnsafeRawPointer? {
             layout._withUnsafeGuaranteedRef { layout in
@@ -162,7 +162,7 @@ public struct RowReader: @unchecked Sendable {
             return slot.type == .integer && number >> 63 == 1 ? 0 : number
         }
 
-        /// A field of eight bytes that is of this type; else 0.
+        /// Returns a field of eight bytes if it has this type; otherwise 0.
         @usableFromInline @inline(never)
         func bits(_ slot: ColumnSlot, of type: ColumnType) -> UInt64 {
             guard slot.type == type, let field = address(slot) else { return 0 }
@@ -176,7 +176,7 @@ public struct RowReader: @unchecked Sendable {
         }
     }
 
-    /// The bytes of a text, a blob or keys.
+    /// Returns the bytes of a text, a blob or keys.
     @inlinable @inline(__always)
     func content(_ slot: ColumnSlot) -> UnsafeRawBufferPointer {
         guard slot.type.isVariable, let field = address(slot) else {
@@ -202,15 +202,16 @@ public struct RowReader: @unchecked Sendable {
 }
 
 extension RowReader {
-    /// Where one of the columns stands that a position has, see ``RowLayout/position(ofPart:at:)``.
+    /// Returns the position of one of the columns of a position, see ``RowLayout/position(ofPart:at:)``.
     public func position(ofPart part: Int, at position: Int) -> Int {
         borrowedLayout.position(ofPart: part, at: position)
     }
 
+    /// Returns whether the field is NULL.
     @inlinable
     public func isNull(_ position: Int) -> Bool { address(slot(position)) == nil }
 
-    /// An integer or a reference; an unsigned number when it fits.
+    /// Returns an integer or a reference, or an unsigned number if it fits.
     @inlinable @inline(__always)
     public func integer(_ position: Int) -> Int64 {
         let slot = slot(position)
@@ -218,7 +219,7 @@ extension RowReader {
         return parts.integer(slot)
     }
 
-    /// An unsigned number, or an integer that is not negative.
+    /// Returns an unsigned number, or an integer if it is not negative.
     @inlinable @inline(__always)
     public func unsigned(_ position: Int) -> UInt64 {
         let slot = slot(position)
@@ -227,13 +228,14 @@ extension RowReader {
     }
 
     @inlinable @inline(__always)
+    /// Returns a double.
     public func double(_ position: Int) -> Double {
         let slot = slot(position)
         if isPlain, slot.type == .double { return Double(bitPattern: word(base + Int(slot.offset))) }
         return Double(bitPattern: parts.bits(slot, of: .double))
     }
 
-    /// Seconds since 2001-01-01 UTC.
+    /// Returns a date, in seconds since 2001-01-01 UTC.
     @inlinable @inline(__always)
     public func date(_ position: Int) -> Double {
         let slot = slot(position)
@@ -242,15 +244,17 @@ extension RowReader {
     }
 
     @inlinable @inline(__always)
+    /// Returns a boolean.
     public func bool(_ position: Int) -> Bool {
         let slot = slot(position)
-        // The slot that stands for no position is a bool, too.
+        // The slot of an invalid position is a bool, too.
         if isPlain, slot.type == .bool, slot.ordinal != .max {
             return base.load(fromByteOffset: Int(slot.offset), as: UInt8.self) != 0
         }
         return parts.bool(slot)
     }
 
+    /// Returns a text.
     @inlinable
     public func text(_ position: Int) -> String {
         let slot = slot(position)
@@ -258,6 +262,7 @@ extension RowReader {
         return String(decoding: content(slot), as: UTF8.self)
     }
 
+    /// Returns a copy of a blob, or of the bytes of keys.
     @inlinable
     public func blob(_ position: Int) -> [UInt8] {
         let slot = slot(position)
@@ -265,7 +270,7 @@ extension RowReader {
         return [UInt8](content(slot))
     }
 
-    /// The two halves of a UUID.
+    /// Returns the two halves of a UUID.
     @inlinable
     public func uuid(_ position: Int) -> (high: UInt64, low: UInt64) {
         let slot = slot(position)
@@ -273,13 +278,13 @@ extension RowReader {
         return (word(field), word(field + 8))
     }
 
-    /// Lends the bytes of a text or blob without copying them; no bytes when it is NULL.
+    /// Calls a closure with the bytes of a text or blob, without a copy; no bytes for NULL.
     @inlinable
     public func withText<R>(_ position: Int, _ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         try body(content(slot(position)))
     }
 
-    /// The field as a dynamic value.
+    /// Returns the field as a dynamic value.
     public func value(_ position: Int) -> Value { value(slot(position)) }
 
     func value(_ slot: ColumnSlot) -> Value {
@@ -296,7 +301,7 @@ extension RowReader {
         }
     }
 
-    /// Whether a field is the same in two rows of one table.
+    /// Returns whether a field is the same in two rows of one table.
     func isSame(_ slot: ColumnSlot, as other: RowReader) -> Bool {
         guard let mine = address(slot), let theirs = other.address(slot) else {
             return address(slot) == nil && other.address(slot) == nil
@@ -312,7 +317,7 @@ extension RowReader {
         }
     }
 
-    /// Which of the row's first 64 columns are NULL, by ordinal.
+    /// The NULL columns among the first 64, as bits of their ordinals.
     var nullBits: UInt64 {
         var bits: UInt64 = 0
         for place in 0..<min(8, Int(heap - nulls)) {
@@ -323,7 +328,7 @@ extension RowReader {
 }
 
 extension KeyBuffer {
-    /// A field as a part of a key, without a value in between.
+    /// Appends a field to a key, without an intermediate value.
     mutating func append(_ row: RowReader, _ slot: ColumnSlot, noCase: Bool = false) {
         guard let field = row.address(slot) else { return appendNull() }
         switch slot.type {

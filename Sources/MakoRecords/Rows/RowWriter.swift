@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Builds the bytes of rows, one after the other, in memory that it keeps.
+/// Encodes rows, one after the other, in memory that it reuses.
 ///
 ///     var row = RowWriter()
 ///     row.begin(table.layout)
@@ -8,10 +8,10 @@ import MakoStorage
 ///     row.set(1, Int64(36))
 ///     let key = try table.insert(&row, in: tx, changes: &changes)
 ///
-/// A column that was not set since ``begin(_:)``, or that the layout leaves out, gets its default when the row is inserted and keeps the
-/// stored value when the row replaces one. Setting a value of the wrong type is reported by the call that stores the row.
+/// An unset column gets its default in an insert, and keeps the stored value in an update. A value of the wrong type is
+/// reported by the call that stores the row.
 public struct RowWriter: ~Copyable, @unchecked Sendable {
-    // Unchecked: the memory belongs to this value alone.
+    // Unchecked: this value owns the memory.
 
     private var base: UnsafeMutableRawPointer
     private var capacity: Int
@@ -20,25 +20,26 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     // One bit for each of the first 64 columns, by ordinal.
     private var unset: UInt64 = 0
     private var nulls: UInt64 = 0
-    /// Of the columns behind the first 64: 0 unset, 1 set, 2 NULL.
+    /// For columns beyond the first 64: 0 unset, 1 set, 2 NULL.
     private var wideMarks: [UInt8] = []
     private(set) var layout: RowLayout?
-    /// The number of the database that the rows are for, by which its cipher is found; 0: none.
+    /// The number of the database, by which its cipher is found; 0 for none.
     package var database: UInt32 = 0
-    // Of the layout, so that setting a column does not count a reference to it.
+    // Those of the layout, which is not retained to set a column.
     private var slots: UnsafeMutablePointer<ColumnSlot>?
     private var slotCount = 0
     private var fault: RecordError?
-    /// Values that were put off.
+    /// Deferred values.
     private var rest: [(inout RowWriter) throws -> Void] = []
-    /// Asked for each row, which costs less than looking at the fault itself: whether there is one, or values were put off.
+    /// Whether there is a fault, or a deferred value; one flag, because it is tested for each row.
     private var hasFault = false
-    /// Scratch for the keys of indexes and for the row that is replaced.
+    /// Scratch memory for index keys and the replaced row.
     var keys = KeyBuffer()
     var oldKeys = KeyBuffer()
     private var oldRow: UnsafeMutableRawPointer?
     private var oldCapacity = 0
 
+    /// Makes a writer without a row.
     public init() {
         capacity = 512
         base = .allocate(byteCount: capacity, alignment: 8)
@@ -49,7 +50,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         oldRow?.deallocate()
     }
 
-    /// Starts a row: every column is unset.
+    /// Starts a row with all columns unset.
     public mutating func begin(_ layout: RowLayout) {
         if self.layout !== layout {
             self.layout = layout
@@ -77,6 +78,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         base.storeBytes(of: header.littleEndian, as: UInt64.self)
     }
 
+    /// Sets an integer or a reference.
     public mutating func set(_ position: Int, _ number: Int64) {
         guard let slot = slot(position) else { return }
         switch slot.type {
@@ -86,6 +88,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
+    /// Sets an unsigned number.
     public mutating func set(_ position: Int, _ number: UInt64) {
         guard let slot = slot(position) else { return }
         switch slot.type {
@@ -95,19 +98,21 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
+    /// Sets a double.
     public mutating func set(_ position: Int, _ number: Double) {
         guard let slot = slot(position) else { return }
         guard slot.type == .double else { return refuse(position, "double") }
         store(slot, number.bitPattern)
     }
 
-    /// Seconds since 2001-01-01 UTC.
+    /// Sets a date, in seconds since 2001-01-01 UTC.
     public mutating func setDate(_ position: Int, _ seconds: Double) {
         guard let slot = slot(position) else { return }
         guard slot.type == .date else { return refuse(position, "date") }
         store(slot, seconds.bitPattern)
     }
 
+    /// Sets a boolean.
     public mutating func set(_ position: Int, _ flag: Bool) {
         guard let slot = slot(position) else { return }
         guard slot.type == .bool else { return refuse(position, "bool") }
@@ -115,6 +120,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         mark(slot)
     }
 
+    /// Sets a UUID by its two halves.
     public mutating func setUUID(_ position: Int, high: UInt64, low: UInt64) {
         guard let slot = slot(position) else { return }
         guard slot.type == .uuid else { return refuse(position, "uuid") }
@@ -122,8 +128,9 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         base.storeBytes(of: low.littleEndian, toByteOffset: Int(slot.offset) + 8, as: UInt64.self)
     }
 
+    /// Sets a text.
     public mutating func set(_ position: Int, _ text: String) {
-        // Nearly every string lends its bytes as they are; a copy to make them so costs two reference counts.
+        // Nearly every string is contiguous UTF-8; a copy costs two reference counts.
         if text.utf8.withContiguousStorageIfAvailable({ setText(position, utf8: UnsafeRawBufferPointer($0)) }) != nil {
             return
         }
@@ -131,35 +138,37 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         copy.withUTF8 { setText(position, utf8: UnsafeRawBufferPointer($0)) }
     }
 
-    /// Text from its UTF-8 bytes.
+    /// Sets a text from its UTF-8 bytes.
     public mutating func setText(_ position: Int, utf8: UnsafeRawBufferPointer) {
         guard let slot = slot(position) else { return }
         guard slot.type == .text else { return refuse(position, "text") }
         store(slot, content: utf8)
     }
 
-    /// A blob, or keys, from the bytes.
+    /// Sets a blob or keys from the bytes.
     public mutating func set(_ position: Int, _ bytes: UnsafeRawBufferPointer) {
         guard let slot = slot(position) else { return }
         guard slot.type == .blob || slot.type == .keys else { return refuse(position, "blob") }
         store(slot, content: bytes)
     }
 
+    /// Sets a blob or keys.
     public mutating func set(_ position: Int, _ bytes: [UInt8]) {
         bytes.withUnsafeBytes { set(position, $0) }
     }
 
-    /// Where one of the columns stands that a position has, see ``RowLayout/position(ofPart:at:)``.
+    /// Returns the position of a part, see ``RowLayout/position(ofPart:at:)``.
     public func position(ofPart part: Int, at position: Int) -> Int {
         layout?.position(ofPart: part, at: position) ?? -1
     }
 
+    /// Sets NULL.
     public mutating func setNull(_ position: Int) {
         guard let slot = slot(position) else { return }
         storeNull(slot)
     }
 
-    /// Sets all columns to NULL that a position has.
+    /// Sets all columns of a position to NULL.
     public mutating func setNullParts(_ position: Int) {
         setNull(position)
         guard let layout else { return }
@@ -168,8 +177,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// Makes those of some columns unset that were set to NULL: a stored row keeps what it has there. What a position has beyond its first
-    /// column goes with that.
+    /// Unsets those of some columns that are NULL, with their further parts: an update keeps the stored values.
     ///
     /// - Parameter positions: positions of the layout, as bits.
     public mutating func unsetNulls(_ positions: UInt64) {
@@ -193,7 +201,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// A dynamic value; one of another type is converted where that loses nothing (see ``ColumnType/coerced(_:)``).
+    /// Sets a dynamic value; one of another type is converted if that is lossless (see ``ColumnType/coerced(_:)``).
     public mutating func set(_ position: Int, _ value: Value) {
         guard let slot = slot(position) else { return }
         if slot.type != .blob, slot.type.holds(value) { return store(slot, value) }
@@ -215,15 +223,15 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// Puts the making of a value off until ``writeRest()``: what makes it may take locks that are held now.
+    /// Defers a value until ``writeRest()``, because making it may take locks that the caller holds now.
     public mutating func writeLater(_ write: @escaping (inout RowWriter) throws -> Void) {
         rest.append(write)
         hasFault = true
     }
 
-    /// Makes the values that were put off.
+    /// Sets the deferred values.
     ///
-    /// - Throws: what making one of them throws.
+    /// - Throws: the error of a closure.
     public mutating func writeRest() throws {
         if !hasFault || rest.isEmpty { return }
         let writes = rest
@@ -232,7 +240,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         for write in writes { try write(&self) }
     }
 
-    /// Takes a field of another row of the table over as it is. The position is that of both layouts.
+    /// Copies a field of another row of the table. The position is that of both layouts.
     mutating func copy(_ position: Int, from row: RowReader) {
         guard let slot = slot(position) else { return }
         copy(slot, from: row)
@@ -245,14 +253,12 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         mark(slot)
     }
 
-    /// Takes columns over from a row that the table held in an earlier form, all at once: its slots, and its texts and blobs. Nothing may be
-    /// set yet; the other columns stay unset.
+    /// Copies columns of an older version of a row at once: slots, texts and blobs. No column may be set before.
     ///
     /// - Parameters:
-    ///   - kept: which of the first 64 ordinals, as bits.
-    ///   - emptied: the texts and blobs that are not to be kept.
-    /// - Returns: the ordinal from which on nothing was taken: what follows the row is too old to have. 0 where it has a text or blob that is not
-    ///   to be kept, or there are more columns than bits.
+    ///   - kept: the columns among the first 64 ordinals, as bits.
+    ///   - emptied: the texts and blobs not to copy.
+    /// - Returns: the first ordinal that the row is too old to have; 0 if the row cannot be copied so.
     mutating func takeOver(_ kept: UInt64, emptied: UInt64, of row: RowReader) -> Int {
         let slots = Int(row.nulls) &- RowLayout.headerSize
         let content = Int(row.byteCount) &- Int(row.heap)
@@ -271,20 +277,20 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         return Int(row.columnCount)
     }
 
-    /// The bytes of the row, unset columns filled with their defaults. Valid until the next ``begin(_:)``.
+    /// Returns the row, with defaults in unset columns. Valid until the next ``begin(_:)``.
     public mutating func finish() throws(RecordError) -> UnsafeRawBufferPointer {
         guard let layout else { throw .invalidKey(table: "", reason: "the row was not begun") }
         return try finish(layout, over: nil)
     }
 
-    /// Whether the row was begun with this version of a table.
+    /// Returns whether the row was begun with this version of a table.
     @inline(__always)
     mutating func isBegun(with layout: RowLayout) -> Bool {
         guard let own = self.layout else { return false }
         return own === layout || own.tableID == layout.tableID && own.version == layout.version
     }
 
-    /// The bytes of the row, unset columns taken from the row it replaces.
+    /// Returns the row, with the values of the replaced row in unset columns.
     ///
     /// - Parameter layout: one of the version the row was begun with.
     mutating func finish(_ layout: RowLayout, over old: RowReader?) throws(RecordError) -> UnsafeRawBufferPointer {
@@ -305,12 +311,12 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         return UnsafeRawBufferPointer(start: base, count: count)
     }
 
-    /// The error for a row that the engine does not take, by its largest column.
+    /// Returns the error of a row that is too large, for its largest column.
     private func tooLarge(_ layout: RowLayout) -> RecordError {
         var largest = (column: "", bytes: 0)
         for ordinal in 0..<layout.columnCount where layout.columns[ordinal].type.isVariable {
             let slot = layout.allSlots[ordinal]
-            // The length stands behind the offset.
+            // The length follows the offset.
             let bytes = Int(
                 UInt32(littleEndian: base.loadUnaligned(fromByteOffset: Int(slot.offset) + 4, as: UInt32.self)))
             if bytes > largest.bytes { largest = (layout.columns[ordinal].name, bytes) }
@@ -318,23 +324,23 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         return .tooLarge(largest.bytes, in: largest.column, of: layout.table)
     }
 
-    /// What messages call a position: its table, and the column that it has first.
+    /// Returns the table, and the first column of a position, for errors.
     package func names(of position: Int) -> (table: String, column: String) {
         guard let layout else { return ("", "\(position)") }
         return (layout.table, layout.column(position)?.name ?? "\(position)")
     }
 
-    /// Notes that a column was given a value that it cannot hold; the call that stores the row throws that.
+    /// Records a value that a column cannot hold; the call that stores the row throws the error.
     package mutating func refuse(_ position: Int, because reason: String) {
         let (table, column) = names(of: position)
         fail(.valueRefused(table: table, column: column, reason: reason))
     }
 
-    /// A reader over what was set so far, unset columns reading as NULL; for finding the key before the row is finished.
+    /// Returns a reader of the columns set so far, unset ones being NULL, to encode the key before the row is finished.
     mutating func draft() throws(RecordError) -> RowReader? {
         guard let layout else { return nil }
         if let fault { throw fault }
-        // Whatever reads a row looks at the slots of texts and blobs, NULL or not.
+        // A reader validates the slots of texts and blobs, NULL or not.
         for slot in UnsafeBufferPointer(start: layout.allSlots, count: layout.columnCount) where isUnset(slot) {
             memoryZero(base + Int(slot.offset), slot.type.slotWidth)
         }
@@ -351,10 +357,10 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         ordinal < 64 ? nulls >> UInt64(ordinal) & 1 == 1 : wideMarks[ordinal - 64] == 2
     }
 
-    /// Whether the keys built for the old row and for the new one are the same.
+    /// Whether the keys of the old row and the new one are equal.
     var hasSameKeys: Bool { KeyOrder.compareRaw(keys.raw, oldKeys.raw) == 0 }
 
-    /// Copies the row that is to be replaced, because its page may change while the indexes are brought in step.
+    /// Copies the row to be replaced, because its page may change during index updates.
     mutating func keepOld(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         guard let source = bytes.baseAddress else { return bytes }
         let memory: UnsafeMutableRawPointer
@@ -370,7 +376,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         return UnsafeRawBufferPointer(start: memory, count: bytes.count)
     }
 
-    /// Writes the bits of the columns without a value.
+    /// Writes the NULL bitmap.
     private mutating func seal(_ layout: RowLayout) {
         let bitmap = Int(layout.slotEnds[layout.columnCount])
         let end = min(heap, bitmap &+ 8)
@@ -391,7 +397,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// The row from which columns are read that a row is too old to have.
+    /// Returns the row of defaults, for columns that a row is too old to have.
     mutating func writeDefaults(of layout: RowLayout) -> UnsafeRawBufferPointer {
         begin(layout)
         for slot in UnsafeBufferPointer(start: layout.allSlots, count: layout.columnCount) {
@@ -402,9 +408,8 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         return UnsafeRawBufferPointer(start: base, count: count)
     }
 
-    /// The columns that were set since ``begin(_:)``, as bits of their ordinals; nil where a row that is stored in the place of another one
-    /// may differ from it in more than these. To be asked before the row is finished.
-    // What only reads is `mutating` here all the same: else all of the writer is copied for the call.
+    /// The set columns as bits of their ordinals, before `finish`; `nil` if an update may change others, too.
+    // `mutating`, although it only reads: otherwise the whole writer is copied for the call.
     var written: UInt64? {
         mutating get {
             guard let layout, wideMarks.isEmpty, !layout.hasDeadColumns else { return nil }
@@ -412,14 +417,13 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// Whether only columns of fixed width were set, in a row that has the same columns as the one it replaces: it is that one then, but for
-    /// these.
+    /// Returns whether only fixed-width columns are set, in a row with the same columns as the replaced one.
     private mutating func changesFixedWidth(of old: RowReader, _ layout: RowLayout) -> Bool {
         guard let written, written & layout.variableBits == 0 else { return false }
         return Int(old.columnCount) == layout.columnCount && old.byteCount >= old.heap
     }
 
-    /// Copies what stands between the columns that were set, texts and blobs included.
+    /// Copies the bytes between the columns that are set, texts and blobs included.
     private mutating func layOver(_ old: RowReader, _ layout: RowLayout) {
         let end = Int(old.byteCount)
         if end > capacity { reserve(end) }
@@ -449,7 +453,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// A value that is known to fit its column.
+    /// Sets a value that fits its column.
     mutating func set(_ position: Int, fitting value: Value) {
         if let slot = slot(position) { store(slot, value) }
     }
@@ -503,7 +507,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         store(slot, UInt64(start) | UInt64(content.count) << 32)
     }
 
-    /// Notes that a column has a value.
+    /// Marks a column as set.
     @inline(__always)
     private mutating func mark(_ slot: ColumnSlot) {
         let ordinal = Int(slot.ordinal)
@@ -521,7 +525,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         fail(.typeMismatch(table: layout.table, column: column.name, expected: column.type, found: found))
     }
 
-    /// Notes what the call that stores the row is to throw; the first fault counts.
+    /// Records the error for the call that stores the row; the first one counts.
     private mutating func fail(_ error: RecordError) {
         if fault != nil { return }
         hasFault = true
@@ -544,7 +548,6 @@ private func memoryZero(_ start: UnsafeMutableRawPointer, _ count: Int) {
 }
 
 extension RecordError {
-    /// - Parameter bytes: the size of the value.
     fileprivate static func tooLarge(_ bytes: Int, in column: String, of table: String) -> RecordError {
         .valueRefused(
             table: table, column: column,

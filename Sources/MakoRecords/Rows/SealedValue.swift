@@ -1,22 +1,22 @@
 import MakoStorage
 
-// What is sealed of a value is what the catalogue would store of it: one byte says its type, so that it is opened as what it was.
-// It is bound to its table and column by their numbers, which outlive every new name. It is not bound to its row: rows change their keys when
-// tables are merged, and whoever may write rows may write whole ones.
+// An encrypted value has the stored form of the value in the catalogue, with one byte for its type. It is bound to its
+// table and column by their numbers, which do not change when they are renamed. It is not bound to its row: keys change
+// when tables are merged, and a writer that can swap values can swap rows.
 
-/// The way to the cipher of sealed values: found when the first of them is met, since finding it may take time and fail.
+/// Finds the cipher on first use, because that may take time and fail.
 package final class CipherAccess {
     private let find: () throws(PropertyKeyProblem) -> ValueCipher
     private var found: Result<ValueCipher, PropertyKeyProblem>?
 
     package init(_ find: @escaping () throws(PropertyKeyProblem) -> ValueCipher) { self.find = find }
 
-    /// No key was given.
+    /// The access without a key.
     package static var none: CipherAccess {
         CipherAccess { () throws(PropertyKeyProblem) in throw .missing }
     }
 
-    /// Whether there is a cipher at all.
+    /// Checks that there is a cipher.
     func check(for column: String, of table: String) throws(RecordError) {
         do throws(PropertyKeyProblem) { _ = try cipher() } catch {
             throw .valueSealed(table: table, column: column, error)
@@ -33,7 +33,7 @@ package final class CipherAccess {
 }
 
 extension RowLayout {
-    /// The column at a position, where it is an encrypted one that is still there.
+    /// Returns the column at a position, if it is encrypted and not dropped.
     fileprivate func sealed(_ position: Int) -> (column: ColumnSchema, type: ColumnType)? {
         guard let column = column(position), let type = column.sealedType, !column.isDead else { return nil }
         return (column, type)
@@ -52,7 +52,7 @@ extension RowLayout {
 }
 
 extension RowReader {
-    /// The field as a dynamic value; one that is sealed, opened.
+    /// Returns the field as a dynamic value, decrypted if necessary.
     ///
     /// - Throws: `RecordError.valueSealed`.
     package func value(
@@ -75,16 +75,16 @@ extension RowReader {
 }
 
 extension RowWriter {
-    /// A dynamic value, sealed where the column is encrypted.
+    /// Sets a dynamic value, encrypted if the column is.
     ///
-    /// - Throws: `RecordError.valueSealed`, `.typeMismatch` for a value that is no value of the encrypted type.
+    /// - Throws: `RecordError.valueSealed`, `.typeMismatch` for a value of another type than the encrypted one.
     package mutating func set(
         _ position: Int, _ value: Value, sealing cipher: () throws(PropertyKeyProblem) -> ValueCipher
     ) throws(RecordError) {
         guard let layout, let (column, type) = layout.sealed(position) else { return set(position, value) }
         if value.isNull { return setNull(position) }
         guard let fitting = type.coerced(value) else {
-            // The value itself is not for messages.
+            // The error must not contain the value.
             throw .typeMismatch(table: layout.table, column: column.name, expected: type, found: value.typeName)
         }
         var sink = ByteSink()

@@ -1,36 +1,37 @@
 import MakoStorage
 
-/// Keys and values that are sorted by their keys in memory.
+/// Sorts keys and values by key, in memory.
 ///
-/// They lie one behind the other in one piece of memory; what is sorted are 16-byte notes of where they are.
+/// The bytes are contiguous; the sort moves 16-byte records that refer to them.
 final class SortedEntries {
-    /// Where an entry is, and what its key looks like.
+    /// The position of an entry, and the head of its key.
     fileprivate struct Note {
-        /// Eight bytes of the key behind what all keys have in common.
+        /// Eight bytes of the key after the prefix that all keys share.
         var head: UInt64
-        /// Of a long entry, that of its lengths, which stand behind it.
+        /// The offset of the entry; for a long one that of its lengths, which follow it.
         var offset: UInt32
-        /// ``Note/long``: the lengths of key and value are elsewhere.
+        /// ``Note/long`` if the lengths are stored after the entry.
         var keyBytes: UInt16
         var valueBytes: UInt16
 
         static let long = UInt16.max
     }
 
-    /// Keys and values, each value behind its key. What was appended becomes an entry by ``note(from:middle:)``.
+    /// Keys, each followed by its value. ``note(from:middle:)`` turns appended bytes into an entry.
     @exclusivity(unchecked) var content = KeyBuffer()
     @exclusivity(unchecked) private var notes = NoteBuffer()
     @exclusivity(unchecked) private var staged = KeyBuffer()
 
-    /// Memory that an entry takes beside its key and value, for sorting it included.
+    /// The memory of an entry beside its key and value, including that of the sort.
     static let noteBytes = 2 * MemoryLayout<Note>.stride
 
     var isEmpty: Bool { notes.isEmpty }
     var count: Int { notes.count }
 
-    /// Makes an entry of what was appended to the content since it ended at `start`. False: it is too long, and the content ends there again.
+    /// Makes an entry of what was appended to the content after `start`. Returns `false` if it is too long, and removes
+    /// it.
     ///
-    /// - Parameter takesLong: whether one with more than 64 KiB in its key or value is taken.
+    /// - Parameter takesLong: whether a key or value may exceed 64 KiB.
     func note(from start: Int, middle: Int, takesLong: Bool = false) -> Bool {
         if let offset = UInt32(exactly: start), let keyBytes = UInt16(exactly: middle - start), keyBytes != Note.long,
             let valueBytes = UInt16(exactly: content.count - middle)
@@ -48,12 +49,12 @@ final class SortedEntries {
         return true
     }
 
-    /// Takes the last entry back.
+    /// Removes the last entry.
     func removeLast() {
         if let last = notes.popLast() { content.truncate(to: extent(last).start) }
     }
 
-    /// Where an entry's key and value begin, and where it ends.
+    /// Returns the start of the key, that of the value, and the end of an entry.
     @inline(__always)
     private func extent(_ note: Note) -> (start: Int, middle: Int, end: Int) {
         let offset = Int(note.offset)
@@ -69,7 +70,7 @@ final class SortedEntries {
         return (middle - Int(lengths >> 32), middle, offset)
     }
 
-    /// Takes the memory that entries of so many bytes need, those for sorting them included.
+    /// Allocates the memory for entries of this many bytes, including that of the sort.
     func reserve(_ bytes: Int) {
         content.reserve(bytes)
         notes.reserve(bytes / SortedEntries.noteBytes)
@@ -80,14 +81,14 @@ final class SortedEntries {
         content.clear()
     }
 
-    /// Drops all entries, and the memory that they had.
+    /// Removes all entries, and frees their memory.
     func discard() {
         notes = NoteBuffer()
         content = KeyBuffer()
         staged = KeyBuffer()
     }
 
-    /// Lends keys and values in the order of the keys; equal keys come in the order in which they were added.
+    /// Calls a closure with keys and values in the order of the keys; equal keys keep their order.
     func forEachSorted<E: Error>(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(E) -> Void) throws(E) {
         try forEachSortedUntil { (key, value) throws(E) -> Bool in
             try body(key, value)
@@ -95,7 +96,7 @@ final class SortedEntries {
         }
     }
 
-    /// The same until the closure answers false.
+    /// The same, until the closure returns `false`.
     func forEachSortedUntil<E: Error>(
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(E) -> Bool
     ) throws(E) {
@@ -103,7 +104,7 @@ final class SortedEntries {
         var start = 0
         while start < notes.count {
             let end = min(start + SortedEntries.stagedEntries, notes.count)
-            // In their order they lie all over the memory: copied together, they are waited for together.
+            // Sorted entries are scattered in memory: copying a batch overlaps the cache misses.
             staged.clear()
             for place in start..<end {
                 let entry = extent(notes[place])
@@ -121,9 +122,9 @@ final class SortedEntries {
         }
     }
 
-    /// Drops all but the first entries in the order of the keys.
+    /// Removes all but the first entries in the order of the keys.
     ///
-    /// - Parameter last: gets the key of the last one that stays.
+    /// - Parameter last: receives the key of the last remaining entry.
     func keepFirst(_ count: Int, last: inout KeyBuffer) {
         sort()
         notes.truncate(to: count)
@@ -141,7 +142,7 @@ final class SortedEntries {
         if let note = all.last { last.append(raw: key(note)) }
     }
 
-    /// What the entries take, memory for sorting them included.
+    /// The number of bytes held, including the memory for the sort.
     @inline(__always)
     var bytes: Int { content.count &+ notes.count &* SortedEntries.noteBytes }
 
@@ -154,7 +155,7 @@ final class SortedEntries {
         return content.raw(from: entry.start, to: entry.middle)
     }
 
-    /// Sorts by the first bytes in which heads differ, and then those that agree in them by their whole keys.
+    /// Radix sort by the bytes in which heads differ; then entries with equal heads by their whole keys.
     private func sort() {
         guard notes.count > 1 else { return }
         noteHeads()
@@ -174,10 +175,10 @@ final class SortedEntries {
         }
     }
 
-    /// Fewer are sorted by comparison.
+    /// The number of entries below which a comparison sort is used.
     private static var fewest: Int { 256 }
 
-    /// Sorts entries that look alike; mostly there are very few.
+    /// Sorts entries with equal heads, mostly very few.
     private func sort(_ alike: UnsafeMutableBufferPointer<Note>) {
         var alike = alike
         if alike.count > 16 { return alike.sort { precedes($0, $1) } }
@@ -198,7 +199,7 @@ final class SortedEntries {
         return order == 0 ? a.offset < b.offset : order < 0
     }
 
-    /// Numbers and texts that look alike differ late: the heads begin behind what all keys have in common.
+    /// Similar keys differ late: the heads start after the prefix that all keys share.
     private func noteHeads() {
         let all = notes.all
         let first = key(all[0])
@@ -217,9 +218,10 @@ final class SortedEntries {
         return count
     }
 
-    /// A radix sort from the last byte to the first, over as many bytes as tell that many entries apart if their keys are spread.
+    /// Radix sort, least significant byte first, over the bytes needed to distinguish this many entries with evenly
+    /// distributed keys.
     ///
-    /// - Returns: a mask of the bytes of the heads that are in order now.
+    /// - Returns: a mask of the bytes of the heads that are sorted.
     private func sortByHeads() -> UInt64 {
         var different: UInt64 = 0
         for note in notes.all { different |= note.head ^ notes[0].head }
@@ -236,7 +238,7 @@ final class SortedEntries {
                 swap(&notes, &other)
             }
         }
-        // Bytes above the last one looked at that are not in the list are the same in all heads.
+        // Bytes above the last sorted one that are not in the list are equal in all heads.
         return shifts.last.map { UInt64.max << $0 } ?? .max
     }
 
@@ -260,14 +262,14 @@ final class SortedEntries {
     }
 }
 
-/// Notes in memory of their own, without bounds to look up for each.
+/// An array of notes without bounds checks.
 private struct NoteBuffer: ~Copyable {
     private var memory: BufferMemory?
     private(set) var count = 0
 
     init() {}
 
-    /// So many, whatever they are.
+    /// Makes a buffer of uninitialized notes.
     init(count: Int) {
         reserve(count)
         self.count = count

@@ -1,9 +1,9 @@
 import MakoStorage
 
-/// Keys and values in the order of the keys, more of them than memory holds: sorted runs in a file, which are merged.
+/// Sorted runs of keys and values in a file, and their merge, for more than memory holds.
 ///
-///     run      records one behind the other, ascending by key, from the beginning of a block on
-///     record   key bytes + 1 (4, little endian) | value bytes (4) | key | value; zeros behind the last one
+///     run      contiguous records, ascending by key, from the start of a block
+///     record   key bytes + 1 (4, little endian) | value bytes (4) | key | value; zeros after the last one
 ///
 ///     let runs = SortedRuns(try tx.makeSpillFile(), memory: 2 << 20)
 ///     var run = runs.begin()
@@ -12,13 +12,13 @@ import MakoStorage
 ///     var merge = try runs.merge()
 ///     while try merge.next() { use(merge.key, merge.value) }
 ///
-/// Records with equal keys come in the order of their runs. One thread uses it.
+/// Records with equal keys keep the order of their runs. Not thread-safe.
 final class SortedRuns {
     let file: SpillFile
     private let memory: Int
     private var runs: [Range<UInt64>] = []
 
-    /// - Parameter memory: how many bytes a merge may take.
+    /// - Parameter memory: the number of bytes that a merge may take.
     init(_ file: SpillFile, memory: Int) {
         self.file = file
         self.memory = memory
@@ -28,10 +28,10 @@ final class SortedRuns {
 
     func end(_ run: inout RunOutput) throws(StorageError) { runs.append(try run.end()) }
 
-    /// All records in their order, once.
+    /// Returns a merge of all records, which can be read once.
     func merge() throws(StorageError) -> MergedRuns {
         let ways = max(8, memory / 2 / file.blockBytes)
-        // Neighbours are merged, and their run takes their place: the order of equal keys stays.
+        // Merges adjacent runs, and puts the result in their place, which preserves the order of equal keys.
         while runs.count > ways {
             var fewer: [Range<UInt64>] = []
             for start in stride(from: 0, to: runs.count, by: ways) {
@@ -47,7 +47,7 @@ final class SortedRuns {
     }
 }
 
-/// The end of a file of runs, where a run is written. Until it has ended no other is written.
+/// Writes a run at the end of the file. One run is written at a time.
 struct RunOutput: ~Copyable {
     private let file: SpillFile
     private let block: UnsafeMutableRawBufferPointer
@@ -61,10 +61,10 @@ struct RunOutput: ~Copyable {
 
     deinit { block.deallocate() }
 
-    /// How many bytes were appended.
+    /// The number of bytes appended.
     var written: UInt64 { UInt64(filled) + UInt64(block.count) * UInt64(blocks?.count ?? 0) }
 
-    /// Appends a record. Its key does not come before the one of the last record; key and value have less than 4 GiB each.
+    /// Appends a record. Its key must not sort before the last one; key and value must be smaller than 4 GiB each.
     mutating func append(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StorageError) {
         let header = RunHeader(keyBytes: key.count, valueBytes: value.count).stored
         for byte in 0..<RunHeader.bytes { try append(byte: UInt8(truncatingIfNeeded: header &>> (8 * UInt64(byte)))) }
@@ -97,14 +97,14 @@ struct RunOutput: ~Copyable {
         filled = 0
     }
 
-    /// The blocks of the run.
+    /// Ends the run; returns its blocks.
     mutating func end() throws(StorageError) -> Range<UInt64> {
         if filled > 0 { try writeBlock() }
         return blocks ?? 0..<0
     }
 }
 
-/// The header of a record: how long its parts are.
+/// The header of a record: the lengths of its parts.
 struct RunHeader {
     static let bytes = 8
 
@@ -116,7 +116,7 @@ struct RunHeader {
         self.valueBytes = valueBytes
     }
 
-    /// Nil: there is no record.
+    /// Decodes a header; `nil` if there is no record.
     init?(stored: UInt64) {
         let key = UInt32(truncatingIfNeeded: stored)
         guard key > 0 else { return nil }
@@ -126,11 +126,11 @@ struct RunHeader {
     var stored: UInt64 { UInt64(keyBytes + 1) | UInt64(valueBytes) << 32 }
 }
 
-/// The records of several runs in the order of their keys, those with equal keys in the order of the runs.
+/// The records of several runs in the order of their keys; equal keys keep the order of the runs.
 struct MergedRuns: ~Copyable {
     private let inputs: UnsafeMutablePointer<RunInput>
     private let count: Int
-    /// A heap of the numbers of the runs that have a record: the one with the smallest on top.
+    /// A binary heap of the runs that have a record, with the smallest record on top.
     private var heap: [Int] = []
     private var hasBegun = false
 
@@ -145,7 +145,7 @@ struct MergedRuns: ~Copyable {
         inputs.deallocate()
     }
 
-    /// Goes to the next record. False: there is none.
+    /// Moves to the next record. Returns `false` if there is none.
     mutating func next() throws(StorageError) -> Bool {
         if !hasBegun {
             hasBegun = true
@@ -162,7 +162,7 @@ struct MergedRuns: ~Copyable {
         return true
     }
 
-    /// The record's parts, where `next()` has answered true; valid until it is called again.
+    /// The current record, after `next()` has returned `true`; valid until the next call.
     var key: UnsafeRawBufferPointer {
         heap.first.map { inputs[$0].key } ?? UnsafeRawBufferPointer(start: nil, count: 0)
     }
@@ -190,7 +190,7 @@ struct MergedRuns: ~Copyable {
     }
 }
 
-/// One run as it is read, record after record.
+/// Reads one run, record by record.
 private struct RunInput: ~Copyable {
     private let file: SpillFile
     private var blocks: Range<UInt64>
@@ -230,7 +230,7 @@ private struct RunInput: ~Copyable {
         return true
     }
 
-    /// Has so many bytes from `start` on in memory. False: the run has fewer.
+    /// Loads this many bytes from `start` on. Returns `false` if the run has fewer.
     private mutating func fill(_ wanted: Int) throws(StorageError) -> Bool {
         if end - start >= wanted { return true }
         let blockBytes = file.blockBytes

@@ -1,39 +1,39 @@
 import MakoStorage
 
-/// Keys and values in a file, in the order of the keys, that are looked up: memory has the first key of each block, and some of the blocks.
+/// A sorted file of keys and values for lookups: the first key of each block, and a cache of blocks, are in memory.
 ///
 ///     if try table.seek(key) {
 ///         repeat { use(table.value) } while try table.next()
 ///     }
 ///
-/// Values of one key come in the order of the runs that it was made of. One thread uses it.
+/// Values of one key keep the order of their runs. Not thread-safe.
 final class SortedTable {
-    /// Of longer keys so much is kept.
+    /// The number of bytes of a key that the block index holds.
     private static let keptKeyBytes = 256
     private static let fewestBlocks = 8
 
     private let file: SpillFile
     private let firstBlock: UInt64
-    /// How many bytes the records have.
+    /// The number of bytes of the records.
     private let bytes: UInt64
-    /// The first keys of blocks in which a record begins, one behind the other.
+    /// The first keys of the blocks in which a record starts, contiguous.
     private var keys = KeyBuffer()
     private var entries: [(record: UInt64, keyEnd: Int)] = []
 
-    /// Blocks in memory, each at the place that its number gives, and which ones they are.
+    /// Cached blocks, each in the slot given by its number, and their numbers.
     private let blocks: UnsafeMutableRawBufferPointer
     private var numbers: [UInt64]
-    /// A record that lies in several blocks.
+    /// Buffers for a record that spans blocks.
     private var key = KeyBuffer()
     private var scratch = KeyBuffer()
     private var wanted = KeyBuffer()
 
-    /// Where the next record begins.
+    /// The position of the next record.
     private var place: UInt64 = 0
-    /// The value of the record before, where ``seek(_:)`` or ``next()`` has answered true; valid until one of them is called again.
+    /// The value of the current record after ``seek(_:)`` or ``next()`` has returned `true`; valid until the next call.
     private(set) var value = UnsafeRawBufferPointer(start: nil, count: 0)
 
-    /// - Parameter memory: how many bytes blocks may take.
+    /// - Parameter memory: the number of bytes of cached blocks.
     init(_ runs: SortedRuns, memory: Int) throws(StorageError) {
         file = runs.file
         var merge = try runs.merge()
@@ -58,10 +58,10 @@ final class SortedTable {
 
     deinit { blocks.deallocate() }
 
-    /// Memory that it holds.
+    /// The number of bytes held.
     var memory: Int { blocks.count + keys.count + entries.count * MemoryLayout<(UInt64, Int)>.stride }
 
-    /// Goes to the first record with a key. False: there is none.
+    /// Moves to the first record with a key. Returns `false` if there is none.
     func seek(_ key: UnsafeRawBufferPointer) throws(StorageError) -> Bool {
         wanted.clear()
         wanted.append(raw: key)
@@ -70,10 +70,10 @@ final class SortedTable {
         return false
     }
 
-    /// Goes to the next record with the same key. False: there is none.
+    /// Moves to the next record with the same key. Returns `false` if there is none.
     func next() throws(StorageError) -> Bool { try read() == 0 }
 
-    /// Reads the record at the place, and compares its key to the wanted one; nil: there is none.
+    /// Reads the record at the position, and compares its key with the wanted one; `nil` at the end.
     private func read() throws(StorageError) -> Int? {
         guard place < bytes else { return nil }
         var header: UInt64 = 0
@@ -85,13 +85,13 @@ final class SortedTable {
         let end = valuePlace + UInt64(found.valueBytes)
         guard end <= bytes else { throw file.isNotAsWritten }
         let order = KeyOrder.compareRaw(try raw(at: keyPlace, found.keyBytes, &key), wanted.raw)
-        // The place stays before a record that is behind those with the key.
+        // The position stays before a record that follows those with the key.
         if order == 0 { value = try raw(at: valuePlace, found.valueBytes, &scratch) }
         place = end
         return order
     }
 
-    /// Where to look from: at the last record of the index that surely comes before the wanted key.
+    /// Returns the position from which to scan: the last indexed record that precedes the wanted key.
     private func start() -> UInt64 {
         var (low, high) = (0, entries.count)
         while low < high {
@@ -104,7 +104,7 @@ final class SortedTable {
         return low == 0 ? 0 : entries[low - 1].record
     }
 
-    /// Bytes of the records, from a block in memory, or put together where they stand in several.
+    /// Returns bytes of the records, borrowed from a block or copied from several.
     private func raw(
         at place: UInt64, _ count: Int, _ pieces: inout KeyBuffer
     ) throws(StorageError) -> UnsafeRawBufferPointer {

@@ -1,34 +1,34 @@
 import MakoStorage
 
-/// Entries in the order of their keys, more of them than memory holds: what fills the memory is sorted and waits in a file.
+/// An external sort of entries by key: entries beyond the memory are sorted and spilled to a file.
 ///
-/// Where only the first ones are wanted, those that come behind so many others are dropped on the way.
+/// With a limit, entries that cannot be among the first ones are dropped early.
 final class SpilledEntries {
     private static let fewBytes = 64 << 10
-    /// Growing step by step is cheap up to here; from here on all memory is taken at once, of which the system gives what is used.
+    /// The size from which all memory is allocated at once; the system provides pages on use.
     private static let manyBytes = 1 << 20
-    /// So many entries are sorted at least before some of them are dropped.
+    /// The smallest number of entries that are sorted to drop some.
     private static let fewestDropped = 256
 
     private let entries: SortedEntries
     private let memory: Int
     private let wanted: Int
-    /// Some are dropped when there are so many.
+    /// The number of entries at which some are dropped.
     private let fullCount: Int
     @exclusivity(unchecked) private var counted = 0
     @exclusivity(unchecked) private var spilled = 0
     private var runs: SortedRuns?
-    /// Entries whose keys do not come before this one are not wanted.
+    /// Entries that do not sort before this key are not wanted.
     @exclusivity(unchecked) private var cutoff = KeyBuffer()
     @exclusivity(unchecked) private var hasCutoff = false
     @exclusivity(unchecked) private var mostBytes = 0
-    /// What ends the reading.
+    /// Cancels reading.
     var cancellation: Cancellation?
 
     /// - Parameters:
-    ///   - entries: what entries are added to.
-    ///   - memory: how many bytes they may take.
-    ///   - wanted: how many of the first entries are wanted; nil: all.
+    ///   - entries: the buffer that entries are added to.
+    ///   - memory: the number of bytes that they may take.
+    ///   - wanted: the number of first entries wanted; `nil` for all.
     init(_ entries: SortedEntries = SortedEntries(), memory: Int, wanted: Int? = nil) {
         self.entries = entries
         self.memory = memory
@@ -37,12 +37,12 @@ final class SpilledEntries {
     }
 
     var count: Int { spilled + entries.count }
-    /// How many bytes were held at the most.
+    /// The peak number of bytes held.
     var peakBytes: Int { max(mostBytes, entries.bytes) }
-    /// Whether some of them are in a file.
+    /// Whether some entries are in a file.
     var isSpilled: Bool { runs != nil }
 
-    /// What an entry is appended to: first its key, then its value.
+    /// The buffer that an entry is appended to: its key, then its value.
     @inline(__always)
     var content: KeyBuffer {
         _read { yield entries.content }
@@ -71,7 +71,7 @@ final class SpilledEntries {
         try end(start, middle, space)
     }
 
-    /// Whether the key that was appended since the content ended at `start` can be one of the first. False: the content ends there again.
+    /// Returns whether the key appended after `start` may be among the first ones; otherwise removes it.
     @inline(__always)
     func isWanted(from start: Int) -> Bool {
         if !hasCutoff || KeyOrder.compareRaw(content.raw(from: start, to: content.count), cutoff.raw) < 0 {
@@ -83,7 +83,7 @@ final class SpilledEntries {
 
     /// Makes an entry of what was appended.
     ///
-    /// - Parameter space: has the file for what memory does not hold.
+    /// - Parameter space: provides the file for spilled entries.
     @inline(__always)
     func end(_ start: Int, _ middle: Int, _ space: borrowing some SpillSpace & ~Copyable) throws(RecordError) {
         guard entries.note(from: start, middle: middle, takesLong: true) else { throw SpilledEntries.tooLong }
@@ -100,7 +100,7 @@ final class SpilledEntries {
         hasCutoff = true
     }
 
-    /// To be called after each entry that was added.
+    /// Spills entries if they fill the memory. Must be called after each entry.
     @inline(__always)
     func spillIfNeeded(_ space: borrowing some SpillSpace & ~Copyable) throws(RecordError) {
         let size = entries.bytes
@@ -111,7 +111,7 @@ final class SpilledEntries {
     private func grow(_ size: Int, _ space: borrowing some SpillSpace & ~Copyable) throws(RecordError) {
         mostBytes = max(mostBytes, size)
         if size < memory {
-            // There may be many more.
+            // Many more may follow.
             if counted >= min(SpilledEntries.manyBytes, memory / 4), wanted == .max { entries.reserve(memory) }
             counted = min(memory - 1, max(2 * size, SpilledEntries.fewBytes))
             return space.countSide(bytes: counted)
@@ -131,7 +131,7 @@ final class SpilledEntries {
         return made
     }
 
-    /// Lends all entries in the order of their keys, equal ones in the order in which they were added.
+    /// Calls a closure with all entries in the order of their keys; equal keys keep their order.
     func forEach(
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(RecordError) -> Void
     ) throws(RecordError) {
@@ -141,7 +141,7 @@ final class SpilledEntries {
         }
     }
 
-    /// The same until the closure answers false.
+    /// The same, until the closure returns `false`.
     func forEachUntil(
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(RecordError) -> Bool
     ) throws(RecordError) {
@@ -160,9 +160,9 @@ final class SpilledEntries {
         }
     }
 
-    /// All entries as a table in the file, by their keys.
+    /// Returns all entries as a sorted table in the file.
     ///
-    /// - Parameter space: has the file, where none was needed yet.
+    /// - Parameter space: provides the file, if there is none yet.
     func table(_ space: borrowing some SpillSpace & ~Copyable) throws(RecordError) -> SortedTable {
         try engine { () throws(StorageError) in
             let runs = try fileRuns(space)
@@ -179,7 +179,7 @@ final class SpilledEntries {
 }
 
 extension SortedRuns {
-    /// Adds entries, of which there are none then.
+    /// Writes entries as a run, and removes them from the buffer.
     func add(_ entries: SortedEntries) throws(StorageError) {
         var run = begin()
         try entries.forEachSorted { (key, value) throws(StorageError) in try run.append(key, value) }

@@ -5,6 +5,7 @@ public struct ColumnSet: Sendable, Hashable {
     /// Whether the set has every column.
     public private(set) var isAll = false
 
+    /// Makes an empty set.
     public init() {}
 
     static var all: ColumnSet {
@@ -13,8 +14,12 @@ public struct ColumnSet: Sendable, Hashable {
         return set
     }
 
+    /// Whether the set is empty.
     public var isEmpty: Bool { !isAll && first == 0 && rest.allSatisfy { $0 == 0 } }
 
+    /// Returns whether the set has a column.
+    ///
+    /// - Parameter ordinal: the column's ordinal.
     public func contains(_ ordinal: Int) -> Bool {
         if isAll { return true }
         if ordinal < 64 { return ordinal >= 0 && first >> UInt64(ordinal) & 1 == 1 }
@@ -46,12 +51,12 @@ public struct ColumnSet: Sendable, Hashable {
         return !rest.isEmpty && zip(rest, other.rest).contains { $0 & $1 != 0 }
     }
 
-    /// The columns, ascending; none where the set has every column.
+    /// The ordinals of the columns, ascending; empty if the set has every column.
     var ordinals: [Int] {
         isAll ? [] : (0..<64 * (rest.count + 1)).filter { contains($0) }
     }
 
-    /// The names of the live columns in the set.
+    /// Returns the names of the set's live columns.
     public func names(in schema: EntitySchema) -> [String] {
         schema.liveColumns.filter { contains($0.ordinal) }.map(\.name)
     }

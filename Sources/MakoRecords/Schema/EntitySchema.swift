@@ -1,30 +1,43 @@
-/// One column of a table.
+/// A column of a table.
 public struct ColumnSchema: Sendable, Hashable {
+    /// The name.
     public var name: String
+    /// The type of the values.
     public var type: ColumnType
     /// Whether the column may be NULL.
     public var isOptional: Bool
-    /// What a row gets that was written without the column.
+    /// The value of the column in a row that is inserted without it.
     public var defaultValue: Value
-    /// For a reference: the table it points to. Also set on a column that holds the key of a table without row ids. A column of
-    /// texts may refer to rows of any table: ``AnyReference``.
+    /// The target table of a reference; also that of a column which holds the key of a table without row ids. A text
+    /// column may refer to rows of any table: ``AnyReference``.
     public var target: String?
-    /// The name the column had before, when a migration is to rename it.
+    /// The previous name, if a migration renames the column.
     public var originalName: String?
-    /// For a column of keys in a wanted schema: whether its values are plain lists, so that a single key that it held before as a reference becomes
-    /// a list of one.
+    /// For a column of keys in a declared schema: whether its values are plain lists, so that a migration turns a
+    /// reference into a list with one key.
     public var takesOneKey = false
-    /// The column's number in its table: given by the catalogue, never given twice.
+    /// The number of the column in its table, assigned by the catalogue and never reused.
     public internal(set) var ordinal: Int
-    /// What rows read that were written before the column was added: the default of that day, whatever the default is now.
+    /// The value for rows that were written before the column was added: its default at that time.
     var fill: Value
-    /// Whether the column left the model: hidden, its bytes kept.
+    /// Whether the column is retired: hidden, with its values kept.
     public internal(set) var isRetired: Bool
-    /// The type of the values that stand encrypted in the column's blobs; nil: it is not encrypted.
+    /// The type of the encrypted values in the blob column; `nil` if it is not encrypted.
     public var sealedType: ColumnType?
-    /// Whether its texts are compared, ordered, grouped and told apart without regard to case, where nothing else is said: `COLLATE NOCASE`.
+    /// Whether comparisons, orders, groups and DISTINCT ignore case by default: `COLLATE NOCASE`.
     public var isNoCase: Bool
 
+    /// Makes a column.
+    ///
+    /// - Parameters:
+    ///   - name: the name.
+    ///   - type: the type of the values; for an encrypted column `.blob`.
+    ///   - isOptional: whether the column may be NULL.
+    ///   - default: the value in rows that are inserted without one.
+    ///   - target: the target table of a reference.
+    ///   - originalName: the previous name, if a migration renames the column.
+    ///   - sealedType: the type of the encrypted values; `nil` if the column is not encrypted.
+    ///   - isNoCase: whether comparisons ignore case by default.
     public init(
         _ name: String, _ type: ColumnType, isOptional: Bool = false, default: Value = .null, target: String? = nil,
         originalName: String? = nil, sealing sealedType: ColumnType? = nil, isNoCase: Bool = false
@@ -42,17 +55,20 @@ public struct ColumnSchema: Sendable, Hashable {
         isRetired = false
     }
 
-    /// A column that was removed for good: its ordinal stays taken, its bytes are unreachable.
+    /// Whether the column is dropped: its ordinal stays assigned, its values are unreachable.
     var isDead: Bool { isRetired && name.isEmpty }
 }
 
-/// One column of an index.
+/// A column of an index.
 public struct IndexColumn: Sendable, Hashable {
+    /// The name of the column.
     public var name: String
+    /// Whether the order is descending.
     public var descending: Bool
-    /// Whether text is indexed under its no-case form.
+    /// Whether texts are indexed case-folded.
     public var noCase: Bool
 
+    /// Makes a column of an index.
     public init(_ name: String, descending: Bool = false, noCase: Bool = false) {
         self.name = name
         self.descending = descending
@@ -60,18 +76,23 @@ public struct IndexColumn: Sendable, Hashable {
     }
 }
 
-/// An index of a table. A unique index refuses a second row with the same values; rows with a NULL among them never collide.
+/// An index of a table. A unique index refuses a second row with the same values; rows with a NULL in them never
+/// conflict.
 public struct IndexSchema: Sendable, Hashable {
+    /// The name.
     public var name: String
+    /// The columns, in order.
     public var columns: [IndexColumn]
+    /// Whether the index is unique.
     public var isUnique: Bool
-    /// The condition of the rows that a partial index holds, as text over the row's own columns; nil: it holds all rows.
+    /// The condition of a partial index, as text over the row's own columns; `nil` for an index of all rows.
     public var condition: String?
-    /// Whether it finds places that are near: its columns are a latitude and a longitude, in degrees.
+    /// Whether it is a spatial index: its columns are a latitude and a longitude, in degrees.
     public var isSpatial: Bool
-    /// For an index over the words of texts, which `MATCH` asks: what it makes of them.
+    /// The options of a full-text index, which `MATCH` searches; `nil` for other indexes.
     public var fullText: FullTextOptions?
 
+    /// Makes an index.
     public init(
         _ name: String, _ columns: [IndexColumn], isUnique: Bool = false, where condition: String? = nil,
         isSpatial: Bool = false, fullText: FullTextOptions? = nil
@@ -85,11 +106,11 @@ public struct IndexSchema: Sendable, Hashable {
     }
 }
 
-/// What identifies a row.
+/// The primary key of a table.
 public enum KeySchema: Sendable, Hashable {
-    /// A 64-bit id, given by the table when the row has none. The named column is not among the table's columns.
+    /// A 64-bit row id, assigned by the table if the row has none. The named column is not among the table's columns.
     case rowID(column: String)
-    /// One or several of the table's columns, in this order.
+    /// One or more of the table's columns, in this order.
     case columns([String])
 }
 
@@ -100,18 +121,22 @@ public enum KeySchema: Sendable, Hashable {
 ///         columns: [ColumnSchema("name", .text), ColumnSchema("age", .integer, default: .integer(36))],
 ///         indexes: [IndexSchema("Person.age", [IndexColumn("age")])])
 public struct EntitySchema: Sendable, Hashable {
+    /// The name.
     public var name: String
-    /// Live columns in the model's order, then, in a schema that comes from the catalogue, the retired ones.
+    /// The live columns in the model's order; in a schema from the catalogue, the retired ones follow.
     public var columns: [ColumnSchema]
+    /// The primary key.
     public var key: KeySchema
-    /// Whether `*` and an INSERT without names leave the ids out: CREATE TABLE named none.
+    /// Whether `*` and an INSERT without column names omit the row id, because CREATE TABLE declared none.
     public var hidesID = false
+    /// The indexes.
     public var indexes: [IndexSchema]
-    /// How often the stored schema has changed; given by the catalogue.
+    /// The number of changes of the stored schema, counted by the catalogue.
     public internal(set) var version: UInt64
-    /// The name the table had before, when a migration is to rename it.
+    /// The previous name, if a migration renames the table.
     public var originalName: String?
 
+    /// Makes a table.
     public init(
         name: String, columns: [ColumnSchema], key: KeySchema = .rowID(column: "id"), indexes: [IndexSchema] = [],
         originalName: String? = nil
@@ -124,22 +149,23 @@ public struct EntitySchema: Sendable, Hashable {
         self.originalName = originalName
     }
 
+    /// The columns that are not retired.
     public var liveColumns: [ColumnSchema] { columns.filter { !$0.isRetired } }
 
-    /// Columns that left the model and can come back with their bytes.
+    /// Retired columns, which a later schema may bring back with their values.
     public var retiredColumns: [ColumnSchema] { columns.filter { $0.isRetired && !$0.isDead } }
 
-    /// A live column by its name, or `nil`.
+    /// Returns a live column by its name, or `nil`.
     public func column(named name: String) -> ColumnSchema? {
         columns.first { $0.name == name && !$0.isRetired }
     }
 
-    /// The name of the id column of a table with row ids.
+    /// The name of the row id column of a table with row ids.
     var idColumn: String? {
         if case .rowID(let name) = key { name } else { nil }
     }
 
-    /// Whether a name means the id of a row: its own, or SQLite's `rowid` where no column is called so.
+    /// Returns whether a name denotes the row id: its column, or SQLite's `rowid` unless a column has that name.
     func isIDName(_ name: String) -> Bool {
         guard let id = idColumn, !id.isEmpty else { return false }
         if id == name { return true }
@@ -149,11 +175,11 @@ public struct EntitySchema: Sendable, Hashable {
             || folded == "rowid" && !liveColumns.contains { Folding.folded($0.name) == folded }
     }
 
-    /// The columns that `*` means: the id first, where it is not hidden.
+    /// The columns of `*`: the row id first, unless it is hidden.
     var shownNames: [String] { (idColumn.map { hidesID ? [] : [$0] } ?? []) + liveColumns.map(\.name) }
 
-    /// The index that tells keys apart without regard to case, where a column of the key is declared so: rows are found by the bytes of
-    /// their keys.
+    /// A unique index over the key without case, if a key column is declared NOCASE, because the primary key compares
+    /// bytes.
     public var keyIndex: IndexSchema? {
         guard case .columns(let names) = key, names.contains(where: { column(named: $0)?.isNoCase == true }) else {
             return nil
@@ -162,31 +188,31 @@ public struct EntitySchema: Sendable, Hashable {
         return IndexSchema("primary key", parts, isUnique: true)
     }
 
-    /// Whether a condition may use a name.
+    /// Returns whether a condition may use a name.
     func isVisible(_ name: String) -> Bool {
         !name.isEmpty && idColumn == name || columns.contains { $0.name == name && !$0.isRetired }
     }
 
-    /// The names a condition may use.
+    /// The names that a condition may use.
     var visibleNames: [String] {
-        // The rows of a query have no key that could be named.
+        // Rows of a query in FROM have no named row id.
         liveColumns.map(\.name) + (idColumn.map { $0.isEmpty ? [] : [$0] } ?? [])
     }
 
-    /// The longest name of a table, a column or an index, in bytes.
+    /// The largest length of a name, in bytes.
     static let nameLimit = 500
-    /// The most columns of a table.
+    /// The largest number of columns of a table.
     static let columnLimit = 2000
-    /// The most columns that a table may ever have had: ordinals are never given twice.
+    /// The largest number of columns over the lifetime of a table, because ordinals are never reused.
     static let ordinalLimit = 60_000
-    /// The most columns of an index.
+    /// The largest number of columns of an index.
     static let indexedLimit = 64
-    /// The most columns of a full-text index.
+    /// The largest number of columns of a full-text index.
     static let fullTextLimit = 16
-    /// The text of a partial index's condition is no longer, in bytes: it is read whenever the catalogue is.
+    /// The largest length of a partial index's condition, in bytes; it is parsed whenever the catalogue is read.
     static let conditionLimit = 16 << 10
 
-    /// Checks what holds for every table by itself; what the conditions of its indexes say is another matter.
+    /// Validates the table by itself, without the conditions of its indexes.
     ///
     /// - Throws: `RecordError.incompatibleSchema`, naming the fault.
     func validate() throws(RecordError) {
@@ -265,7 +291,7 @@ public struct EntitySchema: Sendable, Hashable {
         }
     }
 
-    /// Who holds a row's key is asked whenever the row is removed.
+    /// Validates a column of keys: each deletion searches it for the row's key.
     private func validateKeys(_ column: ColumnSchema) throws(RecordError) {
         func refuse(_ reason: String) -> RecordError { .incompatibleSchema(table: name, reason: reason) }
         if column.target == nil { throw refuse("the keys of \(column.name) name no table") }
@@ -278,7 +304,7 @@ public struct EntitySchema: Sendable, Hashable {
         }
     }
 
-    /// Words have no order, and are not told apart from those of other rows.
+    /// Validates a full-text index: it has neither an order nor unique values.
     private func validateText(_ index: IndexSchema) throws(RecordError) {
         func refuse(_ reason: String) -> RecordError {
             .incompatibleSchema(table: name, reason: "the full-text index \(index.name) \(reason)")
@@ -297,7 +323,8 @@ public struct EntitySchema: Sendable, Hashable {
         }
     }
 
-    /// Of a sealed value nothing can be asked but whether there is one, and nothing may stand beside it in the plain.
+    /// Validates an encrypted column: it supports IS NULL only, and its default and fill must not be stored in plain
+    /// text.
     private func validateSealed(_ column: ColumnSchema) throws(RecordError) {
         func refuse(_ reason: String) -> RecordError {
             .incompatibleSchema(table: name, reason: "\(column.name) is encrypted and \(reason)")

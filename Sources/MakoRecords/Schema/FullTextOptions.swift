@@ -1,14 +1,16 @@
-/// What a full-text index makes of texts.
+/// The options of a full-text index.
 public struct FullTextOptions: Sendable, Hashable {
+    /// The stemming of words.
     public var stemming: Stemming
 
+    /// Makes options.
     public init(stemming: Stemming = .none) { self.stemming = stemming }
 }
 
-/// How words are brought to a form that several share.
+/// How a full-text index reduces words to stems.
 public enum Stemming: UInt8, Sendable, Hashable {
-    /// Words stay as they are.
+    /// Words are indexed unchanged.
     case none = 0
-    /// English endings are taken off, so that "engines" finds "engine": the Porter2 algorithm.
+    /// English suffixes are removed, so that "engines" finds "engine": the Porter2 algorithm.
     case english = 1
 }

@@ -1,45 +1,55 @@
-// The delete rules of a database, as the value of the tree "mako.catalogue" under the key 00 03. Numbers are little endian; a text is its
-// length (4) and its UTF-8.
+// The delete rules of a database: the value of the tree "mako.catalogue" under the key 00 03. Numbers are little
+// endian; a text is its length (4) and its UTF-8.
 //
-//   format (1) = 1, count (4), then for each reference, in the order of these bytes: table, column, target, rule (1: nullify 0, cascade 1,
-//   deny 2), flags (1: owned 1)
+//   format (1) = 1, count (4), then for each reference, sorted by these bytes: table, column, target, rule
+//   (1: nullify 0, cascade 1, deny 2), flags (1: owned 1)
 //
-// The header's bit "must write" 1 says that they are there: a program that does not apply them must not write the file.
+// The flag "must write" 1 in the header declares them: a program that does not apply them must not write the file.
 
 /// The delete rules of a database's references, as its types declare them.
 ///
-/// They are stored in the catalogue, so that every writer applies them, whether it knows the types or not. A table without types has no rules:
-/// statements refuse to delete a row of it that others refer to.
+/// They are stored in the catalogue, so that every writer applies them, with or without the types. A table without
+/// types has no rules: statements refuse to delete a row that others refer to.
 public struct ReferenceRules: Sendable, Hashable {
-    /// What is known of one reference.
+    /// The rule of one reference.
     public struct Entry: Sendable, Hashable {
+        /// The delete rule.
         public var rule: ReferenceRule
-        /// Whether a row is deleted when the last row lets go of it that owns it by this reference.
+        /// Whether a row is deleted when its last owner, by this reference, no longer refers to it.
         public var isOwned: Bool
 
+        /// Makes an entry.
         public init(_ rule: ReferenceRule, isOwned: Bool) {
             self.rule = rule
             self.isOwned = isOwned
         }
     }
 
-    // By bytes, because names that differ in their Unicode composition are two names.
+    // By bytes, because names that differ in Unicode composition are different.
     private var entries: [[UInt8]: Entry] = [:]
 
+    /// Makes an empty set of rules.
     public init() {}
 
+    /// Whether there are no rules.
     public var isEmpty: Bool { entries.isEmpty }
 
-    /// The rule of a column for rows of one table. A column that refers to rows of any table has one for all, and others for single tables.
+    /// Returns the rule of a column for rows of one table. A column that refers to rows of any table has a rule for all
+    /// tables, and may have others for single ones.
     func entry(_ table: String, _ column: String, target: String) -> Entry? {
         entries[Self.key(table, column, target)] ?? entries[Self.key(table, column, AnyReference.anyTable)]
     }
 
-    /// - Parameter target: the name of the table that is referred to, or ``AnyReference/anyTable``.
+    /// Sets a rule.
+    ///
+    /// - Parameter target: the name of the referenced table, or ``AnyReference/anyTable``.
     public mutating func set(_ entry: Entry, table: String, column: String, target: String) {
         entries[Self.key(table, column, target)] = entry
     }
 
+    /// Removes a rule.
+    ///
+    /// - Parameter target: the name of the referenced table, or ``AnyReference/anyTable``.
     public mutating func remove(table: String, column: String, target: String) {
         entries[Self.key(table, column, target)] = nil
     }
@@ -55,7 +65,7 @@ public struct ReferenceRules: Sendable, Hashable {
         return [try source.text(), try source.text(), try source.text()]
     }
 
-    /// The rules of references that the tables have.
+    /// Returns the rules of references that exist in the tables.
     func fitting(_ tables: [EntitySchema]) throws(RecordError) -> ReferenceRules {
         var columns: Set<[UInt8]> = []
         for table in tables {
@@ -73,7 +83,7 @@ public struct ReferenceRules: Sendable, Hashable {
         return fitting
     }
 
-    /// The rules of all references but those of one table's columns.
+    /// Returns the rules without those of one table's columns.
     func without(table: String) throws(RecordError) -> ReferenceRules {
         var left = ReferenceRules()
         let name = Array(table.utf8)
@@ -81,7 +91,7 @@ public struct ReferenceRules: Sendable, Hashable {
         return left
     }
 
-    /// The same rules for tables that have got other names.
+    /// Returns the rules for renamed tables.
     func renamed(_ newName: (String) -> String) throws(RecordError) -> ReferenceRules {
         var renamed = ReferenceRules()
         for (key, entry) in entries {
@@ -91,7 +101,7 @@ public struct ReferenceRules: Sendable, Hashable {
         return renamed
     }
 
-    // MARK: The stored form
+    // MARK: Stored form
 
     private static let format: UInt8 = 1
 
@@ -122,7 +132,8 @@ public struct ReferenceRules: Sendable, Hashable {
         guard source.isAtEnd else { throw source.damaged }
     }
 
-    /// The same rules with the targets that columns have. A rule for the table's own name comes before one for a name in another case.
+    /// Returns the rules with the exact names of their targets. A rule for the exact name has precedence over one for a
+    /// name in another case.
     func resolved(_ names: TargetNames) throws(RecordError) -> ReferenceRules {
         var names = names
         var resolved = self

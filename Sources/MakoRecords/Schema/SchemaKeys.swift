@@ -1,9 +1,9 @@
-// The keys of rows, as the schemas of their tables read them.
+// Row keys, decoded with the schema of their table.
 
 extension RowKey {
-    /// The values of the key's columns: the id alone, or one value per key column.
+    /// Returns the values of the key columns, or the row id.
     ///
-    /// - Throws: `RecordError.invalidKey` when the key is not one of such a table.
+    /// - Throws: `RecordError.invalidKey` if the key does not fit the schema.
     public func values(in schema: EntitySchema) throws(RecordError) -> [Value] {
         switch (self, schema.key) {
         case (.rowID(let id), .rowID):
@@ -26,7 +26,9 @@ extension RowKey {
 }
 
 extension NamedKey {
-    /// - Parameter schema: of the table that has the row; nil: the key's bytes are shown.
+    /// Makes a key for errors.
+    ///
+    /// - Parameter schema: the schema of the row's table; `nil` to print the key's bytes.
     public init(_ key: RowKey, in schema: EntitySchema?) {
         guard case .bytes = key, let schema, case .columns(let names) = schema.key else {
             self.init(key, types: [])
@@ -37,7 +39,7 @@ extension NamedKey {
 }
 
 extension RecordError {
-    /// A key that is taken, in words that its user knows.
+    /// Returns the error for a key that exists already, with the values of its columns.
     static func duplicateKey(_ key: RowKey, in schema: EntitySchema) -> RecordError {
         let columns: [String]
         switch schema.key {
@@ -49,7 +51,7 @@ extension RecordError {
         return .duplicateKey(table: schema.name, key: key, columns: columns, values: values)
     }
 
-    /// The error of a damaged row with the row's key, which what reads its bytes does not know.
+    /// Returns the error with the row's key, which the decoder of its bytes does not know.
     @usableFromInline
     func ofRow(_ key: RowKey, in schema: EntitySchema) -> RecordError {
         guard case .rowDamaged(let table, nil, let reason) = self else { return self }
@@ -58,6 +60,6 @@ extension RecordError {
 }
 
 extension RowKey {
-    /// The key as its table's user knows it, see ``NamedKey``.
+    /// Returns the key as text, see ``NamedKey``.
     package func text(in schema: EntitySchema?) -> String { "\(NamedKey(self, in: schema))" }
 }

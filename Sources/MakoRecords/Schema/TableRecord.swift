@@ -1,16 +1,19 @@
-// What the catalogue stores for a table, as the value of the tree "mako.catalogue" under the key 01 + name.
+// The catalogue's entry of a table: the value of the tree "mako.catalogue" under the key 01 + name.
 // Numbers are little endian; a text is its length (4) and its UTF-8; a value is a tag (1) and its bytes.
 //
 //   format (1) = 1, table id (4), version (8), next index id (4)
-//   key: 0 and the name of the id column, or 1, a count (4) and the names of the key columns
-//   column count (4), then per ordinal: name, type (1; 16 and then the type of what is sealed for an encrypted one; 17
-//   and then the type, for one that is compared without regard to case), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
+//   key: 0 and the name of the row id column, or 1, a count (4) and the names of the key columns
+//   column count (4), then by ordinal: name, type (1; for an encrypted column 16 and the type of the values; for a
+//     NOCASE column 17 and the type), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
 //   live count (4), then the ordinals (4) of the live columns in the model's order
-//   index count (4), then: id (4), name, flags (1: unique 1, full text 2, has condition 4, spatial 8), column count (4), then: name, flags (1:
-//   descending 1, no case 2); behind the columns of a full-text index its stemming (1), behind those of a partial one its condition, a text
+//   index count (4), then: id (4), name, flags (1: unique 1, full text 2, has condition 4, spatial 8), column count
+//     (4),
+//     then: name, flags (1: descending 1, no case 2); after the columns of a full-text index its stemming (1), after
+//     those of a partial index its condition, a text
 //
-// The format is 2 where an index is of another kind than unique, so that no older version takes it for a plain one and leaves it out of step, and
-// 3 where the ids are hidden (the indexes are then of any kind), so that no older version takes an INSERT without names to begin with the id.
+// The format is 2 if an index is neither plain nor unique, so that older versions do not take it for a plain one and
+// fail to update it; it is 3 if the row ids are hidden (indexes may then be of any kind), so that older versions do not
+// take the row id for the first column of an INSERT without names.
 //
 // Under the key 00: format (1) = 1, next table id (4).
 
@@ -28,22 +31,23 @@ struct TableRecord: Sendable, Hashable {
 
     var id: UInt32
     var schema: EntitySchema
-    /// Every column the table ever had, by ordinal.
+    /// All columns that the table has ever had, by ordinal.
     var columns: [ColumnSchema]
     var indexes: [Index]
     var nextIndexID: UInt32
 
     static let format: UInt8 = 1
-    /// The format of a table with indexes that the first versions of Mako did not know.
+    /// The format of a table with an index kind that the first versions of Mako lack.
     static let extendedFormat: UInt8 = 2
-    /// The format of a table whose ids are hidden.
+    /// The format of a table whose row ids are hidden.
     static let hiddenFormat: UInt8 = 3
-    /// The type of an encrypted column, in the place of blob, so that no program takes what is sealed for plain bytes.
+    /// The type code of an encrypted column, instead of that of a blob, so that older programs do not read it as plain
+    /// bytes.
     static let sealedCode: UInt8 = 16
-    /// Stands before the type of a column that is compared without regard to case, so that no program compares it by bytes.
+    /// The code before the type of a NOCASE column, so that older programs do not compare it by bytes.
     static let noCaseCode: UInt8 = 17
 
-    /// Counters of the catalogue stay below this: what is added to them later has room.
+    /// The upper limit of counters in the catalogue, with room for increments.
     static let counterLimit: UInt64 = 1 << 62
 
     static let rowsTreePrefix = "mako.rows."
@@ -107,13 +111,15 @@ struct TableRecord: Sendable, Hashable {
         self.nextIndexID = nextIndexID
     }
 
+    /// Decodes and validates a record.
+    ///
     /// - Throws: `RecordError.catalogueDamaged`.
     init(name: String, bytes: [UInt8]) throws(RecordError) {
         self = try TableRecord(name: name, unchecked: bytes)
         do { try schema.validate() } catch { throw .catalogueDamaged(reason: "\(error)") }
     }
 
-    /// Reads a record without a look at whether its columns and indexes go together.
+    /// Decodes a record without checking its columns and indexes against each other.
     init(name: String, unchecked bytes: [UInt8]) throws(RecordError) {
         var source = ByteSource(bytes, what: "the entry of table \(name)")
         let format = try source.byte()
@@ -186,13 +192,13 @@ struct TableRecord: Sendable, Hashable {
         schema.version = version
         schema.hidesID = format == TableRecord.hiddenFormat
         if schema.hidesID, schema.idColumn == nil { throw source.damaged }
-        // Numbers that no table has, or that would be given again.
+        // Index ids that would be assigned again.
         guard nextIndexID < .max, version < TableRecord.counterLimit, indexes.allSatisfy({ $0.id < nextIndexID }),
             Set(indexes.map(\.id)).count == indexes.count
         else { throw .catalogueDamaged(reason: "the entry of table \(name) has numbers that contradict each other") }
     }
 
-    /// The same table without some of its indexes.
+    /// Returns the table without some of its indexes.
     func leavingOut(_ isLeftOut: (Index) -> Bool) -> TableRecord {
         var record = self
         record.indexes.removeAll(where: isLeftOut)

@@ -1,25 +1,30 @@
-/// What the types know of tables beyond their columns: names that lead from a row to many.
+/// What types declare about tables beyond their columns: relations from a row to several rows.
 ///
-/// It is not stored; a catalogue is given it by whoever knows the types, see ``Catalogue/describing(_:)``.
+/// Not stored; a program that has the types passes it to the catalogue, see ``Catalogue/describing(_:)``.
 public struct TableRelations: Sendable, Hashable {
-    /// The rows of a table whose column refers to the row: `people` of a department are the persons whose `department` it is.
+    /// A relation to the rows whose column refers to the row: `people` of a department are the rows whose `department`
+    /// it is.
     public struct Inverse: Sendable, Hashable {
+        /// The table of the referring rows.
         public var table: String
+        /// The referring column.
         public var column: String
 
+        /// Makes an inverse relation.
         public init(table: String, column: String) {
             self.table = table
             self.column = column
         }
     }
 
-    /// By the name of the relation.
+    /// The inverse relations, by name.
     public var inverses: [String: Inverse]
-    /// The columns of text that hold lists of values, as JSON.
+    /// The text columns that hold lists of values, as JSON.
     public var lists: Set<String>
-    /// The columns of text that hold decimals, which are ordered as numbers are.
+    /// The text columns that hold decimals, which are ordered as numbers.
     public var decimals: Set<String>
 
+    /// Makes relations.
     public init(inverses: [String: Inverse] = [:], lists: Set<String> = [], decimals: Set<String> = []) {
         self.inverses = inverses
         self.lists = lists

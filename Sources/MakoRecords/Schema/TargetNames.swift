@@ -1,12 +1,14 @@
-/// The names of tables that stored targets mean.
+/// Resolves stored names of target tables.
 struct TargetNames {
     private let names: Set<String>
-    /// By their names without case; nil where several tables have one. Made when the first target is no table's name.
+    /// The names by their case-folded form; `nil` if several tables have it. Made for the first target that no name
+    /// matches exactly.
     private var folded: [String: String?]?
 
     init(_ names: [String]) { self.names = Set(names) }
 
-    /// The name of the table that is spelled so, else of the one whose name differs in case alone; what is given where there is none, or several.
+    /// Returns the table with exactly this name, or else the one whose name differs in case only; the argument if there
+    /// is none or several.
     mutating func name(of target: String) -> String {
         if names.contains(target) || target == AnyReference.anyTable { return target }
         var known: [String: String?] = folded ?? [:]

@@ -1,11 +1,13 @@
-/// A query that the file keeps under a name: statements read it like a table.
+/// A view: a stored query that statements read as a table.
 public struct ViewSchema: Sendable, Hashable {
+    /// The name.
     public let name: String
-    /// What its columns are called, where that is not what the query calls them.
+    /// The names of its columns, if they differ from those of the query.
     public let columns: [String]?
-    /// The SELECT, as it was written.
+    /// The text of the SELECT.
     public let text: String
 
+    /// Makes a view.
     public init(name: String, columns: [String]? = nil, text: String) {
         self.name = name
         self.columns = columns

@@ -1,31 +1,35 @@
 import MakoStorage
 
-/// A statement that is run again and again: read once, and its names looked up once for as long as the tables stay as they are.
+/// A prepared statement: parsed once, and bound once for as long as the catalogue does not change.
 ///
 ///     let insert = try KeptStatement("INSERT INTO Person (name, age) VALUES (?, ?)")
 ///     try insert.run(catalogue, in: tx, changes: &changes, parameters: [.text("Ada"), .integer(36)])
 ///
-/// Any thread may run it, over any database. What it has looked up is that of the catalogue it met last.
+/// Thread-safe, and usable with any database. It caches what was bound in the catalogue of the last run.
 public final class KeptStatement: @unchecked Sendable {
-    // Unchecked: the lock guards what is known of a catalogue.
+    // Unchecked: the lock guards the cache.
 
+    /// The parsed statement.
     public let statement: Statement
-    /// How many values its `?` take.
+    /// The number of positional parameters.
     public let parameterCount: Int
     /// Whether it changes nothing.
     public let isReadOnly: Bool
+    /// Whether it is an INSERT.
     public let isInsert: Bool
     /// Whether it has parameters.
     private let takesValues: Bool
-    /// Whether a plan of a question may serve later runs.
+    /// Whether a plan of a query may be reused.
     private let isPlanKept: Bool
     private let isDeep: Bool
     private let lock = Lock()
-    // What was looked up in one catalogue, by its number, kept until the statement meets another.
+    // The cache for one catalogue, by its number.
     @exclusivity(unchecked) private var catalogue: UInt64 = 0
     @exclusivity(unchecked) private var insert: PreparedInsert?
     @exclusivity(unchecked) private var select: PreparedSelect?
 
+    /// Parses a statement.
+    ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public init(_ text: String) throws(RecordError) {
         var parser = try Parser(text)
@@ -44,7 +48,7 @@ public final class KeptStatement: @unchecked Sendable {
         }
     }
 
-    /// Answers a question; see ``Statement/read(_:view:parameters:named:cancellation:)``.
+    /// Runs a query; see ``Statement/read(_:view:parameters:named:cancellation:)``.
     public func read(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
         cancellation: Cancellation? = nil
@@ -56,7 +60,7 @@ public final class KeptStatement: @unchecked Sendable {
         return try plan.result(view, cancellation, isDeep: isDeep)
     }
 
-    /// Plans a question, whose rows are to be found later; see ``Statement/planned(_:view:parameters:named:)``.
+    /// Plans a query without running it; see ``Statement/planned(_:view:parameters:named:)``.
     public func planned(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> PlannedQuestion {
@@ -64,7 +68,7 @@ public final class KeptStatement: @unchecked Sendable {
         return try statement.planned(catalogue, view: view, parameters: parameters, named: named)
     }
 
-    /// The plan of a question that serves later runs as well; nil for any other.
+    /// Returns the plan of a query that may be cached; `nil` for other statements.
     private func keptPlan(
         _ catalogue: Catalogue, _ view: Snapshot, _ parameters: [Value], _ named: [String: Value]
     ) throws(RecordError) -> SelectPlan? {
@@ -76,14 +80,15 @@ public final class KeptStatement: @unchecked Sendable {
         let plan = try followingTree(isDeep) { () throws(RecordError) in
             try select.prepared(catalogue, parameters, named, view, budget)
         }
-        // What the clock said is said once.
+        // A plan that contains the current time must not be reused.
         if budget.lookedAtClock == nil, !takesValues || plan.isRefillable {
             keep(nil, try PreparedSelect(plan, takesValues, catalogue, view), catalogue)
         }
         return plan
     }
 
-    /// Runs the statement inside a transaction; see ``Statement/run(_:in:changes:parameters:named:cancellation:ignoringReferences:check:)``.
+    /// Runs the statement inside a transaction; see
+    /// ``Statement/run(_:in:changes:parameters:named:cancellation:ignoringReferences:check:)``.
     public func run(
         _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value] = [],
         named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false,
@@ -104,7 +109,7 @@ public final class KeptStatement: @unchecked Sendable {
             ignoringReferences: ignoringReferences, check: check, prepared: insert)
     }
 
-    /// An INSERT with its names looked up; nil: another statement.
+    /// Returns an INSERT with its names resolved; `nil` for other statements.
     ///
     /// - Throws: `syntax`, pointing into the text.
     package func preparedInsert(_ catalogue: Catalogue) throws(RecordError) -> PreparedInsert? {
@@ -136,18 +141,18 @@ public final class KeptStatement: @unchecked Sendable {
     }
 }
 
-/// The plan of a question: without parameters for as long as its tables are about as large as they were, with parameters where the way to the rows is kept
-/// for any values.
+/// A cached plan of a query: without parameters, valid while its tables keep about their sizes; with parameters, only
+/// if the access path is the best for all values.
 private struct PreparedSelect: Sendable {
-    /// A table may become so many times larger or smaller.
+    /// The factor by which a table may grow or shrink.
     private static let growth = 4
-    /// Sizes below it are alike.
+    /// Sizes below this count as equal.
     private static let few = 100
 
     private let plan: SelectPlan
     private let takesValues: Bool
     private let sizes: [(table: TableHandle, rows: Int)]
-    /// How often plans had been forgotten.
+    /// The number of invalidations of the plan cache when the plan was made.
     private let generation: Int
 
     init(_ plan: SelectPlan, _ takesValues: Bool, _ catalogue: Catalogue, _ view: Snapshot) throws(RecordError) {
@@ -155,14 +160,14 @@ private struct PreparedSelect: Sendable {
         self.takesValues = takesValues
         generation = catalogue.plans.generation
         var sizes: [(table: TableHandle, rows: Int)] = []
-        // A way that is kept for any values looks at the size itself.
+        // A plan cached for all values checks the size itself.
         for name in takesValues ? [] : plan.tables {
             if let table = catalogue.table(named: name) { sizes.append((table, try table.count(in: view))) }
         }
         self.sizes = sizes
     }
 
-    /// The plan for these values; nil: another one may be better now.
+    /// Returns the plan for these values; `nil` if another one may be better now.
     func plan(
         _ parameters: [Value], _ named: [String: Value], _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> SelectPlan? {
@@ -188,7 +193,7 @@ extension SelectPlan {
 }
 
 extension SelectStatement {
-    /// Whether a plan of it may serve other values: those of parameters are nowhere but in the condition of one table.
+    /// Whether a plan may be reused for other values: parameters occur only in the condition of one table.
     fileprivate var hasValuesInConditionOnly: Bool {
         guard joins.isEmpty, compounds.isEmpty, commonTables.isEmpty, counts == nil, !isDistinct else { return false }
         var isFound = false

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// A question that is planned, and whose rows are still to be found.
+/// A planned query that has not run yet.
 ///
 ///     let rows = try statement.planned(catalogue, view: view)
 ///     try rows.give(in: view, rows: 256, bytes: 65_536) { batch in send(batch) }
@@ -24,18 +24,19 @@ public struct PlannedQuestion: Sendable {
         source = .found(found.rows)
     }
 
-    /// Finds the rows and hands them over, some at a time, where no read holds pages: who takes them may be slow.
+    /// Runs the query, and passes its rows in batches to a closure, which may be slow, because no page is pinned during
+    /// the call.
     ///
-    /// Rows of one table are found while they are taken. Those of joins, DISTINCT and groups in the order of an index wait, in memory and then in a
-    /// file, until all are found.
+    /// Rows of one table are found on demand. Those of joins, DISTINCT and groups in the order of an index wait, in
+    /// memory and then in a file, until all are found.
     ///
     /// - Parameters:
-    ///   - view: the one that it was planned on.
-    ///   - cancellation: ends it, at the latest a thousand rows later.
-    ///   - rows: how many rows are handed over together at most.
-    ///   - bytes: or how many bytes of texts and blobs, give or take one row.
-    ///   - take: gets the rows. False: no more are wanted.
-    /// - Throws: `cancelled`; `storage` when a row cannot be read, or what memory does not hold cannot be written.
+    ///   - view: the view on which the query was planned.
+    ///   - cancellation: ends the run within a thousand rows.
+    ///   - rows: the largest number of rows of a batch.
+    ///   - bytes: the approximate size of the texts and blobs of a batch.
+    ///   - take: receives the batches; returns `false` if no more rows are wanted.
+    /// - Throws: `cancelled`; `storage` if a row cannot be read, or a temporary file cannot be written.
     public func give(
         in view: Snapshot, cancellation: Cancellation? = nil, rows: Int, bytes: Int,
         to take: @escaping ([[Value]]) throws(RecordError) -> Bool
@@ -52,9 +53,9 @@ public struct PlannedQuestion: Sendable {
 }
 
 extension Statement {
-    /// Plans a question, whose rows are to be found later, on the same view. What is no SELECT is answered at once.
+    /// Plans a query, which must run on the same view. A statement other than SELECT runs at once.
     ///
-    /// - Throws: `syntax` pointing into the text, also for a statement that is no question.
+    /// - Throws: `syntax` pointing into the text, also for a statement without a result.
     public func planned(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> PlannedQuestion {

@@ -1,17 +1,17 @@
 import MakoStorage
 
-/// An INSERT with its names looked up in one catalogue.
+/// An INSERT with its names resolved in one catalogue.
 package final class PreparedInsert: Sendable {
-    /// Where a value of an inserted row goes.
+    /// The target of a value.
     struct Place: Sendable {
-        /// Nil: the row's id.
+        /// The column; `nil` for the row id.
         let column: ColumnSchema?
-        /// In the layout; -1 of the row's id.
+        /// The position in the layout; -1 for the row id.
         let position: Int
         let name: ColumnName
     }
 
-    /// A value of the one row of an INSERT that needs no binder.
+    /// A value of a single-row INSERT that needs no binder.
     enum Source: Sendable {
         case constant(Value)
         case parameter(Parameter, SourcePosition)
@@ -28,16 +28,18 @@ package final class PreparedInsert: Sendable {
     package let target: TableHandle
     let places: [Place]
     private let positions: [Int]
-    /// The values of a single row that is stored as it is given, or refused; nil for any other INSERT.
+    /// The values of a single row that is inserted or refused; `nil` for other INSERTs.
     private let row: [Source]?
-    /// Whether the statement is one row of constants and parameters, which is stored as it is given or refused.
+    /// Whether the statement inserts a single row of constants and parameters, which is stored as given or refused.
     package var isPlain: Bool { row != nil }
-    /// How many parameters there are, where they are the values of the plain row in their order; nil: the values are others.
+    /// The number of parameters, if they are the values of the plain row in order; otherwise `nil`.
     package let plainParameters: Int?
-    /// The whole statement, for faults that are nowhere in it.
+    /// The text of the statement, for errors without a position.
     private let text: String
     private let parameterCount: Int
 
+    /// Resolves the names of an INSERT.
+    ///
     /// - Throws: `syntax`, pointing into the text.
     init(_ statement: InsertStatement, _ catalogue: Catalogue) throws(RecordError) {
         let target = try statement.table.findWritable(in: catalogue)
@@ -105,9 +107,9 @@ package final class PreparedInsert: Sendable {
 }
 
 extension PreparedInsert {
-    /// The values of the plain row, in the order of its columns.
+    /// Returns the values of the plain row, in the order of its columns.
     ///
-    /// - Throws: `syntax` for a value that is missing or left over.
+    /// - Throws: `syntax` for missing or extra values.
     package func values(_ parameters: [Value], _ named: [String: Value]) throws(RecordError) -> [Value] {
         if parameters.count > parameterCount {
             throw SourcePosition.valuesLeftOver(parameters.count, places: parameterCount, in: text)
@@ -118,11 +120,12 @@ extension PreparedInsert {
         return values
     }
 
-    /// Stores the plain row. One that is refused leaves nothing of itself, so that it needs no savepoint, which costs a copy of each page that is
-    /// changed next.
+    /// Inserts the plain row. A refused row changes nothing, so that no savepoint is needed, which would copy each page
+    /// that is changed next.
     ///
-    /// - Parameter values: what ``values(_:_:)`` gave.
-    /// - Throws: `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`, `valueRefused`; nothing has changed then.
+    /// - Parameter values: the result of ``values(_:_:)``.
+    /// - Throws: `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`, `valueRefused`; nothing has
+    ///   changed then.
     package func store(
         _ values: [Value], with writer: inout RowWriter, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
         check: (any RowCheck)?
@@ -142,7 +145,7 @@ extension PreparedInsert {
 }
 
 extension TableHandle {
-    /// The row id that a statement gives; nil where the table is to give one.
+    /// Returns the row id in a statement; `nil` if the table must assign one.
     func rowID(of value: Value, named name: String) throws(RecordError) -> RowKey? {
         if value.isNull { return nil }
         guard case .integer(let number)? = ColumnType.integer.coerced(value) else {

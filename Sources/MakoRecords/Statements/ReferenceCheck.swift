@@ -1,8 +1,8 @@
 import MakoStorage
 
-/// Makes sure that the keys in referring columns, which statements and imports store, lead to rows.
+/// Checks that the references stored by statements and imports lead to rows.
 ///
-/// A key may lead to a row that comes later: what leads nowhere is looked at again in the end.
+/// A reference may precede its target: missing targets are looked up again at the end.
 ///
 ///     var check = ReferenceCheck(columns, of: dogs, catalogue)
 ///     try check.note(values, view)
@@ -11,7 +11,7 @@ public struct ReferenceCheck {
     private struct Reference {
         let position: Int
         let column: ColumnSchema
-        /// Nil: rows of any table, or of one that is not there.
+        /// The target table; `nil` for rows of any table, or of a missing one.
         let target: TableHandle?
     }
 
@@ -21,7 +21,9 @@ public struct ReferenceCheck {
     private var missing: [(column: String, value: Value)] = []
     private var missingRows: [RowPlace] = []
 
-    /// - Parameter columns: those that values are given for, in the order of the values; nil for what refers to nothing.
+    /// Makes a check.
+    ///
+    /// - Parameter columns: the columns of the values, in their order; `nil` for values that are not references.
     public init(_ columns: [ColumnSchema?], of table: TableHandle, _ catalogue: Catalogue) {
         self.table = table
         self.catalogue = catalogue
@@ -31,19 +33,19 @@ public struct ReferenceCheck {
         }
     }
 
-    /// Whether no column refers to anything.
+    /// Whether no column is a reference.
     public var isEmpty: Bool { references.isEmpty }
 
-    /// How many keys have led nowhere so far.
+    /// The number of missing targets so far.
     var count: Int { missingRows.count }
 
-    /// Looks at the values of a row.
+    /// Checks the values of a row.
     ///
-    /// - Throws: `RecordError.danglingReference` for what can be the key of no row.
+    /// - Throws: `RecordError.danglingReference` for a value that cannot be a key.
     public mutating func note(_ values: some Collection<Value>, _ view: Snapshot) throws(RecordError) {
         for reference in references {
             let value = values[values.index(values.startIndex, offsetBy: reference.position)]
-            // A value of another type is refused when the row is stored.
+            // Inserting the row reports values of another type.
             if value.isNull || reference.column.type.coerced(value) == nil {
                 continue
             }
@@ -55,7 +57,7 @@ public struct ReferenceCheck {
         }
     }
 
-    /// The row that a value stands for.
+    /// Returns the target row of a value.
     private func place(of value: Value, _ reference: Reference) throws(RecordError) -> RowPlace? {
         if reference.column.target == AnyReference.anyTable {
             guard let any = AnyReference(value), let target = catalogue.table(named: any.table) else { return nil }
@@ -70,7 +72,7 @@ public struct ReferenceCheck {
         return target.key(referredToBy: value).map { RowPlace(target, $0) }
     }
 
-    /// Forgets references of the row to itself, which will be there.
+    /// Discards references of the row to itself, which are valid.
     mutating func forget(ownKey key: RowKey) {
         let own = RowPlace(table, key)
         for place in missingRows.indices.reversed() where missingRows[place] == own {
@@ -79,13 +81,15 @@ public struct ReferenceCheck {
         }
     }
 
-    /// Forgets what was noted of a row that is not stored.
+    /// Discards the missing targets of a row that is not inserted.
     mutating func forget(after count: Int) {
         missing.removeSubrange(count...)
         missingRows.removeSubrange(count...)
     }
 
-    /// - Throws: `RecordError.danglingReference` for the first key that still leads nowhere.
+    /// Checks the missing targets again.
+    ///
+    /// - Throws: `RecordError.danglingReference` for the first one that is still missing.
     public func finish(_ view: Snapshot) throws(RecordError) {
         for (place, row) in missingRows.enumerated() where try !catalogue.contains(row, in: view) {
             throw dangling(missing[place].column, missing[place].value)
@@ -99,6 +103,6 @@ public struct ReferenceCheck {
 }
 
 extension TableHandle {
-    /// Whether a key is of the kind that the table's rows have.
+    /// Returns whether a key is of the same kind as those of the table.
     func hasKeys(like key: RowKey) -> Bool { (key.rowID != nil) == isRowID }
 }

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// What `RETURNING` gives: a row of values for each row that a statement has written, or is about to delete.
+/// Executes `RETURNING`: one row of outputs for each row that a statement has written, or will delete.
 ///
 ///     var returned = try ReturnedRows(statement.returning, of: target, catalogue, parameters, named, tx.view)
 ///     try returned?.add(key, tx.view)
@@ -10,7 +10,7 @@ struct ReturnedRows {
     private let values: ExpressionRun
     private(set) var rows: QueryRows
 
-    /// - Returns: nil: nothing is to be returned.
+    /// - Returns: `nil` without RETURNING.
     init?(
         _ outputs: [SelectStatement.Output], of target: TableHandle, _ catalogue: Catalogue, _ parameters: [Value],
         _ named: [String: Value], _ view: Snapshot
@@ -26,19 +26,19 @@ struct ReturnedRows {
         rows = QueryRows(columns: outputs.map(\.name), rows: [])
     }
 
-    /// Adds what a row gives as it is now; one that is not there adds nothing.
+    /// Adds the outputs of a row in its present state; ignores a missing row.
     mutating func add(_ key: RowKey, _ view: Snapshot) throws(RecordError) {
         var row: [Value] = []
         let isThere = try recorded { try target.withRow(key, in: view) { try values.append($0, key, to: &row) } } != nil
         if isThere { rows.rows.append(row) }
     }
 
-    /// Leaves out what was added behind so many rows.
+    /// Removes the outputs after the first `count` rows.
     mutating func forget(after count: Int) { rows.rows.removeSubrange(count...) }
 }
 
 extension DeleteStatement {
-    /// What `RETURNING` gives of rows that are about to be deleted; no columns where nothing is to be returned.
+    /// Returns the outputs of `RETURNING` for rows to be deleted; without RETURNING a result without columns.
     ///
     /// - Throws: `syntax`, pointing into the text.
     public func returned(

@@ -1,27 +1,27 @@
 import MakoStorage
 
-/// Deletes rows for statements, by the delete rules of the file (decision 61): what refers to them goes or lets go first, and what they owned goes
-/// last. No object's hook is called.
+/// Deletes rows for statements, by the delete rules of the file (decision 61): referring rows are deleted or changed
+/// before, owned rows are deleted at the end. Hooks of objects are not called.
 struct RowRemoval: ~Copyable {
     private let catalogue: Catalogue
     private var walk = RemovalWalk()
     private var releases = ListReleases()
-    /// Rows that others owned and may not any more.
+    /// Rows that may have lost their last owner.
     private var letGo: [RowPlace] = []
-    /// Rows that others refer to by columns without a rule: these must be gone in the end.
+    /// Rows referenced by columns without a rule: these references must be gone at the end.
     private var unruled: [(referrer: Referrer, row: RowPlace)] = []
     private var writer = RowWriter()
 
     init(_ catalogue: Catalogue) { self.catalogue = catalogue }
 
-    /// Whether the rows of a table go without anything else to be done.
+    /// Returns whether deleting rows of a table affects no other rows.
     func concernsRowsAlone(_ table: TableHandle, _ view: Snapshot) throws(RecordError) -> Bool {
         if try catalogue.ownedColumns(of: table) != nil { return false }
         for referrer in try catalogue.referrers(of: table) where try referrer.table.count(in: view) > 0 { return false }
         return true
     }
 
-    /// Deletes a row and what goes with it; false: it was not there, or is being deleted already.
+    /// Deletes a row and what depends on it; returns `false` if it is missing, or is being deleted already.
     mutating func delete(
         _ key: RowKey, of table: TableHandle, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> Bool {
@@ -58,18 +58,18 @@ struct RowRemoval: ~Copyable {
         return try walk.next(above: 0, catalogue, view)
     }
 
-    /// Notes what a row owns that is about to be changed or deleted.
+    /// Records the rows owned by a row that will be changed or deleted.
     mutating func noteOwned(by key: RowKey, _ table: TableHandle, _ view: Snapshot) throws(RecordError) {
         guard let owned = try catalogue.ownedColumns(of: table) else { return }
         letGo += try owned.rows(ownedBy: key, catalogue, view)
     }
 
-    /// Has rows go at the end that no row owns then.
+    /// Records rows that are deleted at the end unless another row owns them.
     mutating func letGo(of rows: [RowPlace]) { letGo += rows }
 
-    /// Does what waits for the end of the statement: lists lose the keys of rows that are gone, and rows go that were let go of.
+    /// Completes the statement: removes deleted keys from lists, and deletes rows that have lost their last owner.
     ///
-    /// - Throws: `RecordError.referenced` when rows refer to one that is gone by a column without a rule.
+    /// - Throws: `RecordError.referenced` if rows refer to a deleted one by a column without a rule.
     mutating func finish(_ tx: borrowing WriteTransaction, _ changes: inout ChangeSet) throws(RecordError) {
         try writeReleases(tx, &changes)
         while !letGo.isEmpty {
@@ -93,7 +93,7 @@ struct RowRemoval: ~Copyable {
         }
     }
 
-    /// Makes sure that no row of another table refers to a row of a table that is to go as a whole.
+    /// Checks that no row of another table refers to a row of a table to be dropped.
     func refuseReferences(to table: TableHandle, _ view: Snapshot) throws(RecordError) {
         for referrer in try catalogue.referrers(of: table) where referrer.table.number != table.number {
             var found: RowPlace?

@@ -1,10 +1,10 @@
 import MakoStorage
 
 extension Statement {
-    /// Answers a question over a snapshot or a transaction's view.
+    /// Runs a query over a snapshot or a transaction's view.
     ///
-    /// - Parameter cancellation: ends a SELECT, at the latest a thousand rows later.
-    /// - Throws: `syntax` pointing into the text, also for a statement that is no question; `cancelled`.
+    /// - Parameter cancellation: ends a SELECT within a thousand rows.
+    /// - Throws: `syntax` pointing into the text, also for a statement without a result; `cancelled`.
     public func read(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
         cancellation: Cancellation? = nil
@@ -37,17 +37,20 @@ extension Statement {
         }
     }
 
-    /// Runs the statement inside a transaction. One that fails leaves nothing of itself, and the transaction may go on.
+    /// Runs the statement inside a transaction. A statement that fails changes nothing, and the transaction may
+    /// continue.
     ///
     /// - Parameters:
-    ///   - catalogue: of the transaction's view; load it anew when the outcome says that the schema has changed.
-    ///   - changes: takes what is done to rows.
-    ///   - cancellation: ends a SELECT, an UPDATE, a DELETE and an INSERT, at the latest a thousand rows later.
-    ///   - ignoringReferences: writes keys that lead nowhere, and deletes rows whatever refers to them.
-    ///   - check: looks at each row that an INSERT or UPDATE is to store; nil: what the columns take is stored.
-    /// - Throws: `cancelled`; `syntax` before anything is done; `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`,
-    ///   `danglingReference`, `valueRefused` for rows that cannot be stored; `referenced` for rows that cannot be deleted; `incompatibleSchema` for tables that
-    ///   cannot be made.
+    ///   - catalogue: the catalogue of the transaction's view; to be loaded again if the outcome has changed the
+    ///     schema.
+    ///   - changes: records the changed rows.
+    ///   - cancellation: ends a SELECT, UPDATE, DELETE or INSERT within a thousand rows.
+    ///   - ignoringReferences: whether to store dangling references, and to delete rows without applying the delete
+    ///     rules.
+    ///   - check: validates each row that an INSERT or UPDATE stores, beyond the column types.
+    /// - Throws: `cancelled`; `syntax` before anything is done; `duplicateKey`, `uniqueViolation`, `nullViolation`,
+    ///   `typeMismatch`, `danglingReference`, `valueRefused` for rows that cannot be stored; `referenced` for rows that
+    ///   cannot be deleted; `incompatibleSchema` for tables that cannot be created.
     public func run(
         _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value] = [],
         named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false,
@@ -58,7 +61,7 @@ extension Statement {
             ignoringReferences: ignoringReferences, check: check, prepared: nil)
     }
 
-    /// - Parameter prepared: what was looked up of an INSERT before.
+    /// - Parameter prepared: an INSERT with its names resolved.
     func run(
         _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value],
         named: [String: Value], cancellation: Cancellation?, ignoringReferences: Bool, check: (any RowCheck)?,
@@ -84,7 +87,7 @@ extension Statement {
         if run.parameters.count > parameterCount {
             throw SourcePosition.valuesLeftOver(run.parameters.count, places: parameterCount, in: text)
         }
-        // A single row is whole or not there by itself, and a savepoint costs a copy of each page that is changed next.
+        // A single row needs no savepoint, which would copy each page that is changed next.
         if isSingleRow { return try run.perform(self, &changes, tx) }
         let savepoint = tx.savepoint()
         var own = changes.empty
@@ -102,7 +105,7 @@ extension Statement {
         return outcome
     }
 
-    /// Whether a row may get what a later one has until then: uniqueness is checked at the statement's end.
+    /// Whether unique values may move between rows, so that uniqueness is checked at the end of the statement.
     private var passesValuesOn: Bool {
         switch self {
         case .update, .delete: true
@@ -121,7 +124,7 @@ extension Statement {
         }
     }
 
-    /// The text, for faults that are nowhere in it.
+    /// The text, for errors without a position.
     private var text: String {
         switch self {
         case .insert(let statement): statement.table.at.text
@@ -133,7 +136,7 @@ extension Statement {
 }
 
 extension DeleteStatement {
-    /// The rows that it deletes.
+    /// Returns the rows that a DELETE would delete.
     ///
     /// - Throws: `syntax`, pointing into the text.
     public func rows(
@@ -152,7 +155,7 @@ extension DeleteStatement {
     }
 }
 
-/// A statement on its way through a transaction.
+/// The execution of a statement inside a transaction.
 struct StatementRun {
     let catalogue: Catalogue
     let parameters: [Value]
@@ -160,15 +163,17 @@ struct StatementRun {
     let cancellation: Cancellation?
     let ignoresReferences: Bool
     let rowCheck: (any RowCheck)?
-    /// What was looked up of an INSERT before.
+    /// An INSERT with its names resolved.
     let prepared: PreparedInsert?
 
+    /// Throws if the statement is cancelled.
+    ///
     /// - Throws: `cancelled`.
     func lookAtCancellation() throws(RecordError) {
         if cancellation?.isCancelled == true { throw .cancelled }
     }
 
-    /// How many rows an UPDATE works out before it writes them.
+    /// The number of rows for which an UPDATE computes values before it writes them.
     static var portion: Int { 1024 }
 
     mutating func perform(
@@ -188,13 +193,13 @@ struct StatementRun {
         }
     }
 
-    /// Goes back to before the statement. Where that fails, the transaction must not be committed.
+    /// Rolls back to before the statement. If that fails, the transaction must not be committed.
     static func takeBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) {
         do throws(StorageError) { try tx.rollback(to: savepoint) } catch { return tx.breakOff(error) }
         release(savepoint, tx)
     }
 
-    /// Lets go of what a savepoint keeps: a transaction of many statements would keep it for each of them.
+    /// Releases a savepoint, because a transaction of many statements would accumulate them.
     static func release(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) {
         do throws(StorageError) { try tx.release(savepoint) } catch { tx.breakOff(error) }
     }
@@ -251,7 +256,7 @@ struct StatementRun {
         var removal = RowRemoval(catalogue)
         let owned = ignoresReferences ? nil : try catalogue.ownedColumns(of: target)
         let changesOwned = owned.map { owned in names.contains { owned.contains($0) } } ?? false
-        // Rows that are written already would tell others what they did not hold before.
+        // Rows that have been updated would show their new values to the expressions of later ones.
         let isAllAtOnce = values.readsOtherRows
         var writer = RowWriter()
         var outcome = StatementOutcome()
@@ -314,7 +319,7 @@ struct StatementRun {
         )
     }
 
-    /// Refuses what SQL cannot write: values that stand encrypted, and keys of many rows.
+    /// Checks for values that SQL cannot write: encrypted ones, and keys of several rows.
     func check(
         _ value: Value, _ column: ColumnSchema, _ name: ColumnName, _ target: TableHandle
     ) throws(RecordError) {

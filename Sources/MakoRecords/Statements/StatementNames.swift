@@ -1,12 +1,14 @@
-// What the names in statements mean.
+// Name resolution of statements.
 
 extension TableName {
-    /// - Throws: `syntax`, with the nearest right name.
+    /// Returns the table of the name.
+    ///
+    /// - Throws: `syntax`, with the nearest existing name.
     public func find(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
         try catalogue.requireTable(name, at)
     }
 
-    /// A table that statements may change.
+    /// Returns a table that statements may change; views, and tables of keyed stores, are refused.
     func findWritable(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
         if let view = catalogue.findView(name), catalogue.findTable(name) == nil {
             throw at.error("\(view.name) is a view; what it shows is changed in the tables that it reads")
@@ -20,7 +22,7 @@ extension TableName {
 }
 
 extension ColumnName {
-    /// A live column, under the name that it has or, where only one is meant, in another case.
+    /// Returns a live column; in another case only if it is unambiguous.
     func find(in table: TableHandle) throws(RecordError) -> ColumnSchema {
         if let exact = table.schema.column(named: name) { return exact }
         let folded = Folding.folded(name)
@@ -31,6 +33,6 @@ extension ColumnName {
             nearest: Spelling.nearest(to: name, in: table.schema.visibleNames))
     }
 
-    /// Whether the row id is meant.
+    /// Returns whether the name denotes the row id.
     func isID(of table: TableHandle) -> Bool { table.schema.column(named: name) == nil && table.schema.isIDName(name) }
 }

@@ -41,7 +41,7 @@ extension StatementRun {
         if !ignoresReferences, !(try removal.concernsRowsAlone(table, tx.view)) {
             try removal.refuseReferences(to: table, tx.view)
             for key in try table.allKeys(in: tx.view) { try removal.noteOwned(by: key, table, tx.view) }
-            // That the table is gone says what became of its rows.
+            // Dropping the table removes its rows; they are not recorded as single changes.
             var own = changes.empty
             try table.deleteAll(in: tx, changes: &own)
             try removal.finish(tx, &changes)
@@ -99,7 +99,7 @@ extension StatementRun {
 }
 
 extension CreateIndexStatement {
-    /// The columns; for a coordinate that of a spatial index is over, those of its parts.
+    /// Returns the columns; for a spatial index of a coordinate, those of its parts.
     fileprivate func places(in table: TableHandle) -> [Part] {
         guard isSpatial, parts.count == 1, let part = parts.first, table.schema.column(named: part.column.name) == nil
         else { return parts }
@@ -115,9 +115,9 @@ extension DropIndexStatement {
     /// The name of the index.
     public var index: String { name.name }
 
-    /// The table whose index goes; nil where none is there and none must be.
+    /// Returns the table of the index; `nil` if there is none and IF EXISTS is given.
     ///
-    /// - Throws: `syntax` where several tables have an index of the name, or none.
+    /// - Throws: `syntax` if several tables have an index of that name, or none.
     public func owner(_ catalogue: Catalogue) throws(RecordError) -> TableHandle? {
         let tables: [TableHandle]
         if let table { tables = [try table.findWritable(in: catalogue)] } else { tables = catalogue.handles }
@@ -140,7 +140,7 @@ extension DropIndexStatement {
 }
 
 extension CreateTableStatement {
-    /// The table that is described.
+    /// Returns the schema of the table.
     func schema(_ catalogue: Catalogue) throws(RecordError) -> EntitySchema {
         let keys = try keyNames()
         var rowID: Column?
@@ -188,7 +188,7 @@ extension CreateTableStatement {
         for names in unique { try add(names, names[0].at) }
     }
 
-    /// The columns of the key; none where rows have ids of their own.
+    /// Returns the key columns; empty for a table with row ids.
     private func keyNames() throws(RecordError) -> [String] {
         let marked = columns.filter(\.isPrimaryKey)
         if let second = marked.dropFirst().first {
@@ -219,11 +219,11 @@ extension CreateTableStatement {
         var type = column.type ?? .reference
         var target = column.target
         if let spelled = target {
-            // By its own name: what refers to a table is found by that, however the statement spells it.
+            // By its exact name, whatever the spelling in the statement, because references find the table by that.
             let named = TableName(name: name(of: spelled, catalogue), at: spelled.at)
             target = named
             let key = try targetKeyType(named, catalogue, mustExist: column.type == nil)
-            // Row ids are integers; a reference says whose.
+            // Row ids are integers; a reference also has their table.
             if column.type == nil { type = key ?? .reference }
             if column.type == .integer && (key ?? .reference) == .reference { type = .reference }
         }
@@ -240,14 +240,15 @@ extension CreateTableStatement {
             target: target?.name, isNoCase: column.noCase)
     }
 
-    /// The name of the table that a statement names, which may be this one; as it is spelled where there is none yet.
+    /// Returns the exact name of a table that a statement names, possibly the new one; as written if it does not exist
+    /// yet.
     private func name(of target: TableName, _ catalogue: Catalogue) -> String {
         if target.name == table.name { return table.name }
         if let other = try? catalogue.requireTable(target.name) { return other.schema.name }
         return Folding.folded(target.name) == Folding.folded(table.name) ? table.name : target.name
     }
 
-    /// The type of what refers to rows of a table; nil: there is no such table, which may come later.
+    /// Returns the type of references to a table; `nil` if it does not exist yet.
     private func targetKeyType(
         _ target: TableName, _ catalogue: Catalogue, mustExist: Bool
     ) throws(RecordError) -> ColumnType? {
@@ -271,7 +272,7 @@ extension CreateTableStatement {
 }
 
 extension EntitySchema {
-    /// What `PRAGMA table_info` answers.
+    /// The result of `PRAGMA table_info`.
     var information: QueryRows {
         var rows: [[Value]] = []
         func add(_ name: String, _ type: String, _ required: Bool, _ standard: Value, _ key: Int) {
@@ -293,7 +294,7 @@ extension EntitySchema {
 }
 
 extension ColumnType {
-    /// The type as `CREATE TABLE` says it.
+    /// The name of the type in `CREATE TABLE`.
     public var statementName: String {
         switch self {
         case .bool: "BOOLEAN"

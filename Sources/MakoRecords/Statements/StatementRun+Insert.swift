@@ -1,7 +1,7 @@
 import MakoStorage
 
 extension StatementRun {
-    /// From so many rows on, entries of indexes are collected and entered in their order.
+    /// The number of rows from which on index entries are buffered and inserted in order.
     private static var fewestBatched: Int { 64 }
 
     func insert(
@@ -38,7 +38,7 @@ extension StatementRun {
             }
             if references.count > noted {
                 if let own = try ownKey(id, &writer, target) { references.forget(ownKey: own) }
-                // A single row that must be stored has no savepoint to go back to; one that may be left out has.
+                // A single row needs no savepoint, unless it may be skipped.
                 if rows.count == 1, statement.conflict == .refuse, statement.onConflict == nil {
                     try references.finish(tx.view)
                 }
@@ -68,7 +68,7 @@ extension StatementRun {
         return outcome
     }
 
-    /// Stores a row; nil: it was left out.
+    /// Stores a row; returns `nil` if it is skipped.
     private func store(
         _ writer: inout RowWriter, _ id: RowKey?, _ conflict: InsertStatement.Conflict, _ target: TableHandle,
         _ batch: IndexBatch?, _ removal: inout RowRemoval, _ changes: inout ChangeSet,
@@ -77,7 +77,7 @@ extension StatementRun {
         switch conflict {
         case .refuse: break
         case .replace:
-            // The row of the same key stays referred to; others go by the delete rules.
+            // References to the row with the same key stay; other conflicting rows are deleted by the delete rules.
             let own = try ownKey(id, &writer, target)
             for other in try target.conflicting(&writer, key: id, view: tx.view) {
                 if ignoresReferences || other == own {
@@ -100,7 +100,7 @@ extension StatementRun {
         return try target.insert(&writer, key: id, in: tx, changes: &changes, batch: batch, check: rowCheck)
     }
 
-    /// The key of the row that is being written; nil where the table is to give one.
+    /// Returns the key of the new row; `nil` if the table must assign one.
     private func ownKey(
         _ id: RowKey?, _ writer: inout RowWriter, _ target: TableHandle
     ) throws(RecordError) -> RowKey? {
@@ -108,7 +108,8 @@ extension StatementRun {
         return target.isRowID ? nil : try target.keyOfDraft(&writer)
     }
 
-    /// The values of all rows, worked out before the first row is stored: a SELECT does not meet what it inserts.
+    /// Returns the values of all rows, computed before the first one is stored, so that a SELECT does not read what it
+    /// inserts.
     private func rows(
         _ statement: InsertStatement, _ target: TableHandle, _ width: Int, _ view: Snapshot
     ) throws(RecordError) -> [[Value]] {

@@ -1,6 +1,7 @@
 import MakoStorage
 
-/// What a table leaves behind that is dropped and made anew with other rows: references to its rows, and rows that its rows owned.
+/// Preserves references across dropping a table and creating it again with other rows: references to its rows, and rows
+/// that they owned.
 ///
 ///     var replacement = try TableReplacement(of: table, catalogue, tx.view)
 ///     _ = try Catalogue.dropTable(table.schema.name, in: tx)
@@ -9,14 +10,17 @@ import MakoStorage
 public struct TableReplacement {
     private let table: TableHandle
     private let rules: ReferenceRules
-    /// The keys of the rows before; none where no row refers to them.
+    /// The old rows' keys; empty if no row refers to them.
     private var keys: [RowKey] = []
-    /// What the rows before owned.
+    /// The rows that the old rows owned.
     private var owned: [RowPlace] = []
-    /// The tables whose rows were changed or deleted because the rows before are gone.
+    /// The tables whose rows were changed or deleted, because old rows are gone.
     public private(set) var changedTables: Set<String> = []
 
-    /// - Parameter keepsKeys: whether a row of the new table that has the key of one before takes its place; else no row may be referred to.
+    /// Records the rows of a table before it is dropped.
+    ///
+    /// - Parameter keepsKeys: whether a new row replaces the old one with its key; otherwise no old row may be
+    ///   referenced.
     /// - Throws: `RecordError.referenced`.
     public init(
         of table: TableHandle, keepsKeys: Bool, _ catalogue: Catalogue, _ view: Snapshot
@@ -25,7 +29,7 @@ public struct TableReplacement {
         rules = catalogue.rules
         let removal = RowRemoval(catalogue)
         if try removal.concernsRowsAlone(table, view) { return }
-        // A list of rows of any table has the number of each row's table, and the new table has another one.
+        // A list of rows of any table has the number of each row's table, which changes.
         let areNumbered = try catalogue.referrers(of: table).contains { $0.holdsMany && $0.isAny }
         if !keepsKeys || areNumbered { try removal.refuseReferences(to: table, view) }
         keys = keepsKeys && !areNumbered ? try table.allKeys(in: view) : []
@@ -33,10 +37,10 @@ public struct TableReplacement {
         for key in try table.allKeys(in: view) { owned += try columns.rows(ownedBy: key, catalogue, view) }
     }
 
-    /// Does to rows that refer to a row which the new table has not what the delete rules say, and deletes rows that were owned by the rows before
-    /// and by none of the new ones.
+    /// Applies the delete rules to references to rows that the new table lacks, and deletes rows that only old rows
+    /// owned.
     ///
-    /// - Parameter catalogue: with the new table, whose rows are stored.
+    /// - Parameter catalogue: the catalogue with the new table and its rows.
     /// - Throws: `RecordError.referenced`.
     public mutating func finish(_ catalogue: Catalogue, in tx: borrowing WriteTransaction) throws(RecordError) {
         if keys.isEmpty && owned.isEmpty { return }
@@ -52,7 +56,7 @@ public struct TableReplacement {
         changedTables = Set(changes.changes.map(\.table))
     }
 
-    /// The delete rules of columns that refer as those of the same names did.
+    /// Returns the delete rules, with those of referring columns that have the same names as before.
     private func keepingRules(
         _ catalogue: Catalogue, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> Catalogue {

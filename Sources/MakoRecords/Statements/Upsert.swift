@@ -1,26 +1,26 @@
 import MakoStorage
 
-/// An `ON CONFLICT` clause with its names resolved: finds the row that is in the way of a new one and changes it, or lets it be.
+/// An `ON CONFLICT` clause with its names resolved: finds the conflicting row, and updates it or leaves it.
 struct Upsert {
     private enum Constraint {
-        /// The key and every unique index.
+        /// The key, and every unique index.
         case any, key
         case index(IndexHandle)
     }
 
     private let target: TableHandle
     private let constraint: Constraint
-    /// Nil: the row in the way stays as it is.
+    /// The update; `nil` for DO NOTHING.
     private let change: Change?
 
-    /// What becomes of the row in the way.
+    /// The update of the conflicting row.
     private struct Change {
         let columns: [ColumnSchema]
         let names: [ColumnName]
         let layout: RowLayout
         let values: ExpressionRun
         let condition: Evaluator?
-        /// The new row, which expressions call `excluded`.
+        /// Supplies the new row, `excluded` in expressions.
         let supply: SuppliedRows
         let ownsRows: Bool
     }
@@ -49,7 +49,7 @@ struct Upsert {
             supply: supply, ownsRows: owned.map { owned in columns.contains { owned.contains($0.name) } } ?? false)
     }
 
-    /// The columns that an update sets; none where rows in the way stay as they are.
+    /// The columns that an update sets; empty for DO NOTHING.
     var columns: [ColumnSchema] { change?.columns ?? [] }
 
     private static func constraint(_ clause: ConflictClause, _ target: TableHandle) throws(RecordError) -> Constraint {
@@ -57,7 +57,7 @@ struct Upsert {
         var names: Set<String> = []
         for name in clause.target { names.insert(name.isID(of: target) ? "" : try name.find(in: target).name) }
         if target.isRowID ? names == [""] : names == Set(target.schema.keyNames) {
-            // Texts of a key that is kept apart without regard to case have an index, too.
+            // A NOCASE key has a unique index, too.
             if let index = target.schema.keyIndex,
                 let handle = target.indexes.first(where: { $0.schema.name == index.name })
             {
@@ -72,9 +72,9 @@ struct Upsert {
         throw clause.at.error("\(target.schema.name) has neither a key nor a unique index over \(list)")
     }
 
-    /// The row in the way of the one that is being written; nil: none is.
+    /// Returns the row that conflicts with the new one; `nil` if there is none.
     ///
-    /// - Parameter id: the new row's, where the statement gives it.
+    /// - Parameter id: the new row's id, if the statement has one.
     func conflict(_ writer: inout RowWriter, _ id: RowKey?, _ view: Snapshot) throws(RecordError) -> RowKey? {
         switch constraint {
         case .any: return try target.conflicting(&writer, key: id, view: view).first
@@ -88,12 +88,12 @@ struct Upsert {
         }
     }
 
-    /// Does to the row in the way what the clause says.
+    /// Applies the clause to the conflicting row.
     ///
     /// - Parameters:
-    ///   - new: the row that was to be inserted.
-    ///   - id: its id, where the statement gives it.
-    /// - Returns: false: it stays as it is.
+    ///   - new: the row to be inserted.
+    ///   - id: its id, if the statement has one.
+    /// - Returns: `false` if the conflicting row is not changed.
     func apply(
         to key: RowKey, _ new: inout RowWriter, _ id: RowKey?, _ references: inout ReferenceCheck,
         _ removal: inout RowRemoval, _ run: StatementRun, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction

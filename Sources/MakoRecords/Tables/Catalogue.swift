@@ -1,26 +1,26 @@
 import Synchronization
 
-/// The tables of a database as one commit sees them.
+/// The tables of a database at one commit.
 ///
-/// An immutable value behind a reference: load it at open and again after every migration. Reading through an older one is right for
-/// snapshots from before the migration.
+/// An immutable snapshot of the schema: load it when the database is opened, and again after each migration. An older
+/// catalogue stays valid for snapshots from before the migration.
 ///
 ///     let catalogue = try Catalogue.load(view: snapshot)
 ///     let people = try catalogue.requireTable("Person")
 public final class Catalogue: Sendable {
     private static let lastNumber = Atomic<UInt64>(0)
-    /// Its own among all catalogues of the process: what was looked up in another one may be gone.
+    /// Unique among all catalogues of the process, so that caches of another one are not used.
     let number = Catalogue.lastNumber.add(1, ordering: .relaxed).newValue
     private let byName: [String: TableHandle]
     private let byNumber: [UInt32: TableHandle]
     private let relations: [String: TableRelations]
-    /// What becomes of rows when rows go that they refer to.
+    /// The delete rules of references.
     public let rules: ReferenceRules
-    /// What the planner keeps of these tables, made when it is first wanted.
+    /// The planner's cache, made on demand.
     let cache = AtomicLazyReference<CatalogueCache>()
-    /// Every table, sorted by name.
+    /// All tables, sorted by name.
     public let handles: [TableHandle]
-    /// The queries that are read like tables, sorted by name.
+    /// All views, sorted by name.
     public let views: [ViewSchema]
 
     init(
@@ -44,26 +44,27 @@ public final class Catalogue: Sendable {
     /// A catalogue without tables.
     static let empty = Catalogue([])
 
-    /// The schemas of every table, sorted by name.
+    /// The schemas of all tables, sorted by name.
     public var tables: [EntitySchema] { handles.map(\.schema) }
 
+    /// Returns a table by its exact name.
     public func table(named name: String) -> TableHandle? { byName[name] }
 
-    /// A table by its number in the file, which it keeps under other names.
+    /// Returns a table by its number in the file, which does not change when the table is renamed.
     public func table(numbered number: UInt32) -> TableHandle? { byNumber[number] }
 
-    /// The same tables with what their types know of them, by the tables' names.
+    /// Returns the catalogue with relations declared by types, by the tables' names.
     public func describing(_ relations: [String: TableRelations]) -> Catalogue {
         Catalogue(handles, rules, views: views, relations)
     }
 
-    /// The same tables with other delete rules.
+    /// Returns the catalogue with other delete rules.
     func with(_ rules: ReferenceRules) -> Catalogue { Catalogue(handles, rules, views: views, relations) }
 
-    /// What is known of a table's relations; nil: nobody described it.
+    /// Returns a table's relations; `nil` if ``describing(_:)`` has not given any.
     func relations(of table: String) -> TableRelations? { relations[table] }
 
-    /// The table that a name means in statements: ASCII and Unicode case are forgiven where that is unambiguous.
+    /// Returns the table that a name in a statement means: in another case only if that is unambiguous.
     public func findTable(_ name: String) -> TableHandle? {
         if let table = byName[name] { return table }
         let folded = Folding.folded(name)
@@ -71,7 +72,7 @@ public final class Catalogue: Sendable {
         return alike.count == 1 ? alike[0] : nil
     }
 
-    /// The view that a name means in statements, as ``findTable(_:)`` finds a table.
+    /// Returns the view that a name in a statement means, as ``findTable(_:)`` does for tables.
     public func findView(_ name: String) -> ViewSchema? {
         if views.isEmpty { return nil }
         if let exact = views.first(where: { $0.name == name }) { return exact }
@@ -80,14 +81,15 @@ public final class Catalogue: Sendable {
         return alike.count == 1 ? alike[0] : nil
     }
 
-    /// A table that must be there, as ``findTable(_:)`` finds it.
+    /// Returns a table as ``findTable(_:)`` does.
     ///
-    /// - Throws: `RecordError.tableNotFound` with the nearest right name.
+    /// - Throws: `RecordError.tableNotFound` with the nearest existing name.
     public func requireTable(_ name: String) throws(RecordError) -> TableHandle {
         if let table = findTable(name) { return table }
         throw .tableNotFound(name: name, nearest: Spelling.nearest(to: name, in: handles.map(\.schema.name)))
     }
 }
 
-/// What a layer above keeps of a catalogue's tables. It goes with the catalogue, which a change of the schema replaces.
+/// Data that the query engine caches for a catalogue's tables. Discarded with the catalogue, which a change of the
+/// schema replaces.
 class CatalogueCache: @unchecked Sendable {}

@@ -1,10 +1,12 @@
-/// Finds the entries of a change set by table and key: their numbers in an open hash table. The keys stand in the entries alone.
+/// Finds the entries of a change set by table and key: a hash table of entry numbers, with open addressing. The keys
+/// are stored in the entries only.
 struct ChangePlaces: Sendable {
-    /// Numbers plus 1; 0 is free. A power of two, at most half full.
+    /// Numbers + 1; 0 for a free slot. The size is a power of two, and at most half of the slots are used.
     private var slots: [UInt32] = []
     private(set) var count = 0
 
-    /// The finalizer of MurmurHash3 (Austin Appleby) over an id, and the keys' own hash over other keys.
+    /// Returns a hash: the finalizer of MurmurHash3 (Austin Appleby) for a row id, the hash of the bytes for other
+    /// keys.
     static func hash(_ table: Int32, _ key: RowKey) -> UInt64 {
         var bits: UInt64 =
             switch key {
@@ -17,7 +19,7 @@ struct ChangePlaces: Sendable {
         return bits ^ bits &>> 33
     }
 
-    /// The number of the entry that is the one sought, among those of its hash.
+    /// Returns the number of the entry that matches, among those with its hash.
     @inline(__always)
     func number(_ hash: UInt64, _ isSought: (Int) -> Bool) -> Int? {
         if slots.isEmpty { return nil }
@@ -30,9 +32,9 @@ struct ChangePlaces: Sendable {
         return nil
     }
 
-    /// Takes in the entry whose number is ``count``.
+    /// Inserts the entry with the number ``count``.
     ///
-    /// - Parameter hash: of each entry that is there, and of this one.
+    /// - Parameter hash: returns the hash of an entry, of existing ones and of this one.
     @inline(__always)
     mutating func append(_ hash: (Int) -> UInt64) {
         if (count + 1) * 2 > slots.count {

@@ -1,28 +1,31 @@
-/// What happened to a row in a transaction.
+/// The kind of a row's change.
 public enum ChangeKind: UInt8, Sendable, Hashable {
     case insert, update, delete
 }
 
-/// The outcome of a transaction for one row.
+/// The net change of one row in a transaction.
 public struct Change: Sendable, Hashable {
+    /// The name of the table.
     public let table: String
+    /// The key of the row.
     public let key: RowKey
+    /// The kind of the change.
     public let kind: ChangeKind
     /// For an update, the columns whose values differ; otherwise every column.
     public let changedColumns: ColumnSet
 }
 
-/// What a transaction did, row by row, each row once with its final state: insert and update make an insert, insert and delete
-/// nothing, update and delete a delete, delete and insert an update. In the order in which the rows were first touched.
+/// The changes of a transaction, each row once with its net change: insert and update are an insert, insert and delete
+/// nothing, update and delete a delete, delete and insert an update. Ordered by the first change of each row.
 ///
-/// A value: give a nested transaction a set of its own and ``append(_:)`` it when the nested one succeeds.
+/// A value: a nested transaction records in a set of its own, which ``append(_:)`` adds after it has succeeded.
 public struct ChangeSet: Sendable {
     private struct Entry {
         var table: Int32
         var kind: ChangeKind
-        /// The row was inserted and deleted again.
+        /// Whether the row was inserted and deleted again.
         var isVoid = false
-        /// To how many rows with ids in a row this happened, the first being the key.
+        /// The number of rows with consecutive ids that the entry covers; the key is the first.
         var run: Int32 = 1
         var key: RowKey
         var columns: ColumnSet
@@ -33,32 +36,37 @@ public struct ChangeSet: Sendable {
     private var lastTable: (id: UInt32, index: Int32)?
     private var entries: [Entry] = []
     private var voids = 0
-    /// Rows beyond the first of each run.
+    /// The number of rows beyond the first of each run.
     private var followers = 0
-    /// The first entries by their keys. Rows that are only appended never need it, so it is built when first asked,
-    /// and from then on these entries are of one row each.
+    /// The entries by their keys. Built on demand, because appended rows do not need it; after that each of these
+    /// entries is one row.
     private var places = ChangePlaces()
-    /// Where all rows are of one table and their ids ascend, as those of a walk do: the table and the highest id. A higher one is new
-    /// without being looked for.
+    /// If all rows are of one table with ascending ids, as those of a scan: the table and the highest id. A higher id
+    /// is new without a lookup.
     private var ascent: (table: Int32, top: Int64)?
     private var isAscending = true
     private var hasDeletes = false
-    /// The table of the last entry and the id that goes on with it; table -1: none does.
+    /// The table of the last entry and the id that would extend it; table -1 for none.
     private var runTable: Int32 = -1
     private var runNext: Int64 = 0
-    /// The rows' values, where somebody asked for them.
+    /// The row images, if requested.
     var values: ValueLog?
-    /// Rows that share values of unique indexes with others for now.
+    /// Rows that temporarily share values of unique indexes.
     var clashes = UniqueClashes()
 
+    /// Makes an empty change set.
     public init() {}
 
-    /// How many rows changed.
+    /// The number of changed rows.
     public var count: Int { entries.count - voids + followers }
+    /// Whether nothing has changed.
     public var isEmpty: Bool { count == 0 }
-    /// The names of the tables whose rows were touched.
+    /// The names of the changed tables.
     public var tableNames: [String] { tables }
 
+    /// The changes, in the order of the first change of each row.
+    ///
+    /// - Complexity: O(n)
     public var changes: [Change] {
         var changes: [Change] = []
         changes.reserveCapacity(count)
@@ -71,7 +79,7 @@ public struct ChangeSet: Sendable {
         return changes
     }
 
-    /// Calls a closure with the rows in order, those that were inserted under ids in a row together.
+    /// Calls a closure with the changes in order, one call for each run of consecutive ids.
     func forEachRun(_ body: (_ table: String, ChangeKind, ColumnSet, RowKey, _ count: UInt32) -> Void) {
         for entry in entries where !entry.isVoid {
             body(tables[Int(entry.table)], entry.kind, entry.columns, entry.key, UInt32(max(entry.run, 1)))
@@ -83,9 +91,10 @@ public struct ChangeSet: Sendable {
         for step in 0..<Int64(entry.run) { body(.rowID(first + step)) }
     }
 
+    /// Removes all changes.
     public mutating func removeAll() { self = ChangeSet() }
 
-    /// Adds what happened after this.
+    /// Adds later changes.
     public mutating func append(_ later: ChangeSet) {
         if let log = later.values { values?.append(log) }
         for entry in later.entries where !entry.isVoid {
@@ -101,7 +110,7 @@ public struct ChangeSet: Sendable {
         }
     }
 
-    /// A row that was not there before this transaction and that it has not touched yet.
+    /// Records the insertion of a row that is new, and that this transaction has not changed before.
     mutating func recordFresh(_ table: TableHandle, _ id: Int64) {
         let number = number(table)
         if !goOn(number, id, .insert, .all) {
@@ -109,9 +118,9 @@ public struct ChangeSet: Sendable {
         }
     }
 
-    /// Adds a row that has no entry yet to the last one, if the same happened to the rows of that and their ids lead up to it.
+    /// Extends the last entry by a row without an entry, if it has the same change and the next id.
     private mutating func goOn(_ table: Int32, _ id: Int64, _ kind: ChangeKind, _ columns: ColumnSet) -> Bool {
-        // No run goes on from the highest id to the lowest.
+        // A run does not wrap around from the highest id to the lowest.
         guard table == runTable, id == runNext, id > .min else { return false }
         let last = entries.count - 1
         guard entries[last].kind == kind, entries[last].columns == columns,
@@ -136,13 +145,13 @@ public struct ChangeSet: Sendable {
         if case .rowID(let id) = entry.key { (runTable, runNext) = (entry.table, id &+ Int64(entry.run)) }
     }
 
-    /// Whether no row up to now can be this one.
+    /// Returns whether no recorded row can be this one.
     private func isBeyond(_ table: Int32, _ id: Int64) -> Bool {
         guard let ascent else { return entries.isEmpty }
         return ascent.table == table && ascent.top < id
     }
 
-    /// Gives each row of a run an entry of its own.
+    /// Expands each run to one entry for each row.
     private mutating func expandRuns() {
         if followers == 0 { return }
         let indexed = places.count
@@ -180,7 +189,7 @@ public struct ChangeSet: Sendable {
     private mutating func place(of key: RowKey, in table: Int32) -> Int? {
         if isAscending, case .rowID(let id) = key, isBeyond(table, id) { return nil }
         expandRuns()
-        // The last entry has its place by now: it stands for one row.
+        // The last entry is indexed now, so that it must not grow to a run.
         runTable = -1
         if places.count < entries.count { index(entries) }
         return places.number(ChangePlaces.hash(table, key)) { number in
@@ -207,7 +216,7 @@ public struct ChangeSet: Sendable {
             return
         }
         if entries[place].isVoid {
-            // It is not there: it can only come again.
+            // The row does not exist: it can only be inserted again.
             entries[place].isVoid = false
             entries[place].kind = kind
             voids -= 1
@@ -231,15 +240,14 @@ public struct ChangeSet: Sendable {
     }
 }
 
-/// What the rows that statements store in a table must hold, besides what the types of its columns say: the values that a program's types can
-/// read.
+/// Validates the rows that statements store, beyond the column types: values must be readable by the program's types.
 public protocol RowCheck: AnyObject, Sendable {
-    /// Looks at a row before anything of it is stored.
+    /// Validates a row before any of it is stored.
     ///
     /// - Parameters:
-    ///   - row: as it is to be stored, all columns together.
-    ///   - key: nil: the table gives the row a key when it stores it.
-    ///   - changed: the columns that may differ from the row that is there.
+    ///   - row: the row with all its columns.
+    ///   - key: the key, or `nil` if the table assigns one on insertion.
+    ///   - changed: the columns that may differ from the stored row.
     /// - Throws: `RecordError.valueRefused`.
     func check(_ row: RowReader, key: RowKey?, changed: ColumnSet) throws(RecordError)
 }

@@ -1,15 +1,17 @@
 import MakoStorage
 
-// An entry of an index over a column of keys is a key of its byte tree. A row has one for each different key that the column holds:
+// The entries of an index of a column of keys are keys of a byte tree. A row has one for each distinct key in the
+// column:
 //
-//   element   00 an id, 01 a byte key; 02 and 03 the same of a row of another table than the column's target, whose number follows
-//             (4, big endian); then the held key: an id as 8 big-endian bytes, a byte key as it is, above 700 bytes its first 684
-//             and a 128-bit hash of the rest
-//   row       the row's own key, as in other indexes: an id as 8 big-endian bytes, a byte key up to 64 bytes as it is, a longer one as a hash
+//   element   00 a row id, 01 a byte key; 02 and 03 the same for a row of another table than the column's target,
+//             followed by that table's number (4, big endian); then the held key: a row id as 8 big-endian bytes,
+//             a byte key as it is, or above 700 bytes its first 684 and a 128-bit hash of the rest
+//   row       the row's own key, as in other indexes: a row id as 8 big-endian bytes, a byte key up to 64 bytes as
+//             it is, a longer one as a hash
 //
-// The value of an entry is the row's own key where that is a byte key, else empty.
+// The value of an entry is the row's own key if that is a byte key, otherwise empty.
 
-/// The index over a column of keys: tells which rows hold the key of another.
+/// The index of a column of keys: finds the rows that hold a key.
 final class ElementIndex: Sendable {
     let id: UInt32
     let schema: IndexSchema
@@ -29,7 +31,7 @@ final class ElementIndex: Sendable {
         self.hasKeyInValue = hasKeyInValue
     }
 
-    /// The coding of a held key.
+    /// Returns the encoding of a held key.
     static func element(_ table: UInt32, _ key: RowKey) -> [UInt8] {
         var bytes: [UInt8] = [(table == 0 ? 0 : 2) + (key.rowID == nil ? 1 : 0)]
         if table != 0 {
@@ -57,7 +59,8 @@ final class ElementIndex: Sendable {
         bytes += hash.bytes
     }
 
-    /// The codings of the keys that a row holds, ascending, each once; nil when the column's bytes are no tree of keys.
+    /// Returns the encodings of the keys that a row holds, ascending, each once; `nil` if the column's bytes are not a
+    /// key tree.
     func elements(_ row: RowReader) -> [[UInt8]]? {
         guard case .blob(let bytes) = row.value(slot) else { return [] }
         guard let tree = KeyTree(bytes) else { return nil }
@@ -72,7 +75,7 @@ final class ElementIndex: Sendable {
         return elements
     }
 
-    /// Whether what a row holds can be read.
+    /// Returns whether the row's keys can be decoded.
     func isTree(_ row: RowReader) -> Bool {
         guard case .blob(let bytes) = row.value(slot) else { return true }
         return KeyTree(bytes) != nil
@@ -95,13 +98,13 @@ final class ElementIndex: Sendable {
 }
 
 extension TableHandle {
-    /// The rows whose column of keys holds a key, in no order that means anything.
+    /// Returns the rows whose column of keys holds a key, in no particular order.
     ///
     ///     let owners = try people.keys(holding: .rowID(7), in: "friends", view: tx.view)
     ///
     /// - Parameters:
-    ///   - table: the number of the held row's table when that is not the column's target.
-    ///   - column: the column's name; one that holds no keys finds nothing.
+    ///   - table: the number of the held row's table, if it is not the column's target.
+    ///   - column: the column's name; the result is empty for a column of another type.
     public func keys(
         holding key: RowKey, ofTable table: UInt32 = 0, in column: String, view: Snapshot
     ) throws(RecordError) -> [RowKey] {
@@ -124,9 +127,9 @@ extension TableHandle {
         return found
     }
 
-    /// Refuses a row whose columns of keys hold something else.
+    /// Checks that a row's columns of keys can be decoded.
     ///
-    /// - Parameter changed: the columns to look at.
+    /// - Parameter changed: the columns to check.
     func checkElements(_ row: RowReader, _ changed: ColumnSet = .all) throws(RecordError) {
         for index in elementIndexes where changed.intersects(index.columns) && !index.isTree(row) {
             throw .typeMismatch(
@@ -135,7 +138,7 @@ extension TableHandle {
         }
     }
 
-    /// Refuses to change a stored row whose columns of keys hold something else, before any index is touched.
+    /// Checks a stored row before any index is changed: it must not be updated if its keys cannot be decoded.
     func checkStoredElements(_ row: RowReader, _ key: RowKey) throws(RecordError) {
         for index in elementIndexes where !index.isTree(row) {
             throw .rowDamaged(
@@ -151,7 +154,7 @@ extension TableHandle {
             reason: "\(index.schema.columns[0].name) holds bytes that are no keys")
     }
 
-    /// Enters the keys that a row holds now and takes those out that it held before.
+    /// Inserts the entries of keys that a row holds now, and removes those of keys that it no longer holds.
     func updateElements(
         _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
@@ -171,7 +174,7 @@ extension TableHandle {
         }
     }
 
-    /// Fills an index from the rows, in the order of its entries.
+    /// Builds an index from the rows, in the order of its entries.
     func build(_ index: ElementIndex, in tx: borrowing WriteTransaction) throws(RecordError) {
         let entries = SpilledEntries(memory: tx.sideMemory)
         defer { tx.countSide(bytes: 0) }
@@ -188,7 +191,7 @@ extension TableHandle {
         }
     }
 
-    /// Checks an index against the rows.
+    /// Verifies an index against the rows.
     func verify(_ index: ElementIndex, in view: Snapshot) throws(RecordError) -> [String] {
         var findings: [String] = []
         var wanted: UInt64 = 0

@@ -1,23 +1,24 @@
-/// Entries of one index that wait to be entered in their order.
+/// Buffered entries of one index, to be inserted in order.
 final class EntryList {
     let table: TableHandle
     let index: IndexHandle
     let entries = SortedEntries()
     @exclusivity(unchecked) private var hasAdded = false
     private let takesCut: Bool
-    /// Whether the last entry was cut, and holds no NULL: whether a unique index may have it depends on other rows.
+    /// Whether the last entry is truncated and without NULL, so that uniqueness depends on a comparison of rows.
     @exclusivity(unchecked) private(set) var isCut = false
 
-    /// - Parameter takesCut: whether it takes entries of a unique index that were cut.
+    /// - Parameter takesCut: whether truncated entries of a unique index may be buffered.
     init(_ table: TableHandle, _ index: IndexHandle, takesCut: Bool = false) {
         self.table = table
         self.index = index
         self.takesCut = takesCut
     }
 
-    /// Adds the entry of a row and answers how many bytes of memory it takes, those for sorting it included. Nil, and nothing
-    /// is added, when whether the row may have the entry cannot be told from it alone, or when it is too long to be noted. 0, and nothing is
-    /// added either, when the index does not hold the row.
+    /// Adds the entry of a row.
+    ///
+    /// - Returns: the memory that the entry takes, including that of the sort; 0 if the index does not hold the row.
+    ///   `nil`, with nothing added, if uniqueness depends on other rows, or if the entry is too long for the buffer.
     func add(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Int? {
         hasAdded = false
         if index.condition != nil, !(try index.holds(row, key)) { return 0 }
@@ -35,7 +36,7 @@ final class EntryList {
         return entries.content.count - start + SortedEntries.noteBytes
     }
 
-    /// Takes the entry back that the last call has added, if it has.
+    /// Removes the entry that the last call has added, if any.
     func removeLast() {
         guard hasAdded else { return }
         hasAdded = false

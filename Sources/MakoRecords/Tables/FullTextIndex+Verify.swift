@@ -1,7 +1,7 @@
 import MakoStorage
 
 extension TableHandle {
-    /// Checks an index against the rows: the tree must be the one that they make.
+    /// Verifies an index against the rows: rebuilt from them, it must be the same.
     func verify(_ index: FullTextIndex, in view: Snapshot) throws(RecordError) -> [String] {
         let check = TextCheck(index, self)
         try check.readRows(view)
@@ -14,11 +14,11 @@ private final class TextCheck {
     private let index: FullTextIndex
     private let table: TableHandle
     private(set) var findings: [String] = []
-    /// The sum of a hash of each occurrence, and of each length: what rows add the tree's postings take away.
+    /// A sum of hashes of all occurrences and lengths: rows add to it, and the tree's postings subtract.
     private var balance: UInt64 = 0
     private var totals: TextTotals
     private var terms: DocumentTerms
-    /// Not more findings than somebody reads.
+    /// The largest number of findings.
     private static let limit = 50
 
     init(_ index: FullTextIndex, _ table: TableHandle) {
@@ -79,7 +79,7 @@ private final class TextCheck {
         return (a &+ row &* 0x9E37_79B9_7F4A_7C15) ^ (b &* 3 &+ c &* 5 &+ d &* (row | 1))
     }
 
-    /// Whether there is anything else in the tree.
+    /// Reads the tree, and finds what the rows do not account for.
     func readTree(_ view: Snapshot) throws(RecordError) {
         var lengths: UInt64 = 0
         var keys: UInt64 = 0
@@ -132,7 +132,7 @@ private final class TextCheck {
 }
 
 extension PostingChunk {
-    /// Whether a row is there with these occurrences.
+    /// Returns whether a row exists with these occurrences.
     fileprivate func has(_ row: UInt64, _ body: UnsafeRawBufferPointer, _ columnBits: UInt64) -> Bool {
         bytes.withUnsafeBytes { bytes in
             var reader = PostingReader(bytes, base: base, columnBits: columnBits)

@@ -1,7 +1,7 @@
 import MakoStorage
 
-/// Entries of new rows, kept back so that each index gets them in its own order: the engine takes keys in order several times faster
-/// than at random.
+/// Write buffer for index entries of new rows, so that each index is filled in its own order, which is several times
+/// faster than random order.
 ///
 ///     let batch = IndexBatch()
 ///     for person in people {
@@ -11,29 +11,32 @@ import MakoStorage
 ///     }
 ///     try batch.flush(in: tx)
 ///
-/// Until ``flush(in:)`` the indexes do not know the new rows: flush before anything reads through an index, deletes, takes a
-/// savepoint or commits. A unique index refuses at the flush, which then throws; the transaction must be taken back to where
-/// it was before the batch, and the batch emptied with ``removeAll()``. Used by one thread, with one transaction.
+/// Until ``flush(in:)`` the indexes lack the new rows: the caller must flush before it reads through an index, deletes,
+/// sets a savepoint or commits. Unique violations are thrown by the flush; the caller must then roll back to before the
+/// batch, and call ``removeAll()``. Not thread-safe; for one transaction at a time.
 public final class IndexBatch {
-    /// Entries are flushed by themselves when they take so many bytes. Nil until the first transaction is known.
+    /// The memory at which the batch flushes by itself; `nil` until the first transaction.
     @exclusivity(unchecked) private var limit: Int?
-    // One thread, and nothing comes back here while it is at work: no dynamic checks.
+    // Owned by one thread without reentrancy, so that dynamic exclusivity checks are not needed.
     @exclusivity(unchecked) private var lists: [EntryList] = []
-    /// The table whose lists were asked for last, and where they begin.
+    /// The table of the last row, and the index of its first list.
     @exclusivity(unchecked) private var latest: TableHandle?
     @exclusivity(unchecked) private var latestFirst = 0
     @exclusivity(unchecked) private var size = 0
-    /// What the store counts of that against its budget, until the transaction ends: the lists keep their memory.
+    /// The memory charged to the store's budget until the transaction ends: the lists keep their allocations.
     @exclusivity(unchecked) private var counted = 0
     private var texts: [TextBatch] = []
     private var failure: RecordError?
-    /// Asked for each row, which costs less than looking at the failure itself.
+    /// A flag, because it is tested for each row, which the error itself would make slower.
     @exclusivity(unchecked) private var hasFailed = false
 
-    /// The most that a batch takes which has no limit of its own, in bytes.
+    /// The default limit, in bytes.
     private static let usualLimit = 16 << 20
 
-    /// - Parameter limit: bytes of memory to use before the entries are entered anyway; nil: what the store has room for, 16 MiB at most.
+    /// Makes a batch.
+    ///
+    /// - Parameter limit: the memory at which the batch flushes by itself; `nil` for what the store's budget permits,
+    ///   at most 16 MiB.
     public init(limit: Int? = nil) { self.limit = limit }
 
     @inline(__always)
@@ -49,17 +52,18 @@ public final class IndexBatch {
         tx.countSide(bytes: counted)
     }
 
+    /// Whether the batch has no entries and no failure.
     public var isEmpty: Bool { size == 0 && !hasFailed }
 
-    /// Enters what was kept back.
+    /// Inserts the buffered entries.
     ///
-    /// - Throws: `RecordError.uniqueViolation` for a row whose values another row has, and what the engine throws.
+    /// - Throws: `RecordError.uniqueViolation` for a row whose values another row has, and errors of the engine.
     public func flush(in tx: borrowing WriteTransaction) throws(RecordError) {
         var none = ChangeSet()
         try flush(in: tx, changes: &none)
     }
 
-    /// Enters what was kept back. Where the change set defers what unique indexes refuse, rows wait there whose values another row has.
+    /// Inserts the buffered entries. If the change set defers unique violations, conflicting rows are recorded in it.
     package func flush(in tx: borrowing WriteTransaction, changes: inout ChangeSet) throws(RecordError) {
         if let failure { throw failure }
         if size == 0 { return }
@@ -70,7 +74,7 @@ public final class IndexBatch {
             empty()
             failure = error
             hasFailed = true
-            // Rows without their entries must not be committed.
+            // A transaction with rows that lack entries must not be committed.
             if case .storage(let failure) = error {
                 tx.breakOff(failure)
             } else {
@@ -82,7 +86,7 @@ public final class IndexBatch {
         empty()
     }
 
-    /// Drops what was kept back, and the memory of a failure: the rows themselves were taken back.
+    /// Removes the entries and the failure, after the caller has rolled back the rows.
     public func removeAll() {
         empty()
         failure = nil
@@ -120,7 +124,7 @@ public final class IndexBatch {
         }
     }
 
-    /// Keeps the entries of a new row back. False: they must be entered at once.
+    /// Buffers the entries of a new row. Returns `false` if they must be inserted at once.
     func collect(
         _ table: TableHandle, _ key: RowKey, _ row: RowReader, _ tx: borrowing WriteTransaction,
         _ changes: inout ChangeSet
@@ -140,10 +144,10 @@ public final class IndexBatch {
         return true
     }
 
-    /// Keeps the words of a new row back, unless they must be entered at once.
+    /// Buffers the words of a new row, unless they must be inserted at once.
     ///
-    /// - Parameter isAlone: whether no other index of the table may hold an entry of the row back, which is not stored yet and could not
-    ///   be named if the entry were refused.
+    /// - Parameter isAlone: whether no other index of the table buffers an entry of the row, which is not stored yet,
+    ///   and could not be named in an error if that entry were refused.
     func collect(
         _ index: FullTextIndex, _ key: RowKey, _ row: RowReader, isAlone: Bool, _ tx: borrowing WriteTransaction,
         _ changes: inout ChangeSet

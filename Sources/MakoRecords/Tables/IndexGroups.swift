@@ -1,8 +1,8 @@
 import MakoStorage
 
-/// Counts how many entries of an index have each value of its first column, a whole number, in one walk over the entries alone.
+/// Counts the entries of an index for each value of its first column, an integer, in one index-only scan.
 enum IndexGroups {
-    /// Whether an entry begins with the coding of a value.
+    /// Returns whether an entry starts with the encoding of a value.
     @inline(__always)
     static func begins(_ key: UnsafeRawBufferPointer, with coding: [UInt8]) -> Bool {
         guard key.count >= coding.count else { return false }
@@ -11,7 +11,7 @@ enum IndexGroups {
         }
     }
 
-    /// Entries without a value are left out.
+    /// Calls a closure with each value and its count; NULLs are excluded.
     static func forEach(
         _ index: IndexHandle, _ table: String, _ view: Snapshot, _ cancellation: Cancellation?,
         _ body: (Int64, Int64) -> Void
@@ -20,7 +20,7 @@ enum IndexGroups {
         var count: Int64 = 0
         var steps = 0
         try recorded {
-            // NULL comes before every number.
+            // NULL sorts before every number.
             try view.forEach(in: index.tree, from: [1]) { key, _ in
                 guard key.count >= 9 else {
                     throw RecordError.indexDamaged(

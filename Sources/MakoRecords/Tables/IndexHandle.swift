@@ -1,16 +1,19 @@
 import MakoStorage
 
-// An entry of an index is a key of its byte tree:
+// The entries of an index are keys of a byte tree:
 //
-//   columns   the sortable coding of each column in turn (KeyBuffer); above 800 bytes: the first 784 and a 128-bit hash of the rest
-//   row       the row's key, so that entries differ: an id as 8 big-endian bytes, a byte key up to 64 bytes as it is, a longer one
-//             as a 128-bit hash. Left out in a unique index where no column is NULL and nothing was cut: equal values then meet in one entry.
+//   columns   the sortable encoding of each column (KeyBuffer); above 800 bytes the first 784 and a 128-bit hash of the
+//             rest
+//   row       the row's key, which makes entries distinct: a row id as 8 big-endian bytes, a byte key up to 64 bytes as
+//             it is, a longer one as a 128-bit hash. Omitted in a unique index if no column is NULL and nothing is
+//             truncated, so that equal values have the same entry.
 //
-// A spatial index has the number of the place's cell (SpaceCurve) as 8 big-endian bytes in the place of the columns.
+// A spatial index has the number of the place's cell (SpaceCurve) as 8 big-endian bytes instead of the columns.
 //
-// The value of an entry is the row's key where the entry alone does not tell it (unique indexes, tables with byte keys), else empty.
+// The value of an entry is the row's key if the entry does not contain it (unique indexes, tables with byte keys),
+// otherwise empty.
 
-/// An index of a table, ready for use. A class, so that going through a table's indexes counts one reference for each.
+/// An open index of a table. A class, so that iterating a table's indexes retains one reference for each.
 final class IndexHandle: Sendable {
     struct Part: Sendable {
         let slot: ColumnSlot
@@ -18,7 +21,7 @@ final class IndexHandle: Sendable {
         let noCase: Bool
     }
 
-    /// What an entry left out.
+    /// What an entry does not contain.
     struct Form {
         var hasNull = false
         var isCut = false
@@ -34,12 +37,12 @@ final class IndexHandle: Sendable {
     let tree: Tree
     let parts: [Part]
     let columns: ColumnSet
-    /// Whether entries carry the row's key as their value.
+    /// Whether the value of an entry is the row's key.
     let hasKeyInValue: Bool
     let isSpatial: Bool
-    /// Which rows it holds; nil: all.
+    /// The condition of a partial index; `nil` for an index of all rows.
     let condition: (any RowCondition)?
-    /// Whether it has an entry for each row, in the order of its columns.
+    /// Whether it has an entry for each row, sorted by its columns.
     var isPlain: Bool { condition == nil && !isSpatial }
 
     init(
@@ -57,14 +60,14 @@ final class IndexHandle: Sendable {
         isUnique = schema.isUnique
     }
 
-    /// Whether the index has an entry of a row.
+    /// Returns whether the index holds a row.
     @inline(__always)
     func holds(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
         guard let condition else { return true }
         return try condition.holds(row, key)
     }
 
-    /// The coding of the columns alone.
+    /// Encodes the columns, truncated if necessary.
     @discardableResult
     func encodeColumns(_ row: RowReader, into buffer: inout KeyBuffer) -> Form {
         buffer.clear()
@@ -73,7 +76,7 @@ final class IndexHandle: Sendable {
         return form
     }
 
-    /// The coding of the columns, however long.
+    /// Encodes the columns, without truncation.
     @discardableResult
     func encodeUncut(_ row: RowReader, into buffer: inout KeyBuffer) -> Form {
         buffer.clear()
@@ -95,7 +98,7 @@ final class IndexHandle: Sendable {
         return form
     }
 
-    /// Shortens the coding of columns that is too long for the engine.
+    /// Truncates an encoding that is too long for the engine, and appends a hash of the rest.
     private static func cut(_ buffer: inout KeyBuffer, from start: Int) -> Bool {
         guard buffer.count - start > columnLimit else { return false }
         let (high, low) = KeyHash.hash(buffer.raw(from: start + keptBytes, to: buffer.count))
@@ -105,14 +108,14 @@ final class IndexHandle: Sendable {
         return true
     }
 
-    /// The whole entry of a row.
+    /// Encodes the entry of a row.
     @discardableResult
     func encodeEntry(_ row: RowReader, _ key: RowKey, into buffer: inout KeyBuffer) -> Form {
         buffer.clear()
         return appendEntry(row, key, to: &buffer)
     }
 
-    /// The whole entry of a row, behind what the buffer holds already.
+    /// Appends the encoded entry of a row.
     func appendEntry(_ row: RowReader, _ key: RowKey, to buffer: inout KeyBuffer) -> Form {
         let start = buffer.count
         var form = appendUncut(row, to: &buffer)
@@ -129,14 +132,14 @@ final class IndexHandle: Sendable {
         return form
     }
 
-    /// The value of an entry.
+    /// Returns the value of an entry.
     func entryValue(_ key: RowKey) -> [UInt8] {
         var buffer = KeyBuffer()
         appendValue(key, to: &buffer)
         return buffer.bytes
     }
 
-    /// The value of an entry, behind what the buffer holds already.
+    /// Appends the value of an entry.
     func appendValue(_ key: RowKey, to buffer: inout KeyBuffer) {
         guard hasKeyInValue else { return }
         switch key {
@@ -145,7 +148,7 @@ final class IndexHandle: Sendable {
         }
     }
 
-    /// The key of the row an entry stands for.
+    /// Returns the key of an entry's row.
     func rowKey(ofValue value: [UInt8], isRowID: Bool, table: String) throws(RecordError) -> RowKey {
         guard isRowID else { return .bytes(value) }
         guard value.count == 8 else {
@@ -156,7 +159,7 @@ final class IndexHandle: Sendable {
 }
 
 extension SpaceCurve {
-    /// The cell of the place that two columns of a row give.
+    /// Returns the cell of the place in two columns of a row.
     fileprivate static func cell(_ row: RowReader, _ latitude: ColumnSlot, _ longitude: ColumnSlot) -> UInt64 {
         guard case .double(let latitude) = Operand(row, latitude), case .double(let longitude) = Operand(row, longitude)
         else { return nowhere }

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Walks the entries of an index and gives the keys of their rows.
+/// Index scan: passes the keys of the rows that the entries name.
 struct IndexWalk {
     let index: IndexHandle
     let table: TableHandle
@@ -20,7 +20,7 @@ struct IndexWalk {
         }
     }
 
-    /// Stands a cursor at the first entry of a range, in the direction of the walk.
+    /// Moves a cursor to the first entry of a range, in the direction of the scan.
     static func start(_ cursor: inout Cursor, _ range: KeyRange, _ isReversed: Bool) throws -> Bool {
         if !isReversed { return range.lower.isEmpty ? try cursor.first() : try cursor.seek(range.lower) }
         guard let upper = range.upper else { return try cursor.last() }
@@ -41,7 +41,7 @@ struct IndexWalk {
     private enum Entry {
         case outside
         case row(Int64)
-        /// The row's key is in the value, or the entry was cut.
+        /// The row's key is in the value, or the entry is truncated.
         case other
     }
 
@@ -50,7 +50,7 @@ struct IndexWalk {
         return try walk(from: range.lower, { IndexWalk.isInside($0, range, false) }, { range.upper }, body)
     }
 
-    /// The same for the entries that begin with a number.
+    /// The same for the entries that start with a number.
     func run(of number: Int64, _ body: (RowKey) throws -> Bool) throws {
         if isReversed || index.hasKeyInValue { return try run([KeyRange(of: number)], body) }
         _ = try walk(
@@ -65,7 +65,7 @@ struct IndexWalk {
     ) throws -> Bool {
         var goesOn = true
         var cut: [UInt8]?
-        // Through the leaves where they lie: a cursor copies each, which takes longer than to find a few rows in it.
+        // Reads the leaves in place: a cursor copies each leaf, which takes longer than to find a few rows in it.
         try view.forEach(in: index.tree, from: lower) { key, _ in
             guard isInside(key) else { return false }
             if key.count > IndexHandle.keptBytes {
@@ -118,8 +118,8 @@ struct IndexWalk {
         return true
     }
 
-    /// The rows of a range's first entries, so many or, where entries agree in all that is kept of their keys, some more; and the range behind
-    /// them, nil where it ends before.
+    /// Returns the rows of the first `count` entries of a range, and the rest of the range, or `nil` at its end.
+    /// Entries that are equal up to their truncation are not separated, so that there may be more rows.
     func portion(of range: KeyRange, _ count: Int) throws -> (rows: [RowKey], rest: KeyRange?) {
         var cursor = try view.cursor(in: index.tree)
         var isThere = try IndexWalk.start(&cursor, range, isReversed)
@@ -158,7 +158,7 @@ struct IndexWalk {
         return .rowID(KeyOrder.rowID(key.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }))
     }
 
-    /// Entries that agree in all that is kept of their keys: only their rows tell their order.
+    /// Reads the entries that are equal up to their truncation: only their rows determine the order.
     func run(of key: [UInt8], _ range: KeyRange, _ cursor: inout Cursor) throws -> (rows: [RowKey], more: Bool) {
         let kept = Array(key.prefix(IndexHandle.keptBytes))
         var rows = [try rowKey(key, &cursor)]

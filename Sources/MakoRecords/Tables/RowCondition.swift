@@ -1,10 +1,10 @@
-/// Which rows a partial index holds. The query engine compiles the condition; tables only call it.
+/// The condition of a partial index. The query engine compiles it; tables call it.
 protocol RowCondition: AnyObject, Sendable {
-    /// The columns that decide.
+    /// The columns that the condition reads.
     var columns: ColumnSet { get }
-    /// Whether a part of it is `IS NULL`, so that rows with a NULL can be in the index.
+    /// Whether it contains `IS NULL`, so that rows with a NULL may be in the index.
     var asksForNull: Bool { get }
 
-    /// Whether the index holds a row.
+    /// Returns whether the index holds a row.
     func holds(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool
 }

@@ -1,16 +1,16 @@
 import MakoStorage
 import Synchronization
 
-/// The next row id of a table, for as long as the database is open.
+/// The next row id of a table, while the database is open.
 ///
-/// The next id is one above the largest the table ever held; behind a row with the largest id of all, free ids are drawn. It is read once
-/// from the last row and from the tree of ids, and kept here from then on; only the deletion of the last row must write it down, because
-/// the row itself no longer tells. Ids that a rolled-back transaction took are not given again in the session. Only the transaction that
-/// holds the writer's turn calls this.
+/// The next id is one above the largest that the table has ever had; after the largest possible id, free ids are drawn
+/// at random. The counter is read once, from the last row and the tree of ids, and then held in memory; only the
+/// deletion of the last row must store it, because no row shows it any more. Ids taken by a rolled-back transaction are
+/// not reused in the session. Only the holder of the writer lock may call it.
 final class RowIDSequence: Sendable {
     static let treeName = "mako.ids"
 
-    /// 0: not read yet.
+    /// 0 if not read yet.
     private let next = Atomic<Int64>(0)
 
     /// Takes the next id.
@@ -21,8 +21,8 @@ final class RowIDSequence: Sendable {
         return id
     }
 
-    /// A free id below the largest one, which has been in use. Ids are drawn at random: one that a deleted row had comes back with a
-    /// probability that is next to none.
+    /// Returns a free id below the largest one, drawn at random: the probability that it is the id of a deleted row is
+    /// negligible.
     private func free(_ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
         let view = tx.view
         for _ in 0..<RowIDSequence.draws {
@@ -37,27 +37,27 @@ final class RowIDSequence: Sendable {
 
     private static let draws = 100
 
-    /// A double holds it exactly, as languages whose numbers are doubles need it.
+    /// Ids up to this one are exact in doubles, as languages whose numbers are doubles need.
     private static let largestDrawn: Int64 = 1 << 53
 
-    /// Reads the next id anew when it is wanted.
+    /// Discards the counter, so that it is read again.
     func forget() { next.store(0, ordering: .relaxed) }
 
-    /// Notes an id that was given by hand.
+    /// Records an id that the caller has chosen.
     func note(_ id: Int64, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
         let known = try peek(table, tx)
         if id >= known { next.store(id == .max ? .max : id + 1, ordering: .relaxed) }
     }
 
-    /// Writes the next id down when the row that told it goes.
+    /// Stores the next id before the row that shows it is deleted.
     func willDelete(_ id: Int64, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
         let known = try peek(table, tx)
         if id < known - 1, try isFollowed(id, upTo: known, table, tx) { return }
         try write(known, table, tx)
     }
 
-    /// Whether a row with a larger id is there. Mostly the last id that was given has one; where its row was refused or rolled
-    /// back, the rows must be asked.
+    /// Returns whether a row with a larger id exists. Mostly the last assigned id has one; if that row was refused or
+    /// rolled back, the tree is searched.
     private func isFollowed(
         _ id: Int64, upTo known: Int64, _ table: TableHandle, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> Bool {
@@ -76,12 +76,12 @@ final class RowIDSequence: Sendable {
         try engine { () throws(StorageError) in try tx.put(bytes, for: UInt64(table.id), in: table.idTree) }
     }
 
-    /// What is stored of a table's next id; nil where it is no number.
+    /// Decodes a stored next id; `nil` for invalid bytes.
     static func number(_ bytes: [UInt8]) -> Int64? {
         bytes.count == 8 ? bytes.reversed().reduce(0) { $0 << 8 | Int64($1) } : nil
     }
 
-    /// The next id without taking it.
+    /// Returns the next id without taking it.
     func peek(_ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
         let known = next.load(ordering: .relaxed)
         if known != 0 { return known }

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Lends the rows of a table some hundred at a time, copied, so that the table may be changed meanwhile.
+/// Scans a table in batches of copied rows, so that the table may be changed during the scan.
 struct RowPieces: ~Copyable {
     private let isRowID: Bool
     private let schema: EntitySchema
@@ -18,7 +18,7 @@ struct RowPieces: ~Copyable {
 
     var count: Int { ends.count }
 
-    /// Goes to the next rows. False: there are none.
+    /// Reads the next batch. Returns `false` at the end.
     mutating func next() throws(RecordError) -> Bool {
         content.clear()
         ends.removeAll(keepingCapacity: true)
@@ -32,7 +32,7 @@ struct RowPieces: ~Copyable {
                 content.append(raw: .init(start: value.start, count: value.count))
                 cursor._deallocate(value)
                 ends.append(content.count)
-                // A piece more would be one that is read before the changes that are made for this one.
+                // Returns before the cursor moves on: the next batch must be read after the changes for this one.
                 if ends.count == 512 || content.count >= 512 << 10 { return true }
                 isThere = try cursor.next()
             }
@@ -40,7 +40,7 @@ struct RowPieces: ~Copyable {
         return !ends.isEmpty
     }
 
-    /// A row of the piece. Valid until the next one is asked for.
+    /// Returns a row of the batch, valid until the next call.
     func row(_ place: Int, _ layout: RowLayout) throws(RecordError) -> RowReader {
         do throws(RecordError) {
             return try RowReader(content.raw(from: place == 0 ? 0 : ends[place - 1], to: ends[place]), layout)

@@ -1,10 +1,11 @@
-/// What a commit did to the rows of one table, in a form that many live queries can ask.
+/// The changes of a commit in one table, indexed for live queries.
 public final class TableChanges: Sendable {
+    /// The name of the table.
     public let table: String
     let changes: [Change]
-    /// The columns that differ in any of the updates.
+    /// The columns that any of the updates changed.
     let columns: ColumnSet
-    /// Whether rows came or went.
+    /// Whether rows were inserted or deleted.
     let hasOtherRows: Bool
     private let places: [RowKey: Int]
 
@@ -24,15 +25,17 @@ public final class TableChanges: Sendable {
         self.places = places
     }
 
-    /// What happened to a row; nil: nothing.
+    /// Returns the change of a row; `nil` if it has not changed.
     func change(of key: RowKey) -> Change? { places[key].map { changes[$0] } }
 
-    /// Whether the changes can matter to somebody who reads these columns only.
+    /// Returns whether the changes can affect a reader of these columns.
     func matters(to columns: ColumnSet) -> Bool { hasOtherRows || self.columns.intersects(columns) }
 }
 
 extension ChangeSet {
-    /// What was done to the rows of one table; nil: nothing. Linear in all changes of the set.
+    /// Returns the changes of one table; `nil` if there are none.
+    ///
+    /// - Complexity: O(n) in the changes of the set.
     public func changes(of table: String) -> TableChanges? {
         guard tableNames.contains(table) else { return nil }
         let mine = changes.filter { $0.table == table }

@@ -1,9 +1,10 @@
 import MakoStorage
 
-// What differs between two moments, told as the changes of one commit: for those who were not told of the commits between them.
+// The difference between two snapshots as changes of one commit, for observers that have missed the commits in between.
 
 extension TableHandle {
-    /// Whether the rows of this table and of another's, which the same number stands for at another moment, are to be read in the same way.
+    /// Returns whether this table's rows and those of the table with the same number in another catalogue have one
+    /// format.
     package func hasForm(of other: TableHandle) -> Bool {
         self === other
             || id == other.id && rows == other.rows && schema.name == other.schema.name && columns == other.columns
@@ -12,13 +13,13 @@ extension TableHandle {
 }
 
 extension ChangeSet {
-    /// Adds what differs between two moments in the rows of a table, which must have the same form in both.
+    /// Adds the differences of a table's rows between two snapshots; its rows must have the same format in both.
     ///
-    /// Pages that both moments have are not read, so that this costs about what was changed between them, where one opening of the file
-    /// shows both. Else each row is looked at.
+    /// If one opening of the file has both snapshots, pages that they share are skipped, so that the cost is about that
+    /// of the changes in between. Otherwise all rows are read.
     ///
-    /// - Parameter limit: how many rows are told.
-    /// - Returns: false: there are more, and nothing was added.
+    /// - Parameter limit: the largest number of differences.
+    /// - Returns: `false` if there are more; then nothing was added.
     package mutating func addDifferences(
         of table: TableHandle, from earlier: Snapshot, to later: Snapshot, limit: Int
     ) throws(RecordError) -> Bool {
@@ -37,7 +38,7 @@ extension ChangeSet {
         return true
     }
 
-    /// False: only the form of the row differs, and no value.
+    /// Returns `false` if the rows differ in format only, and not in a value.
     private mutating func add(_ difference: EntryDifference, _ table: TableHandle) throws(RecordError) -> Bool {
         let key: RowKey =
             switch difference.key {

@@ -1,7 +1,7 @@
 import MakoStorage
 
 extension TableHandle {
-    /// Deletes the row with this key; answers `false` when there is none.
+    /// Deletes the row with this key; returns `false` if there is none.
     @discardableResult
     public func delete(
         _ key: RowKey, in tx: borrowing WriteTransaction, changes: inout ChangeSet
@@ -40,7 +40,7 @@ extension TableHandle {
                     return try index.holds(row, key)
                 }
             }
-            // Another row may have the entry that this one would have.
+            // Another row may own the entry.
             if !isHeld { continue }
             let bytes = entry.raw
             do throws(StorageError) { try removeEntry(bytes, index, key, tx, &changes) } catch { throw .storage(error) }
@@ -58,7 +58,8 @@ extension TableHandle {
         }
     }
 
-    /// Deletes the rows with these keys; answers how many there were. When they are all rows, in order, whole trees are cut off.
+    /// Deletes the rows with these keys; returns their number. If these are all rows, in order, whole trees are
+    /// dropped.
     @discardableResult
     public func delete(
         _ keys: [RowKey], in tx: borrowing WriteTransaction, changes: inout ChangeSet
@@ -69,13 +70,13 @@ extension TableHandle {
         return count
     }
 
-    /// Whether these are the keys of all rows, in order.
+    /// Returns whether these are the keys of all rows, in order.
     func hasNoRows(besides keys: [RowKey], in view: Snapshot) throws(RecordError) -> Bool {
         guard try keys.count == count(in: view) else { return false }
         return try allKeys(in: view) == keys
     }
 
-    /// Deletes every row; answers how many there were.
+    /// Deletes all rows; returns their number.
     @discardableResult
     public func deleteAll(in tx: borrowing WriteTransaction, changes: inout ChangeSet) throws(RecordError) -> Int {
         let view = tx.view
@@ -113,7 +114,7 @@ extension TableHandle {
         return keys
     }
 
-    /// Checks every index against the rows. The answer names each fault; it is empty when all is well.
+    /// Verifies all indexes against the rows; returns a list of faults, empty if there are none.
     public func verify(in view: Snapshot) throws(RecordError) -> [String] {
         var findings: [String] = []
         for index in elementIndexes { findings += try verify(index, in: view) }

@@ -1,9 +1,9 @@
 import MakoStorage
 
 extension TableHandle {
-    /// Brings the full-text indexes in step with a row.
+    /// Updates the full-text indexes for a row.
     ///
-    /// - Parameter batch: where to keep the words of a new row back.
+    /// - Parameter batch: buffers the words of a new row.
     func updateText(
         _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction,
         _ changes: inout ChangeSet
@@ -27,7 +27,7 @@ extension TableHandle {
         }
     }
 
-    /// Empties full-text indexes and fills them from the rows.
+    /// Rebuilds the full-text indexes from the rows.
     public func rebuildText(in tx: borrowing WriteTransaction) throws(RecordError) {
         for index in textIndexes {
             try engine { () throws(StorageError) in try tx.deleteAll(in: index.tree) }
@@ -37,7 +37,7 @@ extension TableHandle {
 }
 
 extension FullTextIndex {
-    /// The number of a row that is entered: a new one in a table with byte keys.
+    /// Returns the number of a row to be indexed: a new one in a table with byte keys.
     private func newNumber(
         _ key: RowKey, _ totals: inout TextTotals, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> UInt64 {
@@ -52,7 +52,7 @@ extension FullTextIndex {
         }
     }
 
-    /// Notes which number a row with a byte key has.
+    /// Stores the number of a row with a byte key.
     func enter(_ key: [UInt8], _ row: UInt64, _ tx: borrowing WriteTransaction) throws(RecordError) {
         var number = KeyBuffer()
         number.append(bigEndian: row)
@@ -74,7 +74,7 @@ extension FullTextIndex {
         try totals.store(self, tx)
     }
 
-    /// Words that stay where they are in the row are left alone.
+    /// Updates the postings; those of words that have not moved stay.
     func update(
         _ key: RowKey, _ old: RowReader, _ new: RowReader, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
@@ -104,7 +104,7 @@ extension FullTextIndex {
         try totals.store(self, tx)
     }
 
-    /// - Parameter terms: those of the row as it was.
+    /// - Parameter terms: the words of the row before the deletion.
     func remove(
         _ key: RowKey, _ terms: borrowing DocumentTerms, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {

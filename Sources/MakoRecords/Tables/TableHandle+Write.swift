@@ -3,12 +3,14 @@ import MakoStorage
 extension TableHandle {
     private enum Mode { case insert, put, update }
 
-    /// Stores a new row.
+    /// Inserts a row.
     ///
-    /// Without a key, a table with ids gives the next one, and a table with key columns takes the key from the row.
+    /// Without a key, a table with row ids assigns the next one, and a table with key columns takes the key from the
+    /// row.
+    ///
     /// - Parameters:
-    ///   - batch: where to keep the index entries of a new row back, for the caller to flush.
-    ///   - check: what the row must hold besides its columns' types; nil: nothing.
+    ///   - batch: buffers the index entries of a new row, which the caller must flush.
+    ///   - check: validates the row beyond its columns' types.
     /// - Throws: `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     @discardableResult
     public func insert(
@@ -20,11 +22,11 @@ extension TableHandle {
         return try store(&row, key, .insert, batch, check, tx, &changes).key
     }
 
-    /// Stores a row, new or in the place of the one with its key. Storing a row as it is already is no change.
+    /// Inserts a row, or replaces the one with its key. Replacing a row with itself is no change.
     ///
     /// - Parameters:
-    ///   - model: the key of another row, from which a new one takes the columns that are not set, in place of their defaults.
-    ///   - batch: where to keep the index entries of a new row back, for the caller to flush.
+    ///   - model: the key of another row whose values a new one takes for unset columns, instead of their defaults.
+    ///   - batch: buffers the index entries of a new row, which the caller must flush.
     /// - Throws: `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     @discardableResult
     public func put(
@@ -36,11 +38,11 @@ extension TableHandle {
         return try store(&row, key, .put, like: model, batch, nil, tx, &changes).key
     }
 
-    /// Changes the row with this key; answers `false` when there is none.
+    /// Updates the row with this key; returns `false` if there is none.
     ///
     /// - Parameters:
-    ///   - batch: entries kept back, which are flushed when the row's own may be among them.
-    ///   - check: what the row must hold besides its columns' types; nil: nothing.
+    ///   - batch: buffered entries, which are flushed if those of the row may be among them.
+    ///   - check: validates the row beyond its columns' types.
     /// - Throws: `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     public func update(
         _ row: inout RowWriter, key: RowKey, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
@@ -49,9 +51,10 @@ extension TableHandle {
         try store(&row, key, .update, batch, check, tx, &changes).isThere
     }
 
-    /// The key of the row that has the values of the row being written in a unique index; nil when none has. NULL equals nothing.
+    /// Returns the key of the row that has the new row's values in a unique index; `nil` if there is none. NULL equals
+    /// nothing.
     ///
-    /// - Parameter name: the index's; one that the table has not finds nothing.
+    /// - Parameter name: the name of the index; the result is `nil` if the table has none of that name.
     public func owner(
         of row: inout RowWriter, inUnique name: String, view: Snapshot
     ) throws(RecordError) -> RowKey? {
@@ -60,9 +63,9 @@ extension TableHandle {
         return try owner(of: draft, key: nil, in: index, view)
     }
 
-    /// The row that has a row's values in a unique index.
+    /// Returns the row that has a row's values in a unique index.
     ///
-    /// - Parameter key: the row's own key, where it has one yet.
+    /// - Parameter key: the row's own key, if it has one yet.
     func owner(
         of row: RowReader, key: RowKey?, in index: IndexHandle, _ view: Snapshot
     ) throws(RecordError) -> RowKey? {
@@ -77,7 +80,7 @@ extension TableHandle {
         }
     }
 
-    /// Takes an id for a row that must be referred to before it is written.
+    /// Takes a row id, for a row that must be referenced before it is inserted.
     public func reserveRowID(in tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
         guard isRowID else { throw .invalidKey(table: schema.name, reason: "the table has key columns, not ids") }
         return try ids.take(self, tx)
@@ -88,7 +91,7 @@ extension TableHandle {
         throw .invalidKey(table: schema.name, reason: "the row was begun with the layout of another table or version")
     }
 
-    /// Stores a row under the next id.
+    /// Inserts a row with the next id.
     private func append(
         _ row: inout RowWriter, _ batch: IndexBatch?, _ check: (any RowCheck)?, _ tx: borrowing WriteTransaction,
         _ changes: inout ChangeSet
@@ -99,7 +102,8 @@ extension TableHandle {
         try checkElements(new)
         try check?.check(new, key: nil, changed: .all)
         var id = try ids.take(self, tx)
-        // A row written through another catalogue of the same file may have the id: then the rows tell the next one.
+        // A row written through another catalogue of the same file may have the id; the counter is then read again from
+        // the rows.
         while !(try enter(bytes, id, tx)) {
             ids.forget()
             id = try ids.take(self, tx)
@@ -111,7 +115,7 @@ extension TableHandle {
             try updateText(key, nil, new, batch, tx, &changes)
         } catch {
             do throws(StorageError) { _ = try tx.delete(KeyOrder.treeKey(id), in: rows) } catch let failure {
-                // The first error is the one to know; this one keeps the row from being committed.
+                // The first error is thrown; this one prevents a commit.
                 tx.breakOff(failure)
             }
             throw brokenOff(error, tx)
@@ -135,7 +139,7 @@ extension TableHandle {
         let old = try oldRow(key, &row, tx)
         if mode == .insert && old != nil { throw .duplicateKey(key, in: schema) }
         if mode == .update && old == nil { return (key, false) }
-        // To the indexes the row is new all the same.
+        // For the indexes the row is new.
         let source = if old == nil, let model { try oldRow(model, &row, tx) } else { old }
         let written = row.written
         let bytes = try row.finish(layout, over: source)
@@ -149,7 +153,7 @@ extension TableHandle {
             try checkElements(new, changed)
             try check?.check(new, key: key, changed: changed)
             try checkStoredElements(old, key)
-            // The old row's entries must be where they are looked for.
+            // The entries of the old row must be in the indexes.
             try batch?.flush(in: tx, changes: &changes)
         } else {
             try checkElements(new)
@@ -185,8 +189,8 @@ extension TableHandle {
         } catch { throw .storage(error) }
     }
 
-    /// The error of a change that may have reached some of the trees of a table and not the others. What the engine met leaves it so:
-    /// then the transaction must not be committed.
+    /// Returns the error of a change that may have reached some of the table's trees only. After an error of the
+    /// engine, the transaction must not be committed.
     func brokenOff(_ error: RecordError, _ tx: borrowing WriteTransaction) -> RecordError {
         if case .storage(let failure) = error, hasIndexes {
             tx.breakOff(failure)
@@ -212,7 +216,7 @@ extension TableHandle {
         }
     }
 
-    /// The key of a row that is being written, from its key columns or their defaults.
+    /// Returns the key of a row that is being written, from its key columns or their defaults.
     func keyOfDraft(_ row: inout RowWriter) throws(RecordError) -> RowKey {
         guard let draft = try row.draft() else {
             throw .invalidKey(table: schema.name, reason: "the row was not begun")
@@ -247,9 +251,9 @@ extension TableHandle {
                 "the key has \(bytes) bytes, and at most \(Limits.keyBytes) are taken; use a shorter text as the key")
     }
 
-    /// The columns that two rows differ in.
+    /// Returns the columns in which two rows differ.
     ///
-    /// - Parameter written: those that they can differ in; nil: all.
+    /// - Parameter written: the columns in which they may differ; `nil` for all.
     func difference(_ old: RowReader, _ new: RowReader, among written: UInt64?) -> ColumnSet {
         var changed = ColumnSet()
         if var rest = written {
@@ -267,20 +271,20 @@ extension TableHandle {
         return changed
     }
 
-    /// Enters a new row in the indexes, or has the batch do so later.
+    /// Inserts a new row's index entries, or buffers them in the batch.
     private func addToIndexes(
         _ key: RowKey, _ new: RowReader, _ batch: IndexBatch?, _ row: inout RowWriter,
         _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) {
         if let batch, !indexes.isEmpty {
             if try batch.collect(self, key, new, tx, &changes) { return }
-            // Whether the row may have its values shows only beside all others.
+            // Uniqueness depends on all other rows.
             try batch.flush(in: tx, changes: &changes)
         }
         try updateIndexes(key, nil, new, .all, &row, tx, &changes)
     }
 
-    /// Brings the indexes in step. Unique ones go first, because they can refuse; what they did is then taken back.
+    /// Updates the indexes. Unique ones first, because they may refuse the row; their changes are then undone.
     private func updateIndexes(
         _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
         _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
@@ -303,7 +307,7 @@ extension TableHandle {
         }
     }
 
-    /// Takes the entry of the old row out of an index, and enters the new one where that was not done before.
+    /// Replaces the entry of the old row by that of the new one, unless that has been inserted before.
     private func replaceEntry(
         _ index: IndexHandle, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ row: inout RowWriter,
         _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
@@ -359,13 +363,13 @@ extension TableHandle {
         changes.clashes.note(key, [UInt8](entry), index, self)
     }
 
-    /// The row that an entry of a unique index stands for.
+    /// Returns the row of a unique index's entry.
     private func owner(of entry: [UInt8], _ index: IndexHandle, _ view: Snapshot) throws(RecordError) -> RowKey {
         let stored = try engine { () throws(StorageError) in try view.get(entry, in: index.tree) } ?? []
         return try index.rowKey(ofValue: stored, isRowID: isRowID, table: schema.name)
     }
 
-    /// What to say of a stored row whose entry of a unique index another row has.
+    /// Returns the error for a stored row whose entry of a unique index another row has.
     func violation(
         _ index: IndexHandle, entry: [UInt8], value: [UInt8], _ view: Snapshot
     ) throws(RecordError) -> RecordError {
@@ -383,7 +387,7 @@ extension TableHandle {
             existing: NamedKey(existing, in: schema))
     }
 
-    /// Among rows whose cut entries agree: one whose values really are the same.
+    /// Returns a row with equal values, among rows whose truncated entries are equal.
     func equalRow(
         _ index: IndexHandle, _ new: RowReader, _ key: RowKey?, _ view: Snapshot
     ) throws(RecordError) -> RowKey? {
@@ -413,7 +417,7 @@ extension TableHandle {
         }
     }
 
-    /// Removes the entries that the first `count` unique indexes took before a later one refused.
+    /// Removes the entries of the first `count` unique indexes, after a later one has refused the row.
     private func takeBack(
         _ count: Int, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
         _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet

@@ -1,8 +1,8 @@
 import MakoStorage
 
-/// A table of an open database: reads and writes rows and keeps the indexes in step.
+/// An open table: reads and writes rows, and updates the indexes.
 ///
-/// Take it from a ``Catalogue``. A handle stays right until the table is migrated; load the catalogue anew after that.
+/// Returned by a ``Catalogue``. A handle is valid until the table is migrated; then the catalogue must be loaded again.
 ///
 ///     let people = try catalogue.requireTable("Person")
 ///     try store.write { tx in
@@ -12,35 +12,36 @@ import MakoStorage
 ///         let key = try people.insert(&row, in: tx, changes: &changes)
 ///     }
 public final class TableHandle: Sendable {
+    /// The schema.
     public let schema: EntitySchema
-    /// All live columns, in the schema's order.
+    /// The layout of all live columns, in the schema's order.
     public let layout: RowLayout
     let id: UInt32
-    /// The table's number in its file: given once, the same under a new name.
+    /// The table's number in its file, which does not change when the table is renamed.
     public var number: UInt32 { id }
-    /// Bytes: a longer key is of no row.
+    /// The largest length of a key, in bytes.
     static let longestKey = 900
-    /// Every column the table ever had, by ordinal.
+    /// All columns that the table has ever had, by ordinal.
     let columns: [ColumnSchema]
     let indexes: [IndexHandle]
-    /// The indexes over columns of keys.
+    /// The indexes of columns of keys.
     let elementIndexes: [ElementIndex]
-    /// The indexes over the words of texts.
+    /// The full-text indexes.
     let textIndexes: [FullTextIndex]
     let hasIndexes: Bool
-    /// The columns that the indexes over columns look at.
+    /// The columns that indexes read, except those of keys and full text.
     let indexedColumns: ColumnSet
     @usableFromInline let rows: Tree
     let idTree: Tree
     let ids: RowIDSequence
     let isRowID: Bool
-    /// The slots of the key columns, when the table has some.
+    /// The slots of the key columns, if there are any.
     let keySlots: [ColumnSlot]
-    /// Of a table that is no table of the file but the rows of a query: which of its columns of text hold decimals.
+    /// For the rows of a query, which are no table of the file: the text columns that hold decimals.
     let derivedDecimals: Set<String>?
     var isDerived: Bool { derivedDecimals != nil }
 
-    /// - Parameter conditions: of the partial indexes, by their places.
+    /// - Parameter conditions: the conditions of partial indexes, by the indexes' positions.
     init(
         record: TableRecord, rows: Tree, indexTrees: [Tree], idTree: Tree, ids: RowIDSequence,
         conditions: [Int: any RowCondition] = [:], derivedDecimals: Set<String>? = nil
@@ -103,14 +104,14 @@ public final class TableHandle: Sendable {
         hasIndexes = !record.indexes.isEmpty
     }
 
-    /// No table: what names of a question without FROM are looked up in.
+    /// The table in which names of a query without FROM are resolved.
     static let none = TableHandle(
         record: TableRecord(
             id: 0, schema: EntitySchema(name: "", columns: [], key: .columns([])), columns: [], indexes: [],
             nextIndexID: 0),
         rows: Tree(id: 0, keys: .bytes), indexTrees: [], idTree: Tree(id: 0, keys: .integer), ids: RowIDSequence())
 
-    /// The rows of a query as those of a table without keys and indexes, which no file has.
+    /// Makes a table for the rows of a query, without keys and indexes.
     static func derived(_ name: String, _ columns: [ColumnSchema], decimals: Set<String>) -> TableHandle {
         var schema = EntitySchema(name: name, columns: columns, key: .rowID(column: ""))
         schema.hidesID = true
@@ -121,11 +122,11 @@ public final class TableHandle: Sendable {
             ids: RowIDSequence(), derivedDecimals: decimals)
     }
 
-    /// A layout over some of the columns, in the caller's order, so that code can use constant positions. Nil makes a position without a
-    /// column, which reads as NULL and must not be written.
+    /// Returns a layout of some columns in the caller's order, so that code can use constant positions. A `nil` name
+    /// makes an invalid position, which reads as NULL and must not be written.
     ///
-    /// - Parameter further: for each name the columns that its position has besides; see ``RowLayout/position(ofPart:at:)``.
-    /// - Throws: `RecordError.columnNotFound` with the nearest right name.
+    /// - Parameter further: for each name the further columns of its position; see ``RowLayout/position(ofPart:at:)``.
+    /// - Throws: `RecordError.columnNotFound` with the nearest existing name.
     public func layout(for names: [String?], further: [[String]] = []) throws(RecordError) -> RowLayout {
         var positions: [ColumnSchema?] = []
         for name in names { positions.append(try name.map { (name) throws(RecordError) in try column(name) }) }
@@ -147,17 +148,17 @@ public final class TableHandle: Sendable {
             nearest: Spelling.nearest(to: name, in: schema.liveColumns.map(\.name)))
     }
 
-    /// How many rows the table has.
+    /// Returns the number of rows.
     public func count(in view: Snapshot) throws(RecordError) -> Int {
         Int(clamping: try engine { () throws(StorageError) in try view.count(of: rows) })
     }
 
-    /// Whether there is a row with this key.
+    /// Returns whether a row with this key exists.
     public func contains(_ key: RowKey, in view: Snapshot) throws(RecordError) -> Bool {
         try recorded { try withBytes(key, in: view) { _ in true } ?? false }
     }
 
-    /// Lends the bytes of a row.
+    /// Calls a closure with the bytes of a row.
     func withBytes<R>(_ key: RowKey, in view: Snapshot, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         switch (key, isRowID) {
         case (.rowID(let id), true): try view.withValue(of: KeyOrder.treeKey(id), in: rows, body)
@@ -166,14 +167,14 @@ public final class TableHandle: Sendable {
         }
     }
 
-    /// Lends the row with this key, or answers `nil` when there is none. Without a layout, positions are those of ``layout``.
+    /// Calls a closure with the row with this key; returns `nil` if there is none. The default layout is ``layout``.
     public func withRow<R>(
         _ key: RowKey, layout: RowLayout? = nil, in view: Snapshot, _ body: (RowReader) throws -> R
     ) throws -> R? {
         try withBytes(key, in: view) { try body(reader($0, key, layout ?? self.layout)) }
     }
 
-    /// Lends the row with this id, or answers `nil` when there is none.
+    /// Calls a closure with the row with this id; returns `nil` if there is none.
     @inlinable
     public func withRow<R>(
         id: Int64, layout: RowLayout? = nil, in view: Snapshot, _ body: (RowReader) throws -> R
@@ -183,7 +184,7 @@ public final class TableHandle: Sendable {
         }
     }
 
-    /// A reader of a row's bytes, whose error names the row.
+    /// Returns a reader of a row's bytes; its error names the row.
     @inlinable @inline(__always)
     func reader(
         _ bytes: UnsafeRawBufferPointer, _ key: @autoclosure () -> RowKey, _ layout: RowLayout
@@ -191,11 +192,11 @@ public final class TableHandle: Sendable {
         do throws(RecordError) { return try RowReader(bytes, layout) } catch { throw error.ofRow(key(), in: schema) }
     }
 
-    /// The way to single rows, for many lookups.
+    /// Returns a fast path for many lookups.
     public func lookup(_ layout: RowLayout) -> RowLookup { RowLookup(rows: rows, layout: .passUnretained(layout)) }
 
-    /// Lends many rows, one call per id in the order given, `nil` for one that is not there. Much faster than one by one: the engine
-    /// overlaps its memory accesses.
+    /// Calls a closure for each id in the given order, with the row or `nil` if there is none. Much faster than single
+    /// lookups, because the engine overlaps its memory accesses.
     @inlinable
     public func withRows(
         ids: [Int64], layout: RowLayout? = nil, in view: Snapshot, _ body: (Int, RowReader?) throws -> Void
@@ -210,7 +211,7 @@ public final class TableHandle: Sendable {
         }
     }
 
-    /// Lends every row in the order of keys until the closure answers `false`.
+    /// Calls a closure with each row in the order of keys until it returns `false`.
     public func scan(
         layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
@@ -225,7 +226,7 @@ public final class TableHandle: Sendable {
         }
     }
 
-    /// Lends every row of a table with ids, in the order of ids, until the closure answers `false`.
+    /// Calls a closure with each row of a table with row ids, in their order, until it returns `false`.
     @inlinable
     public func scanIDs(
         layout: RowLayout? = nil, in view: Snapshot, _ body: (Int64, RowReader) throws -> Bool

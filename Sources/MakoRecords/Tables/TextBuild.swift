@@ -1,10 +1,10 @@
 import MakoStorage
 
-/// Fills a full-text index from the rows of its table.
+/// Builds a full-text index from the rows of its table.
 ///
-/// Words are gathered until they fill the memory. What memory does not hold is sorted in pieces, which wait in a file.
+/// Words are collected in memory; what exceeds it is sorted in runs, which are spilled to a file.
 enum TextBuild {
-    /// - Parameter memory: bytes of memory to use; nil: what the store has for it.
+    /// - Parameter memory: the memory to use, in bytes; `nil` for what the store's budget permits.
     static func run(
         _ index: FullTextIndex, _ table: TableHandle, memory: Int? = nil, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
@@ -13,7 +13,7 @@ enum TextBuild {
         let isSmall = try table.count(in: view) < BulkLoading.fewestEntries
         if !isSmall { tx.countSide(bytes: memory) }
         defer { tx.countSide(bytes: 0) }
-        // What sorting takes, and room that arrays have and do not use.
+        // Accounts for the sort, and for the unused capacity of arrays.
         let batch = TextBatch(index, limit: memory / 6)
         var totals = TextTotals(index)
         var runs: SortedRuns?

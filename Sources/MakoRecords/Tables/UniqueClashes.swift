@@ -1,10 +1,10 @@
 import MakoStorage
 
-/// Rows whose entry of a unique index another row has, while the call runs that wrote them: what two rows share is refused at the call's end
+/// Rows whose entry in a unique index another row has, within one statement: unique violations are checked at its end
 /// (decision 69).
 ///
-/// The tree keeps the entry of the row that had it first. The row that has waited longest gets it when that one leaves it, so that at any time
-/// exactly those rows wait that a check would refuse.
+/// The tree has the entry of the first row. When that row gives it up, the longest waiting one gets it, so that at any
+/// time exactly the rows that a check would refuse are waiting.
 struct UniqueClashes: Sendable {
     private struct Place: Hashable {
         let table: UInt32
@@ -19,29 +19,29 @@ struct UniqueClashes: Sendable {
         let index: IndexHandle
     }
 
-    /// What becomes of the entry of a row that leaves it.
+    /// The outcome for an entry that a row gives up.
     enum Leaving {
         case deleted
-        /// Another row waits for it.
+        /// Another waiting row gets it.
         case passedOn(RowKey)
-        /// The row never had it.
+        /// The row was waiting, and did not have it.
         case waited
     }
 
-    /// Whether rows wait, rather than being refused at once.
+    /// Whether conflicting rows wait instead of being refused at once.
     var isDeferred = false
-    /// By the entries, each list in the order in which its rows came.
+    /// By the entries, each list in the order of the rows.
     private var waiting: [Place: [Waiting]] = [:]
-    /// Rows whose values are too long for an entry of their own, and were those of another row when they were written. Both have entries.
+    /// Rows with truncated entries that were equal to those of another row when they were written. Both have entries.
     private var long: [Waiting] = []
-    /// How many rows were noted so far.
+    /// The number of rows recorded so far.
     private var noted = 0
-    /// Whether a row may be missing where an index finds the rows that refer to another row.
+    /// Whether an index that finds referring rows may lack some.
     private(set) var hidesReferences = false
 
     var isEmpty: Bool { waiting.isEmpty && long.isEmpty }
 
-    /// Has a row wait for an entry that another row has.
+    /// Records a row that waits for an entry of another row.
     mutating func note(_ row: RowKey, _ entry: [UInt8], _ index: IndexHandle, _ table: TableHandle) {
         let place = Place(table: table.id, index: index.id, entry: entry)
         waiting[place, default: []].append(Waiting(row: row, number: noted, table: table, index: index))
@@ -49,13 +49,13 @@ struct UniqueClashes: Sendable {
         hidesReferences = hidesReferences || index.mayFindReferences(table)
     }
 
-    /// Has a row be compared at the end, by whole values.
+    /// Records a row whose whole values must be compared at the end.
     mutating func noteLong(_ row: RowKey, _ index: IndexHandle, _ table: TableHandle) {
         long.append(Waiting(row: row, number: noted, table: table, index: index))
         noted += 1
     }
 
-    /// Takes a row from an entry of a unique index.
+    /// Removes a row from an entry of a unique index.
     mutating func leave(_ row: RowKey, _ entry: [UInt8], _ index: IndexHandle, _ table: TableHandle) -> Leaving {
         let place = Place(table: table.id, index: index.id, entry: entry)
         guard var rows = waiting.removeValue(forKey: place) else { return .deleted }
@@ -66,7 +66,7 @@ struct UniqueClashes: Sendable {
         return own == nil ? .passedOn(next.row) : .waited
     }
 
-    /// Forgets the rows of a table that are all gone.
+    /// Removes all rows of a table that has been emptied.
     mutating func forget(_ table: TableHandle) {
         if isEmpty { return }
         waiting = waiting.filter { $0.key.table != table.id }
@@ -74,9 +74,9 @@ struct UniqueClashes: Sendable {
         if waiting.isEmpty { hidesReferences = false }
     }
 
-    /// The error of the row that was noted first among those that share their values with another one.
+    /// Returns the error of the first recorded row that shares its values with another one.
     ///
-    /// - Returns: nil: there is none, and nothing is noted any more.
+    /// - Returns: `nil` if there is none; all records are then discarded.
     mutating func violation(_ view: Snapshot) throws(RecordError) -> RecordError? {
         if isEmpty { return nil }
         var first: (row: Waiting, entry: [UInt8])?
@@ -95,19 +95,22 @@ struct UniqueClashes: Sendable {
 }
 
 extension ChangeSet {
-    /// Whether rows may share values of unique indexes until ``settleUnique(_:)``. Its user takes all of the set's changes back when that refuses.
+    /// Whether rows may share values of unique indexes until ``settleUnique(_:)``. If that throws, the caller must undo
+    /// all changes of the set.
     package var defersUnique: Bool {
         get { clashes.isDeferred }
         set { clashes.isDeferred = newValue }
     }
 
-    /// Whether some rows may share values of a unique index at this moment: then its entries do not lead to all of them.
+    /// Whether rows share values of a unique index at present, so that its entries do not lead to all of them.
     package var hasUniqueClashes: Bool { !clashes.isEmpty }
 
-    /// Whether such an index may find the rows that refer to another one.
+    /// Whether such an index may be used to find referring rows.
     package var hidesReferences: Bool { clashes.hidesReferences }
 
-    /// - Throws: `RecordError.uniqueViolation` when two rows share values of a unique index.
+    /// Checks the deferred rows.
+    ///
+    /// - Throws: `RecordError.uniqueViolation` if two rows share values of a unique index.
     package mutating func settleUnique(_ view: Snapshot) throws(RecordError) {
         if clashes.isEmpty { return }
         if let error = try clashes.violation(view) { throw error }
@@ -115,16 +118,16 @@ extension ChangeSet {
 }
 
 extension IndexHandle {
-    /// Whether a query for the rows that refer to another row may be answered by the index.
+    /// Returns whether a query for referring rows may use the index.
     fileprivate func mayFindReferences(_ table: TableHandle) -> Bool {
-        // Equality with a key implies no NULL.
+        // Equality with a key excludes NULL.
         if condition?.asksForNull == true { return false }
         return table.columns.contains { $0.target != nil && columns.contains($0.ordinal) }
     }
 }
 
 extension TableHandle {
-    /// Takes the entry of a row out of an index. The next row that waits for it gets it.
+    /// Removes the entry of a row from an index; the next row that waits for it gets it.
     func removeEntry(
         _ entry: UnsafeRawBufferPointer, _ index: IndexHandle, _ key: RowKey, _ tx: borrowing WriteTransaction,
         _ changes: inout ChangeSet
@@ -141,9 +144,9 @@ extension TableHandle {
         }
     }
 
-    /// The rows that have the key or unique values of the row being written, each once.
+    /// Returns the rows that have the key or unique values of the new row, each once.
     ///
-    /// - Throws: `nullViolation`, `typeMismatch` for a row that cannot be stored whatever else there is.
+    /// - Throws: `nullViolation`, `typeMismatch` for a row that cannot be stored in any case.
     func conflicting(
         _ row: inout RowWriter, key: RowKey?, view: Snapshot
     ) throws(RecordError) -> [RowKey] {
@@ -157,7 +160,7 @@ extension TableHandle {
         return found
     }
 
-    /// The error of a row of long values; nil: no other row has them.
+    /// Returns the error of a row with a truncated entry; `nil` if no other row has its values.
     func violation(_ index: IndexHandle, ofLong key: RowKey, _ view: Snapshot) throws(RecordError) -> RecordError? {
         try recorded {
             try withRow(key, in: view) { row -> RecordError? in

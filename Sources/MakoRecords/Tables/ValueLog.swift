@@ -1,4 +1,4 @@
-/// A row as it stood at one moment, with the table as it was then.
+/// A row image, with the table at that time.
 package struct RowImage: Sendable {
     package let table: TableHandle
     private let bytes: [UInt8]
@@ -8,38 +8,38 @@ package struct RowImage: Sendable {
         self.bytes = [UInt8](bytes)
     }
 
-    /// Lends the row; positions are those of the table's layout.
+    /// Calls a closure with the row, in the table's layout.
     package func withRow<R>(_ body: (RowReader) throws -> R) throws -> R {
         try bytes.withUnsafeBytes { try body(try RowReader($0, table.layout)) }
     }
 }
 
-/// A row as it was before a transaction, nil for a new one, and as it is at the transaction's end, nil for one that is gone.
+/// The images of a row before and after a transaction; `nil` before its insertion, or after its deletion.
 package struct RowImages: Sendable {
     package fileprivate(set) var old: RowImage?
     package fileprivate(set) var new: RowImage?
 
-    /// - Parameter later: what happened to the row after that: the first state and the last are those of the transaction.
+    /// - Parameter later: later images of the row; the result has the first and the last one.
     fileprivate mutating func append(_ later: RowImages) {
         if old == nil { old = later.old ?? old }
         new = later.new ?? new
     }
 }
 
-/// The rows themselves beside a set of changes, as they were and as they became: kept of the tables that somebody asked about.
+/// The row images of a change set, for the tables whose images were requested.
 struct ValueLog: Sendable {
     private struct Row: Hashable {
         let table: UInt32
         let key: RowKey
     }
 
-    /// Nil: all tables.
+    /// The tables; `nil` for all.
     private let tables: Set<String>?
     private var rows: [Row: RowImages] = [:]
 
     init(tables: Set<String>?) { self.tables = tables }
 
-    /// A log of the same tables, with nothing in it.
+    /// An empty log of the same tables.
     var empty: ValueLog { ValueLog(tables: tables) }
 
     func keeps(_ table: TableHandle) -> Bool { tables?.contains(table.schema.name) ?? true }
@@ -58,7 +58,7 @@ struct ValueLog: Sendable {
 
     func images(of change: Change, in table: TableHandle) -> RowImages? {
         guard var images = rows[Row(table: table.id, key: change.key)] else { return nil }
-        // What a row was meanwhile, between its insertion and its removal or the other way round, is told nobody.
+        // States between insertion and deletion are discarded.
         switch change.kind {
         case .insert: images.old = nil
         case .delete: images.new = nil
@@ -69,26 +69,26 @@ struct ValueLog: Sendable {
 }
 
 extension ChangeSet {
-    /// Another set, without changes, that keeps the rows of the same tables.
+    /// An empty set that records images of the same tables.
     package var empty: ChangeSet {
         var set = ChangeSet()
         set.values = values?.empty
         return set
     }
 
-    /// Has the set keep the rows of some tables as they were before their first change and as they are after the last, from now on.
+    /// Starts recording row images: before the first change of a row, and after the last.
     ///
-    /// - Parameter tables: their names; nil: all tables.
+    /// - Parameter tables: the names of the tables; `nil` for all.
     package mutating func keepRows(ofTables tables: Set<String>?) { values = ValueLog(tables: tables) }
 
-    /// The changes alone, for those who may keep them for long.
+    /// The changes without row images, to be retained for long.
     package var withoutRows: ChangeSet {
         var set = self
         set.values = nil
         return set
     }
 
-    /// What was kept of a row; nil where nothing was.
+    /// Returns the images of a row; `nil` if none were recorded.
     package func images(of change: Change, in table: TableHandle) -> RowImages? {
         values?.images(of: change, in: table)
     }

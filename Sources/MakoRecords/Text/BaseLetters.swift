@@ -1,7 +1,7 @@
-/// What letters are without their accents: the letter that their canonical decomposition begins with, and for some the spelling that
-/// is used where the letter is not to be had. Part of the file format, as ``WordScalars`` is.
+/// The base letters of accented letters: the first letter of the canonical decomposition, and for some letters the
+/// usual transcription. Part of the file format, as ``WordScalars`` is.
 enum BaseLetters {
-    /// Two letters at most; the second is 0 where there is one.
+    /// Returns at most two letters; the second is 0 if there is one only.
     static func base(of letter: UInt32) -> (first: UInt32, second: UInt32) {
         var low = 0
         var high = table.count
@@ -26,7 +26,7 @@ enum BaseLetters {
         }
     }.sorted { $0.letter < $1.letter }
 
-    // Lower case only: upper case is folded first.
+    // Lower case only, because upper case is folded before.
     private static let groups: [(base: String, letters: String)] = [
         ("0", "０"),
         ("1", "１"),

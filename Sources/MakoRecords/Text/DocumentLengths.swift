@@ -1,15 +1,15 @@
 import MakoStorage
 
-/// The lengths of the rows of one block: how many words each column of a row has.
+/// The lengths of the rows of one block: the number of words of each column.
 struct LengthBlock {
     private(set) var rows: [UInt8] = []
-    /// Those of one row after the other.
+    /// The lengths of all columns, row by row.
     private(set) var lengths: [UInt64] = []
     private let columns: Int
 
     init(columns: Int) { self.columns = columns }
 
-    /// Nil: the bytes are no block.
+    /// Decodes a block; `nil` for invalid bytes.
     init?(_ bytes: UnsafeRawBufferPointer, columns: Int) {
         self.init(columns: columns)
         var numbers = NumberReader(bytes)
@@ -36,7 +36,7 @@ struct LengthBlock {
 
     func lengths(of place: Int) -> ArraySlice<UInt64> { lengths[place * columns..<(place + 1) * columns] }
 
-    /// - Parameter new: nil takes the row out.
+    /// - Parameter new: the lengths; `nil` to remove the row.
     mutating func set(_ row: UInt8, _ new: ArraySlice<UInt64>?) {
         var place = rows.count
         while place > 0, rows[place - 1] >= row { place -= 1 }
@@ -56,7 +56,7 @@ struct LengthBlock {
 extension FullTextIndex {
     static func block(of row: UInt64) -> UInt64 { row >> lengthShift }
 
-    /// A row's place in its block.
+    /// Returns the low bits of a row's number, its index in the block.
     static func place(of row: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: row & (1 << lengthShift - 1)) }
 
     func lengthBlock(_ block: UInt64, _ view: Snapshot) throws(RecordError) -> LengthBlock {

@@ -1,9 +1,9 @@
-/// The words of one row in the order of their bytes, each once, with its occurrences as they are stored.
+/// The distinct words of one row in byte order, with their encoded occurrences.
 struct DocumentTerms: ~Copyable {
     private var words: RowWords
     private var occurrences: OccurrenceWriter
     private var bodies = KeyBuffer()
-    /// The number of each word, and where its occurrences end.
+    /// The number of each word, and the end of its occurrences.
     private var terms: [(word: Int, end: Int)] = []
 
     init(_ index: FullTextIndex) {
@@ -12,17 +12,17 @@ struct DocumentTerms: ~Copyable {
     }
 
     var count: Int { terms.count }
-    /// How many words each column has.
+    /// The number of words of each column.
     var lengths: [UInt64] { words.lengths }
 
     func term(_ place: Int) -> UnsafeRawBufferPointer { words.words.term(terms[place].word) }
 
-    /// The occurrences of a term.
+    /// Returns the occurrences of a term.
     func body(_ place: Int) -> UnsafeRawBufferPointer {
         bodies.raw(from: place == 0 ? 0 : terms[place - 1].end, to: terms[place].end)
     }
 
-    /// Takes the words of a row in the place of those before.
+    /// Replaces the content by the words of a row.
     mutating func read(_ row: RowReader, _ index: FullTextIndex) {
         words.removeAll()
         bodies.clear()

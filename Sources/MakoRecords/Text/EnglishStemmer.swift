@@ -1,7 +1,8 @@
-/// Takes the endings off English words: Martin Porter's second stemmer, "Porter2", as https://snowballstem.org/algorithms/english/stemmer.html
-/// describes it. Part of the file format of indexes that use it.
+/// Martin Porter's second English stemmer, "Porter2", as described at
+/// https://snowballstem.org/algorithms/english/stemmer.html. Part of the file format of indexes that use it.
 enum EnglishStemmer {
-    /// Shortens a word in lower case and answers how many bytes are left. Words with other letters than a to z stay.
+    /// Stems a word in lower case, and returns the number of bytes left. Words with other letters than a to z are not
+    /// changed.
     static func stem(_ word: UnsafeMutableBufferPointer<UInt8>, _ count: Int) -> Int {
         guard count > 2, (0..<count).allSatisfy({ word[$0] &- 97 < 26 }) else { return count }
         var run = StemmerRun(word, count)
@@ -9,11 +10,11 @@ enum EnglishStemmer {
     }
 }
 
-/// One word on its way.
+/// The stemming of one word.
 private struct StemmerRun {
     private let word: UnsafeMutableBufferPointer<UInt8>
     private var count: Int
-    /// Where the regions begin that endings must lie in.
+    /// The starts of the regions R1 and R2, in which suffixes must lie.
     private var first = 0
     private var second = 0
 
@@ -61,7 +62,7 @@ private struct StemmerRun {
         }
     }
 
-    /// A y at the beginning or behind a vowel is a consonant, which is written Y meanwhile.
+    /// A y at the start or after a vowel is a consonant, marked as Y during the stemming.
     private func markConsonants() {
         for place in 0..<count
         where word[place] == UInt8(ascii: "y") && (place == 0 || isVowel(place - 1)) {
@@ -69,7 +70,7 @@ private struct StemmerRun {
         }
     }
 
-    /// Behind the first consonant that follows a vowel.
+    /// Returns the position after the first consonant that follows a vowel.
     private func region(from start: Int) -> Int {
         var place = start
         while place < count, !isVowel(place) { place += 1 }
@@ -97,7 +98,7 @@ private struct StemmerRun {
 
     private func hasVowel(before end: Int) -> Bool { (0..<max(0, end)).contains { isVowel($0) } }
 
-    // MARK: Endings
+    // MARK: Suffixes
 
     private func matches(_ text: StaticString, at start: Int) -> Bool {
         guard start >= 0 else { return false }
@@ -115,7 +116,7 @@ private struct StemmerRun {
 
     private func ends(_ text: StaticString) -> Bool { matches(text, at: count - text.utf8CodeUnitCount) }
 
-    /// Replaces so many bytes at the end.
+    /// Replaces this many bytes at the end.
     private mutating func replace(_ taken: Int, with text: StaticString) {
         count -= taken
         text.withUTF8Buffer { bytes in
@@ -162,7 +163,7 @@ private struct StemmerRun {
         word[count - 1] = UInt8(ascii: "i")
     }
 
-    /// The longest endings stand first.
+    /// Longest suffixes first.
     private static let step2: [(ending: StaticString, stem: StaticString)] = [
         ("ational", "ate"), ("ization", "ize"), ("fulness", "ful"), ("ousness", "ous"), ("iveness", "ive"),
         ("tional", "tion"), ("biliti", "ble"), ("lessli", "less"), ("entli", "ent"), ("ation", "ate"),

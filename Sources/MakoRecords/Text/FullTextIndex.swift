@@ -1,35 +1,37 @@
 import MakoStorage
 
-// An index over the words of texts is a byte tree. Rows have numbers: the row's id with its highest bit turned, so that the order is that
-// of the ids; in a table with byte keys one that is given when the row is entered. All in big-endian where in a key.
+// A full-text index is a byte tree. Rows have numbers: the row id with its highest bit inverted, which preserves the
+// order of the ids; in a table with byte keys a number assigned when the row is indexed. Numbers in keys are big
+// endian.
 //
-//   00                     format (1) = 1; then as variable-length numbers: rows, how many numbers were given, and the words of each column
-//   01 number>>6 (8)       lengths of rows: for each, ascending, the low 6 bits of its number (1) and how many words each column has
-//   02 word                postings of the word (Postings.swift), the first row's number counted from 80 00 00 00 00 00 00 00
-//   02 word 00 number (8)  more of them, from this number on; a word has no byte 00
-//   03 key                 of a byte key: the row's number (8); a key above 700 bytes is its first 684 and a hash of the rest
+//   00                     format (1) = 1; then as LEB128 numbers: rows, numbers assigned, and the words of each column
+//   01 number>>6 (8)       lengths of rows: for each, ascending, the low 6 bits of its number (1) and the number of
+//                          words of each column
+//   02 word                postings of the word (Postings.swift), the first row relative to 80 00 00 00 00 00 00 00
+//   02 word 00 number (8)  further postings, relative to this number; a word contains no byte 00
+//   03 key                 of a byte key: the row's number (8); a key above 700 bytes is its first 684 and a hash
 //   04 number (8)          the byte key of a row
 
-/// The index over the words of some columns.
+/// A full-text index of some columns.
 final class FullTextIndex: Sendable {
     static let format: UInt8 = 1
-    /// The number in the key of a word's first chunk, as it were.
+    /// The implied number in the key of a word's first chunk.
     static let firstBase: UInt64 = 1 << 63
-    /// Bytes from which on a chunk is divided.
+    /// The size in bytes from which on a chunk is split.
     static let chunkLimit = 256
-    /// Rows whose lengths stand together.
+    /// The number of bits of a row's number within a block of lengths.
     static let lengthShift: UInt64 = 6
 
     let id: UInt32
     let schema: IndexSchema
     let table: String
-    /// The table, by which errors show the keys of its rows.
+    /// The schema of the table, for keys in errors.
     private let rows: EntitySchema
     let tree: Tree
     let slots: [ColumnSlot]
     let columns: ColumnSet
     let options: FullTextOptions
-    /// How many bits tell a column.
+    /// The number of bits of a column's index.
     let columnBits: UInt64
     let isRowID: Bool
 
@@ -53,7 +55,7 @@ final class FullTextIndex: Sendable {
         columnBits = bits
     }
 
-    /// Whether two rows have the same texts in it.
+    /// Returns whether two rows have the same indexed texts.
     func isSame(_ old: RowReader, _ new: RowReader) -> Bool { slots.allSatisfy { old.isSame($0, as: new) } }
 
     func damaged(_ reason: String) -> RecordError {
@@ -75,14 +77,14 @@ final class FullTextIndex: Sendable {
     /// The first byte of the keys of words.
     static let wordMark: UInt8 = 2
 
-    /// The key of a word's first chunk.
+    /// Encodes the key of a word's first chunk.
     static func termKey(_ term: UnsafeRawBufferPointer, into key: inout KeyBuffer) {
         key.clear()
         key.append(byte: wordMark)
         key.append(raw: term)
     }
 
-    /// Makes the key of a first chunk that of a further one.
+    /// Turns the key of a first chunk into that of a further one.
     static func appendChunk(_ row: UInt64, to key: inout KeyBuffer) {
         key.append(byte: 0)
         key.append(bigEndian: row)
@@ -105,7 +107,7 @@ final class FullTextIndex: Sendable {
         return buffer.bytes
     }
 
-    /// What a key of the tree says when it belongs to a word: the number that its rows are counted from. Nil: it is another word's.
+    /// Returns the base number of a chunk from its key; `nil` if it is not one of this word.
     @inline(__always)
     static func base(of key: UnsafeRawBufferPointer, term: UnsafeRawBufferPointer) -> UInt64? {
         let length = term.count &+ 1
@@ -120,7 +122,7 @@ final class FullTextIndex: Sendable {
 
     // MARK: Rows
 
-    /// The number of a row; nil: the index does not know it.
+    /// Returns the number of a row; `nil` if the row is not indexed.
     func number(of key: RowKey, in view: Snapshot) throws(RecordError) -> UInt64? {
         switch key {
         case .rowID(let id): return KeyOrder.treeKey(id)
@@ -132,7 +134,7 @@ final class FullTextIndex: Sendable {
         }
     }
 
-    /// The key of a row that the index has given a number.
+    /// Returns the key of a row by its number.
     func key(of row: UInt64, in view: Snapshot) throws(RecordError) -> RowKey {
         if isRowID { return .rowID(KeyOrder.rowID(row)) }
         let stored = try engine { () throws(StorageError) in try view.get(FullTextIndex.numberKey(row), in: tree) }
@@ -141,7 +143,7 @@ final class FullTextIndex: Sendable {
     }
 }
 
-/// How many rows and words an index holds.
+/// The number of rows and words in an index.
 struct TextTotals: Equatable {
     var rows: UInt64 = 0
     /// The next number for a row of a table with byte keys.

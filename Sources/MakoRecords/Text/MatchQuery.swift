@@ -1,22 +1,24 @@
-/// What is sought by `MATCH`.
+/// A query of `MATCH`.
 ///
-///     steam engine            rows with both words; AND may stand between them
+///     steam engine            rows with both words; AND is optional
 ///     steam OR sail           rows with one of them
-///     steam NOT engine        rows with the one and without the other
-///     "steam engine"          both words, one behind the other
-///     eng*                    words that begin so; "steam eng"* at the end of a phrase
-///     NEAR(steam sail, 5)     both with at most so many words between them; 10 when nothing is said
+///     steam NOT engine        rows with the first and without the second
+///     "steam engine"          a phrase: adjacent words in this order
+///     eng*                    words with this prefix; "steam eng"* at the end of a phrase
+///     NEAR(steam sail, 5)     both, with at most this many words between them; 10 by default
 ///     title:steam             in one column of the index
 ///     (steam OR sail) rope    parentheses
-///     ""                      no row: what is made of a text without a word
+///     ""                      no row: the query of a text without words
 ///
-/// NOT binds before AND, and AND before OR; these three and NEAR are written in capitals. What is sought is cut into words as
-/// texts are: what makes several words is a phrase.
+/// NOT binds tighter than AND, and AND tighter than OR; these and NEAR must be in upper case. Terms are tokenized as
+/// texts are; a term of several words is a phrase.
 struct MatchQuery: Sendable, Hashable {
     let root: MatchNode
-    /// Whether what follows it to its end needs a large stack.
+    /// Whether its traversal needs a large stack.
     let isDeep: Bool
 
+    /// Parses a query.
+    ///
     /// - Throws: `RecordError.syntax`, pointing into the query.
     init(_ text: String, _ index: FullTextIndex, columns: UInt64) throws(RecordError) {
         var parser = try MatchParser(text, index)
@@ -24,20 +26,20 @@ struct MatchQuery: Sendable, Hashable {
         isDeep = isDeepTree(parser.deepest)
     }
 
-    /// The words that make a row rank, and that excerpts show.
+    /// The terms that count for the rank, and that excerpts mark.
     var wanted: [MatchNode] { root.wanted }
 }
 
-/// Words that stand one behind the other.
+/// A phrase: adjacent words.
 struct MatchPhrase: Sendable, Hashable {
     var terms: [[UInt8]]
-    /// Whether the last word goes on.
+    /// Whether the last word is a prefix.
     var isPrefix: Bool
-    /// The columns where it may stand, bit 0 being the first of the index.
+    /// The columns to search; bit 0 is the first column of the index.
     var columns: UInt64
 }
 
-/// A part of a query.
+/// A node of a query.
 indirect enum MatchNode: Sendable, Hashable {
     case phrase(MatchPhrase)
     case near([MatchPhrase], distance: UInt64)
@@ -54,9 +56,9 @@ indirect enum MatchNode: Sendable, Hashable {
     }
 }
 
-/// Reads a query by recursive descent.
+/// A recursive descent parser of queries.
 package struct MatchParser {
-    /// Deeper nesting is refused, so that no text can exhaust the stack.
+    /// The limit of nesting; it protects the stack.
     static let depthLimit = 100
     package static let phraseLimit = 1000
     static let nearest: UInt64 = 10
@@ -69,7 +71,7 @@ package struct MatchParser {
         let kind: Kind
         let offset: Int
         let length: Int
-        /// The text of a word, or of what stands in quotes.
+        /// The text of a word or of a quoted phrase.
         var content: [UInt8] = []
     }
 
@@ -181,7 +183,7 @@ package struct MatchParser {
         return node
     }
 
-    /// Reads one level of nesting. Each recursion of the parser goes through here.
+    /// Parses one level of nesting. Every recursion of the parser passes through here.
     private mutating func nested(
         _ token: Token, _ body: (inout MatchParser) throws(RecordError) -> MatchNode
     ) throws(RecordError) -> MatchNode {
@@ -245,7 +247,7 @@ package struct MatchParser {
         while take("NOT") { others.append(try primary(columns)) }
     }
 
-    /// A chain of NOT makes one level, however long it is.
+    /// Makes one node of a chain of NOT, however long it is.
     private static func without(_ node: MatchNode, _ others: [MatchNode]) -> MatchNode {
         others.isEmpty ? node : .not(node, others.count == 1 ? others[0] : .or(others))
     }

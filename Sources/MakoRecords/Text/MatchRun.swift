@@ -1,11 +1,11 @@
 import MakoStorage
 
-/// Finds the rows of a query, on one view.
+/// Executes a full-text query on one snapshot.
 struct MatchRun {
     private let query: MatchQuery
     private let reader: TermReader
     private var index: FullTextIndex { reader.index }
-    /// With ranks, what was found of each part: how often is counted only where it ranks.
+    /// With ranks, the rows of each term: occurrences are counted for ranked terms only.
     private var counted: [MatchNode: TermRows]?
 
     init(_ query: MatchQuery, _ index: FullTextIndex, _ view: Snapshot) {
@@ -13,12 +13,12 @@ struct MatchRun {
         reader = TermReader(index, view)
     }
 
-    /// The numbers of the rows, ascending.
+    /// Returns the numbers of the rows, ascending.
     func rows() throws(RecordError) -> [UInt64] {
         try followingTree(query.isDeep) { () throws(RecordError) in try rows(of: query.root) }
     }
 
-    /// The rows, and how well each of them fits: more is better.
+    /// Returns the rows and their scores: more is better.
     mutating func ranked() throws(RecordError) -> (rows: [UInt64], scores: [Double]) {
         var counted: [MatchNode: TermRows] = [:]
         let parts = query.wanted
@@ -54,7 +54,7 @@ struct MatchRun {
         }
     }
 
-    /// The part with the fewest rows goes first, so that of the others only those rows are asked for.
+    /// The rarest term is evaluated first, so that the others are searched within its rows.
     private func all(_ parts: [MatchNode], within wanted: [UInt64]?) throws(RecordError) -> [UInt64] {
         var sized: [(size: Int, part: MatchNode)] = []
         for part in parts { sized.append((try estimate(part), part)) }
@@ -95,7 +95,7 @@ struct MatchRun {
         }
     }
 
-    /// The rows of a word, a phrase or of words that stand near each other.
+    /// Returns the rows of a word, a phrase or a NEAR group.
     private func found(_ node: MatchNode, _ detail: TermDetail) throws(RecordError) -> TermRows {
         switch node {
         case .phrase(let phrase):
@@ -110,7 +110,7 @@ struct MatchRun {
 
     // MARK: Phrases
 
-    /// The places are those of a phrase's first word.
+    /// Returns the rows of a phrase, with the positions of its first word.
     private func phrase(
         _ phrase: MatchPhrase, _ detail: TermDetail, within wanted: [UInt64]? = nil
     ) throws(RecordError) -> TermRows {
@@ -139,7 +139,8 @@ struct MatchRun {
         return places.rows(detail)
     }
 
-    /// Rows where one place of each phrase lies so near the others; each row counts as often as its rarest phrase is there.
+    /// Returns rows in which an occurrence of each phrase is near the others; the count of a row is that of its rarest
+    /// phrase.
     private func near(_ parts: [MatchPhrase], _ distance: UInt64) throws(RecordError) -> TermRows {
         var lists: [TermRows] = []
         var rows: [UInt64]?
@@ -163,7 +164,8 @@ struct MatchRun {
         return found
     }
 
-    /// Whether there is a place of each phrase such that no more words lie between the end of the first and the beginning of the last.
+    /// Returns whether there is an occurrence of each phrase, with at most this many words between the end of the first
+    /// and the start of the last.
     static func areNear(_ places: [ArraySlice<UInt64>], _ lengths: [UInt64], _ distance: UInt64) -> Bool {
         var at = places.map(\.startIndex)
         while true {
@@ -175,7 +177,7 @@ struct MatchRun {
             var isNear = true
             for list in places.indices {
                 let place = places[list][at[list]]
-                // Another column is far away.
+                // Positions in different columns are never near.
                 if place >> 32 != last >> 32 || place + lengths[list] + distance < last {
                     at[list] += 1
                     isNear = false
@@ -185,7 +187,7 @@ struct MatchRun {
         }
     }
 
-    // MARK: Rows of two
+    // MARK: Set operations
 
     static func both(_ a: [UInt64], _ b: [UInt64]?) -> [UInt64] {
         guard let b else { return a }

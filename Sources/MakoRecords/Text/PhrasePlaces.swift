@@ -1,8 +1,8 @@
-/// Places where a phrase may begin, in the order of the rows.
+/// Candidate positions of a phrase, in the order of the rows.
 struct PhrasePlaces {
     struct Start: Equatable {
         let row: UInt64
-        /// The column << 32 and the position.
+        /// The column << 32, and the position.
         let place: UInt64
     }
 
@@ -11,9 +11,9 @@ struct PhrasePlaces {
     init() {}
 
     /// - Parameters:
-    ///   - found: where a word stands.
-    ///   - offset: how many words of the phrase come before it.
-    ///   - wanted: the rows that alone are asked for; nil: all.
+    ///   - found: the positions of a word.
+    ///   - offset: the number of words of the phrase before it.
+    ///   - wanted: the only rows needed; `nil` for all.
     init(_ found: TermRows, at offset: Int, within wanted: [UInt64]?) {
         var next = 0
         for (number, row) in found.rows.enumerated() {
@@ -29,7 +29,7 @@ struct PhrasePlaces {
 
     var isEmpty: Bool { starts.isEmpty }
 
-    /// Adds what a row's occurrences of a word lead to.
+    /// Adds the candidates from a row's occurrences of a word.
     @inline(__always)
     mutating func add(
         _ reader: PostingReader, _ columns: UInt64, _ offset: Int, _ index: FullTextIndex
@@ -43,7 +43,7 @@ struct PhrasePlaces {
         if !isWhole { throw index.damaged("the postings of a word cannot be read") }
     }
 
-    /// Leaves those that others have, too.
+    /// Keeps the candidates that others have, too.
     mutating func narrow(to others: PhrasePlaces) {
         var kept = 0
         var other = 0
@@ -58,7 +58,7 @@ struct PhrasePlaces {
         starts.removeLast(starts.count - kept)
     }
 
-    /// The rows with as much of each as is asked for.
+    /// Returns the rows, with the requested detail.
     func rows(_ detail: TermDetail) -> TermRows {
         var found = TermRows()
         var next = 0
@@ -82,24 +82,24 @@ extension PhrasePlaces.Start {
     }
 }
 
-/// Places of a phrase that are looked at beside the postings of one of its words, chunk by chunk.
+/// Intersects the candidates of a phrase with the postings of one of its words, chunk by chunk.
 struct PhraseNarrowing {
     private let starts: [PhrasePlaces.Start]
     private let columns: UInt64
     private let offset: UInt64
     private(set) var kept = PhrasePlaces()
 
-    /// - Parameter offset: how many words of the phrase come before the word.
+    /// - Parameter offset: the number of words of the phrase before the word.
     init(_ places: PhrasePlaces, _ columns: UInt64, _ offset: Int) {
         starts = places.starts
         self.columns = columns
         self.offset = UInt64(offset)
     }
 
-    /// The row of one of the places; nil: there are not so many.
+    /// Returns the row of a candidate; `nil` beyond the last.
     func row(of next: Int) -> UInt64? { next < starts.count ? starts[next].row : nil }
 
-    /// Takes a chunk, and goes on behind the places in its rows. False: it is damaged.
+    /// Processes a chunk, and advances beyond the candidates in its rows. Returns `false` if the chunk is damaged.
     mutating func take(_ reader: inout PostingReader, _ next: inout Int) -> Bool {
         while next < starts.count, reader.next() {
             let row = reader.row

@@ -1,16 +1,16 @@
 import MakoStorage
 
-/// A chunk of a word's postings as it is changed.
+/// A chunk of a word's postings during an update.
 struct PostingChunk {
-    /// The chunk's key in the tree; a word's first has no number.
+    /// The chunk's key in the tree; that of a word's first chunk has no number.
     let key: [UInt8]
     let base: UInt64
     var bytes: [UInt8]
 
-    /// The chunk with another row, or with another form of one.
+    /// Inserts, replaces or removes a row.
     ///
-    /// - Parameter body: the row's occurrences; nil takes the row out.
-    /// - Returns: whether the row is the last one; nil when the bytes are damaged, or the row to be taken out is not there.
+    /// - Parameter body: the row's occurrences; `nil` to remove the row.
+    /// - Returns: whether the row is the last one; `nil` if the chunk is damaged, or the row to be removed is missing.
     mutating func set(_ row: UInt64, _ body: UnsafeRawBufferPointer?, _ columnBits: UInt64) -> Bool? {
         let edited: (bytes: [UInt8], isLast: Bool)? = bytes.withUnsafeBytes { old in
             var out = KeyBuffer()
@@ -47,10 +47,10 @@ struct PostingChunk {
         return edited.isLast
     }
 
-    /// Divides the chunk. With one row only it stays whole.
+    /// Splits the chunk, unless it has a single row.
     ///
-    /// - Parameter keepsMost: the new chunk is to have the last row only.
-    /// - Returns: the number of the first row of the other part, and that part, counted from it.
+    /// - Parameter keepsMost: whether the new chunk has the last row only.
+    /// - Returns: the number of the first row of the new chunk, and its bytes, relative to that number.
     mutating func divide(_ columnBits: UInt64, keepsMost: Bool) -> (row: UInt64, bytes: [UInt8])? {
         let middle = bytes.count / 2
         let part: (row: UInt64, bytes: [UInt8], kept: Int)? = bytes.withUnsafeBytes { old in
@@ -73,7 +73,7 @@ struct PostingChunk {
 }
 
 extension FullTextIndex {
-    /// The chunk that has a row, or would have it; nil: the word has none.
+    /// Returns the chunk that has a row, or would have it; `nil` if the word has none.
     func chunk(
         of term: UnsafeRawBufferPointer, around row: UInt64, _ view: Snapshot
     ) throws(RecordError) -> PostingChunk? {
@@ -96,7 +96,7 @@ extension FullTextIndex {
         } catch { throw .storage(error) }
     }
 
-    /// Enters a row's occurrences of a word, or others in the place of those it had.
+    /// Inserts or replaces a row's occurrences of a word.
     func enter(
         _ row: UInt64, _ body: UnsafeRawBufferPointer, of term: UnsafeRawBufferPointer, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
@@ -116,7 +116,7 @@ extension FullTextIndex {
         try put(PostingChunk(key: key.bytes, base: other.row, bytes: other.bytes), tx)
     }
 
-    /// Takes a row's occurrences of a word out.
+    /// Removes a row's occurrences of a word.
     func remove(
         _ row: UInt64, of term: UnsafeRawBufferPointer, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
@@ -129,7 +129,7 @@ extension FullTextIndex {
             _ = try engine { () throws(StorageError) in try tx.delete(key, in: tree) }
             return
         }
-        // A word's first chunk has the short key: the next one moves there.
+        // A word's first chunk has the short key, so that the next chunk is moved there.
         guard let next = try following(chunk, term, tx.view) else {
             _ = try engine { () throws(StorageError) in try tx.delete(key, in: tree) }
             return
@@ -137,7 +137,7 @@ extension FullTextIndex {
         try moveDown(next, to: key, tx)
     }
 
-    /// The chunk of the same word behind another.
+    /// Returns the next chunk of the word.
     func following(
         _ chunk: PostingChunk, _ term: UnsafeRawBufferPointer, _ view: Snapshot
     ) throws(RecordError) -> PostingChunk? {

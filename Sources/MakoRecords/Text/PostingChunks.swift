@@ -1,24 +1,24 @@
 import MakoStorage
 
-/// Cuts the postings of a word into the chunks that the tree holds.
+/// Splits the postings of a word into the chunks that the tree stores.
 struct PostingChunks: ~Copyable {
     private let columnBits: UInt64
-    /// The open chunk, its key, and how much of that is the word.
+    /// The open chunk, its key, and the length of the word in the key.
     private var chunk = KeyBuffer()
     private var key = KeyBuffer()
     private var wordBytes = 0
-    /// How many bytes the number before the chunk's first occurrences takes: they do not count.
+    /// The size of the number before the chunk's first occurrences, which does not count.
     private var firstBytes = 0
     /// The last row of the word.
     private var last: UInt64 = 0
 
     init(columnBits: UInt64) { self.columnBits = columnBits }
 
-    /// Cuts all postings of a word.
+    /// Splits all postings of a word.
     ///
     /// - Parameters:
-    ///   - key: that of the first chunk.
-    ///   - base: the number that the postings are counted from.
+    ///   - key: the key of the first chunk.
+    ///   - base: the number to which the first row is relative.
     mutating func cut(
         _ key: UnsafeRawBufferPointer, _ postings: UnsafeRawBufferPointer, base: UInt64, _ sink: TextEntries.Sink
     ) throws(StorageError) {
@@ -36,7 +36,7 @@ struct PostingChunks: ~Copyable {
         chunk.clear()
     }
 
-    /// Goes on with postings whose rows come behind those that were appended.
+    /// Appends postings of later rows.
     mutating func append(
         _ postings: UnsafeRawBufferPointer, base: UInt64, _ sink: TextEntries.Sink
     ) throws(StorageError) {

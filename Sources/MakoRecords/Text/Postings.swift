@@ -1,17 +1,19 @@
-// A chunk of postings: which rows have a word, and where in them. Numbers are variable in length (KeyBuffer.append(varint:)).
+// A chunk of postings: the rows that have a word, and its positions in them. Numbers are LEB128
+// (KeyBuffer.append(varint:)).
 //
 //   for each row, ascending:
-//     the row's number, as its distance from the one before; of the first one from the number in the chunk's key
-//     one occurrence: ((position << bits | column) << 1) | 1, where bits are as many as the index's columns need, none for one
-//     several: the bytes they take << 1, then for each its distance from the one before in the column, where the first is counted
-//       from -1; behind a 0 come the number of the next column and its occurrences
+//     the row's number, relative to the previous one, or for the first one to the number in the chunk's key
+//     one occurrence: ((position << bits | column) << 1) | 1, where bits are as many as the index's columns need, none
+//       for one column
+//     several: their size in bytes << 1, then for each its distance from the previous one in the column, the first one
+//       relative to -1; a 0 precedes the number of the next column and its occurrences
 //
 // Columns and positions count from 0.
 
-/// Reads variable-length numbers; a number that is cut off reads as nil.
+/// Reads LEB128 numbers; a truncated number reads as `nil`.
 struct NumberReader {
     private let bytes: UnsafeRawBufferPointer
-    /// How many there are: to ask the buffer costs a call.
+    /// The number of bytes: the count of the buffer would cost a call.
     private let count: Int
     private(set) var place: Int
 
@@ -27,7 +29,7 @@ struct NumberReader {
     @inline(__always)
     var left: Int { count &- place }
 
-    /// The next eight bytes, the first one lowest. There must be so many left.
+    /// The next eight bytes, the first one lowest. There must be as many left.
     @inline(__always)
     var upcoming: UInt64 { UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) }
 
@@ -57,20 +59,20 @@ struct NumberReader {
     mutating func skip(_ count: Int) { place &+= count }
 }
 
-/// Goes through the rows of a chunk.
+/// Iterates the rows of a chunk.
 struct PostingReader {
     private let bytes: UnsafeRawBufferPointer
     private var numbers: NumberReader
     private let columnBits: UInt64
     /// The row's number.
     private(set) var row: UInt64
-    /// Where the row's part begins, where its occurrences do, and where it ends.
+    /// The start of the row, that of its occurrences, and its end.
     private(set) var start = 0
     private(set) var bodyStart = 0
     private(set) var end = 0
     private var header: UInt64 = 0
     private var isFirst = true
-    /// Whether the bytes are no chunk: then there is no next row.
+    /// Whether the bytes are invalid, which ends the iteration.
     private(set) var isDamaged = false
 
     init(_ bytes: UnsafeRawBufferPointer, base: UInt64, columnBits: UInt64) {
@@ -82,12 +84,12 @@ struct PostingReader {
 
     @inline(__always)
     mutating func next() -> Bool {
-        // Most rows come soon after the one before and have the word once: a byte, and one or two.
+        // Fast path: most rows are close to the previous one and have the word once: one byte, then one or two.
         if numbers.left >= 8 {
             let word = numbers.upcoming
             let isShort = word & 0x180 == 0x100 && word & 0x7F != 0 && ~word & 0x80_8000 != 0
             if isShort {
-                // No branch by the size: it is one or the other by chance.
+                // Branchless, because the size is unpredictable.
                 let size = 3 &- (~word &>> 15 & 1)
                 let bytes = word &>> 8 & (0xFFFF &>> (24 &- 8 &* size))
                 header = bytes & 0x7F | bytes &>> 1 & 0x3F80
@@ -126,17 +128,17 @@ struct PostingReader {
         return false
     }
 
-    /// The number of a chunk's last row; nil: the bytes are no chunk.
+    /// Returns the number of a chunk's last row; `nil` for invalid bytes.
     static func lastRow(_ bytes: UnsafeRawBufferPointer, base: UInt64) -> UInt64? {
         var reader = PostingReader(bytes, base: base, columnBits: 0)
         while reader.next() {}
         return reader.isDamaged || reader.isFirst ? nil : reader.row
     }
 
-    /// The row's occurrences as they are stored.
+    /// The row's encoded occurrences.
     var body: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[bodyStart..<end]) }
 
-    /// Calls a closure with column and position of each occurrence in the row. False: they are damaged.
+    /// Calls a closure with the column and position of each occurrence in the row. Returns `false` if they are damaged.
     @inline(__always)
     func forEachOccurrence(_ visit: (_ column: UInt64, _ position: UInt64) -> Void) -> Bool {
         if header & 1 == 1 {
@@ -162,7 +164,7 @@ struct PostingReader {
     }
 }
 
-/// Makes the stored form of a row's occurrences.
+/// Encodes a row's occurrences.
 struct OccurrenceWriter: ~Copyable {
     private let columnBits: UInt64
     private var list = KeyBuffer()
@@ -177,7 +179,7 @@ struct OccurrenceWriter: ~Copyable {
         position = .max
     }
 
-    /// Adds the next occurrence, in the order of columns and positions.
+    /// Appends the next occurrence, in the order of columns and positions.
     private mutating func add(_ column: UInt64, _ position: UInt64) {
         if column != self.column {
             list.append(varint: 0)
@@ -208,11 +210,11 @@ struct OccurrenceWriter: ~Copyable {
         buffer.append(raw: list.raw)
     }
 
-    /// Appends the rows of a word, each counted from the one before, with its occurrences in them.
+    /// Appends the rows of a word, each relative to the one before, with its occurrences.
     ///
     /// - Parameters:
-    ///   - rows: the numbers of the gathered rows.
-    ///   - base: the number that the first row is counted from.
+    ///   - rows: the numbers of the collected rows.
+    ///   - base: the number to which the first row is relative.
     mutating func append(
         _ places: UnsafeBufferPointer<WordPlace>, of rows: [UInt64], from base: UInt64, to buffer: inout KeyBuffer
     ) {

@@ -1,41 +1,41 @@
 /// One occurrence of a word.
 struct WordPlace {
-    /// Which of the gathered rows it is in.
+    /// The index of the collected row.
     var row: UInt32 = 0
     var position: UInt32 = 0
     var column: UInt16 = 0
 }
 
-/// The words of some rows: each once, and for each row the numbers of its words as they come.
+/// The words of some rows: the distinct words, and for each row the sequence of their numbers.
 struct RowWords: ~Copyable {
     private var tokenizer: Tokenizer
     private(set) var words: WordTable
-    /// The numbers of the words of one row after the other.
+    /// The numbers of the words, row by row.
     fileprivate var tokens: [Int32] = []
-    /// How many words each column has, of one row after the other.
+    /// The number of words of each column, row by row.
     private(set) var lengths: [UInt64] = []
     fileprivate let columns: Int
 
-    /// - Parameter room: places of words to begin with, a power of two.
+    /// - Parameter room: the initial capacity, a power of two.
     init(_ index: FullTextIndex, room: Int) {
         tokenizer = Tokenizer(stemming: index.options.stemming)
         words = WordTable(room: room)
         columns = index.slots.count
     }
 
-    /// Bytes of memory in use.
+    /// The number of bytes held.
     var size: Int { tokens.count * 4 + lengths.count * 8 + words.count * WordTable.wordBytes }
 
     func lengths(of row: Int) -> ArraySlice<UInt64> { lengths[row * columns..<(row + 1) * columns] }
 
-    /// Takes the words of another row.
+    /// Adds the words of a row.
     mutating func read(_ row: RowReader, _ index: FullTextIndex) {
         let start = tokens.count
         for slot in index.slots {
             let first = tokens.count
             if row.address(slot) != nil {
                 tokenizer.begin(row.content(slot))
-                // So many words have positions.
+                // Only so many words have positions.
                 while tokens.count &- start < Int32.max, tokenizer.next() {
                     let number = words.number(of: tokenizer.term, head: tokenizer.head)
                     tokens.append(Int32(truncatingIfNeeded: number))
@@ -52,16 +52,16 @@ struct RowWords: ~Copyable {
     }
 }
 
-/// Goes through gathered words in the order of their bytes, and knows where each stands.
+/// Iterates collected words in byte order, with the positions of each.
 struct WordWalk {
-    /// Places that are sorted by their words at a time: each group of words is a walk over all rows.
+    /// The number of positions sorted at a time: each group of words takes a pass over all rows.
     static let group = 1 << 19
 
     private let group: Int
     private let order: [Int32]
-    /// How often each word is there.
+    /// The number of occurrences of each word.
     private var counts: [UInt32]
-    /// Where the next place of a word goes; `.max`: the word is not in the group.
+    /// The slot of the next position of a word; `.max` if the word is not in the group.
     private var ends: [UInt32]
     private var places: [WordPlace] = []
     private var range = 0..<0
@@ -80,7 +80,7 @@ struct WordWalk {
         ends = Array(repeating: .max, count: order.count)
     }
 
-    /// Goes to the next word.
+    /// Moves to the next word.
     mutating func next(_ rows: borrowing RowWords) -> Bool {
         if next == order.count { return false }
         if next == groupEnd { gather(rows) }
@@ -90,7 +90,7 @@ struct WordWalk {
         return true
     }
 
-    /// Sorts the places of the next words.
+    /// Sorts the positions of the next words.
     private mutating func gather(_ rows: borrowing RowWords) {
         for place in groupStart..<groupEnd { ends[Int(order[place])] = .max }
         groupStart = next
@@ -133,7 +133,7 @@ struct WordWalk {
     /// The first row that has the word.
     var firstRow: Int { Int(places[range.lowerBound].row) }
 
-    /// Calls a closure with the word's places, in their order.
+    /// Calls a closure with the word's positions, in order.
     func withPlaces<Result>(_ body: (UnsafeBufferPointer<WordPlace>) -> Result) -> Result {
         places.withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[range])) }
     }

@@ -1,19 +1,19 @@
 import MakoStorage
 
-/// What is to be known of the rows that have a word.
+/// The detail needed of a word's rows.
 enum TermDetail {
     case rows
-    /// How often the word stands in each.
+    /// The number of occurrences in each row.
     case counts
-    /// Where: the column << 32 and the position.
+    /// The positions: the column << 32, and the position.
     case places
 }
 
-/// Rows in their order, and as much of each as was asked for.
+/// Rows in ascending order, with the requested detail.
 struct TermRows {
     var rows: [UInt64] = []
     var counts: [UInt32] = []
-    /// Where the places of each row begin; one more than there are rows.
+    /// The start of each row's positions; one more element than rows.
     var starts: [Int] = [0]
     var places: [UInt64] = []
 
@@ -28,7 +28,7 @@ struct TermRows {
 
     func places(_ number: Int) -> ArraySlice<UInt64> { places[starts[number]..<starts[number + 1]] }
 
-    /// Rows of several words, one behind the other, as those of one.
+    /// Merges the rows of several words into those of one.
     mutating func merge(_ detail: TermDetail) {
         if zip(rows, rows.dropFirst()).allSatisfy({ $0 < $1 }) { return }
         if case .rows = detail {
@@ -63,7 +63,7 @@ struct TermRows {
     }
 }
 
-/// Reads the rows of words.
+/// Reads the postings of words.
 struct TermReader {
     let index: FullTextIndex
     let view: Snapshot
@@ -75,7 +75,7 @@ struct TermReader {
         allColumns = index.slots.count >= 64 ? .max : 1 << UInt64(index.slots.count) - 1
     }
 
-    /// - Parameter wanted: rows in their order that alone are asked for.
+    /// - Parameter wanted: the only rows needed, ascending.
     func read(
         _ term: [UInt8], isPrefix: Bool, _ columns: UInt64, _ detail: TermDetail, within wanted: [UInt64]? = nil
     ) throws(RecordError) -> TermRows {
@@ -141,11 +141,11 @@ struct TermReader {
         }
     }
 
-    /// Goes through the chunks of a word for the sake of a few rows: chunks without any of them are stepped over.
+    /// Visits the chunks of a word that may have some rows, and skips the others.
     ///
     /// - Parameters:
-    ///   - wanted: a wanted row by its place, ascending; nil behind the last one.
-    ///   - take: looks at a chunk, and goes on to the place of the first row that comes behind it.
+    ///   - wanted: returns a wanted row by its index, ascending; `nil` beyond the last.
+    ///   - take: processes a chunk, and advances to the first row after it.
     private func forEachChunk(
         of term: [UInt8], _ wanted: (Int) -> UInt64?,
         take: (_ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ next: inout Int) throws -> Void
@@ -158,13 +158,13 @@ struct TermReader {
             while let row = wanted(next) {
                 isThere = misses < 2 ? try cursor.next() : try seek(&cursor, term, row)
                 guard isThere, let base = cursor.withKey({ FullTextIndex.base(of: $0, term: term) }) else {
-                    // Before the word's first chunk there is none; behind its last one there are no rows.
+                    // Before the word's first chunk there are no rows, and after the last one neither.
                     return
                 }
                 let before = next
                 try cursor.withValue { try take($0, base, &next) }
                 misses = next == before ? misses + 1 : 0
-                // A row that the chunk around it has not is nowhere.
+                // A row that is not in the chunk of its range does not have the word.
                 if misses > 2 {
                     next += 1
                     misses = 2
@@ -175,7 +175,7 @@ struct TermReader {
 
     // MARK: Phrases
 
-    /// The places where a phrase would begin that has a word at some place.
+    /// Returns the candidate positions of a phrase from the positions of one of its words.
     func begin(_ term: [UInt8], _ columns: UInt64, at offset: Int) throws(RecordError) -> PhrasePlaces {
         var found = PhrasePlaces()
         if columns & allColumns == 0 { return found }
@@ -198,7 +198,7 @@ struct TermReader {
         return found
     }
 
-    /// Leaves those places of a phrase where it has this word, too.
+    /// Keeps the candidate positions of a phrase at which it has this word, too.
     func narrow(_ places: inout PhrasePlaces, to term: [UInt8], _ columns: UInt64, at offset: Int) throws(RecordError) {
         var narrowing = PhraseNarrowing(places, columns, offset)
         try recorded {
@@ -214,7 +214,7 @@ struct TermReader {
         places = narrowing.kept
     }
 
-    /// Stands a cursor at the chunk that would have a row. False: it comes before all of the word.
+    /// Moves a cursor to the chunk that would have a row. Returns `false` if it precedes all chunks of the word.
     private func seek(_ cursor: inout Cursor, _ term: UnsafeRawBufferPointer, _ row: UInt64) throws -> Bool {
         var key = KeyBuffer()
         FullTextIndex.termKey(term, into: &key)
@@ -274,7 +274,7 @@ struct TermReader {
 
     // MARK: Sizes
 
-    /// About how many rows have a word; a great number when there are many.
+    /// Returns the estimated number of rows with a word; a large number if there are many.
     func estimate(_ term: [UInt8], isPrefix: Bool) throws(RecordError) -> Int {
         let key = [2] + term
         var chunks = 0

@@ -1,22 +1,22 @@
 import MakoStorage
 
-/// Words of new rows, kept back so that each word's postings are entered at once and in the order of the tree.
+/// Write buffer for the words of new rows, so that each word's postings are written once, in the order of the tree.
 final class TextBatch {
     let index: FullTextIndex
     private let limit: Int
-    // One thread, and nothing comes back here while it is at work: no dynamic checks.
+    // Owned by one thread without reentrancy, so that dynamic exclusivity checks are not needed.
     @exclusivity(unchecked) private var gathered: RowWords
     @exclusivity(unchecked) private var occurrences: OccurrenceWriter
     @exclusivity(unchecked) private var rows: [UInt64] = []
-    /// The postings of a word as they are made.
+    /// The encoded postings of one word.
     @exclusivity(unchecked) private var postings = KeyBuffer()
     @exclusivity(unchecked) private var chunks: PostingChunks
-    /// The byte keys of rows, with those of the index.
+    /// The byte keys of rows, with their numbers in the index.
     private var keys: [(key: [UInt8], row: UInt64)] = []
     private var nextNumber: UInt64
     private var keyBytes = 0
 
-    /// - Parameter limit: bytes after which it is full.
+    /// - Parameter limit: the size in bytes at which the batch is full.
     init(_ index: FullTextIndex, limit: Int) {
         self.index = index
         self.limit = limit
@@ -26,11 +26,12 @@ final class TextBatch {
         nextNumber = FullTextIndex.firstBase
     }
 
-    /// Bytes of memory in use.
+    /// The number of bytes held.
     var size: Int { rows.count * 8 + gathered.size + keyBytes }
     var isFull: Bool { size >= limit }
 
-    /// Takes the words of a new row. False: it does not come behind those that were taken, and must be entered by itself.
+    /// Adds the words of a new row. Returns `false` if the row does not sort after the previous ones, and must be
+    /// inserted by itself.
     func add(_ key: RowKey, _ row: RowReader) -> Bool {
         let number: UInt64
         switch key {
@@ -54,9 +55,9 @@ final class TextBatch {
         keyBytes = 0
     }
 
-    // MARK: Entering
+    // MARK: Flush
 
-    /// Enters what was taken.
+    /// Inserts the buffered words.
     func flush(_ tx: borrowing WriteTransaction) throws(RecordError) {
         if rows.isEmpty { return }
         defer { removeAll() }
@@ -68,14 +69,14 @@ final class TextBatch {
         for (key, row) in keys { try index.enter(key, row, tx) }
     }
 
-    /// Counts what was taken.
+    /// Adds the buffered rows to the totals.
     func add(to totals: inout TextTotals) {
         for row in rows.indices { totals.add(gathered.lengths(of: row)) }
         if index.isRowID == false { totals.nextNumber = nextNumber }
     }
 
-    /// Lends what was taken in the order of the tree's keys: lengths of rows, words with their postings, which are counted from
-    /// ``FullTextIndex/firstBase``, and keys of rows.
+    /// Calls a closure with the buffered data in the order of the tree's keys: lengths of rows, words with their
+    /// postings relative to ``FullTextIndex/firstBase``, and keys of rows.
     func forEachRecord(_ body: TextEntries.Sink) throws(StorageError) {
         var key = KeyBuffer()
         var value = KeyBuffer()
@@ -105,10 +106,10 @@ final class TextBatch {
         }
     }
 
-    /// Places of words that are sorted at a time: they take no more memory than the words do.
+    /// The number of positions sorted at a time; they take no more memory than the words.
     private var group: Int { max(1 << 12, min(WordWalk.group, limit / 16)) }
 
-    /// The rows' lengths by their blocks.
+    /// Returns the rows' lengths by block.
     private func blocks() -> [(number: UInt64, block: LengthBlock)] {
         var blocks: [(number: UInt64, block: LengthBlock)] = []
         for (place, row) in rows.enumerated() {
@@ -127,8 +128,8 @@ final class TextBatch {
         }
     }
 
-    /// Enters words in the order of the tree. The chunks that go on are read some hundred at a time, before any is written: the
-    /// engine keeps writes back until somebody reads.
+    /// Inserts words in the order of the tree. The chunks to be extended are read some hundred at a time before any is
+    /// written, because a read flushes the engine's buffered writes.
     private func enterWords(_ tx: borrowing WriteTransaction) throws(RecordError) {
         var walk = WordWalk(gathered, group: group)
         var isMore = walk.next(gathered)
@@ -151,14 +152,14 @@ final class TextBatch {
         }
     }
 
-    /// Makes the postings of a word.
+    /// Encodes the postings of a word.
     private func write(_ walk: WordWalk, from base: UInt64) {
         walk.withPlaces { occurrences.append($0, of: rows, from: base, to: &postings) }
     }
 
     private static var wordsAtATime: Int { 512 }
 
-    /// Makes the entries of a word. False: rows of before come behind those of the batch.
+    /// Makes the entries of a word. Returns `false` if the tree has later rows of the word than the batch.
     private func prepare(
         _ walk: WordWalk, _ key: inout KeyBuffer, _ cursor: inout Cursor, _ waiting: inout WaitingEntries
     ) throws -> Bool {
@@ -184,7 +185,7 @@ final class TextBatch {
             guard last < rows[walk.firstRow] else { return false }
             if cursor.withKey({ $0.count > length }) { FullTextIndex.appendChunk(base, to: &key) }
         }
-        // Behind the word's last row: the chunk goes on.
+        // After the word's last row, the chunk is extended.
         write(walk, from: last)
         try chunks.cut(key.raw, postings.raw, base: base) { (key, value) throws(StorageError) in
             waiting.append(key, value)
@@ -192,10 +193,10 @@ final class TextBatch {
         return true
     }
 
-    /// A word of which rows are known that come behind those of the batch.
+    /// A word of which the tree has later rows than the batch.
     private struct EarlyWord {
         let term: [UInt8]
-        /// Counted from the first number of all.
+        /// Relative to the first number of all.
         let postings: [UInt8]
     }
 
@@ -217,10 +218,10 @@ final class TextBatch {
     }
 }
 
-/// Entries of a tree that are to be written together.
+/// Entries to be written together.
 private struct WaitingEntries: ~Copyable {
     private var content = KeyBuffer()
-    /// Where each key and each value ends.
+    /// The end of each key and each value.
     private var ends: [(key: Int, value: Int)] = []
 
     mutating func append(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {

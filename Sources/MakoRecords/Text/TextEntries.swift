@@ -1,11 +1,11 @@
 import MakoStorage
 
-/// Makes the entries of a full-text index of records in the order of its keys, which ``TextBatch/forEachRecord(_:)`` lends. Several with one key
-/// are put together, in their order.
+/// Makes the entries of a full-text index from records in the order of its keys, as ``TextBatch/forEachRecord(_:)``
+/// passes them. Records with the same key are combined, in their order.
 struct TextEntries: ~Copyable {
     typealias Sink = (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StorageError) -> Void
 
-    /// The record that waits for others with its key. Of a word of which others have come the chunks have the value.
+    /// The record that may be combined with the next one. For a word with several records, the value is in the chunks.
     private var key = KeyBuffer()
     private var value = KeyBuffer()
     private var chunks: PostingChunks
@@ -23,7 +23,7 @@ struct TextEntries: ~Copyable {
             self.key.append(raw: key)
             return self.value.append(raw: value)
         }
-        // The lengths of further rows of a block come behind those of the first.
+        // The lengths of further rows of a block are appended.
         guard isWord else { return self.value.append(raw: value) }
         if !isCutting {
             isCutting = true
@@ -33,7 +33,7 @@ struct TextEntries: ~Copyable {
         try chunks.append(value, base: FullTextIndex.firstBase, sink)
     }
 
-    /// Gives the last record away.
+    /// Passes on the last record.
     mutating func end(_ sink: Sink) throws(StorageError) {
         if key.count == 0 { return }
         if isCutting {
@@ -50,7 +50,7 @@ struct TextEntries: ~Copyable {
 }
 
 extension SortedRuns {
-    /// Adds what a batch has taken, which is empty then.
+    /// Writes the content of a batch as a run, and empties the batch.
     func add(_ batch: TextBatch) throws(StorageError) {
         var run = begin()
         try batch.forEachRecord { (key, value) throws(StorageError) in try run.append(key, value) }

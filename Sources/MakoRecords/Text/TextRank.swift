@@ -1,20 +1,20 @@
 import CPlatform
 import MakoStorage
 
-/// Tells how well rows fit what is sought: BM25, as Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), have it, with
-/// k1 = 1.2 and b = 0.75. A part of a query that n of N rows have weighs ln(1 + (N - n + 0.5) / (n + 0.5)), which is never
-/// negative; a row's length is that of all columns of the index.
+/// Ranks rows by BM25, as defined by Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with k1 =
+/// 1.2 and b = 0.75. A term that n of N rows have weighs ln(1 + (N - n + 0.5) / (n + 0.5)), which is never negative; a
+/// row's length is that of all columns of the index.
 struct TextRank {
     private static let k1 = 1.2
     private static let b = 0.75
 
     private let rows: [UInt64]
     private(set) var scores: [Double]
-    /// What the length of each row adds below the fraction.
+    /// The length term of each row in the denominator.
     private var norms: [Double]
     private let total: Double
 
-    /// - Parameter rows: ascending.
+    /// - Parameter rows: the rows, ascending.
     init(_ index: FullTextIndex, _ rows: [UInt64], _ view: Snapshot) throws(RecordError) {
         self.rows = rows
         scores = Array(repeating: 0, count: rows.count)
@@ -39,7 +39,7 @@ struct TextRank {
             while next < rows.count {
                 let block = FullTextIndex.block(of: rows[next])
                 FullTextIndex.lengthKey(block, into: &key)
-                // Rows lie beside each other more often than not.
+                // Most rows are in the block of the previous one, or in the next.
                 if stands { stands = try cursor.next() && cursor.withKey { KeyOrder.compareRaw($0, key.raw) == 0 } }
                 if !stands { stands = try cursor.seek(key.bytes) && cursor.key == key.bytes }
                 guard stands else { throw index.damaged("the length of a row is missing") }
@@ -64,7 +64,7 @@ struct TextRank {
         }
     }
 
-    /// Adds what the rows of a part are worth.
+    /// Adds the scores of a term's rows.
     mutating func add(_ found: TermRows) {
         let count = Double(found.rows.count)
         let weight = log(1 + (max(total, count) - count + 0.5) / (count + 0.5)) * (TextRank.k1 + 1)
@@ -78,15 +78,15 @@ struct TextRank {
         }
     }
 
-    /// The rows from the best to the worst; of those that are equally good the first ones first.
+    /// Returns the rows from the best to the worst; equal ones in ascending order.
     ///
-    /// - Parameter wanted: so many of them; nil: all.
+    /// - Parameter wanted: the number of rows needed; `nil` for all.
     static func best(_ rows: [UInt64], _ scores: [Double], _ wanted: Int?) -> [UInt64] {
         func isBetter(_ a: Int, _ b: Int) -> Bool { scores[a] == scores[b] ? a < b : scores[a] > scores[b] }
         guard let wanted, wanted < rows.count / 2 else {
             return rows.indices.sorted(by: isBetter).prefix(wanted ?? .max).map { rows[$0] }
         }
-        // A heap with the worst of the kept ones on top.
+        // A binary heap with the worst of the best rows on top.
         var heap: [Int] = []
         func sink(_ start: Int) {
             var parent = start

@@ -1,24 +1,24 @@
-/// Cuts text into the words of a full-text index.
+/// Splits text into the words of a full-text index.
 ///
 ///     var words = Tokenizer()
 ///     words.begin(text)
 ///     while words.next() { use(words.term, words.start..<words.end) }
 ///
-/// A word is a run of letters, digits and marks, in lower case and without accents (``WordScalars``, ``BaseLetters``). Letters of scripts
-/// that are written without spaces, Han and kana among them, are words of their own: what stands together in such a text is
-/// found as a phrase. Bytes that are not UTF-8 separate words. Of a very long word the beginning counts.
+/// A word is a run of letters, digits and marks, in lower case and without accents (``WordScalars``, ``BaseLetters``).
+/// Letters of scripts written without spaces, such as Han and kana, are words of their own, so that words in such texts
+/// are found as phrases. Bytes that are not UTF-8 separate words. Very long words are truncated.
 struct Tokenizer: ~Copyable {
-    /// Bytes of a term; a key of the index must have room for it.
+    /// The largest length of a term in bytes, which a key of the index can hold.
     static let termLimit = 192
     private static let room = 256
 
-    /// How words are brought to their stems.
+    /// The stemming of words.
     private let stemming: Stemming
     private let memory: UnsafeMutablePointer<UInt8>
     private var length = 0
     private var text = UnsafeRawBufferPointer(start: nil, count: 0)
     private var place = 0
-    /// Where the word stands in the text, in bytes.
+    /// The range of the word in the text, in bytes.
     private(set) var start = 0
     private(set) var end = 0
 
@@ -30,17 +30,17 @@ struct Tokenizer: ~Copyable {
 
     deinit { memory.deallocate() }
 
-    /// The word as the index has it. Valid until the next one.
+    /// The term of the index, valid until the next word.
     var term: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory, count: length) }
 
-    /// Goes to the beginning of a text, which must stay where it is until its last word.
+    /// Starts a text, whose memory must stay valid until its last word.
     mutating func begin(_ text: UnsafeRawBufferPointer) {
         self.text = text
         place = 0
         length = 0
     }
 
-    /// Goes to the next word; `false` when there is none.
+    /// Moves to the next word; returns `false` if there is none.
     mutating func next() -> Bool {
         guard findWord() else { return false }
         if stemming == .english {
@@ -60,7 +60,7 @@ struct Tokenizer: ~Copyable {
             let (letters, size) = AsciiLetters.first(of: upcoming(count))
             if size > 0 {
                 if length == 0 { start = place }
-                // There is room for eight bytes behind the longest term.
+                // The memory has eight bytes after the longest term.
                 UnsafeMutableRawPointer(memory + length).storeBytes(of: letters.littleEndian, as: UInt64.self)
                 length = min(length &+ size, Tokenizer.termLimit)
                 place &+= size
@@ -75,7 +75,7 @@ struct Tokenizer: ~Copyable {
         return length > 0
     }
 
-    /// The next eight bytes of the text, the first one lowest; zeros behind its end.
+    /// Returns the next eight bytes of the text, the first one lowest; zeros after its end.
     @inline(__always)
     private func upcoming(_ count: Int) -> UInt64 {
         if place &+ 8 <= count {
@@ -103,7 +103,7 @@ struct Tokenizer: ~Copyable {
         length &+= 1
     }
 
-    /// Takes a scalar above ASCII. True: it ends a word.
+    /// Processes a scalar beyond ASCII. Returns whether it ends a word.
     private mutating func takeScalar() -> Bool {
         let (scalar, size) = decoded()
         let kind: WordScalars.Kind = scalar == 0 ? .separator : WordScalars.kind(of: scalar)
@@ -119,7 +119,7 @@ struct Tokenizer: ~Copyable {
             if length == 0 { start = first }
             end = place
             appendFolded(scalar)
-            // A letter that was too long for the term is none by itself.
+            // A letter that did not fit the term is not a word of its own.
             return kind == .single && length > 0
         }
     }
@@ -138,7 +138,7 @@ struct Tokenizer: ~Copyable {
         for byte in bytes { append(byte) }
     }
 
-    /// The scalar at the place and its bytes; 0 and 1 when these are not UTF-8.
+    /// Returns the scalar at the position and its size; 0 and 1 if the bytes are not UTF-8.
     private func decoded() -> (scalar: UInt32, size: Int) {
         let lead = text[place]
         let size = lead >= 0xF0 ? 4 : (lead >= 0xE0 ? 3 : 2)
@@ -156,9 +156,9 @@ struct Tokenizer: ~Copyable {
 }
 
 extension String {
-    /// The words of the text that a full-text index sees, as they are written; the first `limit` of them.
+    /// Returns the words that a full-text index would see, as written; at most `limit`.
     ///
-    /// Words without a separator between them are one piece: a name in a script without spaces.
+    /// Adjacent words without a separator are one piece: a name in a script without spaces.
     package func wordPieces(limit: Int) -> [String] {
         var text = self
         return text.withUTF8 { bytes in
@@ -179,22 +179,23 @@ extension String {
     }
 }
 
-/// Letters and digits of ASCII, eight bytes at a time.
+/// ASCII letters and digits, eight bytes at a time.
 enum AsciiLetters {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
     private static let tops: UInt64 = 0x8080_8080_8080_8080
 
-    /// Of bytes, the first one lowest: how many are letters or digits before one that is not, and all in lower case.
+    /// Returns the number of letters and digits before the first other byte, the first byte being the lowest, and all
+    /// bytes in lower case.
     @inline(__always)
     static func first(of bytes: UInt64) -> (folded: UInt64, count: Int) {
         let low = bytes & ~tops
         let letters = between(low | ones &* 0x20, 0x61, 0x7A) & ~bytes & tops
         let others = ~(letters | between(low, 0x30, 0x39) & ~bytes) & tops
-        // The bit that tells lower case lies two below the top one.
+        // The case bit is two below the top bit.
         return (bytes | letters &>> 2, others == 0 ? 8 : others.trailingZeroBitCount &>> 3)
     }
 
-    /// The top bit of each byte that lies between two others, which are below 128 as it is.
+    /// Returns the top bit of each byte between two others; all bytes are below 128.
     @inline(__always)
     private static func between(_ bytes: UInt64, _ first: UInt64, _ last: UInt64) -> UInt64 {
         (bytes &+ ones &* (0x80 &- first)) & ~(bytes &+ ones &* (0x7F &- last)) & tops

@@ -1,13 +1,13 @@
-/// Which Unicode scalars words are made of, as Unicode 17 has it. Part of the file format: the terms of full-text indexes are made by it, so
-/// it must never change, whatever the standard library of another system or of a later year says. What Unicode adds later
-/// counts as a letter.
+/// The Unicode scalars that words consist of, as in Unicode 17. Part of the file format, because the terms of full-text
+/// indexes depend on it: it must never change, whatever later versions of Unicode or of the standard library define.
+/// Scalars that Unicode adds later count as letters.
 enum WordScalars {
     enum Kind {
-        /// A letter, a digit or a mark that belongs to a word.
+        /// A letter, a digit or a mark within a word.
         case word
-        /// A letter of a script that is written without spaces: a word of its own.
+        /// A letter of a script written without spaces: a word of its own.
         case single
-        /// Accents, points and joiners, which are left out of words and do not end them.
+        /// Accents, points and joiners, which are dropped and do not end a word.
         case ignored
         case separator
     }
@@ -20,7 +20,7 @@ enum WordScalars {
         return isInside(scalar, singles) ? .single : .word
     }
 
-    /// Whether a scalar lies in one of some ranges, whose ends follow each other in the list.
+    /// Returns whether a scalar is in one of some ranges, a sorted list of their bounds.
     private static func isInside(_ scalar: UInt32, _ ranges: [UInt32]) -> Bool {
         var low = 0
         var high = ranges.count / 2
@@ -46,7 +46,7 @@ enum WordScalars {
         0xAA60, 0xAA7F, 0xF900, 0xFAFF, 0xFF66, 0xFF9F, 0x16FE0, 0x18DFF, 0x1AFF0, 0x1B2FF, 0x20000, 0x3FFFD,
     ]
 
-    // Punctuation, symbols, spaces and controls above ASCII, and what is not assigned between them.
+    // Punctuation, symbols, spaces and controls beyond ASCII, and unassigned scalars between them.
     private static let separators: [UInt32] = [
         0x80, 0xA9, 0xAB, 0xB1, 0xB4, 0xB4, 0xB6, 0xB8, 0xBB, 0xBB, 0xBF, 0xBF, 0xD7, 0xD7, 0xF7, 0xF7, 0x2C2, 0x2C5,
         0x2D2, 0x2DF, 0x2E5, 0x2EB, 0x2ED, 0x2ED, 0x2EF, 0x2FF, 0x375, 0x375, 0x37E, 0x37E, 0x384, 0x385, 0x387,

@@ -1,17 +1,17 @@
-/// Words, each once, with numbers in the order in which they came.
+/// A hash table of distinct words, numbered in the order of insertion.
 struct WordTable: ~Copyable {
-    /// Bytes of memory for a word beside its own.
+    /// The memory of a word beside its bytes.
     static let wordBytes = 72
 
     private struct Slot {
         var head: UInt64 = 0
-        /// Nothing is shorter than one byte: of a free place it is 0.
+        /// No word is empty: 0 marks a free slot.
         var length: Int32 = 0
         var number: Int32 = 0
     }
 
     private struct Word {
-        /// The word's first bytes, which mostly are the word.
+        /// The word's first bytes, mostly all of it.
         let head: UInt64
         let hash: UInt64
         let offset: Int
@@ -19,9 +19,9 @@ struct WordTable: ~Copyable {
     }
 
     private var words: [Word] = []
-    /// The words' bytes, one behind the other.
+    /// The words' bytes, contiguous.
     private var content = KeyBuffer()
-    /// Words by their hashes. A power of two.
+    /// Words by hash. The size is a power of two.
     private var slots: [Slot]
 
     init(room: Int) { slots = Array(repeating: Slot(), count: room) }
@@ -32,9 +32,9 @@ struct WordTable: ~Copyable {
         content.raw(from: words[number].offset, to: words[number].offset + words[number].length)
     }
 
-    /// The number of a word, which may be new.
+    /// Returns the number of a word, which is inserted if it is new.
     ///
-    /// - Parameter head: its first eight bytes, as ``KeyBuffer/head(from:to:)`` has them.
+    /// - Parameter head: its first eight bytes, as ``KeyBuffer/head(from:to:)`` returns them.
     @inline(__always)
     mutating func number(of term: UnsafeRawBufferPointer, head: UInt64) -> Int {
         let hash = KeyOrder.hash(term, head: head)
@@ -73,7 +73,7 @@ struct WordTable: ~Copyable {
         }
     }
 
-    /// The numbers of the words in the order of their bytes.
+    /// Returns the numbers of the words in byte order.
     func sorted() -> [Int32] {
         var order: [(head: UInt64, number: Int32)] = []
         order.reserveCapacity(words.count)

@@ -1,7 +1,7 @@
-/// What a column holds that refers to rows of any table: a table and the key of a row in it.
+/// The value of a column that refers to rows of any table: a table, and the key of a row in it.
 ///
-/// The column is one of texts, and its schema's target is ``anyTable``. The text is `Person:5`, or with the bytes of a key made of columns
-/// `Account:x616461`; in the table's name a colon is written `%3A`, and a per cent sign `%25`.
+/// The column is a text column whose schema has the target ``anyTable``. The text is `Person:5`, or for a key made of
+/// columns its bytes, `Account:x616461`; in the table's name a colon is written `%3A`, and a percent sign `%25`.
 ///
 /// ```swift
 /// let reference = AnyReference(table: "Person", key: .rowID(5))
@@ -11,15 +11,20 @@ public struct AnyReference: Sendable, Hashable {
     /// The target of columns that refer to rows of any table.
     public static let anyTable = "*"
 
+    /// The name of the table.
     public let table: String
+    /// The key of the row.
     public let key: RowKey
 
+    /// Makes a reference.
     public init(table: String, key: RowKey) {
         self.table = table
         self.key = key
     }
 
-    /// - Returns: nil when the column's content is no reference.
+    /// Decodes a reference.
+    ///
+    /// - Returns: `nil` if the column's value is not a reference.
     public init?(_ stored: Value) {
         guard case .text(let text) = stored, let colon = text.firstIndex(of: ":"),
             let key = Self.key(text[text.index(after: colon)...])
@@ -28,7 +33,7 @@ public struct AnyReference: Sendable, Hashable {
         self.init(table: name.replacing("%3A", with: ":").replacing("%25", with: "%"), key: key)
     }
 
-    /// The content of the column.
+    /// The value of the column.
     public var stored: Value {
         let name = table.replacing("%", with: "%25").replacing(":", with: "%3A")
         return .text("\(name):\(keyText)")

@@ -1,4 +1,4 @@
-/// Writes the catalogue's entries.
+/// Encodes the catalogue's entries.
 struct ByteSink {
     private(set) var bytes: [UInt8] = []
 

@@ -1,4 +1,4 @@
-/// Reads the catalogue's entries; every read is checked.
+/// Decodes the catalogue's entries; every read is checked.
 struct ByteSource {
     private let bytes: [UInt8]
     private let what: String
@@ -24,7 +24,7 @@ struct ByteSource {
         return number
     }
 
-    /// A count of things of which each takes at least a byte.
+    /// Reads a count of elements, each of which takes at least one byte.
     mutating func count() throws(RecordError) -> Int {
         let count = Int(try number() as UInt32)
         guard count <= bytes.count - place else { throw damaged }

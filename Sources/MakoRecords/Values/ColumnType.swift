@@ -1,19 +1,27 @@
-/// What a column holds. The raw values are part of the file format.
+/// The type of a column. The raw values are part of the file format.
 public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
+    /// `true` or `false`.
     case bool = 1
+    /// A signed 64-bit integer.
     case integer = 2
+    /// An unsigned 64-bit integer.
     case unsigned = 3
+    /// A 64-bit floating-point number.
     case double = 4
+    /// A UTF-8 text; also a decimal, a list or a reference to rows of any table.
     case text = 5
+    /// Bytes; also encrypted values.
     case blob = 6
+    /// Seconds since 2001-01-01 00:00:00 UTC.
     case date = 7
+    /// A UUID.
     case uuid = 8
-    /// The 64-bit row id of a row in the column's target table.
+    /// The row id of a row in the column's target table.
     case reference = 9
     /// Keys of rows in the column's target table, as a ``KeyTree``; as a dynamic value its bytes.
     case keys = 10
 
-    /// The name of the type as messages and plans say it.
+    /// The name of the type in errors and plans.
     public var name: String {
         switch self {
         case .bool: "bool"
@@ -29,7 +37,7 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Bytes of the column's slot in a row.
+    /// The number of bytes of the column's slot in a row.
     @usableFromInline
     var slotWidth: Int {
         switch self {
@@ -39,17 +47,17 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whether the slot holds an offset and a length, the bytes themselves standing behind the slots.
+    /// Whether the slot holds an offset and a length, and the bytes follow the slots.
     @inlinable
     var isVariable: Bool { self == .text || self == .blob || self == .keys }
 
-    /// Whether the column holds whole numbers, signed or not.
+    /// Whether the column holds integers, signed or not.
     var isWhole: Bool { self == .integer || self == .unsigned || self == .reference }
 
-    /// The value as this column would store it, or `nil` when it cannot hold it without loss.
+    /// Returns the value as this column stores it, or `nil` if that would lose information.
     ///
-    /// Whole numbers become doubles where that is exact, `0` and `1` become booleans, text that reads as a UUID or as a date
-    /// becomes one.
+    /// Integers become doubles if that is exact, `0` and `1` become booleans, and texts that are UUIDs or dates are
+    /// converted.
     public func coerced(_ value: Value) -> Value? {
         if holds(value) { return value }
         switch (self, value) {
@@ -76,7 +84,7 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whether a column of the type holds the value as it is.
+    /// Returns whether a column of this type stores the value unchanged.
     @inline(__always)
     func holds(_ value: Value) -> Bool {
         switch (self, value) {

@@ -1,12 +1,12 @@
-// Dates in a form of the query's own: strftime.
+// Dates in a custom format: strftime.
 extension DateText {
-    /// The marks that a pattern may have behind `%`.
+    /// The letters that a pattern may have after `%`.
     private static let marks = "YmdHMSfjws%".unicodeScalars
 
-    /// The beginning of the Julian day numbers, 4714-11-24 12:00 before our era: SQLite knows no date before it.
+    /// The start of the Julian day numbers, 4714-11-24 12:00 BCE, before which SQLite has no dates.
     private static let start = -211_845_067_200.0
 
-    /// The first mark of a pattern that has no meaning; empty when the pattern ends behind a `%`.
+    /// Returns the first unknown letter of a pattern; an empty text if the pattern ends with `%`.
     static func unknownMark(_ pattern: String) -> String? {
         var isMark = false
         for scalar in pattern.unicodeScalars {
@@ -20,13 +20,14 @@ extension DateText {
         return isMark ? "" : nil
     }
 
-    /// A date in UTC, by a pattern of SQLite's `strftime`: `%Y-%m-%d %H:%M:%S`, `%f` for seconds with milliseconds, `%j` for the day of
-    /// the year, `%w` for the day of the week from Sunday's 0, `%s` for whole seconds since 1970.
+    /// Formats a date in UTC by a pattern of SQLite's `strftime`: `%Y-%m-%d %H:%M:%S`, `%f` for seconds with
+    /// milliseconds, `%j` for the day of the year, `%w` for the day of the week from Sunday's 0, `%s` for whole seconds
+    /// since 1970.
     ///
-    /// - Returns: `nil` for an unknown mark, and for dates that no calendar reaches.
+    /// - Returns: `nil` for an unknown letter, and for dates out of range.
     static func format(_ seconds: Double, _ pattern: String) -> String? {
         guard seconds >= start, seconds < end else { return nil }
-        // Half a millisecond before a full second is not rounded up to it, which would carry into everything else.
+        // Milliseconds are not rounded up to the next second, which would carry into all other fields.
         let whole = seconds.rounded(.down)
         let (days, time) = daysAndTime(whole)
         let (year, month, day) = civil(days)
@@ -39,7 +40,7 @@ extension DateText {
             }
             isMark = false
             switch scalar {
-            // The sign is one of the four places.
+            // The sign is one of the four characters.
             case "Y": text += year < 0 ? "-" + padded(-year, 3) : padded(year, 4)
             case "m": text += padded(month, 2)
             case "d": text += padded(day, 2)

@@ -1,13 +1,14 @@
 /// Dates as text, in the proleptic Gregorian calendar and UTC, without a calendar library.
 package enum DateText {
-    /// What a message says where a text is no date.
+    /// The hint of an error about an invalid date.
     package static let hint = "a date is written as '2026-01-31' or '2026-01-31 10:20:30'"
 
-    /// What a message adds where a value of another type than the expected one was found: how that one is written; empty where nothing helps.
+    /// Returns a hint for an error about a value of the wrong type: the literal of the expected type; empty if there is
+    /// none.
     ///
     /// - Parameters:
-    ///   - expected: the name of a type of columns, or of Swift.
-    ///   - found: a text as `text '…'` or `'…'`; for other values nothing is added.
+    ///   - expected: the name of a column type, or of a Swift type.
+    ///   - found: a text as `text '…'` or `'…'`; for other values there is no hint.
     package static func hint(expected: String, found: String) -> String {
         guard found.hasPrefix("text '") || found.hasPrefix("'") else { return "" }
         return ["date", "Date", "Date?", "Optional<Date>"].contains(expected) ? "; " + hint : ""
@@ -15,10 +16,10 @@ package enum DateText {
 
     /// Seconds from 1970-01-01 to 2001-01-01.
     static let epoch = 978_307_200.0
-    /// From the year 10000 on a date has no text that is read again.
+    /// The start of the year 10000, from which on the text of a date cannot be parsed.
     static let end = 252_423_993_600.0
 
-    /// `2026-01-31`, `2026-01-31 10:20:30` or with a fraction; a date too far away is shown as its seconds.
+    /// Formats a date as `2026-01-31`, `2026-01-31 10:20:30` or with a fraction; a date out of range as its seconds.
     static func format(_ seconds: Double) -> String {
         guard seconds > -2.5e11, seconds < end else { return String(seconds) }
         let whole = seconds.rounded(.down)
@@ -33,15 +34,15 @@ package enum DateText {
         return text
     }
 
-    /// The days from 1970-01-01 to a whole second, and the seconds of the day that begins then: by doubles, which are exact here, since the
-    /// seconds of a few decades do not fit an `Int` of 32 bits.
+    /// Returns the days from 1970-01-01 to a whole second, and the second of that day. Computed in doubles, which are
+    /// exact here, because a 32-bit `Int` overflows.
     static func daysAndTime(_ whole: Double) -> (days: Int, time: Int) {
         let total = whole + epoch
         let days = (total / 86_400).rounded(.down)
         return (Int(days), Int(total - days * 86_400))
     }
 
-    /// What stands behind the point of a number below one: `5` and `00005`, which Swift writes as 0.5 and 5e-05.
+    /// Returns the digits after the point of a number below one: `5` and `00005`, which Swift prints as 0.5 and 5e-05.
     private static func digits(ofFraction fraction: Double) -> String {
         let parts = String(fraction).split(separator: "e")
         let digits = parts[0].filter { $0 != "." }
@@ -49,7 +50,7 @@ package enum DateText {
         return String(repeating: "0", count: -exponent - 1) + digits
     }
 
-    /// Reads `2026-01-31`, `2026-01-31 10:20`, `2026-01-31T10:20:30.5Z`, `…+02:00`; anything else is `nil`.
+    /// Parses `2026-01-31`, `2026-01-31 10:20`, `2026-01-31T10:20:30.5Z`, `…+02:00`; returns `nil` for other texts.
     static func parse(_ text: String) -> Double? {
         var scanner = Scanner(bytes: Array(text.utf8))
         guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
@@ -95,7 +96,7 @@ package enum DateText {
             return number
         }
 
-        /// `.25` as 0.25, nothing as 0, a point without digits as `nil`.
+        /// Parses `.25` as 0.25 and nothing as 0; returns `nil` for a point without digits.
         mutating func fraction() -> Double? {
             guard take(".") else { return 0 }
             let start = place
@@ -116,7 +117,7 @@ package enum DateText {
         return month == 2 ? (isLeap ? 29 : 28) : ([4, 6, 9, 11].contains(month) ? 30 : 31)
     }
 
-    /// Days from 1970-01-01. Years are counted from March, so that the leap day is the last of its year.
+    /// Returns the days from 1970-01-01. Years start in March, so that the leap day is the last of its year.
     static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = floorDivide(shifted, 400)
@@ -149,7 +150,7 @@ enum UUIDText {
         return text
     }
 
-    /// Thirty-two hexadecimal digits, with hyphens at their usual places or none.
+    /// Parses 32 hexadecimal digits, with hyphens at the usual positions or without.
     static func parse(_ text: String) -> (high: UInt64, low: UInt64)? {
         var digits = ""
         for (index, character) in text.enumerated() {

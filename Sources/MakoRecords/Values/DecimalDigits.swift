@@ -1,12 +1,12 @@
-/// The shortest decimal that is read as a double, for rounding as a reader of the number expects: 1.005 is 1.01 with two places, although
-/// the double is a little less.
+/// The shortest decimal that parses as a double, for rounding as users expect: 1.005 rounds to 1.01 with two places,
+/// although the double is slightly less.
 struct DecimalDigits {
     private let isNegative: Bool
     private var digits: [UInt8]
-    /// Where the point stands: behind so many digits.
+    /// The number of digits before the point.
     private var point: Int
 
-    /// - Returns: nil: the number is not finite.
+    /// - Returns: `nil` if the number is not finite.
     init?(_ number: Double) {
         guard number.isFinite else { return nil }
         isNegative = number.sign == .minus
@@ -29,7 +29,7 @@ struct DecimalDigits {
         point += exponent
     }
 
-    /// The number with so many places behind the point, halves away from zero.
+    /// Returns the number with this many places, halves rounded away from zero.
     func rounded(_ places: Int) -> Double? {
         let kept = point + places
         if kept >= digits.count { return value(digits, point) }
@@ -52,7 +52,8 @@ struct DecimalDigits {
         return value(result, point)
     }
 
-    /// At most so many digits from the first that is not 0, halves away from zero, without zeros at the end; and the place of the point.
+    /// Returns at most this many significant digits, halves rounded away from zero, without trailing zeros; and the
+    /// position of the point.
     func significant(_ count: Int) -> (digits: [UInt8], point: Int) {
         let first = digits.firstIndex { $0 != 0 } ?? 0
         var result = Array(digits[first...])

@@ -1,12 +1,12 @@
-/// Decimals as columns of text hold them: digits, perhaps a sign, a point and an exponent.
+/// A decimal as text columns hold it: digits with an optional sign, point and exponent.
 struct DecimalText {
     private let isNegative: Bool
-    /// From the first that is not 0 to the last; none for 0.
+    /// The digits from the first to the last that is not 0; empty for 0.
     private let digits: [UInt8]
-    /// How many digits stand before the point; below 0, how many zeros behind it come before the digits.
+    /// The number of digits before the point; if negative, the number of zeros between the point and the digits.
     private let point: Int
 
-    /// Nil: it is no decimal.
+    /// Parses a decimal; `nil` for other texts.
     init?(_ text: some Collection<UInt8>) {
         var rest = text[...]
         let sign = rest.first
@@ -40,7 +40,7 @@ struct DecimalText {
         self.digits = digits
     }
 
-    /// A number as a decimal; nil for what is none.
+    /// Makes a decimal of a number; `nil` for other values.
     init?(_ value: Value) {
         switch value {
         case .text(let text): self.init(text.utf8)
@@ -51,7 +51,7 @@ struct DecimalText {
         }
     }
 
-    /// As a property writes it, so that equal decimals are equal texts.
+    /// The canonical text, so that equal decimals are equal texts.
     var plain: String {
         if digits.isEmpty { return "0" }
         var text = isNegative ? "-" : ""
@@ -66,13 +66,13 @@ struct DecimalText {
         return text
     }
 
-    /// Bytes whose order is that of the decimals.
+    /// Bytes that sort as the decimals do.
     var order: [UInt8] {
         if digits.isEmpty { return [0x80] }
         let size = UInt16(truncatingIfNeeded: point + 0x8000)
         var bytes = [UInt8(size >> 8), UInt8(size & 0xFF)] + digits.map { $0 + 1 }
         if !isNegative { return [0x81] + bytes }
-        // Of two negative ones the longer is the smaller.
+        // Of two negative decimals with a common prefix, the longer one is the smaller.
         bytes = bytes.map { ~$0 }
         return [0x7F] + bytes + [0xFF]
     }

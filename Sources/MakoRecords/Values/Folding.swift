@@ -1,8 +1,8 @@
-/// The no-case form of text: each Unicode scalar in its lower case, one after the other, without regard to language or context.
+/// Case folding: each Unicode scalar is replaced by its lower case, independent of language and context.
 ///
-/// Part of the file format, through indexes without regard to case; ``LowerCase`` has the letters.
+/// Part of the file format, because NOCASE indexes store it; ``LowerCase`` has the letters.
 enum Folding {
-    /// Calls `body` with the bytes of the no-case form. Bytes that are not UTF-8 are folded as U+FFFD.
+    /// Calls `body` with the bytes of the case-folded text. Bytes that are not UTF-8 are folded as U+FFFD.
     @inline(__always)
     static func forEachByte(of content: UnsafeRawBufferPointer, _ body: (UInt8) -> Void) {
         var index = 0
@@ -28,7 +28,7 @@ enum Folding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The order of two texts without regard to case.
+    /// Compares two texts without case.
     static func compare(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
         var index = 0
         while index < a.count, index < b.count, a[index] < 0x80, b[index] < 0x80 {

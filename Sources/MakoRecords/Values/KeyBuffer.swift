@@ -1,24 +1,24 @@
 import MakoStorage
 
-// Sortable keys: memcmp of the bytes is the order of the values, column after column.
+// Sortable keys: memcmp of the bytes is the order of the values, column by column.
 //
 //   null                 00
 //   number < 0           01  eight bytes, two's complement, big endian
-//   number >= 0          02  eight bytes, big endian                       (signed and unsigned share one coding)
+//   number >= 0          02  eight bytes, big endian                       (signed and unsigned share one encoding)
 //   double, date         02  eight bytes, see KeyOrder.bits                (NaN first, both zeros equal)
 //   bool                 02  00 or 01
 //   uuid                 02  sixteen bytes
 //   text, blob           02  the bytes, 00 as 01 01 and 01 as 01 02, then 00 as the end
 //
-// The end mark sorts before every byte, so "a" < "ab" also inside composites, and no coding is a prefix of another.
-// A descending column is the complement of its ascending bytes.
+// The end mark sorts before every byte, so that "a" < "ab" in composite keys, too, and no encoding is a prefix of
+// another. A descending column is the complement of its ascending bytes.
 
-/// A reusable buffer in which keys are built, in memory of its own that it keeps.
+/// A reusable buffer in which sortable keys are encoded; it owns its memory.
 struct KeyBuffer: ~Copyable, @unchecked Sendable {
-    // Unchecked: the memory belongs to this value alone.
+    // Unchecked: this value owns the memory.
 
     private var base: UnsafeMutableRawPointer?
-    /// What it holds, in bytes.
+    /// The allocated bytes.
     private(set) var capacity = 0
     private var memory: BufferMemory?
     private(set) var count = 0
@@ -29,10 +29,10 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
 
     deinit { memory?.deallocate() }
 
-    /// A copy of what was appended.
+    /// A copy of the bytes.
     var bytes: [UInt8] { [UInt8](raw) }
 
-    /// The coding of an integer alone, without memory in between.
+    /// Returns the encoding of an integer, without a buffer.
     static func bytes(of number: Int64) -> [UInt8] {
         let word = UInt64(bitPattern: number)
         func byte(_ shift: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: word >> shift) }
@@ -41,10 +41,10 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         ]
     }
 
-    /// What was appended. Valid until the buffer is changed; only for buffers that outlive the use.
+    /// The bytes, valid until the buffer changes or is freed.
     var raw: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
-    /// A part of what was appended, under the same conditions.
+    /// A part of the bytes, valid until the buffer changes or is freed.
     func raw(from start: Int, to end: Int) -> UnsafeRawBufferPointer {
         guard let base, start >= 0, start <= end, end <= count else {
             return UnsafeRawBufferPointer(start: nil, count: 0)
@@ -52,14 +52,14 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         return UnsafeRawBufferPointer(start: base + start, count: end - start)
     }
 
-    /// The first eight bytes of a part, see ``KeyOrder/head(_:)``.
+    /// Returns the first eight bytes of a part, see ``KeyOrder/head(_:)``.
     func head(from start: Int, to end: Int) -> UInt64 { KeyOrder.head(raw(from: start, to: end)) }
 
     mutating func clear() { count = 0 }
 
     mutating func truncate(to count: Int) { if count >= 0 && count < self.count { self.count = count } }
 
-    /// Memory for so many bytes behind the end. The caller fills them.
+    /// Returns memory after the end, which the caller must fill.
     @inline(__always)
     private mutating func room(_ more: Int) -> UnsafeMutableRawPointer {
         if let base, count &+ more <= capacity {
@@ -76,7 +76,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         return memory + count
     }
 
-    /// Takes memory for so many bytes at once: growing step by step leaves the heap the pieces in between.
+    /// Allocates memory at once: repeated growth fragments the heap.
     mutating func reserve(_ bytes: Int) { if bytes > capacity { _ = move(to: bytes) } }
 
     private mutating func move(to larger: Int) -> UnsafeMutableRawPointer {
@@ -89,7 +89,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         return target.start
     }
 
-    /// Holds these bytes and nothing else.
+    /// Replaces the content.
     mutating func replace(with bytes: [UInt8]) {
         clear()
         bytes.withUnsafeBytes { append(raw: $0) }
@@ -103,7 +103,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
     @inline(__always)
     mutating func append(byte: UInt8) { room(1).storeBytes(of: byte, as: UInt8.self) }
 
-    /// A number in as few bytes as it needs: seven bits each, the low ones first, the eighth bit on all but the last.
+    /// Appends an LEB128 number: seven bits a byte, low bits first, the eighth bit set on all bytes but the last.
     @inline(__always)
     mutating func append(varint number: UInt64) {
         var rest = number
@@ -114,7 +114,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         append(byte: UInt8(truncatingIfNeeded: rest))
     }
 
-    /// How many bytes ``append(varint:)`` takes.
+    /// Returns the number of bytes that ``append(varint:)`` appends.
     @inline(__always)
     static func bytes(ofVarint number: UInt64) -> Int { max(1, (70 - number.leadingZeroBitCount) / 7) }
 
@@ -149,7 +149,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         place.storeBytes(of: number.bigEndian, toByteOffset: 1, as: UInt64.self)
     }
 
-    /// Text or blob, from its bytes.
+    /// Appends a text or blob.
     mutating func append(_ content: UnsafeRawBufferPointer) {
         if let source = content.baseAddress, KeyBuffer.isPlain(content) {
             let place = room(content.count + 2)
@@ -163,20 +163,20 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         append(byte: 0)
     }
 
-    /// Text under the no-case form.
+    /// Appends a text, case-folded.
     mutating func appendFolded(_ content: UnsafeRawBufferPointer) {
         append(byte: 2)
         append(escaping: content, folding: true)
         append(byte: 0)
     }
 
-    /// The coding of every text that begins with `content`: without the end mark.
+    /// Appends the common prefix of all texts that start with `content`: without the end mark.
     mutating func appendPrefix(_ content: UnsafeRawBufferPointer, noCase: Bool) {
         append(byte: 2)
         append(escaping: content, folding: noCase)
     }
 
-    /// Any value, under its own type; unsigned and signed numbers share one coding.
+    /// Appends a value with its tag; unsigned and signed numbers have one encoding.
     mutating func append(_ value: Value, noCase: Bool = false) {
         switch value {
         case .null: appendNull()
@@ -190,7 +190,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// Turns what was appended since `start` round, for a descending column.
+    /// Complements the bytes from `start` on, for a descending column.
     mutating func complement(from start: Int) {
         guard let base else { return }
         for index in start..<count {
@@ -199,7 +199,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// Whether no byte has to be escaped: none is 00 or 01. Eight at a time.
+    /// Returns whether no byte needs an escape, which 00 and 01 do. Tests eight bytes at a time.
     private static func isPlain(_ content: UnsafeRawBufferPointer) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var index = 0
@@ -236,7 +236,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
     }
 }
 
-/// Reads values back from a key.
+/// Decodes the values of a key.
 struct KeyDecoder {
     let bytes: [UInt8]
     private(set) var place = 0
@@ -245,7 +245,7 @@ struct KeyDecoder {
 
     var isAtEnd: Bool { place == bytes.count }
 
-    /// The next value, or `nil` when the bytes are not a key of that type. Ascending columns only.
+    /// Returns the next value, or `nil` if the bytes are not a key of this type. Ascending columns only.
     mutating func next(_ type: ColumnType) -> Value? {
         guard let tag = byte() else { return nil }
         if tag == 0 { return .null }

@@ -1,9 +1,10 @@
-/// A 128-bit hash that stands for the rest of a key too long for the engine. Part of the file format: it must never change.
+/// A 128-bit hash of the rest of a key that is too long for the engine. Part of the file format: it must never change.
 ///
-/// Two independent lanes of multiply-and-fold; lookups recheck the row, so a collision costs time and never a wrong answer.
+/// Two independent lanes of multiply-and-fold; lookups compare the row, so that a collision costs time but never gives
+/// a wrong result.
 enum KeyHash {
-    /// Keys of rows in the entries of element and full-text indexes are whole up to so many bytes; longer ones are
-    /// their first ``keptBytes`` and the hash of the rest.
+    /// The largest length of a row key that element and full-text indexes store whole; of longer keys they store the
+    /// first ``keptBytes`` and the hash of the rest.
     static let longestWhole = 700
     static let keptBytes = 684
 

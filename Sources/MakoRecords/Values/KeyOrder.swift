@@ -1,8 +1,8 @@
-/// The order of single values, shared by keys, comparisons and sorting so that they can never disagree.
+/// The order of values, shared by keys, comparisons and sorts, so that they agree.
 @usableFromInline
 enum KeyOrder {
-    /// Bits whose unsigned order is the order of doubles. NaN gives 0, which no other double does, so it sorts first;
-    /// both zeros give the same bits.
+    /// Returns bits whose unsigned order is the order of doubles. NaN gives 0, which no other double does, so that it
+    /// sorts first; both zeros give the same bits.
     @inline(__always)
     static func bits(_ number: Double) -> UInt64 {
         if number.isNaN { return 0 }
@@ -10,13 +10,13 @@ enum KeyOrder {
         return raw >> 63 == 0 ? raw | (1 << 63) : ~raw
     }
 
-    /// The double that gave these bits.
+    /// Returns the double of these bits.
     static func double(bits: UInt64) -> Double {
         if bits == 0 { return .nan }
         return Double(bitPattern: bits >> 63 == 1 ? bits & ~(1 << 63) : ~bits)
     }
 
-    /// An id as the key of an integer tree: the order of the keys is the order of the signed ids.
+    /// Returns the key of a row id in an integer tree: the unsigned order of the keys is the signed order of the ids.
     @inlinable @inline(__always)
     static func treeKey(_ id: Int64) -> UInt64 { UInt64(bitPattern: id) ^ (1 << 63) }
 
@@ -26,7 +26,7 @@ enum KeyOrder {
     @inline(__always)
     static func compare<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : (a == b ? 0 : 1) }
 
-    /// Exact: the integer is never rounded to a double.
+    /// Compares exactly, without rounding the integer to a double.
     static func compare(_ a: Int64, _ b: Double) -> Int {
         if b.isNaN { return 1 }
         if b >= 0x1p63 { return -1 }
@@ -36,7 +36,7 @@ enum KeyOrder {
         return compare(Double(whole), b)
     }
 
-    /// Exact: the integer is never rounded to a double.
+    /// Compares exactly, without rounding the integer to a double.
     static func compare(_ a: UInt64, _ b: Double) -> Int {
         if b.isNaN || b < 0 { return 1 }
         if b >= 0x1p64 { return -1 }
@@ -56,10 +56,10 @@ enum KeyOrder {
 }
 
 extension KeyOrder {
-    /// Whether one key comes before another, as the engine orders them.
+    /// Returns whether one key sorts before another in the engine's order.
     static func precedes(_ a: [UInt8], _ b: [UInt8]) -> Bool { compareKeys(a, b) < 0 }
 
-    /// The first eight bytes of a key as a number whose order is theirs; a shorter key is padded with zeros.
+    /// Returns the first eight bytes of a key as a number with their order; shorter keys are padded with zeros.
     @inline(__always)
     static func head(_ key: UnsafeRawBufferPointer) -> UInt64 {
         if key.count >= 8 { return UInt64(bigEndian: key.loadUnaligned(as: UInt64.self)) }
@@ -68,12 +68,12 @@ extension KeyOrder {
         return key.isEmpty ? 0 : head << (8 * UInt64(8 - key.count))
     }
 
-    /// The order of two keys as the engine sees it.
+    /// Compares two keys in the engine's order.
     static func compareKeys(_ a: [UInt8], _ b: [UInt8]) -> Int {
         a.withUnsafeBytes { left in b.withUnsafeBytes { right in compareRaw(left, right) } }
     }
 
-    /// Unsigned byte order, the shorter first; eight bytes at a time.
+    /// Compares as unsigned bytes, a prefix first; eight bytes at a time.
     static func compareRaw(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
         let shared = min(a.count, b.count)
         var index = 0
@@ -90,14 +90,14 @@ extension KeyOrder {
         return a.count == b.count ? 0 : (a.count < b.count ? -1 : 1)
     }
 
-    /// Whether a key begins with the coding of a number, see `KeyBuffer.bytes(of:)`.
+    /// Returns whether a key starts with the encoding of a number, see `KeyBuffer.bytes(of:)`.
     @inline(__always)
     static func begins(_ key: UnsafeRawBufferPointer, with number: Int64) -> Bool {
         key.count >= 9 && key[0] == (number < 0 ? 1 : 2)
             && UInt64(bigEndian: key.loadUnaligned(fromByteOffset: 1, as: UInt64.self)) == UInt64(bitPattern: number)
     }
 
-    /// A hash for tables in memory: never written, and free to change.
+    /// Returns a hash for tables in memory; never stored, so that it may change.
     @inline(__always)
     static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var hash = UInt64(truncatingIfNeeded: bytes.count) &* 0x9E37_79B9_7F4A_7C15
@@ -114,7 +114,8 @@ extension KeyOrder {
         return mixed(hash ^ rest)
     }
 
-    /// The same of bytes whose first eight are known as ``KeyBuffer/head(from:to:)`` has them, which is all there is of most words.
+    /// Returns the same hash, given the first eight bytes as ``KeyBuffer/head(from:to:)`` returns them, which is all of
+    /// most words.
     @inline(__always)
     static func hash(_ bytes: UnsafeRawBufferPointer, head: UInt64) -> UInt64 {
         bytes.count <= 8 ? mixed(head ^ UInt64(truncatingIfNeeded: bytes.count)) : hash(bytes)

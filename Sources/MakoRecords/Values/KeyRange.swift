@@ -1,18 +1,18 @@
-/// A stretch of sorted keys: from `lower` on, and before `upper` (`nil`: to the end).
+/// A half-open range of sorted keys: from `lower` to before `upper` (`nil`: to the end).
 struct KeyRange: Sendable, Hashable {
     var lower: [UInt8]
     var upper: [UInt8]?
 
-    /// Every key that begins with these bytes.
+    /// Makes the range of keys with a prefix.
     init(prefix: [UInt8]) {
         lower = prefix
         upper = KeyRange.successor(prefix)
     }
 
-    /// Every key that begins with an integer.
+    /// Makes the range of keys that start with an integer.
     init(of number: Int64) {
         lower = KeyBuffer.bytes(of: number)
-        // Where no byte is carried, the next integer is the successor.
+        // Without a carry, the next integer is the successor.
         upper = number & 0xFF == 0xFF ? KeyRange.successor(lower) : KeyBuffer.bytes(of: number + 1)
     }
 
@@ -26,10 +26,10 @@ struct KeyRange: Sendable, Hashable {
         return KeyOrder.compareKeys(lower, upper) >= 0
     }
 
-    /// The first key after all that begin with these bytes; `nil` when there is none.
+    /// Returns the first key after all with this prefix; `nil` if there is none.
     static func successor(_ bytes: [UInt8]) -> [UInt8]? {
         var result = bytes
-        // Most end with a byte that is not the last of all.
+        // Fast path: the last byte is not 255.
         if let last = bytes.last, last < 0xFF {
             result[result.count - 1] = last + 1
             return result
@@ -43,7 +43,7 @@ struct KeyRange: Sendable, Hashable {
         return nil
     }
 
-    /// What lies in another stretch as well.
+    /// Returns the intersection with another range.
     func clipped(to other: KeyRange) -> KeyRange {
         let lower = KeyOrder.precedes(lower, other.lower) ? other.lower : lower
         guard let mine = upper, let theirs = other.upper else {
@@ -52,7 +52,8 @@ struct KeyRange: Sendable, Hashable {
         return KeyRange(lower: lower, upper: KeyOrder.precedes(theirs, mine) ? theirs : mine)
     }
 
-    /// Sorts ranges and joins those that overlap, so that no key is visited twice. Neighbours stay apart: each may stand for one key.
+    /// Returns the ranges sorted, with overlapping ones joined, so that no key is visited twice. Adjacent ranges are
+    /// not joined: each may be one key.
     static func merged(_ ranges: [KeyRange]) -> [KeyRange] {
         if ranges.count == 1 { return ranges[0].isEmpty ? [] : ranges }
         var result: [KeyRange] = []
@@ -73,7 +74,7 @@ struct KeyRange: Sendable, Hashable {
         return result
     }
 
-    /// Widens bounds that reach into the part of a key that an index leaves out. Answers whether anything was lost.
+    /// Widens bounds beyond the length to which an index truncates keys. Returns whether a bound was widened.
     @discardableResult
     mutating func widen(to limit: Int) -> Bool {
         var isWider = false
@@ -90,7 +91,7 @@ struct KeyRange: Sendable, Hashable {
 }
 
 extension KeyRange {
-    /// The entries of a spatial index in a stretch of cells.
+    /// Makes the range of a spatial index's entries in a range of cells.
     init(cells: ClosedRange<UInt64>) {
         func key(_ cell: UInt64) -> [UInt8] {
             stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: cell >> UInt64($0)) }
@@ -98,7 +99,7 @@ extension KeyRange {
         self.init(lower: key(cells.lowerBound), upper: KeyRange.successor(key(cells.upperBound)))
     }
 
-    /// What is left of a range behind a key, in the direction of a walk.
+    /// Returns the rest of a range after a key, in the direction of a scan.
     func behind(_ key: [UInt8], _ isReversed: Bool) -> KeyRange {
         isReversed ? KeyRange(lower: lower, upper: key) : KeyRange(lower: key + [0], upper: upper)
     }

@@ -1,14 +1,15 @@
-// A value of a column of type `keys`: a tree whose leaves are keys of rows. Counts, lengths and ids (zigzag) are LEB128 numbers of at most
-// ten bytes, written as short as they can be.
+// The value of a column of type `keys`: a tree whose leaves are row keys. Counts, lengths and ids (zigzag) are LEB128
+// numbers of at most ten bytes, in their shortest form.
 //
 //   01 id                       a row of the column's target table, by its id
 //   02 length, bytes            a row of the target table, by its byte key
 //   03 table (4), 01 or 02 …    a row of another table, by the number of that table (little endian)
-//   04 count, so many trees     a list
-//   05 count, so many of name length, name, tree
-//                               a dictionary; a name is the sortable coding of one value (KeyBuffer) behind the type of its column (1)
+//   04 count, trees             a list
+//   05 count, then name length, name, tree
+//                               a dictionary; a name is the type of its column (1) and the sortable encoding of one
+//                               value (KeyBuffer)
 
-/// Keys of rows as one value, in lists, dictionaries and lists of those: what a column of type ``ColumnType/keys`` holds.
+/// Row keys in nested lists and dictionaries: the value of a column of type ``ColumnType/keys``.
 ///
 ///     let friends = KeyTree.list([.key(.rowID(7)), .key(.rowID(9))])
 ///     row.set(2, friends.encoded)
@@ -17,37 +18,43 @@ public enum KeyTree: Sendable, Hashable {
     case key(RowKey)
     /// A row of another table, by its ``TableHandle/number``.
     case foreign(table: UInt32, RowKey)
+    /// A list.
     case list([KeyTree])
+    /// A dictionary.
     case named([Entry])
 
-    /// What stands under one name of a dictionary.
+    /// An entry of a dictionary.
     public struct Entry: Sendable, Hashable {
+        /// The key of the entry.
         public let name: Value
+        /// The tree of the entry.
         public let tree: KeyTree
 
+        /// Makes an entry.
         public init(name: Value, tree: KeyTree) {
             self.name = name
             self.tree = tree
         }
     }
 
-    /// Lists in lists are followed so deep.
+    /// The largest depth of nested lists.
     static let depthLimit = 16
 
-    /// The tree that bytes stand for; nil when they stand for none.
+    /// Decodes a tree; `nil` for invalid bytes.
     public init?(_ bytes: [UInt8]) {
         var source = KeyTreeSource(bytes)
         guard let tree = KeyTree(&source, depth: 0), source.isAtEnd else { return nil }
         self = tree
     }
 
+    /// The encoded tree.
     public var encoded: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)
         return bytes
     }
 
-    /// Calls a closure with each key, in order; 0 stands for the column's target table.
+    /// Calls a closure with each key, in order; table 0 is the column's target table.
     public func forEachKey(_ body: (_ table: UInt32, RowKey) -> Void) {
         switch self {
         case .key(let key): body(0, key)
@@ -57,7 +64,8 @@ public enum KeyTree: Sendable, Hashable {
         }
     }
 
-    /// The tree without some keys; nil when it is one of them itself. Lists close up, names go with what stood under them.
+    /// Returns the tree without some keys; `nil` if it is one of them. Lists close the gap, and dictionaries lose the
+    /// entry.
     public func removing(_ isGone: (_ table: UInt32, RowKey) -> Bool) -> KeyTree? {
         switch self {
         case .key(let key): isGone(0, key) ? nil : self
@@ -117,7 +125,7 @@ extension KeyTree {
         bytes.append(UInt8(rest))
     }
 
-    /// The type of a column that would hold a name.
+    /// Returns the column type that a dictionary's key is encoded as.
     private static func type(ofName name: Value) -> ColumnType {
         switch name {
         case .null, .blob: .blob
@@ -184,7 +192,7 @@ extension KeyTree {
     }
 }
 
-/// Reads the bytes of a tree; every read is checked.
+/// Decodes a tree; every read is checked.
 private struct KeyTreeSource {
     private let content: [UInt8]
     private var place = 0
@@ -218,7 +226,7 @@ private struct KeyTreeSource {
         return number
     }
 
-    /// A count of things of which each takes at least a byte.
+    /// Reads a count of elements, each of which takes at least one byte.
     mutating func count() -> Int? {
         guard let number = number(), number <= UInt64(content.count - place) else { return nil }
         return Int(number)

@@ -1,8 +1,8 @@
-/// The lower case of single letters as Unicode 17 has it. Part of the file format: keys of indexes without regard to case are made of
-/// it, so it must never change, whatever the standard library of another system or of a later year says. Letters that Unicode
-/// adds later stay as they are.
+/// The lower case of single letters, as in Unicode 17. Part of the file format, because the keys of NOCASE indexes are
+/// made of it: it must never change, whatever later versions of Unicode or of the standard library define. Letters that
+/// Unicode adds later are left unchanged.
 enum LowerCase {
-    /// Letters at even distances whose lower case is equally far away.
+    /// Letters at equal distances whose lower case has the same offset.
     private struct Run {
         let first: UInt32
         let last: UInt32
@@ -17,9 +17,10 @@ enum LowerCase {
         }
     }
 
-    /// The lower case of a letter that is not ASCII; what has none stays.
+    /// Returns the lower case of a letter beyond ASCII; a letter without one is returned unchanged.
     ///
-    /// One letter has two: U+0130, a capital I with a dot, becomes an i (this) and a dot above, ``dotAbove``.
+    /// One letter has a lower case of two scalars: U+0130, I with a dot above, becomes an i (returned here) and a
+    /// combining dot, ``dotAbove``.
     static func scalar(of letter: Unicode.Scalar) -> Unicode.Scalar {
         if letter == dottedCapitalI { return "i" }
         let scalar = letter.value

@@ -1,9 +1,10 @@
-/// A row's key in an error: the key, and the types of its columns, by which a message shows their values instead of bytes.
+/// A row's key in an error, with the types of its columns, so that a message prints their values instead of bytes.
 ///
 ///     "\(NamedKey(key, in: table.schema))"  // 7, 'Ada', ('Ada', 36)
 public struct NamedKey: Sendable, Hashable {
+    /// The key.
     public let key: RowKey
-    /// Of the key's columns, in their order; empty for an id, or where the table is not known.
+    /// The types of the key columns, in order; empty for a row id, or if the table is not known.
     private let types: [ColumnType]
 
     init(_ key: RowKey, types: [ColumnType]) {
@@ -11,15 +12,15 @@ public struct NamedKey: Sendable, Hashable {
         self.types = types
     }
 
-    /// The id of a row.
+    /// Makes a key of a row id.
     public static func rowID(_ id: Int64) -> NamedKey { NamedKey(.rowID(id), types: []) }
 
-    /// Two are one when the keys are; how they are shown does not matter.
+    /// Compares the keys, independent of how they are printed.
     public static func == (a: NamedKey, b: NamedKey) -> Bool { a.key == b.key }
 
     public func hash(into hasher: inout Hasher) { hasher.combine(key) }
 
-    /// The values, or nil where the bytes are no key of such columns.
+    /// The values; `nil` if the bytes are not a key of these columns.
     private var values: [Value]? {
         guard case .bytes(let bytes) = key, !types.isEmpty else { return nil }
         var decoder = KeyDecoder(bytes)
@@ -33,7 +34,8 @@ public struct NamedKey: Sendable, Hashable {
 }
 
 extension NamedKey: CustomStringConvertible {
-    /// The id, the value of the key's column, or those of several columns in parentheses; bytes only where they are no key of the table.
+    /// The row id, the value of the key column, or the values of several columns in parentheses; bytes if they do not
+    /// fit the schema.
     public var description: String {
         guard let values else { return "\(key)" }
         let text = values.map(\.description).joined(separator: ", ")

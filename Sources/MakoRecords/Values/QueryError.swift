@@ -1,21 +1,23 @@
-/// A fault in a condition, expression or statement.
+/// A syntax or binding error in a condition, expression or statement.
 ///
-/// `description` shows the text with a caret under the fault:
+/// `description` prints the text with a caret under the error:
 ///
 ///     Person has no column nmae; did you mean name?
 ///       nmae = 'Ada'
 ///       ^~~~
 public struct QueryError: Error, Sendable, Hashable {
-    /// The whole text; empty when the condition was built without one.
+    /// The whole text; empty if the condition was built by code.
     public var text: String
-    /// Where the fault is, in UTF-8 bytes from the beginning.
+    /// The position of the error, in UTF-8 bytes.
     public var offset: Int
-    /// How many bytes are at fault, at least 1.
+    /// The number of bytes of the erroneous part, at least 1.
     public var length: Int
+    /// The message.
     public var message: String
-    /// The right name, when the fault is a misspelt one.
+    /// The nearest existing name, if a name is wrong.
     public var nearest: String?
 
+    /// Makes an error.
     public init(text: String, offset: Int, length: Int = 1, message: String, nearest: String? = nil) {
         self.text = text
         self.offset = offset
@@ -29,7 +31,7 @@ extension QueryError: CustomStringConvertible {
     public var description: String {
         var result = message + RecordError.suggestion(nearest)
         if text.isEmpty { return result }
-        // Of a text in several lines only the line at fault is shown.
+        // Of a text with several lines, prints the line of the error only.
         let bytes = Array(text.utf8)
         let place = shownPlace(bytes)
         let start = bytes[..<place].lastIndex(of: 10).map { $0 + 1 } ?? 0
@@ -43,8 +45,8 @@ extension QueryError: CustomStringConvertible {
         return result
     }
 
-    /// Where the caret points to. What is missing at the end of a text that ends with line breaks is missing behind its last word, not on an
-    /// empty line.
+    /// Returns the position of the caret. An error at the end of a text with trailing line breaks is shown after its
+    /// last word, not on an empty line.
     private func shownPlace(_ bytes: [UInt8]) -> Int {
         let place = min(max(offset, 0), bytes.count)
         let isBlank = { (byte: UInt8) in byte <= 32 }

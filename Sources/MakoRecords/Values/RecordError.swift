@@ -1,49 +1,62 @@
 import MakoStorage
 
-/// Everything that can go wrong between values and bytes. Each case names the table and the place; `description` says what to do.
+/// An error of the record layer. Each case names the table and the place; `description` says what to do.
 public enum RecordError: Error, Sendable, Hashable {
-    /// The engine below failed.
+    /// The storage engine failed.
     case storage(StorageError)
-    /// See ``Cancellation``.
+    /// The operation was cancelled, see ``Cancellation``.
     case cancelled
 
     // Names and types.
+    /// There is no table of this name; with the nearest existing name.
     case tableNotFound(name: String, nearest: String?)
+    /// There is no column of this name; with the nearest existing name.
     case columnNotFound(table: String, name: String, nearest: String?)
+    /// A value of the wrong type.
     case typeMismatch(table: String, column: String, expected: ColumnType, found: String)
-    /// A condition, expression or statement that does not hold together; shows the text with a caret under the fault.
+    /// A syntax or binding error in a condition, expression or statement; prints the text with a caret under the error.
     case syntax(QueryError)
 
     // Writing rows.
+    /// NULL in a column that requires a value.
     case nullViolation(table: String, column: String)
+    /// Another row has the same values in a unique index.
     case uniqueViolation(table: String, index: String, values: [Value], existing: NamedKey)
-    /// The key, and what it is made of: the columns with their values.
+    /// A row with this key exists; with the key columns and their values.
     case duplicateKey(table: String, key: RowKey, columns: [String], values: [Value])
+    /// A key that does not fit the table.
     case invalidKey(table: String, reason: String)
+    /// No free row id was found.
     case idsExhausted(table: String)
-    /// Rows refer to a row that was to be deleted; nil: the file has no delete rule for their column. Nothing was changed.
+    /// Other rows refer to the row to be deleted; the rule is `nil` if the file has none for their column. Nothing was
+    /// changed.
     case referenced(table: String, key: NamedKey, by: String, column: String, rows: Int, rule: ReferenceRule?)
-    /// A value was to be stored that refers to a row which is not there.
+    /// A reference to a missing row.
     case danglingReference(table: String, column: String, target: String, value: Value)
-    /// A value that no column of its type can hold, that is too large, or that is none of the property's; the key as its user knows it, nil
-    /// where there is no row yet.
+    /// A value that no column of its type can hold, that is too large, or that its property cannot have; with the row's
+    /// key, or `nil` if there is no row yet.
     case valueRefused(table: String, key: String? = nil, column: String, reason: String)
 
-    /// An encrypted value cannot be sealed or opened.
+    /// A value cannot be encrypted or decrypted.
     case valueSealed(table: String, column: String, PropertyKeyProblem)
 
     // Schemas.
+    /// A schema that cannot be stored, or to which the table cannot be migrated.
     case incompatibleSchema(table: String, reason: String)
-    /// Rows hold values that the column's new type cannot take. At most the first ten are named; nothing was changed.
+    /// Rows have values that cannot be converted to the column's new type. At most the first ten are listed; nothing
+    /// was changed.
     case conversionFailed(table: String, column: String, rows: [NamedKey], reason: String)
-    /// Steps by hand that do not fit the stored table, or the version it is at.
+    /// Migration steps that do not fit the stored table, or its version.
     case migrationFailed(table: String, reason: String)
-    /// A step by hand that cannot be done on a row; nothing was changed.
+    /// A migration step that failed on a row; nothing was changed.
     case stepFailed(table: String, step: String, row: NamedKey, reason: String)
 
     // Damage.
+    /// A row that cannot be decoded.
     case rowDamaged(table: String, key: NamedKey?, reason: String)
+    /// An index that does not agree with the rows, or cannot be decoded.
     case indexDamaged(table: String, index: String, reason: String)
+    /// An entry of the catalogue that cannot be decoded.
     case catalogueDamaged(reason: String)
 }
 
@@ -112,13 +125,13 @@ extension RecordError: CustomStringConvertible {
     }
 }
 
-/// Runs engine calls and gives their failures as record errors.
+/// Runs engine calls, and converts their errors to record errors.
 @inline(__always)
 func engine<R: ~Copyable>(_ body: () throws(StorageError) -> R) throws(RecordError) -> R {
     do { return try body() } catch { throw .storage(error) }
 }
 
-/// Runs calls that pass on a closure's error; what comes out is one of the two error types of this module's own closures.
+/// Runs calls that rethrow a closure's error, which is one of the two error types that this module's closures throw.
 @inline(__always)
 func recorded<R>(_ body: () throws -> R) throws(RecordError) -> R {
     do {

@@ -1,9 +1,9 @@
-/// What becomes of the rows that refer to a row when that row is deleted.
+/// The delete rule: what happens to referring rows when a row is deleted.
 public enum ReferenceRule: UInt8, Sendable, Hashable {
-    /// Their reference becomes NULL; a collection loses the key.
+    /// The reference becomes NULL; a collection loses the key.
     case nullify
-    /// They are deleted as well.
+    /// The referring rows are deleted, too.
     case cascade
-    /// The deletion is refused while there are any.
+    /// The deletion fails if there are referring rows.
     case deny
 }

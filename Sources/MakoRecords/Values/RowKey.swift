@@ -1,11 +1,11 @@
-/// The identity of a row inside its table.
+/// The primary key of a row.
 public enum RowKey: Sendable, Hashable {
-    /// A 64-bit id, the key of tables whose schema says `.rowID`.
+    /// A 64-bit row id, of tables whose schema has `.rowID`.
     case rowID(Int64)
-    /// The sortable bytes of the key columns, the key of tables whose schema says `.columns`.
+    /// The sortable encoding of the key columns, of tables whose schema has `.columns`.
     case bytes([UInt8])
 
-    /// The key of a table with key columns, from their values in key order.
+    /// Makes the key of a table with key columns, from their values in key order.
     ///
     ///     let key = RowKey(values: [.text("Fenrir")])
     public init(values: [Value]) {
@@ -14,14 +14,14 @@ public enum RowKey: Sendable, Hashable {
         self = .bytes(buffer.bytes)
     }
 
-    /// The id, when the key is one.
+    /// The row id, or `nil` for a key of columns.
     public var rowID: Int64? {
         if case .rowID(let id) = self { id } else { nil }
     }
 }
 
 extension RowKey: CustomStringConvertible {
-    /// The id, or the bytes; messages show a key by ``NamedKey``.
+    /// The row id, or the bytes; errors print a key as ``NamedKey``.
     public var description: String {
         switch self {
         case .rowID(let id): "\(id)"

@@ -1,13 +1,14 @@
-/// Places in one order in which near ones are mostly near: a grid of 2 by 31 bits, its cells numbered along a Z-order curve.
+/// A space-filling curve, so that near places mostly have near numbers: a grid of 2 by 31 bits whose cells are numbered
+/// along a Z-order curve.
 ///
-/// Bits of the latitude's row and of the longitude's column alternate, those of the row first; each number of bits from the left is a
+/// Bits of the latitude's row and of the longitude's column alternate, starting with the row; each prefix of bits is a
 /// rectangle of the map.
 enum SpaceCurve {
     static let bits = 31
-    /// The number of what is no place: behind all cells.
+    /// The number of an invalid place: after all cells.
     static let nowhere = UInt64.max
 
-    /// The cell of a place.
+    /// Returns the cell of a place.
     static func cell(_ latitude: Double, _ longitude: Double) -> UInt64 {
         guard Sphere.isPlace(latitude, longitude) else { return nowhere }
         return spread(row(latitude)) << 1 | spread(column(Sphere.normalised(longitude)))
@@ -20,7 +21,7 @@ enum SpaceCurve {
         UInt64(min(max(share * Double(1 << bits), 0), Double((1 << bits) - 1)))
     }
 
-    /// Puts a zero in front of each bit.
+    /// Inserts a zero before each bit.
     private static func spread(_ number: UInt64) -> UInt64 {
         var bits = number & 0x7FFF_FFFF
         bits = (bits | bits << 16) & 0x0000_FFFF_0000_FFFF
@@ -30,7 +31,8 @@ enum SpaceCurve {
         return (bits | bits << 1) & 0x5555_5555_5555_5555
     }
 
-    /// Stretches of cells that cover boxes, sorted; the fewest that waste little, and not more than the limit for each box.
+    /// Returns sorted ranges of cells that cover the boxes: few ranges with little excess, and at most the limit for
+    /// each box.
     static func ranges(_ boxes: [GeoBox], limit: Int = 24) -> [ClosedRange<UInt64>] {
         var found: [ClosedRange<UInt64>] = []
         for box in boxes where box.south <= box.north && box.west <= box.east { found += Cover(box, limit).ranges }
@@ -46,7 +48,7 @@ enum SpaceCurve {
         return merged
     }
 
-    /// The squares of the grid that a box meets, the largest first, each halved and halved again while there is room for more.
+    /// The grid squares that overlap a box, largest first, subdivided as long as the limit permits.
     private struct Cover {
         private struct Square {
             let prefix: UInt64
@@ -74,7 +76,7 @@ enum SpaceCurve {
                     }
                 }
                 if next.count + ranges.count > limit && waiting.count + ranges.count > 4 {
-                    // One level deeper there would be too many: these are taken as they are.
+                    // The next level would exceed the limit: these squares are taken whole.
                     for square in next { take(square) }
                     break
                 }

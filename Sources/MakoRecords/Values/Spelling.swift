@@ -1,6 +1,6 @@
 /// Finds the name that was probably meant.
 enum Spelling {
-    /// The nearest candidate, if it is near: the same letters in another case, or few edits away.
+    /// Returns the nearest candidate within a few edits, or in another case.
     static func nearest(to name: String, in candidates: [String]) -> String? {
         let wanted = Folding.folded(name)
         var best: (name: String, distance: Int)?
@@ -13,7 +13,7 @@ enum Spelling {
         return best?.name
     }
 
-    /// Edits between two words; swapping neighbours is one.
+    /// Returns the edit distance of two words; a transposition is one edit.
     static func distance(_ first: String, _ second: String) -> Int {
         let a = Array(first.unicodeScalars.prefix(64))
         let b = Array(second.unicodeScalars.prefix(64))

@@ -1,13 +1,14 @@
 import CPlatform
 
-/// The Earth as a ball: places in degrees, distances in metres.
+/// The Earth as a sphere: places in degrees, distances in metres.
 enum Sphere {
-    /// The mean radius, as the International Union of Geodesy and Geophysics has it.
+    /// The mean radius, as defined by the International Union of Geodesy and Geophysics.
     static let radius = 6_371_008.8
-    /// The way to the other side.
+    /// The distance of antipodes.
     static let farthest = Double.pi * radius
 
-    /// The great-circle distance by the haversine formula, right to the rounding for near places; nil for what is no place.
+    /// Returns the great-circle distance by the haversine formula, accurate to rounding for near places; `nil` for
+    /// invalid places.
     static func distance(_ a: (latitude: Double, longitude: Double), _ b: (latitude: Double, longitude: Double))
         -> Double?
     {
@@ -19,13 +20,13 @@ enum Sphere {
         return 2 * radius * asin(min(1, chord.squareRoot()))
     }
 
-    /// Whether the numbers name a place. Longitudes may go round the Earth.
+    /// Returns whether the numbers are a valid place. Longitudes may exceed 180 degrees.
     @inline(__always)
     static func isPlace(_ latitude: Double, _ longitude: Double) -> Bool {
         latitude >= -90 && latitude <= 90 && longitude >= -1e9 && longitude <= 1e9
     }
 
-    /// A longitude from -180 to 180.
+    /// Returns the longitude in the range from -180 to 180.
     static func normalised(_ longitude: Double) -> Double {
         if longitude >= -180 && longitude <= 180 { return longitude }
         return longitude - 360 * ((longitude + 180) / 360).rounded(.down)
@@ -33,10 +34,11 @@ enum Sphere {
 
     static func radians(_ degrees: Double) -> Double { degrees * .pi / 180 }
 
-    /// The boxes that hold every place within a distance: two where the circle meets the 180th meridian, a whole cap at a pole.
+    /// Returns the boxes that contain every place within a distance: two if the circle crosses the 180th meridian, a
+    /// whole cap at a pole.
     static func boxes(around latitude: Double, _ longitude: Double, within distance: Double) -> [GeoBox] {
         guard isPlace(latitude, longitude), distance >= 0 else { return [] }
-        // Some more than wanted, for what rounding takes away.
+        // Slightly enlarged, against rounding errors.
         let angle = min(distance, farthest) / radius * (1 + 1e-9) + 1e-9
         let degrees = angle * 180 / .pi
         let south = latitude - degrees
@@ -57,13 +59,13 @@ enum Sphere {
     }
 }
 
-/// The places between two latitudes and two longitudes, in degrees, their ends among them.
+/// The places between two latitudes and two longitudes, in degrees, inclusive.
 struct GeoBox: Sendable, Hashable {
     var south: Double
     var north: Double
     var west: Double
     var east: Double
 
-    /// The share of the Earth's map that it takes.
+    /// The share of the map's area.
     var share: Double { max(0, north - south) * max(0, east - west) / (180 * 360) }
 }

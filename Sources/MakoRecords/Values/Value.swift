@@ -1,35 +1,41 @@
-/// A dynamic value: what a column holds, a parameter gives, and an expression answers.
+/// A dynamic value, as columns, parameters and expressions have it.
 ///
-/// Equality and hashing are exact and agree with the order of keys: text is compared by its UTF-8 bytes, `-0.0` equals `0.0`,
-/// all NaN are one value, and a number never equals a number of another case (`integer(1) != double(1)`).
+/// Equality and hashing are exact and agree with the order of keys: texts are compared by their UTF-8 bytes, `-0.0`
+/// equals `0.0`, all NaN are equal, and numbers of different cases never are (`integer(1) != double(1)`).
 ///
 ///     let value: Value = .text("Ada")
 ///     print(value)                       // 'Ada'
 public enum Value: Sendable, Hashable {
-    /// The absence of a value.
+    /// NULL.
     case null
+    /// A boolean.
     case bool(Bool)
+    /// An integer.
     case integer(Int64)
-    /// Only numbers above `Int64.max`; see ``unsignedInteger(_:)``.
+    /// A number above `Int64.max`; see ``unsignedInteger(_:)``.
     case unsigned(UInt64)
+    /// A double.
     case double(Double)
+    /// A text.
     case text(String)
+    /// A blob.
     case blob([UInt8])
     /// Seconds since 2001-01-01 00:00:00 UTC.
     case date(Double)
-    /// The sixteen bytes of a UUID as two big-endian halves: high, low.
+    /// A UUID as two big-endian halves: high, low.
     case uuid(UInt64, UInt64)
 
-    /// The value of an unsigned number: `.integer` when it fits, so that equal numbers are equal values.
+    /// Returns an unsigned number as a value: `.integer` if it fits, so that equal numbers are equal values.
     public static func unsignedInteger(_ number: UInt64) -> Value {
         Int64(exactly: number).map(Value.integer) ?? .unsigned(number)
     }
 
+    /// Whether the value is NULL.
     public var isNull: Bool {
         if case .null = self { true } else { false }
     }
 
-    /// The name of the value's type as messages say it.
+    /// The name of the value's type in errors.
     public var typeName: String {
         switch self {
         case .null: "null"
@@ -44,6 +50,7 @@ public enum Value: Sendable, Hashable {
         }
     }
 
+    /// Compares two values exactly.
     public static func == (left: Value, right: Value) -> Bool {
         switch (left, right) {
         case (.null, .null): true
@@ -75,9 +82,11 @@ public enum Value: Sendable, Hashable {
         }
     }
 
-    /// Compares two values as the where language does: -1, 0 or 1, or `nil` when one is null or the types do not compare.
+    /// Compares two values as the where language does: returns -1, 0 or 1, or `nil` if one is NULL or the types are not
+    /// comparable.
     ///
-    /// Numbers compare by their exact mathematical value, whatever their cases; NaN comes before every other number.
+    /// Numbers are compared by their exact mathematical value, whatever their cases; NaN sorts before every other
+    /// number.
     public func compare(_ other: Value) -> Int? {
         switch (self, other) {
         case (.bool(let a), .bool(let b)): a == b ? 0 : (a ? 1 : -1)
@@ -101,7 +110,7 @@ public enum Value: Sendable, Hashable {
 }
 
 extension Value: CustomStringConvertible {
-    /// The value as the where language writes it: `NULL`, `'it''s'`, `3.5`, `x'00ff'`, `date('2026-01-31')`.
+    /// The value as a literal of the where language: `NULL`, `'it''s'`, `3.5`, `x'00ff'`, `date('2026-01-31')`.
     public var description: String {
         switch self {
         case .null: "NULL"

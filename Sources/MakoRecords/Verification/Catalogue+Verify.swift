@@ -1,33 +1,36 @@
 import MakoStorage
 
-/// What a check of a whole database found.
+/// The report of a database verification.
 public struct DatabaseReport: Sendable, Hashable {
-    /// What is damaged; empty when nothing is.
+    /// The faults found; empty if there are none.
     public internal(set) var findings: [String] = []
-    /// What is damaged of the few pages that are there twice: nothing is lost by it yet.
+    /// Faults in pages that are stored twice, so that no data are lost yet.
     public internal(set) var damagedCopies: [String] = []
-    /// References that lead to rows which are not there. The file is whole with them.
+    /// References to missing rows. They are not damage of the file.
     public internal(set) var danglingReferences: [DanglingReferences] = []
+    /// The number of tables verified.
     public internal(set) var tables = 0
+    /// The number of rows verified.
     public internal(set) var rows = 0
-    /// Pages that were read and checked.
+    /// The number of pages read and verified.
     public internal(set) var pages = 0
 
-    /// Whether nothing at all is damaged.
+    /// Whether no fault was found.
     public var isClean: Bool { findings.isEmpty && damagedCopies.isEmpty }
 }
 
 extension Catalogue {
-    /// Reads a whole database and says what does not hold: pages and trees, and in every table each index, full-text ones too, against the
+    /// Verifies a whole database: pages and trees, and each index of every table, full-text ones included, against the
     /// rows.
     ///
-    /// - Parameter progress: told how many pages were checked, as by `Store.verify(progress:)`.
-    /// - Throws: `RecordError.storage` when the store is closed or the system refuses to read. Damage is found, not thrown.
+    /// - Parameter progress: receives the number of pages verified, as from `Store.verify(progress:)`.
+    /// - Throws: `RecordError.storage` if the store is closed or the system fails to read. Damage is reported, not
+    ///   thrown.
     public static func verify(
         _ store: Store, progress: @escaping (VerifyProgress) -> Void = { _ in }
     ) throws(RecordError) -> DatabaseReport {
         var report = DatabaseReport()
-        // What opening passed over, and the fixed pages that are there twice.
+        // What opening had to skip, and the meta pages, which are stored twice.
         report.damagedCopies = store.stats.recovery.findings
         let storage = try engine { () throws(StorageError) in try store.verify(progress: progress) }
         report.pages = storage.pages

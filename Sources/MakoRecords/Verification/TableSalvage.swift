@@ -1,43 +1,45 @@
 import MakoStorage
 
-/// What a salvage got out of the tables of a damaged database; see ``Catalogue/salvage(from:to:options:progress:)``.
+/// The report of a salvage of a damaged database's tables; see ``Catalogue/salvage(from:to:options:progress:)``.
 public struct TableSalvageReport: Sendable, Hashable {
-    /// What came of the file and of each tree in it.
+    /// The report of the file and its trees.
     public let storage: SalvageReport
     /// The tables of the new database, sorted by name.
     public internal(set) var tables: [Table] = []
-    /// Tables whose description is lost. They are not in the new database; their rows are, in a tree of their own.
+    /// Tables whose catalogue entry is lost. The new database has their rows in separate trees, but not the tables.
     public internal(set) var undescribed: [Undescribed] = []
-    /// What else was mended.
+    /// Other repairs.
     public internal(set) var findings: [String] = []
 
     static let listLimit = 100
 
-    /// Whether nothing is lost and nothing doubtful. Damage of indexes does not count: they were built anew.
+    /// Whether nothing is lost or doubtful. Damaged indexes do not count, because they are rebuilt.
     public var isComplete: Bool {
         storage.logFailure == nil && storage.isCertain && undescribed.isEmpty && tables.allSatisfy(\.isComplete)
             && storage.trees.allSatisfy { $0.isComplete || $0.name.hasPrefix(TableRecord.indexTreePrefix) }
     }
 
-    /// What came of a table.
+    /// The report of one table.
     public struct Table: Sendable, Hashable {
+        /// The name of the table.
         public let name: String
-        /// Rows of the new database.
+        /// The number of rows in the new database.
         public internal(set) var rows = 0
-        /// Rows of which not even the key is known. Nil when nobody knows how many there were.
+        /// The number of rows whose keys are unknown; `nil` if the original number is unknown.
         public internal(set) var missing: UInt64?
-        /// Between which keys pages are lost, at most 100: where rows are missing, unless they were found elsewhere in the file.
+        /// At most 100 key ranges of lost pages: rows are missing there unless they were found elsewhere in the file.
         public internal(set) var damagedRanges: [KeyRange] = []
-        /// Rows whose key is known and whose values are lost.
+        /// The number of rows whose key is known, and whose values are lost.
         public internal(set) var lost: UInt64 = 0
-        /// Keys of such rows, at most 100.
+        /// At most 100 keys of such rows.
         public internal(set) var lostKeys: [NamedKey] = []
-        /// Rows that may be stale or deleted.
+        /// The number of rows that may be stale or deleted.
         public internal(set) var doubtful: UInt64 = 0
-        /// Rows that were left out because another has the same values where they must be unique, at most 100 of their keys. It happens
+        /// At most 100 keys of rows that were dropped because another row has the same unique values, which occurs
         /// among doubtful rows.
         public internal(set) var conflicts: [NamedKey] = []
 
+        /// Whether no row is missing, lost, doubtful or dropped.
         public var isComplete: Bool { missing == 0 && lost == 0 && doubtful == 0 && conflicts.isEmpty }
 
         mutating func noteLost(_ key: NamedKey) {
@@ -46,34 +48,37 @@ public struct TableSalvageReport: Sendable, Hashable {
         }
     }
 
-    /// Keys from `lower` up to, and not including, `upper`. Nil has no end.
+    /// The keys from `lower` to before `upper`; `nil` for no bound.
     public struct KeyRange: Sendable, Hashable {
+        /// The lower bound.
         public let lower: NamedKey?
+        /// The upper bound.
         public let upper: NamedKey?
     }
 
-    /// A table without its description.
+    /// A table without a catalogue entry.
     public struct Undescribed: Sendable, Hashable {
-        /// Nil when even that is lost.
+        /// The name; `nil` if it is lost, too.
         public let name: String?
-        /// The tree that holds its rows; nil when nobody knows which does.
+        /// The tree with its rows; `nil` if that is unknown.
         public let tree: String?
+        /// The number of rows.
         public let rows: UInt64
     }
 }
 
 extension Catalogue {
-    /// Reads what can be read of a damaged database into a new one, whose indexes are built anew from the rows.
+    /// Salvages a damaged database into a new one, whose indexes are rebuilt from the rows.
     ///
-    /// On top of ``MakoStorage/Store/salvage(from:to:options:progress:)``: rows that hold nonsense are left out and named, tables whose
-    /// description is lost are told.
+    /// In addition to ``MakoStorage/Store/salvage(from:to:options:progress:)``, invalid rows are dropped and reported,
+    /// and tables without a catalogue entry are reported.
     ///
     /// - Parameters:
-    ///   - damaged: the database file; nobody may have it open for writing. It is only read.
-    ///   - path: where the new one goes. There must be nothing.
-    ///   - options: for the new database; its file system is that of both.
-    ///   - progress: called now and then, on the caller's thread.
-    /// - Throws: `RecordError.storage`. Nothing is left under the new name then.
+    ///   - damaged: the database file, which no process may have open for writing. It is only read.
+    ///   - path: the path of the new file, which must not exist.
+    ///   - options: the options of the new database; its file system is that of both.
+    ///   - progress: is called from time to time, on the caller's thread.
+    /// - Throws: `RecordError.storage`. The new file is removed then.
     public static func salvage(
         from damaged: String, to path: String, options: StoreOptions = .init(),
         progress: @escaping (SalvageProgress) -> Void = { _ in }
@@ -98,14 +103,14 @@ extension Catalogue {
     }
 }
 
-/// Puts the tables of a salvaged database in order.
+/// Repairs the tables of a salvaged database.
 private struct TableMending {
     private let store: Store
     private(set) var report: TableSalvageReport
     private let entropy: any Entropy
     private let progress: (SalvageProgress) -> Void
     private var rowsRead: UInt64 = 0
-    /// The trees of indexes that are left out, by their tables.
+    /// The trees of dropped indexes, by table number.
     private var leftOut: [UInt32: [String]] = [:]
 
     init(
@@ -121,9 +126,9 @@ private struct TableMending {
     mutating func run() throws(RecordError) {
         let transaction = try engine { () throws(StorageError) in try store.beginWrite() }
         let rowTrees = transaction.view.trees.filter { $0.name.hasPrefix(TableRecord.rowsTreePrefix) }
-        // A store that never had a table is left as it is.
+        // A store that has never had a table is left unchanged.
         guard transaction.view.tree(named: Catalogue.treeName) != nil || !rowTrees.isEmpty else { return }
-        // Tokens of before must not be taken for ones of what is left.
+        // Positions of the old history must not be valid in the new one.
         if try HistoryWriter(entropy).beginAnew(in: transaction) {
             report.findings.append("the history of changes begins anew")
         }
@@ -142,9 +147,9 @@ private struct TableMending {
         do throws(StorageError) { try transaction.commit() } catch { throw .storage(error) }
     }
 
-    // MARK: The catalogue
+    // MARK: Catalogue
 
-    /// The descriptions that can be read. The others go, so that the rest of the database can be used.
+    /// Returns the entries that can be decoded, and removes the others, so that the rest of the database is usable.
     private mutating func takeRecords(_ catalogue: Tree, _ tx: borrowing WriteTransaction) throws(RecordError)
         -> [TableRecord]
     {
@@ -153,7 +158,7 @@ private struct TableMending {
         for (name, bytes) in try StoredCatalogue.entries(in: tx.view) {
             do throws(RecordError) {
                 let record = try readRecord(name, bytes)
-                // Of a table that was renamed an older entry may have come back.
+                // An outdated entry of a renamed table may have reappeared.
                 guard let other = records[record.id] else {
                     records[record.id] = record
                     continue
@@ -175,7 +180,7 @@ private struct TableMending {
         return Array(records.values)
     }
 
-    /// A description without those indexes whose conditions cannot be used.
+    /// Returns an entry without the indexes whose conditions are invalid.
     private mutating func readRecord(_ name: String, _ bytes: [UInt8]) throws(RecordError) -> TableRecord {
         do throws(RecordError) { return try StoredCatalogue.record(name, bytes) } catch {
             if case .storage = error { throw error }
@@ -205,7 +210,7 @@ private struct TableMending {
         }
     }
 
-    /// Leaves out indexes whose conditions ask for what the table does not have, and stores what is left where anything was left out.
+    /// Removes indexes whose conditions do not fit the table, and stores the record if any was removed.
     private mutating func takeIndexes(
         _ record: TableRecord, _ trees: (catalogue: Tree, ids: Tree), _ rows: Tree, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> TableRecord {
@@ -223,7 +228,7 @@ private struct TableMending {
         }
         tellLeftOut(refused, of: record)
         let kept = record.leavingOut { refused[$0.id] != nil }
-        // Some were left out before, when the description could not be read with them.
+        // Indexes that were removed before, because the entry could not be decoded with them.
         guard let gone = leftOut[record.id] else { return kept }
         try StoredCatalogue.store(kept, trees.catalogue, tx)
         for name in gone {
@@ -233,7 +238,7 @@ private struct TableMending {
         return kept
     }
 
-    /// Has a writer know of the delete rules, or drops those that cannot be read.
+    /// Marks the file as one with delete rules, or removes rules that cannot be decoded.
     private mutating func mendRules(_ tx: borrowing WriteTransaction) throws(RecordError) {
         do throws(RecordError) { try ReferenceRules.announce(in: tx) } catch .catalogueDamaged(let reason) {
             try ReferenceRules().store(in: tx)
@@ -241,7 +246,7 @@ private struct TableMending {
         }
     }
 
-    /// Numbers of tables must not be given again, nor row ids be other than numbers.
+    /// Ensures that table numbers are not assigned again, and that row id counters are valid.
     private func mendIDs(
         _ trees: (catalogue: Tree, ids: Tree), _ records: [TableRecord], _ rowTrees: [TreeInfo],
         _ tx: borrowing WriteTransaction
@@ -257,7 +262,7 @@ private struct TableMending {
         }
     }
 
-    // MARK: A table
+    // MARK: Table
 
     private mutating func mend(
         _ record: TableRecord, _ trees: (catalogue: Tree, ids: Tree), _ tx: borrowing WriteTransaction
@@ -297,7 +302,7 @@ private struct TableMending {
         report.tables.append(table)
     }
 
-    /// What the engine knows of the table's rows.
+    /// Copies what the engine reports of the table's rows.
     private func tell(of record: TableRecord, in table: inout TableSalvageReport.Table) {
         guard let tree = report.storage.trees.first(where: { $0.name == record.rowsTree }) else { return }
         table.missing = tree.missing
@@ -318,7 +323,7 @@ private struct TableMending {
         }
     }
 
-    /// Rows that the layout does not fit, and keys that are not of this table.
+    /// Removes rows that do not fit the layout, and keys of other tables.
     private mutating func dropDamagedRows(
         _ handle: TableHandle, _ table: inout TableSalvageReport.Table, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
@@ -352,7 +357,7 @@ private struct TableMending {
         }
     }
 
-    /// Of rows that share what must be unique the last one stays.
+    /// Of rows that share unique values, keeps the last one.
     private func dropConflicts(
         _ handle: TableHandle, _ table: inout TableSalvageReport.Table, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
@@ -399,7 +404,7 @@ private struct TableMending {
                 try handle.rebuildText(in: tx)
                 return
             } catch {
-                // Long values differ in their entries though they are the same; the build alone sees that.
+                // Equal long values have different truncated entries, so that only the build finds the conflict.
                 guard case .uniqueViolation(_, _, _, let row) = error, try handle.contains(row.key, in: tx.view) else {
                     throw error
                 }

@@ -1,5 +1,5 @@
 extension AggregateFunction {
-    /// - Throws: `syntax` for values of which the aggregate is not worked out.
+    /// - Throws: `syntax` for kinds of values that the aggregate does not take.
     func check(_ kind: ValueKind, _ expr: Expr) throws(RecordError) {
         if kind == .decimal, self == .minimum || self == .maximum {
             throw expr.position.error(

@@ -1,14 +1,16 @@
 extension SourcePosition {
-    /// What says that a query cannot be written out in the statement that reads it: it is run by itself then, and this is never shown.
+    /// The error of a query that cannot be inlined. The caller catches it and runs the query by itself; users never see
+    /// it.
     var notWrittenOut: RecordError { error("") }
 }
 
-/// A query with a name, as it is to be written out in the statement that reads it.
+/// A named query (CTE, view or query in FROM) to be inlined into the statement that reads it.
 struct AskedQuestion {
-    /// Expressions that names stand for may stand for further ones: together they stay as small as a text could make them.
+    /// The largest size of an expression. Inlined expressions may contain further inlined ones; the limit keeps them as
+    /// small as a text could make them.
     private static let largest = 1000
 
-    /// What its columns are called by.
+    /// The name that qualifies its columns.
     let name: String
     let statement: SelectStatement
     let columns: [(name: String, expr: Expr)]
@@ -27,7 +29,7 @@ struct AskedQuestion {
         }
         let outputs = try SelectNames.outputs(statement, sources, isJoin: !statement.joins.isEmpty)
         if let columns = table.columns, columns.count != outputs.count { throw table.at.notWrittenOut }
-        // Who asks may leave out results that groups are named by.
+        // The outer statement may drop outputs that GROUP BY names, so that these are resolved first.
         statement = SelectNames(statement, sources).statement
         statement.groupBy = try SelectNames.keys(statement, outputs)
         self.statement = statement
@@ -45,7 +47,7 @@ struct AskedQuestion {
         JoinScope.Source(name: alias ?? table, table: try catalogue.requireTable(table, at))
     }
 
-    /// Nobody else looks at what is not asked for.
+    /// Checks the names of the outputs: an output that the outer statement does not read is bound nowhere else.
     private static func check(
         _ outputs: [SelectStatement.Output], _ sources: [JoinScope.Source]
     ) throws(RecordError) {
@@ -55,7 +57,7 @@ struct AskedQuestion {
         }
     }
 
-    /// Its orders, those by a column as the numbers of columns: they may be called otherwise by who asks.
+    /// Returns its ORDER BY, with outputs as their numbers, because the outer statement may rename them.
     func orders(_ at: SourcePosition) throws(RecordError) -> [Order] {
         var orders = try SelectNames.orders(
             statement, columns.map { SelectStatement.Output(expr: $0.expr, name: $0.name) })
@@ -73,7 +75,7 @@ struct AskedQuestion {
         return orders
     }
 
-    /// Its orders, over the columns of its one table.
+    /// Returns its ORDER BY, over the columns of its one table.
     func rowOrders(_ at: SourcePosition) throws(RecordError) -> [Order] {
         if statement.orderBy.isEmpty || statement.hasNoTable { return [] }
         if !statement.joins.isEmpty { throw at.notWrittenOut }
@@ -92,20 +94,20 @@ struct AskedQuestion {
         return orders
     }
 
-    /// Whether it gives rows of tables as they are.
+    /// Whether its rows are those of its tables, without groups, DISTINCT, compounds and limits.
     var isPlain: Bool {
         !statement.isGrouped && !statement.isDistinct && statement.compounds.isEmpty && statement.limit == nil
             && statement.offset == nil
     }
 
-    /// What its rows are called by where they come from.
+    /// The name that qualifies its rows inside the query.
     var sourceName: String { statement.alias ?? statement.table }
 
     func isNamed(_ other: String) -> Bool { Folding.folded(other) == Folding.folded(name) }
 
     func has(_ column: String) -> Bool { columns.contains { Folding.folded($0.name) == Folding.folded(column) } }
 
-    /// What a path that begins with one of its columns stands for.
+    /// Returns the expression that a path beginning with one of its columns denotes.
     func expr(_ path: ArraySlice<String>, _ at: SourcePosition) throws(RecordError) -> Expr {
         guard let first = path.first else { throw at.notWrittenOut }
         var found = columns.filter { $0.name == first }
@@ -118,7 +120,8 @@ struct AskedQuestion {
 }
 
 extension AskedQuestion {
-    /// A column by its name alone, behind the name of its table: what goes on from it would be taken for a column of a table of that name.
+    /// Returns the path with the name of its table in front, because an unqualified name followed by a dot would be
+    /// read as a table.
     private func qualified(_ path: [String], _ at: SourcePosition) throws(RecordError) -> [String] {
         guard path.count == 1 else { return path }
         return [sources[try JoinScope(sources, prefersFirst: true).start(path[...], at).node].name] + path
@@ -126,7 +129,7 @@ extension AskedQuestion {
 }
 
 extension SelectStatement.Output {
-    /// What the column is called by who reads the statement like a table.
+    /// The name of the column for a statement that reads this one as a table.
     var columnName: String {
         if !isNamed, case .column(let path, _) = expr, let last = path.last { return last }
         return name
@@ -134,10 +137,10 @@ extension SelectStatement.Output {
 }
 
 extension Expr {
-    /// How many parts it has.
+    /// The number of its nodes.
     var size: Int { children.reduce(1) { $0 + $1.size } }
 
-    /// The same, with its columns named behind a table.
+    /// Returns the same expression with its columns qualified by a table's name.
     func qualified(by name: String, insteadOf old: String) throws(RecordError) -> Expr {
         try rewritten { (part) throws(RecordError) in
             switch part {
@@ -152,7 +155,7 @@ extension Expr {
 }
 
 extension AskedQuestion {
-    /// Its condition, with its columns behind its name.
+    /// The condition with its columns qualified by the table's name.
     var qualifiedCondition: Condition? {
         get throws(RecordError) {
             guard let condition = statement.condition else { return nil }

@@ -1,12 +1,13 @@
-/// What `CASE x` compares, while its branches are bound.
+/// The operand of `CASE x`, while its branches are bound.
 struct ChoiceSubject {
     let expr: BoundExpr
     let collation: Collation?
 
-    /// Whether it is worked out for each row.
+    /// Whether it is computed for each row.
     var isValue: Bool { expr.constant == nil }
 
-    /// What a branch compares. Not the subject itself: it would be worked out for each branch, and with choices inside choices without end.
+    /// The operand as the branches compare it. Not the bound operand itself: it would be computed for each branch, and
+    /// nested CASE would grow exponentially.
     var compared: BoundExpr {
         var text = "the subject"
         if case .column(let column) = expr { text = column.path }
@@ -44,7 +45,8 @@ extension Binder {
         return Binder.simplified(own, branches, otherwise, kind)
     }
 
-    /// All values are of one kind, or numbers: what an expression gives is told by types, before a row is read.
+    /// Checks that all values are of one kind, or numbers: the kind of an expression must be known before a row is
+    /// read.
     private func agree(_ value: BoundExpr, _ source: Expr, _ kind: inout ValueKind) throws(RecordError) {
         let found = self.kind(value)
         if found == .null || found == kind { return }
@@ -57,7 +59,7 @@ extension Binder {
         }
     }
 
-    /// Without the branches that are decided already.
+    /// Returns the CASE without the branches whose conditions are constant.
     private static func simplified(
         _ subject: ChoiceSubject?, _ branches: [BoundChoice.Branch], _ otherwise: BoundExpr?, _ kind: ValueKind
     ) -> BoundExpr {

@@ -1,5 +1,5 @@
 extension Expr {
-    /// The collation that `COLLATE` gives to the expression or to an operand in it, the leftmost first: true is NOCASE, false is BINARY.
+    /// The collation from the leftmost `COLLATE` of the expression or its operands: true is NOCASE, false is BINARY.
     var explicitCollation: Bool? {
         switch self {
         case .noCase: true
@@ -8,7 +8,7 @@ extension Expr {
         }
     }
 
-    /// The expression without the `COLLATE` behind it.
+    /// The expression without its outer `COLLATE`.
     var uncollated: Expr {
         switch self {
         case .noCase(let inner), .binary(let inner): inner.uncollated
@@ -16,7 +16,7 @@ extension Expr {
         }
     }
 
-    /// The same collation behind another expression.
+    /// Returns another expression with the same `COLLATE`.
     func collating(_ other: Expr) -> Expr {
         switch self {
         case .noCase: .noCase(other)
@@ -27,7 +27,7 @@ extension Expr {
 }
 
 extension Binder {
-    /// The collation of an expression that was bound.
+    /// Returns the collation of a bound expression.
     func collation(_ source: Expr, _ bound: BoundExpr) -> Collation? {
         if let isNoCase = source.explicitCollation { return Collation(isNoCase: isNoCase, isExplicit: true) }
         if case .subject = source { return subject?.collation }
@@ -43,19 +43,19 @@ extension Binder {
         }
     }
 
-    /// Whether the texts of an expression are grouped, sorted and told apart without regard to case.
+    /// Returns whether groups, sorts and DISTINCT compare the expression without case.
     func isNoCase(_ source: Expr, _ bound: BoundExpr) -> Bool {
         collation(source, bound)?.isNoCase == true && (kind(bound) == .text || kind(bound) == .null)
     }
 
-    /// Exchanges both sides of a comparison for their no-case forms, where its collation is NOCASE.
+    /// Folds both sides of a comparison whose collation is NOCASE.
     func collate(_ left: inout BoundExpr, _ right: inout BoundExpr, _ collation: Collation?) {
         guard collation?.isNoCase == true, isText(left), isText(right) else { return }
         left = Binder.folded(left)
         right = Binder.folded(right)
     }
 
-    /// `nullif` of texts that are compared without regard to case: the value stays as it is.
+    /// Returns `nullif` for texts compared without case; the result is the original value.
     func nullIf(_ arguments: [BoundExpr], _ sources: [Expr]) -> BoundExpr? {
         guard arguments.count == 2 else { return nil }
         let collation = collation(sources[0], arguments[0]) ?? collation(sources[1], arguments[1])
@@ -68,7 +68,7 @@ extension Binder {
 
     func isText(_ expr: BoundExpr) -> Bool { kind(expr) == .text || kind(expr) == .null }
 
-    /// The no-case form of a text; that of a constant is made once.
+    /// Returns the case-folded form of a text; that of a constant is computed once.
     static func folded(_ expr: BoundExpr) -> BoundExpr {
         switch expr {
         case .constant(.text(let text)): .constant(.text(Folding.folded(text)))

@@ -1,29 +1,30 @@
-/// What names mean inside a condition on many rows or values.
+/// The meaning of names inside a condition on a collection.
 enum ElementScope {
-    /// Names that begin with this path are those of the rows; others are those of the query around.
+    /// Names that begin with this path are columns of the elements; others are those of the outer query.
     case rows([String])
-    /// This path is one of the values; others are what they are elsewhere.
+    /// This path is the element; other names keep their meaning.
     case values([String])
 }
 
-/// Many rows or values to which a path leads.
+/// A collection that a path leads to.
 private enum Gathering {
     case rows(ManyRows)
-    /// A column with a list of plain values.
+    /// A column with a list of values.
     case values
 }
 
-/// Many rows to which a path leads.
+/// A collection of rows.
 private enum ManyRows {
-    /// Those of a table whose column refers to the row at the path's end.
+    /// Rows whose reference column refers to the row at the end of the path.
     case inverse(owner: TableHandle, TableRelations.Inverse)
-    /// Those in a column of keys.
+    /// Rows whose keys are in a column.
     case keys(target: TableHandle, column: String)
 }
 
-// Conditions on many: `ANY people.age > 60`, `people.@count > 3`, `ANY tags = 'x'`.
+// Quantifiers and aggregates over collections: `ANY people.age > 60`, `people.@count > 3`, `ANY tags = 'x'`.
 extension Binder {
-    /// A column whose name means something else in here than in its table: a value of a list, of the rows around.
+    /// Returns the expression of a name that has another meaning inside the condition: the list element, or an outer
+    /// value.
     mutating func scopedValue(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundExpr? {
         switch element {
         case .values(let own)? where path == own: return .element
@@ -39,17 +40,17 @@ extension Binder {
         }
     }
 
-    /// The path in the element's table; the element by itself is its key.
+    /// Returns the path in the element's table; the element by itself is its key.
     private func rest(_ path: [String], _ own: [String]) -> [String] {
         let rest = Array(path.dropFirst(own.count))
         return rest.isEmpty ? [table.schema.keyNames[0]] : rest
     }
 
-    // MARK: - Where a path leads to many
+    // MARK: - Paths to collections
 
-    /// The first step of a path that leads to many, with its place.
+    /// Returns the first step of a path that leads to a collection, and the number of names up to it.
     ///
-    /// - Parameter isExpected: whether a text may be a list although nobody said so.
+    /// - Parameter isExpected: whether a text column may be a list although the schema does not declare it.
     private func collection(_ path: [String], isExpected: Bool) -> (collection: Gathering, count: Int)? {
         var start = 0
         var place = table
@@ -75,7 +76,7 @@ extension Binder {
             }
             if column.type == .text, column.target == nil {
                 let known = catalogue.relations(of: place.schema.name)
-                // A path that goes on behind a list is told so.
+                // A path that continues after a list is reported by the caller.
                 let isList = known.map { $0.lists.contains(name) } ?? (isExpected && step == path.count - 1)
                 return isList ? (.values, step + 1) : nil
             }
@@ -85,7 +86,7 @@ extension Binder {
         return nil
     }
 
-    /// Where a path begins among the tables of a join.
+    /// Returns the joined table where a path begins.
     private func source(_ path: [String]) -> (name: String, table: TableHandle, start: Int)? {
         guard let scope, let first = path.first else { return nil }
         if let found = try? scope.start(path[...], .none) {
@@ -98,7 +99,7 @@ extension Binder {
         return owners.count == 1 ? (owners[0].name, owners[0].table, 0) : nil
     }
 
-    /// The path with the name of its table, where tables are joined.
+    /// Returns the path with the name of its table in front, where tables are joined.
     private func qualified(_ path: [String]) -> [String] {
         guard let source = source(path), source.start == 0 else { return path }
         return [source.name] + path
@@ -119,7 +120,7 @@ extension Binder {
         throw at.error("\(quantifier.rawValue) needs a path that leads to many rows or values")
     }
 
-    /// - Parameter isRelative: whether the names of the condition are those of the elements alone.
+    /// - Parameter isRelative: whether the condition names only columns of the elements.
     mutating func bindElements(
         _ quantifier: Quantifier, _ path: [String], _ condition: Condition, isRelative: Bool, _ at: SourcePosition
     ) throws(RecordError) -> BoundCondition {
@@ -145,7 +146,8 @@ extension Binder {
                 try bound(rows, qualified(path), at, .exists) { (inner) throws(RecordError) in
                     inner.element = .rows(isRelative ? [] : path)
                     var condition = condition
-                    // A path that leads on to many asks for any of those of each.
+                    // A path that continues to a nested collection is quantified again, over the collection of each
+                    // element.
                     if !isRelative, condition.columns(inQuantified: false).contains(where: { inner.leadsOn($0) }) {
                         condition = .quantified(quantifier, condition, at: at)
                     }
@@ -155,14 +157,14 @@ extension Binder {
         return isAll ? .not(any) : any
     }
 
-    /// Whether a name leads to many; what is worked out of many is one value.
+    /// Returns whether a name leads to a collection; an aggregate over one is a single value.
     private func leadsOn(_ expr: Expr) -> Bool {
         guard let path = expr.ownPath, let (_, count) = collection(path, isExpected: false) else { return false }
         if case .collection = expr { return count < path.count }
         return true
     }
 
-    /// All fulfil a condition when none is found that does not.
+    /// ALL is the negation of ANY with the negated condition.
     private static func sought(_ condition: BoundCondition, _ isAll: Bool) -> BoundCondition {
         isAll ? .not(.holds(condition)) : condition
     }
@@ -204,7 +206,7 @@ extension Binder {
                     return (nil, output, function)
                 })
         }
-        // The sum of nothing is nothing; the rest of nothing is unknown.
+        // The SUM of no rows is 0; the other aggregates are NULL.
         return function == .sum ? .function(.coalesce, [value, .constant(.integer(0))]) : value
     }
 
@@ -233,8 +235,9 @@ extension Binder {
         return try inner.made(rows, form, isHeld, condition, output, aggregate, at)
     }
 
-    /// Makes what tells which rows belong to the row around the first of the outer values. Answers whether those rows are known by
-    /// columns of keys.
+    /// Makes the correlated key the first of the outer values.
+    ///
+    /// - Returns: whether the rows are found by a column of keys.
     private mutating func enterKeys(
         _ rows: ManyRows, _ owner: [String], _ at: SourcePosition
     ) throws(RecordError) -> Bool {
@@ -253,7 +256,7 @@ extension Binder {
         }
     }
 
-    /// A path as the names of this query have it, whatever a condition on many makes of them.
+    /// Returns the column of a path of this query, whether or not it is inside a condition on a collection.
     mutating func resolved(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundColumn {
         if case .rows(let own)? = element, path.starts(with: own) {
             return try resolve(rest(path, own), at, isPath: !own.isEmpty)
@@ -299,7 +302,7 @@ extension Binder {
 }
 
 extension EntitySchema {
-    /// The names of the columns that are the key.
+    /// The names of the key columns.
     var keyNames: [String] {
         switch key {
         case .rowID(let name): [name]
@@ -309,9 +312,10 @@ extension EntitySchema {
 }
 
 extension Condition {
-    /// Every name in the condition and what is worked out of many, from left to right; those of sub-queries are left out.
+    /// Returns every column and aggregate over a collection in the condition, from left to right, without those of
+    /// sub-queries.
     ///
-    /// - Parameter inQuantified: whether to look into conditions on many as well.
+    /// - Parameter inQuantified: whether to descend into conditions on collections.
     func columns(inQuantified: Bool = true) -> [Expr] {
         switch self {
         case .and(let parts), .or(let parts): parts.flatMap { $0.columns(inQuantified: inQuantified) }
@@ -322,7 +326,7 @@ extension Condition {
         }
     }
 
-    /// Every path in it.
+    /// Every path in the condition.
     package var paths: [[String]] { columns().compactMap(\.ownPath) }
 }
 

@@ -1,7 +1,7 @@
-// Decimals stand in columns of text. They are compared as texts where they are to be equal, so that indexes serve, and by their values where
-// one is to be the smaller.
+// Decimals are stored in text columns. Equality compares their canonical texts, so that indexes serve; order compares
+// their values.
 extension Binder {
-    /// Which of two sides is the smaller, where one of them is a decimal; nil: neither is, or that is not asked.
+    /// Returns an order comparison where one side is a decimal; `nil` for other comparisons.
     func decimals(
         _ operation: ComparisonOperator, _ left: BoundExpr, _ right: BoundExpr, _ leftSource: Expr, _ rightSource: Expr
     ) throws(RecordError) -> BoundCondition? {
@@ -25,19 +25,19 @@ extension Binder {
         return Binder.decimalOrder(side)
     }
 
-    /// What is sorted and compared in the place of a decimal.
+    /// Returns the sort key of a decimal.
     static func decimalOrder(_ expr: BoundExpr) -> BoundExpr {
         .function(.decimalOrder, [expr])
     }
 
-    /// The decimal in whose place something is sorted; anything else itself.
+    /// Returns the decimal of which the expression is the sort key; other expressions unchanged.
     static func sorted(_ expr: BoundExpr) -> BoundExpr {
         if case .function(.decimalOrder, let arguments) = expr, let decimal = arguments.first { decimal } else { expr }
     }
 
-    /// A constant as the column of a decimal holds it.
+    /// Returns a constant in the form that a decimal column stores.
     func decimal(_ value: Value, _ other: BoundExpr, _ source: Expr) throws(RecordError) -> Value {
-        // No number is equal to it, but it may be stored.
+        // NaN equals no number, but a column may store it.
         if value == .text("NaN") { return value }
         if let decimal = DecimalText(value) { return .text(decimal.plain) }
         throw source.position.error(

@@ -1,5 +1,5 @@
 extension Binder {
-    /// Takes a join in; what it leaves out is a condition.
+    /// Adds a join of a selection; returns its condition, if it is an inner join.
     mutating func add(_ join: SelectionJoin) throws(RecordError) -> BoundCondition? {
         guard case .column(let path, let at) = join.left, case .column(let target, let targetAt) = join.target else {
             throw join.left.position.error("a join names two columns")
@@ -38,7 +38,7 @@ extension Binder {
             ? (nil, .integer) : (table.keySlots.first.map { Int($0.ordinal) }, table.keySlots.first?.type ?? .blob)
     }
 
-    /// The joined row where a path begins.
+    /// Returns the joined row where a path begins.
     func reference(_ path: ArraySlice<String>, _ at: SourcePosition) throws(RecordError) -> Int? {
         guard !references.isEmpty, path.count > 1, let first = path.first else { return nil }
         if let exact = references[first] { return exact }
@@ -49,12 +49,12 @@ extension Binder {
         return found.first?.value
     }
 
-    /// The joined rows of that name, in any case.
+    /// Returns the joined rows with that name, in any case.
     private func references(named name: String) -> [String: Int] {
         let folded = Folding.folded(name)
         return references.filter { Folding.folded($0.key) == folded }
     }
 
-    /// Whether a name before a dot is that of a joined row.
+    /// Returns whether a qualifier names a joined row.
     func isReference(_ name: String) -> Bool { !references.isEmpty && !references(named: name).isEmpty }
 }

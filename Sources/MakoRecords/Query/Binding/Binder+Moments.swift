@@ -1,6 +1,6 @@
-// Functions of dates: their arguments, and the clock.
+// Date functions: their arguments, and the current time.
 extension Binder {
-    /// Looks at a moment and the modifiers behind it, where they are written out.
+    /// Checks a date argument and its modifiers, where they are literals.
     func checkMoment(_ bound: [BoundExpr], _ sources: [Expr], from first: Int) throws(RecordError) {
         for place in bound.indices.dropFirst(first) {
             guard case .text(let text)? = bound[place].constant else { continue }
@@ -18,7 +18,7 @@ extension Binder {
         }
     }
 
-    /// The clock's time for `now` and where nothing is said: the same in all of a statement.
+    /// Substitutes the current time for `now` and for a missing argument: the same time throughout a statement.
     func takeNow(_ bound: inout [BoundExpr], at place: Int) {
         if bound.count == place { return bound.append(.constant(.date(budget.now))) }
         if case .text(let text)? = bound[place].constant, Folding.folded(text) == "now" {

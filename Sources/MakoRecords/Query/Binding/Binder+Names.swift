@@ -1,8 +1,8 @@
-// Names: columns, and paths over to-one references.
+// Name resolution: columns, and paths over to-one references.
 extension Binder {
-    /// A name before a dot is that of a table where one has it: of the query's own, of one that is joined. Else a path begins there.
+    /// Resolves a path. Its first name is a table if a table of the query has that name, else a column.
     ///
-    /// - Parameter isPath: whether the first name is a column's, whatever tables are called.
+    /// - Parameter isPath: whether the first name is a column, whatever the tables are named.
     mutating func resolve(
         _ path: [String], _ at: SourcePosition, isPath: Bool = false
     ) throws(RecordError) -> BoundColumn {
@@ -58,7 +58,7 @@ extension Binder {
             guard let next = catalogue.table(named: target) else {
                 throw at.error("\(place.schema.name).\(name) refers to table \(target), which is not there")
             }
-            // The key of the target stands in the reference itself.
+            // The reference itself holds the key of its target, so that no row is read.
             if step == path.count - 2, let key = Binder.singleKey(next), path.last == key {
                 return BoundColumn(
                     node: node, ordinal: column.ordinal, type: column.type, path: written, isNoCase: column.isNoCase)
@@ -79,19 +79,19 @@ extension Binder {
         return relations.decimals.contains(column.name)
     }
 
-    /// Whether a name before a dot is what the query calls its table.
+    /// Returns whether a qualifier is the name or alias of the query's table.
     func isQualifier(_ name: String) -> Bool {
         return Folding.folded(name) == Folding.folded(alias ?? table.schema.name)
     }
 
-    /// The same; also for the table's own name beside another one, where no column has it.
+    /// Returns the same, also for the table's own name beside an alias, unless a column has that name.
     func isOwnName(_ name: String) -> Bool {
         if isQualifier(name) { return true }
         return alias != nil && Folding.folded(name) == Folding.folded(table.schema.name)
             && column(name, in: table) == nil
     }
 
-    /// The column of that name; of a name in another case, where only one is meant.
+    /// Returns the column of that name; in another case only if it is unambiguous.
     private func column(_ name: String, in place: TableHandle) -> ColumnSchema? {
         if let exact = place.schema.column(named: name) { return exact }
         let folded = Folding.folded(name)

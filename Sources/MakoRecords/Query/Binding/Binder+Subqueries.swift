@@ -1,14 +1,14 @@
-// Sub-queries: each is bound against its own table, inside the scope of the query around it.
+// Sub-queries: each is bound against its own table, inside the scope of the outer query.
 extension Binder {
-    /// A name that means the query around: `Person.id` where the sub-query's own table is another. Columns of its own table that are
-    /// called as a table around it are named behind the name of their table.
+    /// Returns the outer value that a qualified name means: `Person.id` where the sub-query reads another table. A
+    /// column of the sub-query's table that has the name of an outer table must be qualified.
     mutating func outerValue(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundExpr? {
         guard let outer, path.count > 1, path[0] != Expr.ownRow, !isQualifier(path[0]), outer.isTable(path[0])
         else { return nil }
         return outside(try outer.binder.bind(.column(path, at: at)), path.joined(separator: "."))
     }
 
-    /// A value of the query around, as it is called in here.
+    /// Returns a value of the outer query as a correlated parameter.
     func outside(_ expr: BoundExpr, _ path: String) -> BoundExpr {
         guard let outer else { return expr }
         let collation = outer.binder.collation(.column([]), expr)
@@ -26,7 +26,7 @@ extension Binder {
         if collation?.isNoCase == true, isText(left), bound.kind == .text || bound.kind == .null {
             (left, bound) = (Binder.folded(left), bound.folded(bound.output.map(Binder.folded)))
         }
-        // What is compared is one value of the kind that the sub-query gives.
+        // The comparison takes values of the sub-query's kind.
         let (a, b) = (kind(left), bound.kind)
         guard a == b || a == .null || b == .null || (a.isNumber && b.isNumber) else {
             if let constant = left.constant, let fitting = Binder.fitting(constant, b) {
@@ -69,7 +69,7 @@ extension Binder {
         return bound
     }
 
-    /// The sub-query whose binder this is.
+    /// Binds the sub-query in this binder, which is its own.
     private mutating func bound(
         _ subquery: Subquery, _ form: BoundSubquery.Form
     ) throws(RecordError) -> BoundSubquery {
@@ -103,7 +103,7 @@ extension Binder {
         let offset = max(0, statement.offset ?? 0)
         var limit = statement.limit.map { max(0, $0) }
         if form == .scalar, !isAggregate { limit = min(1, limit ?? 1) }
-        // Without a limit an order decides nothing.
+        // Without a limit the order does not matter.
         let isOrdered = form != .exists && (limit != nil || offset > 0)
         let selection = BoundSelection(
             table: table, catalogue: catalogue, joins: joins, condition: condition, orders: isOrdered ? orders : [],
@@ -122,14 +122,14 @@ extension Binder {
         }
     }
 
-    /// What rows that only have to be there would give must be right as well, though it is not worked out.
+    /// Checks the outputs of EXISTS, which are not computed.
     private func checkNames(_ outputs: [SelectStatement.Output]) throws(RecordError) {
         var other = self
         other.outer = outer.map { OuterScope($0.binder) }
         for output in outputs { _ = try other.bindUnseen(output.expr) }
     }
 
-    /// A statement that is run as it stands.
+    /// Binds a sub-query that runs as a statement of its own.
     private mutating func whole(_ subquery: Subquery, _ form: BoundSubquery.Form) throws(RecordError) -> BoundSubquery {
         let values = Array(parameters.prefix(subquery.statement.parameterCount))
         func made(_ query: BoundSubquery.Query, _ bound: LogicalPlan) throws(RecordError) -> BoundSubquery {
@@ -175,7 +175,7 @@ extension Binder {
         return bound
     }
 
-    /// A sub-query over one table.
+    /// Returns a sub-query over one table.
     func made(
         _ form: BoundSubquery.Form, _ selection: BoundSelection, output: BoundExpr?, collation: Collation? = nil,
         aggregate: AggregateFunction?, countsRows: Bool
@@ -190,7 +190,7 @@ extension Binder {
 }
 
 extension SelectStatement {
-    /// Whether the statement gives one aggregate of all rows, and nothing else.
+    /// Whether the statement is one aggregate over all rows of a table, and nothing else.
     var isPlainAggregate: Bool {
         guard groupBy.isEmpty, having == nil, joins.isEmpty, compounds.isEmpty, outputs.count == 1,
             let aggregate = outputs[0].expr.aggregate, aggregate.argument?.hasAggregate != true
@@ -198,7 +198,7 @@ extension SelectStatement {
         return !aggregate.isDistinct && !orderBy.contains { $0.expr.hasAggregate }
     }
 
-    /// Whether the statement is more than rows of one table, which can be looked at one by one.
+    /// Whether the statement must run as a whole, because it is more than a filter of one table's rows.
     var isWholeOnly: Bool {
         hasNoTable || !commonTables.isEmpty || (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
             || (isDistinct && (limit != nil || offset != nil))
@@ -206,9 +206,9 @@ extension SelectStatement {
 }
 
 extension RowStatement {
-    /// The statement for one row.
+    /// Binds the statement for one row.
     ///
-    /// - Parameter budget: that of the statement around, where all of it is resolved.
+    /// - Parameter budget: the budget of the outer statement.
     func bound(
         _ values: [Value], _ budget: SubqueryBudget = SubqueryBudget()
     ) throws(RecordError) -> LogicalPlan {

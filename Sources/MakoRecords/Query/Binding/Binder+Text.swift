@@ -1,4 +1,4 @@
-// Full text: MATCH, rank, and the functions that show what was found.
+// Full text: MATCH, rank, highlight and snippet.
 extension Binder {
     mutating func bindMatch(_ left: Expr, _ right: Expr) throws(RecordError) -> BoundCondition {
         guard case .column(let path, let at) = left else {
@@ -52,7 +52,7 @@ extension Binder {
             table: place, index: index, query: query, text: text, path: column.path, key: key, column: column)
     }
 
-    /// The index that the name of the table, or its own, stands for.
+    /// Returns the full-text index that a name denotes: its own name, or that of its table.
     private func wholeIndex(_ name: String, _ at: SourcePosition) throws(RecordError) -> FullTextIndex? {
         if let index = table.textIndexes.first(where: { $0.schema.name == name }) { return index }
         let folded = Folding.folded(name)
@@ -67,7 +67,7 @@ extension Binder {
         throw at.error("\(name) has several full-text indexes; name one of \(names), or a column")
     }
 
-    /// `rank`, where no column has that name.
+    /// Returns `rank`, unless a column has that name.
     func rank(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundExpr? {
         guard scope == nil, path.count == 1, Folding.folded(path[0]) == "rank",
             !table.schema.visibleNames.contains(where: { Folding.folded($0) == "rank" })
@@ -76,18 +76,19 @@ extension Binder {
         throw at.error("\(table.schema.name) has no column rank, and without MATCH in the condition rows have no rank")
     }
 
-    /// Whether rows may fulfil a condition that the match which ranks does not find.
+    /// Returns whether rows outside the ranking MATCH may fulfil the condition.
     func leavesUnranked(_ condition: BoundCondition?) -> Bool {
         guard let match = matches.first(where: \.isOwn) else { return false }
         return condition?.conjuncts.contains(.match(match)) != true
     }
 
-    /// The order of ranks begins with the best: a row without one comes behind all others.
+    /// Ranks sort ascending from the best: a row without one sorts last.
     static func worstWhereNull(_ rank: BoundExpr) -> BoundExpr {
         .function(.coalesce, [rank, .constant(.double(.infinity))])
     }
 
-    /// `highlight(column [, before, behind])` and `snippet(column [, before, behind, left out, words])`; nil for other functions.
+    /// Binds `highlight(column [, before, after])` and `snippet(column [, before, after, ellipsis, words])`; returns
+    /// `nil` for other functions.
     mutating func excerpt(
         _ name: String, _ arguments: [Expr], _ at: SourcePosition
     ) throws(RecordError) -> BoundExpr? {

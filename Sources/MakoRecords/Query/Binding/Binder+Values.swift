@@ -56,7 +56,7 @@ extension Binder {
         }
     }
 
-    /// A boolean as 1 or 0, to stand beside conditions; anything else as it is.
+    /// Returns a boolean as 1 or 0, for comparison with conditions; other expressions unchanged.
     static func counted(_ expr: BoundExpr) -> BoundExpr {
         switch expr {
         case .constant(.bool(let flag)): .constant(.integer(flag ? 1 : 0))
@@ -79,7 +79,7 @@ extension Binder {
         }
     }
 
-    /// An expression that is not looked into: what is asked is whether there is a value, or the value as it is stored.
+    /// Binds an expression whose value is only tested for NULL, or passed on as stored, so that it is not decrypted.
     mutating func bindUnseen(_ expr: Expr) throws(RecordError) -> BoundExpr {
         guard case .column(let path, let at) = expr, results == nil else { return try bind(expr) }
         if let value = try scopedValue(path, at) { return value }
@@ -87,7 +87,7 @@ extension Binder {
         return .column(try resolve(path, at))
     }
 
-    /// NULL of a kind; nil: of any.
+    /// Returns NULL of a kind, or of any kind.
     private static func null(of kind: ValueKind?) -> BoundExpr {
         let cast: QueryFunction? =
             switch kind {
@@ -113,7 +113,7 @@ extension Binder {
         }
         let (a, b) = (kind(first), kind(second))
         if operation == .concatenate {
-            // Beside a text a number is written out, as CAST does.
+            // A number beside a text is converted as by CAST.
             if a == .text, b.isNumber { second = .function(.castText, [second]) }
             if b == .text, a.isNumber { first = .function(.castText, [first]) }
             for (bound, source) in [(first, left), (second, right)] where kind(bound) != .text && kind(bound) != .null {
@@ -220,7 +220,7 @@ extension Binder {
         }
     }
 
-    /// An expression without columns is computed once.
+    /// Computes an expression without columns.
     private func constantFolded(_ expr: BoundExpr) throws(RecordError) -> BoundExpr {
         switch expr {
         case .arithmetic(_, .constant, .constant), .negate(.constant):
@@ -232,7 +232,7 @@ extension Binder {
         }
     }
 
-    /// What kind of value an expression gives.
+    /// Returns the kind of an expression's values.
     func kind(_ expr: BoundExpr) -> ValueKind { expr.kind }
 
     static func kind(_ expr: BoundExpr) -> ValueKind {
@@ -280,12 +280,12 @@ extension Binder {
 }
 
 extension BoundExpr {
-    /// What kind of value it gives.
+    /// The kind of its values.
     var kind: ValueKind { Binder.kind(self) }
 }
 
 extension Binder {
-    /// `place` in the place of a latitude and a longitude stands for the columns of a coordinate's parts.
+    /// Replaces `place` in the position of a latitude and a longitude by the columns of a coordinate.
     static func withPlaces(_ arguments: [Expr]) -> [Expr] {
         guard arguments.count == 2 || arguments.count == 3 else { return arguments }
         return arguments.flatMap { argument -> [Expr] in

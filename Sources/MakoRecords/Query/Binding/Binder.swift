@@ -1,32 +1,32 @@
 import MakoStorage
 
-/// Resolves names against the schema, fills in parameters and checks types.
+/// Resolves names against the schema, substitutes parameters and checks types.
 struct Binder {
     let table: TableHandle
     let catalogue: Catalogue
     let parameters: [Value]
     let named: [String: Value]
     var joins: [JoinNode]
-    /// The rows of ``SelectionJoin`` by their names.
+    /// The rows of ``SelectionJoin``, by name.
     var references: [String: Int] = [:]
-    /// The tables of a join; nil where there is one table.
+    /// The tables of a join; `nil` for one table.
     var scope: JoinScope?
-    /// What the table is called instead of by its own name.
+    /// The alias of the table.
     var alias: String?
-    /// What the values of groups are, where an expression over groups is bound.
+    /// The keys and aggregates of groups, while an expression over groups is bound.
     var results: GroupResults?
-    /// What MATCH asks, in the order of the condition.
+    /// The MATCH conditions, in the order of the condition.
     var matches: [BoundMatch] = []
-    /// Whether other conditions let rows in that no match found, which have no rank.
+    /// Whether the condition accepts rows that no MATCH finds, which have no rank.
     var leavesUnranked = false
     var depth = 0
-    /// The query around, for a sub-query.
+    /// The outer query, while a sub-query is bound.
     var outer: OuterScope?
-    /// What names mean inside a condition on many.
+    /// The meaning of names inside a condition on a collection.
     var element: ElementScope?
-    /// What the `CASE` around compares.
+    /// The operand of the enclosing `CASE`.
     var subject: ChoiceSubject?
-    /// How many sub-queries may still be bound, shared with those inside.
+    /// Limits the number of sub-queries, shared with nested binders.
     var budget = SubqueryBudget()
 
     init(
@@ -40,7 +40,7 @@ struct Binder {
         self.joins = joins
     }
 
-    /// What resolves further expressions over the rows of a selection.
+    /// Makes a binder for further expressions over the rows of a selection.
     init(_ bound: BoundSelection) {
         self.init(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
         references = bound.references
@@ -54,7 +54,7 @@ struct Binder {
         }
     }
 
-    /// Binds one level of a tree. Each recursion of the binder goes through here.
+    /// Binds one level of a tree. Every recursion of the binder passes through here.
     @inline(__always)
     mutating func nested<R>(
         _ at: SourcePosition, _ body: (inout Binder) throws(RecordError) -> R
@@ -143,10 +143,10 @@ struct Binder {
         }
     }
 
-    /// `a = 1 OR a = 2` as `a IN (1, 2)`, which an index can answer.
+    /// Turns `a = 1 OR a = 2` into `a IN (1, 2)`, which an index answers.
     private static func joinedEqualities(_ parts: [BoundCondition]) -> BoundCondition {
         var result: [BoundCondition] = []
-        // By their places in the result: each is put together once, however many there are.
+        // By their indexes in the result, so that each list is built once.
         var lists: [(side: BoundExpr, place: Int, items: [Value], isJoined: Bool)] = []
         var known: [BoundExpr: Int] = [:]
         for part in parts {
@@ -188,12 +188,12 @@ struct Binder {
         if let condition = Binder.asked(operation, first, second) ?? Binder.asked(operation, second, first) {
             return condition
         }
-        // Columns stand on the left, so that the planner sees one form.
+        // Columns on the left, so that the planner sees one form.
         if first.constant != nil { return normalised(operation.mirrored, second, first) }
         return normalised(operation, first, second)
     }
 
-    /// A condition that is compared with 1 or 0 is that condition or its opposite, for which an index may serve.
+    /// Turns a comparison of a condition with 1 or 0 into the condition or its negation, which an index may answer.
     private static func asked(
         _ operation: ComparisonOperator, _ side: BoundExpr, _ other: BoundExpr
     ) -> BoundCondition? {
@@ -215,7 +215,7 @@ struct Binder {
         }
     }
 
-    /// Whole-number columns are compared with whole numbers, doubles with doubles, wherever that says the same.
+    /// Compares integer columns with integers and doubles with doubles, wherever the meaning is the same.
     private func normalised(
         _ operation: ComparisonOperator, _ left: BoundExpr, _ right: BoundExpr
     ) -> BoundCondition {
@@ -241,10 +241,10 @@ struct Binder {
     }
 
     private mutating func bindIn(_ value: Expr, _ items: [Expr]) throws(RecordError) -> BoundCondition {
-        // With one condition among them all are numbers, as each is compared with the same.
+        // A condition among the items makes the comparison numeric, for all items.
         let isCounted = value.isCondition || items.contains(where: \.isCondition)
         let plain = isCounted ? Binder.counted(try bind(value)) : try bind(value)
-        // The items are compared as the value is, whatever they bring.
+        // The value's collation applies to all items.
         let collation = collation(value, plain)
         var left = plain
         var bound: [BoundExpr] = []
@@ -260,7 +260,7 @@ struct Binder {
             }
             bound.append(item.0)
         }
-        // Nothing is in an empty list, not even the unknown.
+        // `IN ()` is false, also for NULL.
         if bound.isEmpty { return .constant(false) }
         if left.constant?.isNull == true { return .constant(nil) }
         if bound.count == 1 {
@@ -270,7 +270,7 @@ struct Binder {
         return values.count == bound.count ? .isAmong(left, values) : .isIn(left, bound)
     }
 
-    /// Values that a column holds need no look at each for itself.
+    /// Binds IN over values of the column's type, which need no conversion.
     private mutating func bindAmong(_ value: Expr, _ items: [Value]) throws(RecordError) -> BoundCondition {
         if !value.isCondition, items.count > 1, case .column(let column) = try bind(value), column.takesPlainValues,
             items.allSatisfy({ column.type.holds($0) })
@@ -280,7 +280,7 @@ struct Binder {
         return try bindIn(value, items.map { .literal($0, at: .none) })
     }
 
-    /// Makes two sides comparable, or says why they are not.
+    /// Converts two sides to a common kind, or throws an error that names both.
     private func agree(
         _ left: inout BoundExpr, _ right: inout BoundExpr, _ leftSource: Expr, _ rightSource: Expr
     ) throws(RecordError) {
@@ -312,7 +312,7 @@ struct Binder {
         }
     }
 
-    /// How a value would be written that is compared with one of another kind.
+    /// Returns the literal of a value that is compared with one of another kind, as a hint for the error.
     private static func hint(_ kind: ValueKind, _ value: Value?) -> String {
         guard case .text? = value, let value else { return "" }
         return DateText.hint(expected: kind.name, found: "\(value)")

@@ -1,13 +1,13 @@
 /// A column of a query in FROM.
 struct DerivedColumn: Sendable {
     let type: ColumnType
-    /// For a reference: the table it points to.
+    /// The target table of a reference.
     var target: String?
     /// Whether its texts are decimals.
     var isDecimal = false
-    /// Whether it is NULL in every row, and of any type.
+    /// Whether it is NULL in every row, so that its type is open.
     var isNull = false
-    /// Whether it holds whole numbers from 0 on, which unsigned columns hold as well.
+    /// Whether it holds integers from 0 on only, which fit unsigned columns as well.
     var isNatural = false
 
     init(_ kind: ValueKind) {
@@ -30,7 +30,7 @@ struct DerivedColumn: Sendable {
         self.isDecimal = isDecimal
     }
 
-    /// A column that holds the values of both; nil: there is none.
+    /// Returns a column that holds the values of both; `nil` if there is none.
     func joined(_ other: DerivedColumn) -> DerivedColumn? {
         if isNull { return other }
         if other.isNull { return self }
@@ -50,14 +50,14 @@ struct DerivedColumn: Sendable {
 }
 
 extension BoundSelect {
-    /// What the rows have as columns.
+    /// The result's columns.
     var derivedColumns: [DerivedColumn] { (group?.outputs ?? outputs).map(derived) }
 
     private func derived(_ expr: BoundExpr) -> DerivedColumn {
         switch expr {
         case .column(let column):
             guard let ordinal = column.ordinal, let table = table(of: column) else { return DerivedColumn(.integer) }
-            // What leads to many rows is read as the bytes that it is.
+            // A column of keys is read as the bytes that it stores.
             let type: ColumnType = column.type == .keys ? .blob : column.type
             let target = type == .reference || column.type == .integer ? table.columns[ordinal].target : nil
             return DerivedColumn(type, target: target, isDecimal: column.isDecimal)
@@ -73,7 +73,7 @@ extension BoundSelect {
             var column = DerivedColumn(.integer)
             column.isNatural = number >= 0
             return column
-        // Their values are those of one of these.
+        // The value is one of the arguments.
         case .function(.coalesce, let values): return derived(anyOf: values) ?? DerivedColumn(Binder.kind(expr))
         case .choice(let choice):
             let values = choice.branches.map(\.value) + [choice.otherwise ?? .constant(.null)]
@@ -100,9 +100,9 @@ extension BoundSelect {
 }
 
 extension LogicalPlan {
-    /// What the rows have as columns.
+    /// Returns the result's columns.
     ///
-    /// - Throws: `syntax` where several SELECTs give one column values that no column holds together.
+    /// - Throws: `syntax` if the parts of a compound give one column values that no type holds together.
     fileprivate func derivedColumns(_ names: [String], _ at: SourcePosition) throws(RecordError) -> [DerivedColumn] {
         switch self {
         case .select(let select): return select.derivedColumns
@@ -124,13 +124,13 @@ extension LogicalPlan {
 }
 
 extension CommonTable {
-    /// The query as a table of a FROM clause: its rows are found by running it.
+    /// Returns the query as a table of a FROM clause; its rows come from running it.
     func source(
         _ name: String, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
         _ budget: SubqueryBudget
     ) throws(RecordError) -> (source: JoinScope.Source, query: LogicalPlan) {
         try budget.take(at)
-        // Places for values behind the query are no business of it.
+        // The parameters after those of the query belong to the outer statement.
         let values = Array(parameters.prefix(statement.parameterCount))
         let query = try statement.bound(catalogue, values, named, budget)
         var names = query.first.columnNames
@@ -158,7 +158,7 @@ extension CommonTable {
         )
     }
 
-    /// Of columns of one name the later ones get numbers, as in SQLite.
+    /// Numbers repeated column names, as SQLite does.
     private static func apart(_ names: [String]) -> [String] {
         var taken: Set<String> = []
         return names.map { name in

@@ -1,14 +1,15 @@
-/// The queries and views in FROM clauses, while a statement is rewritten to read the tables behind them.
+/// Expands the queries and views in FROM clauses while a statement is rewritten to read their tables.
 final class FromReading {
     private static let limit = 500
     private var left = limit
-    /// The names of the views that are being exchanged for their queries, each inside the one before it.
+    /// The views being expanded, outermost first.
     private var open: [String] = []
 
-    /// The query behind a name in FROM, itself rewritten; nil: the name is a table's.
+    /// Returns the rewritten query behind a name in FROM; `nil` for a table.
     ///
-    /// - Parameter common: what the statement itself calls so.
-    /// - Throws: `syntax` for views that read themselves, for too many queries, and where a view's query is wrong by now.
+    /// - Parameter common: the statement's own CTE of that name.
+    /// - Throws: `syntax` for views that read themselves, for too many queries, and for a view whose query is no longer
+    ///   valid.
     func query(
         _ name: String, _ at: SourcePosition, _ common: CommonTable?, _ catalogue: Catalogue
     ) throws(RecordError) -> CommonTable? {
@@ -26,7 +27,7 @@ final class FromReading {
             statement: try SelectStatement.parse(view.text).flattened(catalogue, self), at: at)
     }
 
-    /// Queries that read the one before them twice would be millions.
+    /// Counts an expansion. Queries that each read the one before twice would grow exponentially.
     private func take(_ at: SourcePosition) throws(RecordError) {
         left -= 1
         if left < 0 { throw at.error("there are too many queries in FROM; the limit is \(FromReading.limit)") }

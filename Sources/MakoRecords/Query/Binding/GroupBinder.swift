@@ -1,9 +1,9 @@
-/// The values of groups by the names that ``GroupBinder`` gives them.
+/// The keys and aggregates of groups, by the names that ``GroupBinder`` gives them.
 struct GroupResults {
     private static let mark = "\u{0}"
 
     fileprivate(set) var values: [BoundExpr] = []
-    /// Those that the keys bring as columns.
+    /// The collations of keys that are columns.
     fileprivate var collations: [Collation?] = []
 
     func collation(_ number: Int) -> Collation? { collations.indices.contains(number) ? collations[number] : nil }
@@ -18,7 +18,7 @@ struct GroupResults {
     }
 }
 
-/// Tells apart what is worked out of each row and what of each group.
+/// Separates what is computed for each row, keys and aggregate arguments, from what is computed for each group.
 struct GroupBinder {
     private(set) var binder: Binder
     private let keys: [Expr]
@@ -26,12 +26,12 @@ struct GroupBinder {
     private(set) var areNoCase: [Bool] = []
     private var asked: [Expr] = []
     private(set) var aggregates: [BoundAggregate] = []
-    /// The collations of columns that depend on the keys of the groups, by the places of their aggregates.
+    /// The collations of columns that depend on the group keys, by the indexes of their aggregates.
     private var determined: [Int: Collation?] = [:]
 
     init(_ binder: Binder, keys: [Expr]) throws(RecordError) {
         self.binder = binder
-        // What stands behind COLLATE in other expressions is the key as well.
+        // An expression matches a key with or without its COLLATE.
         self.keys = keys.map(\.uncollated)
         for key in keys {
             if key.hasAggregate { throw key.position.error("rows are not grouped by what is known of groups only") }
@@ -41,7 +41,7 @@ struct GroupBinder {
         }
     }
 
-    /// The expression over groups: keys and aggregates in it are named by their numbers.
+    /// Returns the expression over groups: its keys and aggregates are replaced by their numbers.
     mutating func named(_ expr: Expr) throws(RecordError) -> Expr {
         try expr.rewritten { (part) throws(RecordError) in try name(part) }
     }
@@ -58,7 +58,7 @@ struct GroupBinder {
                 keys.count + (try number(part, function, isDistinct, argument)), at: part.position)
         }
         guard case .column(let path, let at) = part else { return nil }
-        // The same column under another spelling.
+        // Resolves other spellings of a key column.
         let column = try binder.resolve(path, at)
         let number = boundKeys.firstIndex {
             guard case .column(let key) = $0 else { return false }
@@ -69,8 +69,8 @@ struct GroupBinder {
         return GroupResults.name(keys.count + (try self.number(determined: column, part)), at: at)
     }
 
-    /// Whether all rows of a group have one value of the column, because the key of its table, or of the one where its path begins, is among the
-    /// keys of the groups.
+    /// Returns whether a column has one value in each group, because the key of its table, or of the table where its
+    /// path begins, is among the group keys.
     private func isDetermined(_ column: BoundColumn) -> Bool {
         var node = column.node
         while node >= 0, !binder.joins[node].isSupplied { node = binder.joins[node].parent }
@@ -79,13 +79,13 @@ struct GroupBinder {
         return needed.allSatisfy { ordinal in
             zip(boundKeys, areNoCase).contains { key, isNoCase in
                 guard case .column(let found) = key else { return false }
-                // Without regard to case several keys are one.
+                // Compared without case, one group may have several keys.
                 return found.node == node && found.ordinal == ordinal && (!isNoCase || found.isNoCase)
             }
         }
     }
 
-    /// The value that a column has in all rows of a group, as the smallest of them.
+    /// Adds a column that has one value in each group, as a MIN.
     private mutating func number(determined column: BoundColumn, _ part: Expr) throws(RecordError) -> Int {
         if let known = asked.firstIndex(of: part) { return known }
         if column.isSealed { _ = try binder.bind(part) }
@@ -118,7 +118,7 @@ struct GroupBinder {
         return asked.count - 1
     }
 
-    /// What a binder is to know that binds the expressions over groups.
+    /// Returns the scope in which expressions over groups are bound.
     func results() -> GroupResults {
         var results = GroupResults()
         for (number, (key, bound)) in zip(keys, boundKeys).enumerated() {
@@ -142,7 +142,7 @@ struct GroupBinder {
 }
 
 extension Condition {
-    /// Refuses what asks rows where there are groups, before the names in it are.
+    /// Refuses conditions on rows before the names in them are resolved, so that the error names the cause.
     fileprivate func refuseInGroups() throws(RecordError) {
         switch self {
         case .match(let value, _): throw value.position.error("MATCH asks rows, not groups; it stands in WHERE")
@@ -155,7 +155,7 @@ extension Condition {
 }
 
 extension SourcePosition {
-    /// The part of the text that stands there.
+    /// The source text at this position.
     var words: String {
         let bytes = Array(text.utf8)
         let start = min(max(0, offset), bytes.count)

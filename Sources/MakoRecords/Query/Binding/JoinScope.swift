@@ -1,15 +1,15 @@
-/// The tables of a FROM clause, while names are resolved.
+/// The tables of a FROM clause, for name resolution.
 struct JoinScope {
     struct Source {
-        /// What its columns are called by.
+        /// The name that qualifies its columns.
         let name: String
         let table: TableHandle
     }
 
     let sources: [Source]
-    /// How many of them may be named: in a condition of ON those up to its own.
+    /// The number of tables in scope: an ON condition sees those up to its own.
     var visible: Int
-    /// Whether a name that several of them have is that of the first one; else it is refused.
+    /// Whether an ambiguous name means the first table that has it; otherwise it is an error.
     private let prefersFirst: Bool
 
     init(_ sources: [Source], prefersFirst: Bool = false) {
@@ -18,7 +18,8 @@ struct JoinScope {
         visible = sources.count
     }
 
-    /// The table where a path begins, and the rest of the path. A name before a dot is a table's where one has it, else a column's.
+    /// Returns the table where a path begins, and the rest of the path. The first name is a table if one has that name,
+    /// else a column.
     func start(
         _ path: ArraySlice<String>, _ at: SourcePosition
     ) throws(RecordError) -> (node: Int, rest: ArraySlice<String>) {
@@ -42,7 +43,7 @@ struct JoinScope {
                 + (nearest == nil ? at.textHint(first) : ""), nearest: nearest)
     }
 
-    /// The table of that name; of a name in another case, where none has it exactly.
+    /// Returns the table of that name; in another case only if no exact match exists.
     private func named(_ name: String, _ at: SourcePosition) throws(RecordError) -> Int? {
         var found = sources.indices.filter { sources[$0].name == name }
         if found.isEmpty {
@@ -72,9 +73,9 @@ struct JoinScope {
 }
 
 extension Catalogue {
-    /// The table that a name in a text means.
+    /// Returns the table that a name in a text means.
     ///
-    /// - Throws: `syntax`, with the nearest right name.
+    /// - Throws: `syntax`, with the nearest existing name.
     func requireTable(_ name: String, _ at: SourcePosition) throws(RecordError) -> TableHandle {
         do {
             return try requireTable(name)

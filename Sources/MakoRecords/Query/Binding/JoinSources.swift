@@ -1,7 +1,8 @@
-/// Tables of a join, one bit for each.
+/// A set of tables of a join, one bit for each.
 typealias SourceSet = UInt64
 
-/// Which rows of a join the parts of a condition read. Nodes are numbered as in ``BoundColumn/node``, the tables of the join first.
+/// Finds the tables that conditions of a join read. Nodes are numbered as in ``BoundColumn/node``, tables of the join
+/// first.
 struct JoinSources {
     let joins: [JoinNode]
     /// The table at the root of each node.
@@ -10,7 +11,7 @@ struct JoinSources {
     init(_ joins: [JoinNode]) {
         self.joins = joins
         var roots: [Int] = []
-        // Parents stand before those that start from them.
+        // Parents precede the nodes that start from them.
         for (index, node) in joins.enumerated() { roots.append(node.isSupplied ? index : roots[node.parent]) }
         self.roots = roots
     }
@@ -18,7 +19,7 @@ struct JoinSources {
     func of(_ condition: BoundCondition) -> SourceSet { of(.condition(condition)) }
 
     func of(_ expr: BoundExpr) -> SourceSet {
-        // Most are columns, and each path of a join looks at them.
+        // Fast path for columns.
         if case .column(let column) = expr { return 1 << SourceSet(roots[column.node]) }
         var found: SourceSet = 0
         expr.forEachPart { part in
@@ -29,7 +30,7 @@ struct JoinSources {
         return found
     }
 
-    /// Whether a condition can hold only where a row of the table is there: beside a row of NULLs it is false or unknown.
+    /// Returns whether a condition rejects the table's row of NULLs: it is false or NULL for it.
     func needs(_ source: Int, _ condition: BoundCondition) -> Bool {
         switch condition {
         case .constant, .isNull: false
@@ -45,7 +46,7 @@ struct JoinSources {
             default: false
             }
         case .match(let match): match.key.map { needs(source, .column($0)) } ?? false
-        // Nothing is found by NULL in a list, and there is no value in a list that is not there.
+        // NULL is in no list, and a NULL list has no elements.
         case .isInQuery(let value, _): needs(source, value)
         case .anyElement(let gathered): needs(source, gathered.column)
         case .holds(let inner): needs(source, inner)
@@ -63,12 +64,12 @@ struct JoinSources {
         case .function(_, let arguments): arguments.first.map { needs(source, $0) } ?? false
         case .rank, .excerpt: false
         case .outer, .element, .subquery, .gathered, .subject: false
-        // It may be decided by what is beside the row.
+        // The result may depend on another table alone.
         case .choice, .condition: false
         }
     }
 
-    /// The table's own view of things: its row is the row itself, and only paths from there are left.
+    /// Returns the nodes of one table alone: its row becomes the row itself, and only paths from it are left.
     func local(_ source: Int) -> LocalNodes {
         var nodes: [JoinNode] = []
         var places: [Int: Int] = [source: -1]
@@ -81,7 +82,7 @@ struct JoinSources {
     }
 }
 
-/// The nodes of one table of a join, as they are when the table stands alone.
+/// Rewrites expressions of a join for one of its tables alone.
 struct LocalNodes: BoundRewriting {
     let joins: [JoinNode]
     fileprivate let places: [Int: Int]
@@ -92,7 +93,7 @@ struct LocalNodes: BoundRewriting {
             isSealed: column.isSealed, isDecimal: column.isDecimal, isNoCase: column.isNoCase)
     }
 
-    /// What asks the table's own row needs no key: an index answers it.
+    /// A MATCH of the table's own row needs no key, because an index answers it.
     func match(_ match: BoundMatch) -> BoundMatch {
         guard let key = match.key, let node = places[key.node] else { return match }
         var local = match

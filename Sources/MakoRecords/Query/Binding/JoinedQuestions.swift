@@ -1,27 +1,27 @@
-/// What stands in the FROM clause of a join.
+/// The tables and inlined queries in the FROM clause of a join.
 struct JoinedQuestions {
     struct Source {
         let name: String
-        /// Nil: it is a table.
+        /// The query; `nil` for a table.
         let question: AskedQuestion?
         let columns: [String]
-        /// A column that `*` leaves out.
+        /// A column that `*` omits.
         var hidden: String?
-        /// What a row of it always has; nil where there is a row of it beside each other one.
+        /// A column that is not NULL in any row of the source; `nil` if the join always finds a row.
         var presence: String?
 
         func has(_ column: String) -> Bool { columns.contains { Folding.folded($0) == Folding.folded(column) } }
     }
 
     let sources: [Source]
-    /// What results are called, which orders and groups may name.
+    /// The names of outputs, which ORDER BY and GROUP BY may use.
     let own: [String]
 
     private func source(named name: String) -> Source? {
         sources.first { $0.name == name } ?? sources.first { Folding.folded($0.name) == Folding.folded(name) }
     }
 
-    /// What a column stands for, behind the name of its table.
+    /// Returns the expression that a column denotes, qualified by its table; `nil` for the name of an output.
     func expr(_ path: [String], _ at: SourcePosition) throws(RecordError) -> Expr? {
         if path.count > 1, let source = source(named: path[0]) { return try expr(path.dropFirst(), of: source, at) }
         let holders = sources.filter { $0.has(path[0]) }
@@ -35,7 +35,7 @@ struct JoinedQuestions {
         guard let question = source.question else { return .column([source.name] + path, at: at) }
         let expr = try question.expr(path, at).qualified(by: source.name, insteadOf: question.sourceName)
         guard let presence = source.presence, !expr.needsItsRow else { return expr }
-        // Where no row is joined, what is worked out of it is NULL as well, whatever it is made of.
+        // For an unmatched row of a left join, computed columns must be NULL, too.
         let isThere = Condition.not(.isNull(.column([source.name, presence], at: at)))
         return .choice(.init([.init(isThere, expr)], at: at))
     }
@@ -46,7 +46,7 @@ struct JoinedQuestions {
         return named
     }
 
-    /// The columns of one source, or of all.
+    /// Returns the columns of one source, or of all.
     func outputs(of name: String?, _ at: SourcePosition) throws(RecordError) -> [SelectStatement.Output] {
         let wanted = name.map { (name) in source(named: name).map { [$0] } ?? [] } ?? sources
         if wanted.isEmpty { throw at.notWrittenOut }
@@ -61,7 +61,7 @@ struct JoinedQuestions {
 }
 
 extension SelectStatement {
-    /// The statement with the tables behind those of its sources that are questions.
+    /// Returns the statement with its inlined queries replaced by their tables.
     func joining(_ named: SelectStatement, _ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
         var sources = [try JoinedQuestions.Source(named, table, alias, tableAt, catalogue)]
         for join in joins {
@@ -141,7 +141,7 @@ extension JoinedQuestions.Source {
 }
 
 extension Expr {
-    /// Whether it is NULL where the columns in it are.
+    /// Whether the expression is NULL where its columns are.
     fileprivate var needsItsRow: Bool {
         switch self {
         case .column: true

@@ -1,8 +1,8 @@
-/// Exchanges what a statement reads of the row around for parameters.
+/// Replaces the outer columns that a statement reads by parameters.
 struct OuterReading {
     let outer: OuterScope
 
-    /// - Parameter hidden: names of tables, in small letters, that mean other tables than those around.
+    /// - Parameter hidden: lowercased names of tables that the statement's own tables shadow.
     func parameterized(_ given: SelectStatement, hidden: Set<String> = []) throws(RecordError) -> SelectStatement {
         var statement = given
         for place in statement.commonTables.indices {
@@ -46,7 +46,7 @@ struct OuterReading {
     /// The names of the parameters, in the order of the values.
     var names: [String] { outer.values.enumerated().map { RowStatement.name($0, outer.binder.kind($1)) } }
 
-    /// Values of the kinds of those that are read, to find out what the statement gives.
+    /// Sample values of the correlated parameters' kinds, from which the kinds of the outputs are derived.
     var samples: [Value] {
         outer.values.map { expr in
             switch outer.binder.kind(expr) {

@@ -1,12 +1,12 @@
-/// A statement's sub-queries are counted: places that name one twice must not make many of few.
+/// Limits the sub-queries of a statement: views and CTEs that are read twice could multiply them.
 final class SubqueryBudget {
     private var left = 500
-    /// Every table whose rows decide what they give.
+    /// Every table that the sub-queries read.
     private(set) var tables: Set<String> = []
-    /// The clock's time, as the statement looked at it first; nil: it has not.
+    /// The current time, if the statement has read it.
     private(set) var lookedAtClock: Double?
 
-    /// The clock's time, in seconds since 2001: the same in all of a statement.
+    /// The current time, in seconds since 2001: the same throughout a statement.
     var now: Double {
         if let lookedAtClock { return lookedAtClock }
         let now = Moment.now
@@ -22,11 +22,11 @@ final class SubqueryBudget {
     }
 }
 
-/// A query while it and the sub-queries inside it are bound.
+/// An outer query, while it and its sub-queries are bound.
 final class OuterScope {
-    /// Resolves names of the query itself.
+    /// Resolves names of the outer query.
     var binder: Binder
-    /// What the sub-query reads of the query's rows, in the query's own terms.
+    /// The outer values that the sub-query reads, bound in the outer query.
     private(set) var values: [BoundExpr] = []
 
     init(_ binder: Binder) { self.binder = binder }
@@ -37,7 +37,7 @@ final class OuterScope {
         return values.count - 1
     }
 
-    /// Whether the name of a table means this query's, or one further out.
+    /// Returns whether a qualifier names a table of this query or of one further out.
     func isTable(_ name: String) -> Bool {
         if let scope = binder.scope {
             let folded = Folding.folded(name)

@@ -1,7 +1,7 @@
-// Functions that have a form of their own in the language: those of dates, and CAST.
+// Functions with special forms: date functions, and CAST.
 
 extension QueryFunction {
-    /// Whether it takes a moment and modifiers of it.
+    /// Whether it takes a date and modifiers.
     var takesMoment: Bool {
         switch self {
         case .date, .time, .datetime, .julianday, .unixepoch, .strftime: true
@@ -9,7 +9,7 @@ extension QueryFunction {
         }
     }
 
-    /// What a function of dates gives for a moment.
+    /// Returns the result of a date function.
     func result(_ moment: Moment, _ form: String?) -> Value {
         guard let seconds = moment.seconds else { return .null }
         switch self {
@@ -22,7 +22,7 @@ extension QueryFunction {
         }
     }
 
-    /// Whether a CAST takes values of a kind; nil: this is no CAST.
+    /// Returns whether a CAST takes values of a kind; `nil` for other functions.
     func casts(_ kind: ValueKind) -> Bool? {
         switch self {
         case .castText, .castBlob: true
@@ -33,9 +33,9 @@ extension QueryFunction {
         }
     }
 
-    /// What a CAST makes of a value.
+    /// Returns the result of a CAST.
     ///
-    /// - Parameter arena: keeps the bytes of what is made.
+    /// - Parameter arena: owns the bytes of the result.
     func cast(_ operand: Operand, _ arena: inout Arena) -> Operand {
         switch (self, operand) {
         case (.castText, _): Cast.text(operand).map { .text(arena.keep($0)) } ?? .null

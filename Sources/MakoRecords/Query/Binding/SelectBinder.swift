@@ -1,8 +1,8 @@
-/// Resolves the names of a statement.
+/// Binds a SELECT statement.
 struct SelectBinder {
     private let statement: SelectStatement
     private let sources: [JoinScope.Source]
-    /// Those whose rows a query has, by their places.
+    /// The queries that produce rows of sources, by the sources' indexes.
     private let queries: [Int: LogicalPlan]
     private let outputs: [SelectStatement.Output]
     private let catalogue: Catalogue
@@ -10,7 +10,7 @@ struct SelectBinder {
     private let named: [String: Value]
     let budget: SubqueryBudget
 
-    /// - Throws: `syntax` for tables that are not there, and values without a place.
+    /// - Throws: `syntax` for missing tables, and for parameter values that the statement does not use.
     init(
         _ given: SelectStatement, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
         _ budget: SubqueryBudget
@@ -48,12 +48,12 @@ struct SelectBinder {
     ) throws(RecordError) -> JoinScope.Source {
         let table = try catalogue.requireTable(name, at)
         guard let alias else { return JoinScope.Source(name: table.schema.name, table: table) }
-        // The table's own spelling, where it has no other name.
+        // The table's own spelling, unless it has an alias.
         let isPlain = isJoin && Folding.folded(alias) == Folding.folded(table.schema.name)
         return JoinScope.Source(name: isPlain ? table.schema.name : alias, table: table)
     }
 
-    /// The selection from the one table; nil: there are several tables or none, or it is a query.
+    /// The selection from the one table; `nil` for a join, a query or no table.
     var selection: Selection? {
         get throws(RecordError) {
             guard statement.joins.isEmpty, queries[0] == nil, !sources.isEmpty else { return nil }
@@ -74,7 +74,7 @@ struct SelectBinder {
         return try joined()
     }
 
-    /// - Parameter selection: what ``selection`` is bound to.
+    /// - Parameter selection: the bound ``selection``.
     func bound(_ selection: BoundSelection) throws(RecordError) -> BoundSelect {
         var binder = Binder(selection)
         binder.alias = statement.alias
@@ -161,7 +161,7 @@ struct SelectBinder {
         var boundOrders: [BoundOrder] = []
         for order in orders { boundOrders.append(try groups.bind(order)) }
         if orders.isEmpty, names.boundKeys.contains(where: { Binder.kind($0) == .decimal }) {
-            // Groups come in the order of their bytes, which is not that of decimals.
+            // Groups come in the order of their encoded keys, which is not that of decimals.
             for (key, isNoCase) in zip(groups.results?.values ?? [], names.areNoCase) {
                 let isDecimal = Binder.kind(key) == .decimal
                 boundOrders.append(
@@ -178,7 +178,7 @@ struct SelectBinder {
 }
 
 extension SelectStatement {
-    /// The statement with its names resolved.
+    /// Returns the statement with its names resolved.
     func bound(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ budget: SubqueryBudget
     ) throws(RecordError) -> LogicalPlan {
@@ -189,7 +189,7 @@ extension SelectStatement {
         return whole.compounds.isEmpty ? .select(try bind(whole)) : .compound(try whole.compound(bind))
     }
 
-    /// What resolves the names of one SELECT.
+    /// Returns the binder of one SELECT.
     func binder(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ budget: SubqueryBudget
     ) throws(RecordError) -> SelectBinder {

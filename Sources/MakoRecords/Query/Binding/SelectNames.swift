@@ -1,6 +1,6 @@
-/// What names and numbers of a statement stand for that are those of its outputs.
+/// Resolves names and numbers that denote outputs of a statement.
 struct SelectNames {
-    /// The statement with names of outputs in HAVING and GROUP BY exchanged for what they name. Columns come first there.
+    /// The statement with outputs substituted for their names in HAVING and GROUP BY, where columns have precedence.
     let statement: SelectStatement
 
     init(_ statement: SelectStatement, _ sources: [JoinScope.Source]) {
@@ -28,7 +28,7 @@ struct SelectNames {
         }
     }
 
-    /// The columns of the result, with `*` written out. Columns of several tables that share a name are told apart by their tables.
+    /// Returns the columns of the result, with `*` expanded. Columns of several tables with one name are qualified.
     static func outputs(
         _ statement: SelectStatement, _ sources: [JoinScope.Source], isJoin: Bool
     ) throws(RecordError) -> [SelectStatement.Output] {
@@ -36,7 +36,7 @@ struct SelectNames {
         return try outputs(statement.outputs, sources, isJoin: isJoin)
     }
 
-    /// Some outputs, with `*` written out.
+    /// Returns some outputs, with `*` expanded.
     static func outputs(
         _ outputs: [SelectStatement.Output], _ sources: [JoinScope.Source], isJoin: Bool
     ) throws(RecordError) -> [SelectStatement.Output] {
@@ -71,7 +71,7 @@ struct SelectNames {
         }
     }
 
-    /// Groups by a result's number stand for its expression.
+    /// Returns the keys of GROUP BY, with numbers of outputs replaced by their expressions.
     static func keys(
         _ statement: SelectStatement, _ outputs: [SelectStatement.Output]
     ) throws(RecordError) -> [Expr] {
@@ -82,7 +82,8 @@ struct SelectNames {
         return keys
     }
 
-    /// Orders by a result's name or number stand for its expression. A name that was given to a result comes before those of columns.
+    /// Returns ORDER BY with names and numbers of outputs replaced by their expressions. A name of an output has
+    /// precedence over columns.
     static func orders(
         _ statement: SelectStatement, _ outputs: [SelectStatement.Output]
     ) throws(RecordError) -> [Order] {
@@ -100,7 +101,7 @@ struct SelectNames {
         return orders
     }
 
-    /// Whether rows are ordered by nothing but what they consist of.
+    /// Returns whether rows are ordered by outputs only.
     static func areOutputs(_ orders: [Order], _ outputs: [SelectStatement.Output]) -> Bool {
         orders.allSatisfy { order in outputs.contains { $0.expr == order.expr } }
     }
@@ -117,7 +118,8 @@ struct SelectNames {
 }
 
 extension Expr {
-    /// What a name in an order or a group stands for. A whole number is the value there, not the number of a result, as one that is written is.
+    /// Returns the expression that a name in ORDER BY or GROUP BY denotes. An integer constant stays a value, not
+    /// the number of an output, which only a literal is.
     func named(by name: Expr) -> Expr {
         guard case .literal(.integer, _) = self else { return self }
         if case .literal = name { return self }

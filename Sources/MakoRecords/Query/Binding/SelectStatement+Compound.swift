@@ -1,5 +1,5 @@
 extension SelectStatement {
-    /// A statement with further SELECTs behind it, each of which a closure resolves.
+    /// Returns a compound of several SELECTs, each of which a closure prepares.
     func compound<Part: SelectPart>(
         _ prepare: (SelectStatement) throws(RecordError) -> Part
     ) throws(RecordError) -> CompoundSelect<Part> {
@@ -27,7 +27,7 @@ extension SelectStatement {
             first: first, rest: rest, terms: terms, limit: unsorted.limit, offset: unsorted.offset)
     }
 
-    /// Such rows are sorted by their own columns.
+    /// Returns the ORDER BY of a compound, whose terms are its own columns.
     private func terms(_ names: [String], _ collations: [Collation?]) throws(RecordError) -> [CompoundTerm] {
         var terms: [CompoundTerm] = []
         for order in orderBy {

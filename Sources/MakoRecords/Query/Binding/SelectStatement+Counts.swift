@@ -4,9 +4,10 @@ extension SelectStatement {
             || commonTables.contains { $0.statement.hasCounts }
     }
 
-    /// The statement with numbers for the parameters behind LIMIT and OFFSET. Those of sub-queries are looked up when these are bound.
+    /// Returns the statement with numbers for the parameters of LIMIT and OFFSET; those of sub-queries are resolved
+    /// when these are bound.
     ///
-    /// - Throws: `syntax` for a parameter without a value, or with one that is no whole number from 0 on.
+    /// - Throws: `syntax` for a parameter without a value, or whose value is not an integer from 0 on.
     func counted(_ parameters: [Value], _ named: [String: Value]) throws(RecordError) -> SelectStatement {
         guard hasCounts else { return self }
         var copy = self

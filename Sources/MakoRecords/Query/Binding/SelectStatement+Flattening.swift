@@ -1,11 +1,11 @@
 extension SelectStatement {
-    /// The statement with the tables behind those queries in FROM that can be written out in it; the others are left in ``commonTables``, and
-    /// are run by themselves.
+    /// Returns the statement with the queries in FROM inlined where possible; the others stay in ``commonTables`` and
+    /// run by themselves.
     ///
-    /// A query for rows as they are is written out by adding its condition, also where it is joined; one that groups by taking further conditions
-    /// as HAVING. One that cuts its rows or puts several together can be written out where it is read whole.
+    /// A query without groups, DISTINCT and limits is inlined by adding its condition, also in a join; a grouped one by
+    /// adding conditions to its HAVING. A query with a limit or a compound is inlined where it is read whole.
     ///
-    /// - Parameter isPart: whether it is one of several SELECTs that are put together, which cannot be put together of several itself.
+    /// - Parameter isPart: whether it is a part of a compound, which cannot be a compound itself.
     /// - Throws: `syntax` pointing into the text.
     func flattened(
         _ catalogue: Catalogue, _ reading: FromReading = FromReading(), isPart: Bool = false
@@ -24,13 +24,13 @@ extension SelectStatement {
                 return written
             }
         } catch {
-            // What cannot be written out is run, and says then what is wrong.
+            // A query that cannot be inlined runs by itself, and reports its errors then.
         }
         copy.commonTables = queries
         return copy
     }
 
-    /// The statement with the tables behind the queries in its FROM clause; nil where there is no such statement.
+    /// Returns the statement with the queries in its FROM clause inlined; `nil` if that is not possible.
     private func writingOut(_ queries: [CommonTable], _ catalogue: Catalogue) throws(RecordError) -> SelectStatement? {
         var named = self
         named.commonTables = queries
@@ -45,12 +45,12 @@ extension SelectStatement {
         commonTables.last { Folding.folded($0.name) == Folding.folded(name) }
     }
 
-    /// Whether all rows and all columns are asked for.
+    /// Whether the statement reads all rows and all columns.
     private var isWhole: Bool {
         !isGrouped && !isDistinct && condition == nil && outputs.allSatisfy(\.isWildcard) && outputs.count <= 1
     }
 
-    /// The columns written out, where they are asked for by `*`.
+    /// Returns the outputs, with `*` expanded.
     private func outputs(of asked: AskedQuestion) throws(RecordError) -> [Output] {
         let all = asked.columns.map { Output(expr: .column([$0.name]), name: $0.name) }
         if outputs.isEmpty { return all }
@@ -66,12 +66,13 @@ extension SelectStatement {
         return result
     }
 
-    /// The statement with its names exchanged for what they stand for in a question. Orders may name its own columns.
+    /// Returns the statement with the query's expressions substituted for its names. ORDER BY may name outputs of the
+    /// statement.
     private func naming(_ asked: AskedQuestion) throws(RecordError) -> SelectStatement {
         var copy = self
         copy.outputs = try outputs(of: asked)
         let given = copy.outputs.filter(\.isNamed).map(\.name)
-        // What the outputs are called is kept.
+        // The names of the outputs must not change.
         for index in copy.outputs.indices { copy.outputs[index].isNamed = true }
         let own = copy.outputs.map(\.name)
         func isOwn(_ expr: Expr) -> Bool {
@@ -102,7 +103,7 @@ extension SelectStatement {
             if isOwn(orders[index].expr) {
                 copy.orderBy[index].expr = orders[index].expr
             } else if isOwn(copy.orderBy[index].expr) {
-                // A column that is called as another result is.
+                // A column with the name of another output.
                 copy.orderBy[index].expr = try copy.orderBy[index].expr.qualified(
                     by: asked.sourceName, insteadOf: asked.sourceName)
             }
@@ -115,7 +116,7 @@ extension SelectStatement {
         let inner = asked.statement
         (copy.table, copy.alias, copy.joins, copy.tableAt) = (inner.table, inner.alias, inner.joins, inner.tableAt)
         copy.condition = SelectStatement.both(inner.condition, copy.condition)
-        // Rows that nothing else orders come as they are ordered inside.
+        // Without an ORDER BY of the outer statement, that of the query applies.
         if orderBy.isEmpty, !isGrouped, !isDistinct, compounds.isEmpty { copy.orderBy = try asked.rowOrders(tableAt) }
         return copy
     }
@@ -125,7 +126,7 @@ extension SelectStatement {
         return .and([first, second])
     }
 
-    /// All that a question gives, in this statement's order and cut as it says.
+    /// Returns the whole query with this statement's order and limits; `nil` if the two cannot be combined.
     private func passing(_ asked: AskedQuestion, _ at: SourcePosition) throws(RecordError) -> SelectStatement? {
         var copy = asked.statement
         let isCut = copy.limit != nil || copy.offset != nil
@@ -141,7 +142,7 @@ extension SelectStatement {
         return copy
     }
 
-    /// Some of a query's groups, or something of them; nil where that is not what is wanted.
+    /// Returns the groups of a query, with this statement's condition as HAVING; `nil` if the statement needs more.
     private func asking(groups asked: AskedQuestion) throws(RecordError) -> SelectStatement? {
         let inner = asked.statement
         guard inner.isGrouped, !inner.isDistinct, inner.compounds.isEmpty, inner.limit == nil, inner.offset == nil,
@@ -153,7 +154,7 @@ extension SelectStatement {
         copy.having = SelectStatement.both(inner.having, named.condition)
         copy.isDistinct = isDistinct
         copy.orderBy = named.orderBy
-        // All rows are one group, also where nothing is asked of it.
+        // HAVING TRUE keeps the statement grouped, so that it has one row, also without an aggregate in its outputs.
         if !copy.isGrouped { copy.having = .constant(true) }
         (copy.limit, copy.offset) = (limit, offset)
         (copy.compounds, copy.parameterCount) = (compounds, parameterCount)
@@ -162,16 +163,16 @@ extension SelectStatement {
 }
 
 extension Subquery {
-    /// The sub-query with the names of a question around it exchanged for what they stand for.
+    /// Returns the sub-query with an outer query's expressions substituted for its names.
     ///
-    /// - Parameter source: what its table is called there.
+    /// - Parameter source: the name of the query's table.
     func naming(_ asked: AskedQuestion, by source: String) throws(RecordError) -> Subquery {
         let own = [statement.alias ?? statement.table] + statement.joins.map(\.name)
         if own.contains(where: asked.isNamed) { return self }
         var isShadowed = false
         var isUsed = false
         func exchanged(_ subquery: Subquery, _ names: [String]) throws(RecordError) -> Subquery {
-            // Inside a table of that name it means that table.
+            // Inside a table of that name, the name means that table.
             if names.contains(where: asked.isNamed) { return subquery }
             if names.contains(where: { Folding.folded($0) == Folding.folded(source) }) { isShadowed = true }
             return subquery.asking(

@@ -1,5 +1,5 @@
 extension [SelectionJoin] {
-    /// Whether one of them leads to a column that is not the key of its table, so that it may name many rows.
+    /// Returns whether a join leads to a column that is not the key of its table, so that it may match several rows.
     func repeatRows(_ catalogue: Catalogue) throws(RecordError) -> Bool {
         for join in self {
             guard case .column(let target, _) = join.target, let name = target.last else { continue }
@@ -11,7 +11,8 @@ extension [SelectionJoin] {
 }
 
 extension SelectStatement {
-    /// The same with its references as joins, where one of them may lead to many rows. Names without a table are those of the first one then.
+    /// Returns the statement with its references as joins, if one of them may match several rows. Unqualified names
+    /// then mean the first table.
     func looped(_ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
         guard joins.isEmpty, try references.repeatRows(catalogue) else { return self }
         var copy = self

@@ -1,5 +1,5 @@
 extension SelectStatement {
-    /// Groups of a selection's rows, without its order, limit and offset.
+    /// Makes a statement that groups a selection's rows, without the selection's order, limit and offset.
     public init(
         _ selection: Selection, outputs: [(expr: Expr, name: String)], groupBy: [Expr], having: Condition?,
         orderBy: [Order], limit: Int?, offset: Int?

@@ -1,9 +1,9 @@
 import MakoStorage
 
-/// Aggregates of plain columns over all rows: numbers and dates are added and compared as they stand in the row, with no step in between.
+/// Vectorised aggregates of plain columns: numbers and dates are added and compared as stored, without decoding a row.
 final class ColumnTallies {
     private struct Column {
-        /// Nil: rows are counted.
+        /// The column; `nil` for COUNT(*).
         let slot: ColumnSlot?
         let function: AggregateFunction
         /// Whether the column's numbers are doubles.
@@ -11,19 +11,19 @@ final class ColumnTallies {
         var count: Int64 = 0
         var whole: Int128 = 0
         var broken = 0.0
-        /// The sum of the parts before, where the rows are read in parts.
+        /// The sum of the closed parts, if the rows are read in parts.
         var closed = 0.0
-        /// The smallest or largest value as it is stored, and its place in the order.
+        /// The smallest or largest value as stored, and its sort key.
         var best: UInt64 = 0
         var bestOrder: UInt64 = 0
     }
 
-    /// Without the counting that an array would cost for each row.
+    /// Allocated memory instead of an array, which would be retained for each row.
     private let columns: UnsafeMutableBufferPointer<Column>
-    /// How many rows wait for being added.
+    /// The number of buffered rows.
     @exclusivity(unchecked) private var gathered = 0
 
-    /// - Returns: nil: something else than plain columns of numbers and dates is asked for.
+    /// - Returns: `nil` if an argument is not a plain column of numbers or dates.
     init?(_ aggregates: [(function: AggregateFunction, argument: BoundExpr?)], _ table: TableHandle?) {
         var found: [Column] = []
         for (function, argument) in aggregates {
@@ -48,7 +48,7 @@ final class ColumnTallies {
 
     deinit { columns.deallocate() }
 
-    /// Adds every row of a plan that only walks over its table, and tells how many. Nil: it does more than that.
+    /// Adds all rows of a plan that is a plain scan, and returns their number; `nil` for other plans.
     func addRows(of plan: Plan, in view: Snapshot, _ measure: PlanMeasure? = nil) throws -> Int? {
         guard let walk = plan.plainWalk else { return nil }
         guard let measure else { return try addRows(of: plan, walk, in: view) }
@@ -84,10 +84,10 @@ final class ColumnTallies {
         gathered = 0
     }
 
-    /// So many rows are added together.
+    /// The number of rows that are added together.
     private static let most = 64
 
-    /// Adds rows that have every column, one column after the other: what is asked of it is looked at once.
+    /// Adds rows without NULLs, column by column, so that the function is dispatched once for each batch.
     private func addPlain(_ rows: UnsafeBufferPointer<RowReader>) {
         if rows.isEmpty { return }
         for index in columns.indices {
@@ -142,7 +142,7 @@ final class ColumnTallies {
         }
     }
 
-    /// Adds a row that has every column: nothing is to be looked up but where they stand.
+    /// Adds a row without NULLs: its values are at fixed offsets.
     @inline(__always)
     private func addPlain(_ row: RowReader) {
         for index in columns.indices {
@@ -175,7 +175,7 @@ final class ColumnTallies {
         }
     }
 
-    /// The rows of one part are there: those of the next are added up by themselves.
+    /// Ends a part; the sums of the next part start from 0.
     func endPart() {
         for index in columns.indices {
             columns[index].closed += columns[index].broken
@@ -183,7 +183,7 @@ final class ColumnTallies {
         }
     }
 
-    /// Adds what was made of the next part.
+    /// Adds the aggregates of the next part.
     func add(_ part: ColumnTallies) {
         for index in columns.indices {
             let other = part.columns[index]

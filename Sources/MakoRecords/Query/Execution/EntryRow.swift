@@ -1,8 +1,9 @@
 import MakoStorage
 
-/// A row made of an entry of an index: it has the columns that a question reads, and nothing that stands for the others.
+/// An index tuple in the form of a stored row, so that row readers can read it. It has the columns that a query reads,
+/// and no values for the others.
 ///
-/// In the form of a stored row, so that whatever reads rows reads it. One per walk; the reader is valid until the next entry is read.
+/// One for each scan; the reader is valid until the next entry is read.
 final class EntryRow {
     private let cover: IndexCover
     private let layout: RowLayout
@@ -30,10 +31,10 @@ final class EntryRow {
         try RowReader(UnsafeRawBufferPointer(start: base, count: count), layout)
     }
 
-    /// Takes over what an entry says.
+    /// Reads an entry.
     ///
-    /// - Returns: false: it does not tell all, and the row must be looked up. Of a zero an entry does not say its sign, of what is not a number
-    ///   not its bits, and what does not hold its columns is damaged.
+    /// - Returns: `false` if the row must be looked up, because the entry does not determine all values (the sign of a
+    ///   zero, the bits of a NaN), or is damaged.
     func read(_ entry: UnsafeRawBufferPointer, _ key: RowKey) -> Bool {
         count = heap
         guard take(cover.parts, entry) else { return false }
@@ -41,7 +42,7 @@ final class EntryRow {
         return bytes.withUnsafeBytes { take(cover.keyParts, $0) }
     }
 
-    /// How many bytes of an entry some columns take; nil: it does not hold them.
+    /// Returns the length of some columns in an entry; `nil` if it does not hold them.
     static func length(of parts: [IndexCover.Part], in entry: UnsafeRawBufferPointer) -> Int? {
         var scanner = EntryScanner(entry)
         for part in parts { guard scanner.step(over: part) else { return nil } }
@@ -122,7 +123,7 @@ final class EntryRow {
 
     private func setNull(_ slot: ColumnSlot) {
         mark(slot, isNull: true)
-        // What a text before it was says nothing of this row.
+        // A NULL must not keep the offset and length of an earlier text.
         if slot.type.isVariable { base.storeBytes(of: 0, toByteOffset: Int(slot.offset), as: UInt64.self) }
     }
 
@@ -134,7 +135,7 @@ final class EntryRow {
     }
 }
 
-/// Steps over the bytes of an entry; nil: it ends before.
+/// Scans the bytes of an entry; `nil` beyond its end.
 private struct EntryScanner {
     private let bytes: UnsafeRawBufferPointer
     private(set) var place = 0
@@ -156,7 +157,7 @@ private struct EntryScanner {
         return flip == 0 ? word : ~word
     }
 
-    /// False: the bytes end before the column does.
+    /// Returns `false` if the bytes end before the column does.
     mutating func step(over part: IndexCover.Part) -> Bool {
         let flip: UInt8 = part.descending ? 0xFF : 0
         guard let tag = byte(flip) else { return false }

@@ -1,7 +1,7 @@
 import MakoStorage
 
 extension RowScan {
-    /// The same as ``walkEntries(_:_:_:_:telling:isReversed:_:)`` without the entries that say nothing new.
+    /// The same as ``walkEntries(_:_:_:_:telling:isReversed:_:)``, as a skip scan.
     func walkRuns(
         _ index: IndexHandle, _ ranges: [KeyRange], _ cover: IndexCover, _ skip: EntrySkip, _ layout: RowLayout,
         _ body: (RowKey, RowReader) throws -> Bool
@@ -26,14 +26,14 @@ extension RowScan {
         }
     }
 
-    /// What is left of a stretch when the entries that begin so are passed over.
+    /// Returns the rest of a range after the entries with a prefix.
     private func behind(_ prefix: [UInt8], _ range: KeyRange) -> KeyRange? {
         if plan.isReversed { return KeyRange(lower: range.lower, upper: prefix) }
         return KeyRange.successor(prefix).map { KeyRange(lower: $0, upper: range.upper) }
     }
 
-    /// The rows of the first and the last entry of a stretch that hold some columns, and of those that stand before them there: where an entry
-    /// stands that does not hold its columns says nothing of its row.
+    /// Calls a closure with the rows of the first and the last entry of a range that hold some columns. Damaged entries
+    /// before them are read as well, because the position of a damaged entry says nothing about its row.
     private func lendEnds(
         _ index: IndexHandle, _ range: KeyRange, _ cover: IndexCover, _ parts: [IndexCover.Part], _ layout: RowLayout,
         _ body: (RowKey, RowReader) throws -> Bool
@@ -52,7 +52,7 @@ extension RowScan {
     }
 }
 
-/// Entries that come one behind the other and begin alike.
+/// A run of adjacent index entries with equal first columns.
 final class EntryRun {
     private let parts: [IndexCover.Part]
     private(set) var prefix: [UInt8] = []
@@ -60,12 +60,12 @@ final class EntryRun {
     private(set) var isDamaged = false
     private var count = 0
 
-    /// - Parameter parts: the columns that entries which begin alike agree in.
+    /// - Parameter parts: the columns that the entries of a run share.
     init(_ parts: [IndexCover.Part]) { self.parts = parts }
 
     var isLong: Bool { count >= EntrySkip.patience }
 
-    /// - Parameter entry: nil: it was cut, and tells nothing.
+    /// - Parameter entry: the entry, or `nil` if its key is truncated.
     func take(_ entry: UnsafeRawBufferPointer?) {
         isDamaged = false
         guard let entry else {

@@ -1,15 +1,15 @@
 import MakoStorage
 
-/// Some expressions over a plan's rows.
+/// Evaluates some expressions over a plan's rows.
 public struct ExpressionRun {
     private let places: [Int32]
     private let evaluator: Evaluator
     let program: Program
     let kinds: [ValueKind]
-    /// Whether other rows have a say in the values: those that paths lead to or sub-queries ask, or all of those that a rank compares.
+    /// Whether the values depend on other rows: those that paths lead to, those of sub-queries, or for a rank all rows.
     let readsOtherRows: Bool
     private let resolved: [BoundExpr]
-    /// Where those are found that are a column of the row itself.
+    /// The columns of the row itself, by the index of the expression.
     private let slots: [ColumnSlot?]
 
     init(
@@ -39,7 +39,7 @@ public struct ExpressionRun {
         return values
     }
 
-    /// Adds the expressions' values for a row.
+    /// Appends the expressions' values for a row.
     public func append(_ row: RowReader, _ key: RowKey, to values: inout [Value]) throws(RecordError) {
         evaluator.reset()
         for index in places.indices {
@@ -51,7 +51,7 @@ public struct ExpressionRun {
         }
     }
 
-    /// Adds the expressions' values for a row as ``OperandReader`` reads them.
+    /// Appends the expressions' values for a row in the encoding that ``OperandReader`` reads.
     func append(_ row: RowReader, _ key: RowKey, coded buffer: inout KeyBuffer) throws(RecordError) {
         evaluator.reset()
         for place in places { buffer.append(coded: try evaluator.operand(place, row, key)) }

@@ -1,10 +1,9 @@
 import MakoStorage
 
-/// Puts rows together to groups: their keys in a table of bytes, their aggregates in flat memory behind each other. Nothing is allocated
-/// for a row.
+/// Executes GROUP BY: a hash table of the encoded keys, and the aggregates in flat memory. Allocates nothing for a row.
 ///
-/// When the groups fill their memory, no others are taken in: rows of others wait in a file, with what is worked out of them, and are put together
-/// in the end, sorted by their keys. Each group has its rows in the order in which they came, so that sums are the same to the last bit.
+/// When the groups fill their memory, rows of further groups are spilled to a file with their arguments, and sorted by
+/// key at the end. Within each group, rows are added in their order, so that sums are the same to the last bit.
 final class GroupRun {
     private struct Place {
         var tally = Tally()
@@ -16,33 +15,34 @@ final class GroupRun {
     private let keys: ExpressionRun
     private let arguments: ExpressionRun
     private let functions: [AggregateFunction]
-    /// What rows are counted by has no value to look at.
+    /// Which aggregates are COUNT(*), without an argument.
     private let countsRows: [Bool]
     private let areDistinct: [Bool]
     private let forms: [KeyCoding.Form]
     private let argumentForms: [KeyCoding.Form]
-    /// Where there is one group, of plain columns.
+    /// The vectorised aggregates, if there is one group, of plain columns.
     let tallies: ColumnTallies?
-    // One thread's, and never read while it is changed: to have that checked would cost as much for each row as all the rest.
+    // Owned by one thread, without overlapping accesses: the dynamic check would cost as much for each row as all the
+    // rest.
     @exclusivity(unchecked) private var table = KeyTable()
     @exclusivity(unchecked) private var values: [KeptOperand] = []
     @exclusivity(unchecked) private var places: [Place] = []
     @exclusivity(unchecked) private var store = OperandStore()
     @exclusivity(unchecked) private var buffer = KeyBuffer()
-    /// The keys of the group that rows are added to, where those of a group come one behind the other.
+    /// The keys of the current group, if rows of one group are adjacent.
     @exclusivity(unchecked) private var current = KeyBuffer()
     @exclusivity(unchecked) private var hasCurrent = false
-    /// Which values each aggregate over different values has met, group by group.
+    /// The values that each DISTINCT aggregate has seen, by group.
     @exclusivity(unchecked) private var seen: SeenValues
     private let hasDistinct: Bool
     private let view: Snapshot
     private let cancellation: Cancellation?
-    /// How many bytes the groups may hold.
+    /// The number of bytes that the groups may hold.
     private let memory: Int
     @exclusivity(unchecked) private(set) var isFull = false
-    /// The part of the table that rows come from, counted from 1; 0: they are not read in parts.
+    /// The part of the table that rows come from, from 1 on; 0 if they are not read in parts.
     @exclusivity(unchecked) private var part: Int32 = 0
-    /// Rows of groups that had no room: the key, and what is worked out of them.
+    /// Spilled rows of further groups: the key, and the arguments.
     @exclusivity(unchecked) private var waiting: SpilledEntries?
     @exclusivity(unchecked) private var peak = 0
 
@@ -68,7 +68,7 @@ final class GroupRun {
         tallies = isPlain ? ColumnTallies(plan.aggregates.map { ($0.function, $0.argument) }, table) : nil
     }
 
-    /// Without keys there is one group, also when there are no rows.
+    /// Without keys there is one group, also if there are no rows.
     func begin() {
         if plan.keys.isEmpty { _ = group() }
     }
@@ -82,21 +82,21 @@ final class GroupRun {
         }
         let (number, isNew) = group()
         try add(row, key, to: number, isNew)
-        // Memory grows by doubling: what is full at three eighths stays within the whole.
+        // Memory grows by doubling: a limit of three eighths keeps the next size within the whole.
         if isNew, bytes > memory / 8 * 3 { isFull = true }
     }
 
-    /// What the groups hold, in bytes.
+    /// The number of bytes that the groups hold.
     @inline(__always)
     private var bytes: Int {
         table.memory &+ values.capacity &* MemoryLayout<KeptOperand>.stride
             &+ places.capacity &* MemoryLayout<Place>.stride &+ store.bytes
     }
 
-    /// How many bytes were held at the most.
+    /// The peak number of bytes held.
     var peakBytes: Int { max(peak, bytes + seen.peakBytes + (waiting?.peakBytes ?? 0)) }
 
-    /// Writes a row of a group that has no room.
+    /// Spills a row of a group that is not in memory.
     private func wait(_ row: RowReader, _ key: RowKey) throws(RecordError) {
         let entries = waiting ?? SpilledEntries(memory: memory / 4)
         waiting = entries
@@ -112,10 +112,11 @@ final class GroupRun {
         try entries.end(start, middle, view)
     }
 
-    /// Adds a row to the group that the one before it was in, or to a new one.
+    /// Adds a row to the current group, or to a new one.
     ///
-    /// - Parameter end: is called when a group has all its rows, before it is forgotten. False: no more are wanted.
-    /// - Returns: false: no more rows are wanted.
+    /// - Parameter end: is called when a group is complete, before it is discarded. Returns `false` if no more groups
+    ///   are wanted.
+    /// - Returns: `false` if no more rows are wanted.
     func addInOrder(
         _ row: RowReader, _ key: RowKey, _ end: () throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
@@ -172,7 +173,7 @@ final class GroupRun {
         }
     }
 
-    /// Adds the values of which it was not known before whether they are new.
+    /// Adds the spilled values that turn out to be distinct.
     private func endSeen() throws(RecordError) {
         if !hasDistinct { return }
         try seen.finish { (operand, number, index) in
@@ -209,7 +210,7 @@ final class GroupRun {
         places[place].best = store.keep(operand, insteadOf: old)
     }
 
-    /// Puts each group's results where expressions over groups find them, in the order of the keys.
+    /// Supplies each group's results to the expressions over groups, in the order of the keys.
     func forEachGroup(_ supply: SuppliedRows, _ body: () throws(RecordError) -> Bool) throws(RecordError) {
         try endSeen()
         if hasCurrent {
@@ -243,19 +244,19 @@ final class GroupRun {
     }
 }
 
-// MARK: - Rows that are read in parts
+// MARK: - Rows read in parts
 
 extension GroupRun {
-    /// The next rows are those of the next part.
+    /// Starts the next part.
     func beginPart() {
         if part > 0 { tallies?.endPart() }
         part += 1
     }
 
-    /// All parts are there.
+    /// Ends the last part.
     func endParts() { tallies?.endPart() }
 
-    /// Adds the groups that were made of the rows of the next part, which all had room.
+    /// Adds the groups of the next part, none of which was spilled.
     func add(_ other: GroupRun) {
         part += 1
         if let tallies, let others = other.tallies { return tallies.add(others) }
@@ -280,15 +281,16 @@ extension GroupRun {
     }
 }
 
-// MARK: - Groups that had no room
+// MARK: - Spilled groups
 
 extension GroupRun {
-    /// Puts the rows that wait together, one group at a time, and gives those on among the groups in memory. False: no more are wanted.
+    /// Aggregates the spilled rows, one group at a time, and merges these groups with those in memory. Returns `false`
+    /// if no more groups are wanted.
     private func forEachWaiting(
         _ rows: SpilledEntries, _ numbers: [Int], _ next: inout Int, _ supply: SuppliedRows,
         _ body: () throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
-        // Behind those in memory: the place of one group after the other.
+        // The group after those in memory serves for one spilled group after the other.
         let number = table.count
         let end = store.end
         var (place, isOpen, goesOn) = (next, false, true)
@@ -328,7 +330,7 @@ extension GroupRun {
         return goesOn
     }
 
-    /// Adds a row as it was written.
+    /// Adds a spilled row.
     private func add(_ row: UnsafeRawBufferPointer, to number: Int, _ isNew: Bool) throws(RecordError) {
         var reader = OperandReader(row)
         let part = self.part == 0 ? 0 : Int32(truncatingIfNeeded: reader.varint())
@@ -350,18 +352,18 @@ extension GroupRun {
     }
 }
 
-/// The values that aggregates over different values have met.
+/// The values that DISTINCT aggregates have seen.
 final class SeenValues {
     private let met: RowSet?
 
-    /// - Parameter view: nil where no aggregate is over different values.
+    /// - Parameter view: `nil` if no aggregate is DISTINCT.
     init(_ view: Snapshot?, _ cancellation: Cancellation?) {
         met = view.map { RowSet(.union, $0, share: 2, cancellation) }
     }
 
     var peakBytes: Int { met?.peakBytes ?? 0 }
 
-    /// False: it was met, or is put off until ``finish(_:)``.
+    /// Returns `false` if the value has been seen, or is spilled until ``finish(_:)``.
     func isNew(
         _ operand: Operand, _ form: KeyCoding.Form, _ group: Int, _ aggregate: Int
     ) throws(RecordError) -> Bool {
@@ -383,7 +385,8 @@ final class SeenValues {
         }
     }
 
-    /// Lends the values that were put off and are new, with their groups and aggregates, in the order in which they came.
+    /// Calls a closure with the spilled values that are new, with their groups and aggregates, in the order of their
+    /// rows.
     func finish(_ body: (Operand, Int, Int) -> Void) throws(RecordError) {
         try met?.finish { (content) in
             var reader = OperandReader(content)

@@ -1,13 +1,13 @@
 import MakoStorage
 
-/// The rows whose keys a column of the row around holds, or those that hold its key.
+/// Rows related to the outer row through a column of keys, in either direction.
 final class HeldRows {
     private let plan: Plan
     private let source: SubqueryPlan.Source
     private let view: Snapshot
     private let outers: OuterValues
     private let cancellation: Cancellation?
-    /// Takes down what is looked up and what the test leaves, where the run is measured.
+    /// Counts the rows looked up and those that pass, if the run is measured.
     private let measure: PlanMeasure?
     private let members: OperatorMeasure?
     private let evaluator: Evaluator?
@@ -63,7 +63,7 @@ final class HeldRows {
         }
     }
 
-    /// The key of the row around; nil: there is no such row.
+    /// Returns the key of the outer row; `nil` if there is none.
     private func key(_ isRowID: Bool) -> RowKey? {
         if isRowID {
             guard case .integer(let id)? = outers.values.first else { return nil }
@@ -78,7 +78,7 @@ final class HeldRows {
     }
 
     private func lend(_ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws -> Bool {
-        // A key of another kind is of no row of this table.
+        // A key of another kind matches no row of this table.
         guard (key.rowID != nil) == plan.table.isRowID else { return true }
         if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
         return try plan.table.withRow(key, in: view) { row in

@@ -1,8 +1,8 @@
 import MakoStorage
 
 extension IndexWalk {
-    /// Lends the entries one after the other with the keys of their rows, until the closure answers false. Nil in the place of an entry: it was
-    /// cut, and only its row tells its columns.
+    /// Calls a closure with each entry and the key of its row, until it returns `false`. The entry is `nil` if it is
+    /// truncated, so that only the row has its columns.
     func forEachEntry(_ ranges: [KeyRange], _ body: (RowKey, UnsafeRawBufferPointer?) throws -> Bool) throws {
         for range in isReversed ? ranges.reversed() : ranges {
             guard try isReversed ? stepEntries(range, body) : walkEntries(range, body) else { return }
@@ -55,11 +55,12 @@ extension IndexWalk {
 }
 
 extension RowScan {
-    /// Lends the rows of an index, made of its entries; those that an entry does not tell wholly are looked up.
+    /// Calls a closure with the rows of an index, made of its entries; a row is looked up if its entry does not
+    /// determine it.
     ///
     /// - Parameters:
-    ///   - run: is told of each entry before its row is lent.
-    ///   - isReversed: nil: the plan says.
+    ///   - run: receives each entry before its row is passed on.
+    ///   - isReversed: the direction; `nil` for that of the plan.
     func walkEntries(
         _ index: IndexHandle, _ ranges: [KeyRange], _ cover: IndexCover, _ layout: RowLayout,
         telling run: EntryRun? = nil, isReversed: Bool? = nil, _ body: (RowKey, RowReader) throws -> Bool

@@ -1,16 +1,16 @@
 import MakoStorage
 
-// The rows that an index names, for those who make objects of them: who knows what is made has it compiled into the loop over the rows, and
-// there is a call for some hundred of them instead of several for each.
+// Batched index scan for modules that decode objects: inlined into their loop over the rows, it costs one call for some
+// hundred rows instead of several for each.
 
 extension Plan {
-    /// Whether the rows are those that an index names, just as it does, in a table whose keys are numbers.
+    /// Whether the plan is an index scan without a residual condition and a sort, in a table with row ids.
     public var isIndexedWalk: Bool {
         index != nil && orders.isEmpty && !hasResidual && cover == nil && bound.offset == 0 && table.isRowID
     }
 
-    /// Calls a closure with the tree keys of some hundred rows at a time, for ``withRows(_:_:in:_:)``, until it answers `false`; for a plan that
-    /// is an indexed walk. The closure must not change the table.
+    /// Calls a closure with the tree keys of some hundred rows at a time, for ``withRows(_:_:in:_:)``, until it returns
+    /// `false`; for a plan with ``isIndexedWalk``. The closure must not change the table.
     public func forEachGroup(in view: Snapshot, _ body: ([UInt64]) throws -> Bool) throws {
         guard let index, bound.limit != 0 else { return }
         let walk = IndexWalk(index, table, view, isReversed)
@@ -23,7 +23,8 @@ extension Plan {
         try group.finish(body)
     }
 
-    /// Lends the rows of a group of ``forEachGroup(in:_:)`` one after the other. Those that an index names must be there.
+    /// Calls a closure with each row of a batch of ``forEachGroup(in:_:)``. A row that the index names and the table
+    /// lacks is an error.
     @inlinable
     public func withRows(
         _ group: [UInt64], _ layout: RowLayout, in view: Snapshot, _ body: (Int64, RowReader) throws -> Void
@@ -43,10 +44,10 @@ extension Plan {
     }
 }
 
-/// Rows that are found one after the other and read together.
+/// A batch of rows that are read together.
 private struct RowGroup {
     private var keys: [UInt64] = []
-    /// How many rows are still wanted, those of the group among them.
+    /// The number of rows still wanted, including those of the batch.
     private var room: Int
     private var size: Int
     private var goesOn = true
@@ -59,7 +60,7 @@ private struct RowGroup {
         keys.reserveCapacity(min(size, 16))
     }
 
-    /// Answers whether more rows are wanted.
+    /// Returns whether more rows are wanted.
     @inline(__always)
     mutating func take(_ key: RowKey, _ body: ([UInt64]) throws -> Bool) throws -> Bool {
         keys.append(KeyOrder.treeKey(key.rowID ?? 0))

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Codes the values of one side of equations, so that equal values have equal bytes.
+/// Encodes one side of join equations, so that equal values have equal bytes.
 struct JoinKeyCoding {
     private let values: ExpressionRun
     private let rounded: [Bool]
@@ -10,7 +10,7 @@ struct JoinKeyCoding {
         self.rounded = rounded
     }
 
-    /// False: one of the values is NULL, which equals nothing.
+    /// Returns `false` if a value is NULL, which equals nothing.
     func append(_ row: RowReader, _ key: RowKey, to buffer: inout KeyBuffer) throws(RecordError) -> Bool {
         for index in rounded.indices {
             let operand = try values.operand(index, row, key)
@@ -25,7 +25,7 @@ struct JoinKeyCoding {
     }
 }
 
-/// Codes the key under which rows are looked up, from the rows before them.
+/// Encodes the key by which rows are looked up, from the outer rows.
 final class JoinKey {
     private let parts: [JoinKeyPart]
     private let values: ExpressionRun
@@ -45,7 +45,7 @@ final class JoinKey {
         self.supply = supply
     }
 
-    /// Lends the row of a table with this key, if there is one.
+    /// Calls a closure with the row of a table with this key, if there is one.
     func withRow(
         of table: TableHandle, in view: Snapshot, _ body: (UnsafeRawBufferPointer, Int64) throws -> Void
     ) throws {
@@ -59,7 +59,7 @@ final class JoinKey {
         }
     }
 
-    /// The key of a row that may be held; nil: there is none.
+    /// Returns the row key that a column of keys may hold; `nil` if there is none.
     func rowKey(isRowID: Bool) throws -> RowKey? {
         if !isRowID { return try encode() ? .bytes(bytes) : nil }
         guard case .integer(let id)? = fitting(try values.operand(0, supply.blank, .rowID(0)), .integer) else {
@@ -68,10 +68,10 @@ final class JoinKey {
         return .rowID(id)
     }
 
-    /// The beginning of the key, valid until the next.
+    /// Returns the first bytes of the key, valid until the next one is encoded.
     func beginning(_ count: Int) -> UnsafeRawBufferPointer { buffer.raw(from: 0, to: count) }
 
-    /// Puts the key together. False: no row has it.
+    /// Encodes the key. Returns `false` if no row can have it.
     func encode() throws(RecordError) -> Bool {
         buffer.clear()
         for (index, part) in parts.enumerated() {
@@ -86,7 +86,7 @@ final class JoinKey {
         return true
     }
 
-    /// The value as a column of that type holds it; nil when no row can have it.
+    /// Returns the value in the column's type; `nil` if no row can have it.
     private func fitting(_ operand: Operand, _ type: ColumnType) -> Operand? {
         if operand.isNull { return nil }
         switch type {
@@ -102,7 +102,7 @@ final class JoinKey {
     }
 }
 
-/// Looks rows up through an index, by the beginning of its key.
+/// Looks up rows in an index, by a prefix of its key.
 final class JoinIndexWalk {
     private let index: IndexHandle
     private let table: TableHandle
@@ -120,7 +120,7 @@ final class JoinIndexWalk {
         cursor = try view.cursor(in: index.tree)
     }
 
-    /// Lends the rows with the key's values until the closure answers false.
+    /// Calls a closure with the rows that have the key's values, until it returns `false`.
     func forEachRow(_ body: (UnsafeRawBufferPointer, Int64) throws -> Bool) throws {
         guard try key.encode() else { return }
         try collect()
@@ -148,7 +148,7 @@ final class JoinIndexWalk {
             reason: "it names row \(key.text(in: table.schema)), which is not there")
     }
 
-    /// The keys of the rows behind the index's entries. Of a long key the entries hold the beginning.
+    /// Collects the keys of the rows that the index's entries name. Entries hold long keys truncated.
     private func collect() throws {
         found.removeAll(keepingCapacity: true)
         keys.removeAll(keepingCapacity: true)

@@ -1,11 +1,11 @@
 import MakoStorage
 
-/// Looks up the rows of a join by a column of keys: those that hold a key, or those whose keys are held.
+/// Looks up the rows of a join by a column of keys: rows that hold a key, or rows whose keys are held.
 final class JoinMembers {
     private enum Source {
-        /// Rows that hold a key of the rows before them.
+        /// Rows that hold a key of the outer rows.
         case holders(column: String, JoinKey, isRowID: Bool)
-        /// Rows whose keys a column of the rows before them holds.
+        /// Rows whose keys a column of the outer rows holds.
         case held(ExpressionRun, SuppliedRows)
     }
 
@@ -33,7 +33,7 @@ final class JoinMembers {
         }
     }
 
-    /// Each once.
+    /// Returns the keys, each once.
     private func keys() throws -> [RowKey] {
         switch source {
         case .holders(let column, let key, let isRowID):

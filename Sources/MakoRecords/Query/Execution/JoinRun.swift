@@ -1,21 +1,21 @@
 import MakoStorage
 
-/// Walks over the rows of a join: a loop for each table inside that of the one before it. One per run.
+/// Executes a join: a loop over each table, nested in that of the table before. One for each run.
 final class JoinRun {
-    /// Where the current rows stand.
+    /// The current rows.
     let supply: SuppliedRows
     private let first: JoinLoop?
     private let tables: Int
-    /// Whether there are no tables, and what decides whether the one row comes.
+    /// Whether there are no tables, and the condition of the one row.
     private let isOneRow: Bool
     private let condition: Evaluator?
     private let measure: PlanMeasure?
-    /// Whether the rows before a table that is walked are kept already.
+    /// Whether the hash table of outer rows has already been built.
     private let isKept: Bool
 
     /// - Parameters:
-    ///   - measure: of a run that is measured; its parts are the tables.
-    ///   - other: a run of the same join whose kept rows this one takes, see ``keep()``.
+    ///   - measure: the measure of a run, with one part for each table.
+    ///   - other: a run of the same join whose hash tables this one shares, see ``keep()``.
     init(
         _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure? = nil,
         sharing other: JoinRun? = nil
@@ -41,7 +41,8 @@ final class JoinRun {
 
     private var loops: [JoinLoop] { sequence(first: first, next: { $0?.next }).compactMap { $0 } }
 
-    /// Finds the rows that are kept, so that other runs can take them: those of tables, and the ones before a table that is walked once these are known.
+    /// Builds the hash tables, so that other runs can share them: those of tables, and the one of the outer rows of a
+    /// table that is scanned once.
     func keep() throws {
         guard let first else { return }
         let walked = loops.firstIndex(where: \.isWalked) ?? 0
@@ -50,10 +51,10 @@ final class JoinRun {
         for loop in loops[walked...] { try loop.keep() }
     }
 
-    /// Whether kept rows are in a file, where one thread looks them up.
+    /// Whether hash tables are spilled, so that one thread must look rows up.
     var isSpilled: Bool { loops.contains(where: \.isSpilled) }
 
-    /// Calls a closure for each row of the join until it answers false; the tables' rows stand in ``supply`` meanwhile.
+    /// Calls a closure for each joined row until it returns `false`; meanwhile ``supply`` has the rows of the tables.
     func forEachRow(_ body: () throws -> Bool) throws {
         guard let first else {
             if isOneRow {
@@ -113,12 +114,12 @@ private final class JoinLoop {
     @exclusivity(unchecked) private var hasMet = false
     @exclusivity(unchecked) private var steps = 0
     private let cancellation: Cancellation?
-    /// Of a run that is measured; which counts the rows of the loop before it.
+    /// The measure of the run, and that of the loop before, which counts its rows.
     private let measure: PlanMeasure?
     private var before: PlanMeasure?
     /// The join's operator.
     private let join: OperatorMeasure?
-    /// How many rows were looked up, and how many met the filter behind the join.
+    /// The number of rows looked up, and of those tested by the filter above the join.
     @exclusivity(unchecked) private var lookedUp = 0
     @exclusivity(unchecked) private var filtered = 0
 
@@ -192,7 +193,7 @@ private final class JoinLoop {
 
     var isSpilled: Bool { kept?.isSpilled ?? walked?.isSpilled ?? false }
 
-    /// The rows that meet those before them. False: no more are wanted.
+    /// Joins the table's rows with the current outer rows. Returns `false` if no more are wanted.
     func run(_ body: () throws -> Bool) throws -> Bool {
         guard let measure else { return try loop(body) }
         before?.loopEnd?.counts.passed += 1
@@ -202,7 +203,7 @@ private final class JoinLoop {
         return try loop(body)
     }
 
-    /// Takes down what the loops did in a run that is measured.
+    /// Records the counts of the loops, if the run is measured.
     func end() {
         endOwn()
         next?.end()
@@ -219,7 +220,7 @@ private final class JoinLoop {
             }
         }
         if let measure, let end = measure.loopEnd, end !== join {
-            // A filter behind a join, or of the first table's rows.
+            // A filter above the join, or of the first table's rows.
             end.counts.runs += 1
             end.counts.rows += join == nil ? measure.part(0).found : filtered
             join?.counts.passed += filtered
@@ -280,13 +281,14 @@ private final class JoinLoop {
         return goesOn
     }
 
-    /// When all rows before it are known: walks the table where that waited for them. False: no more are wanted.
+    /// Scans the table if it is joined to a hash table of outer rows, which is now complete. Returns `false` if no more
+    /// rows are wanted.
     func finish(_ body: () throws -> Bool) throws -> Bool {
         if case .walked(let rows) = lookup, !(try measured { try walk(rows, body) }) { return false }
         return try next?.finish(body) ?? true
     }
 
-    /// Does something on the time of this loop's step, where that is measured.
+    /// Charges a closure to this loop, if the run is measured.
     private func measured(_ body: () throws -> Bool) throws -> Bool {
         guard let measure else { return try body() }
         let working = measure.run.turn(to: join)
@@ -303,7 +305,7 @@ private final class JoinLoop {
         return goesOn
     }
 
-    /// A row that was looked up: the table's own condition is not tested yet.
+    /// Tests a row that was looked up, including the table's own condition.
     @inline(__always)
     private func test(_ row: RowReader, _ id: Int64, _ body: () throws -> Bool) throws -> Bool {
         lookedUp &+= 1
@@ -338,7 +340,7 @@ private enum JoinLookup {
     case kept(KeptRows)
     case walked(KeptOuterRows)
 
-    /// What the loop does with the rows before it; nil for the first one.
+    /// The operator of the join method; `nil` for the first table.
     var operation: PlanNode.Operator? {
         switch self {
         case .all: nil
@@ -351,8 +353,7 @@ private enum JoinLookup {
     }
 }
 
-/// A table's rows that its own condition leaves, read once and kept under what they are compared by; in a file, when they are more than memory
-/// holds.
+/// The hash table of a join: the table's rows that pass its own condition; spilled to a file if they exceed the memory.
 private final class KeptRows {
     private let step: JoinStep
     private let view: Snapshot
@@ -408,10 +409,10 @@ private final class KeptRows {
         kept.rows = JoinTable()
     }
 
-    /// How many bytes are held at the most.
+    /// The peak number of bytes held.
     var memory: Int { max(kept.rows.memory, kept.spill.peakBytes) }
 
-    /// The first row that meets those before it, or -1; of rows in a file any number for one that does.
+    /// Returns the first matching row, or -1; of spilled rows any other number if there is one.
     func first() throws -> Int32 {
         try keep()
         buffer.clear()
@@ -428,14 +429,15 @@ private final class KeptRows {
 
     func nextSpilled() throws(RecordError) -> Bool { try kept.spill.next() }
 
-    /// Valid until the next one is gone to.
+    /// Returns the current spilled row, valid until the next one.
     func spilledRow(_ layout: RowLayout) throws(RecordError) -> (row: RowReader, id: Int64) {
         let content = kept.spill.content
         return (try RowReader(content.bytes, layout), content.id)
     }
 }
 
-/// The rows that are kept, in memory or in a file. Once they are read, runs of the same join on other threads may look up those in memory, too.
+/// The rows of a hash table, in memory or in a file. Once it is complete, runs of the same join on other threads may
+/// look up rows in memory, too.
 private final class KeptTable {
     @exclusivity(unchecked) var rows = JoinTable()
     @exclusivity(unchecked) var isRead = false

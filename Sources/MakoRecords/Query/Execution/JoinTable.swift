@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Rows by a key, for a hash join: rows and keys stand one behind the other in memory of their own.
+/// An in-memory hash table of rows for a hash join; rows and keys are contiguous in its own memory.
 struct JoinTable: ~Copyable {
     private struct Entry {
         let offset: Int
@@ -15,7 +15,7 @@ struct JoinTable: ~Copyable {
     private var entries: [Entry] = []
     private var bytes = KeyBuffer()
 
-    /// Takes in a copy of a row.
+    /// Adds a copy of a row.
     mutating func add(_ key: UnsafeRawBufferPointer, _ row: RowReader, _ id: Int64) {
         let copied = row.bytes
         let number = Int32(truncatingIfNeeded: entries.count)
@@ -30,13 +30,13 @@ struct JoinTable: ~Copyable {
         }
     }
 
-    /// What it holds, in bytes.
+    /// The number of bytes held.
     var memory: Int {
         keys.memory &+ ends.capacity &* MemoryLayout<(Int32, Int32)>.stride
             &+ entries.capacity &* MemoryLayout<Entry>.stride &+ bytes.capacity
     }
 
-    /// Lends all rows with their keys, those of one key in the order in which they came.
+    /// Calls a closure with all rows and their keys, those of one key in the order in which they were added.
     func forEach(
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, Int64) throws(RecordError) -> Void
     ) throws(RecordError) {
@@ -50,15 +50,15 @@ struct JoinTable: ~Copyable {
         }
     }
 
-    /// The first row of a key, or -1.
+    /// Returns the first row of a key, or -1.
     func first(_ key: UnsafeRawBufferPointer) -> Int32 {
         keys.number(of: key).map { ends[$0].first } ?? -1
     }
 
-    /// The next row of the same key, or -1.
+    /// Returns the next row of the same key, or -1.
     func next(_ number: Int32) -> Int32 { entries[Int(number)].next }
 
-    /// Valid as long as no row is added.
+    /// Returns a row, valid until another is added.
     func row(_ number: Int32, _ layout: RowLayout) throws(RecordError) -> (row: RowReader, id: Int64) {
         let entry = entries[Int(number)]
         return (try RowReader(bytes.raw(from: entry.offset, to: entry.offset &+ entry.count), layout), entry.id)

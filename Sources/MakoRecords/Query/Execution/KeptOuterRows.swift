@@ -1,11 +1,11 @@
 import MakoStorage
 
-/// What stands before one table of a join, kept by what its rows are compared with: the smaller side of a hash join whose larger side is
-/// walked.
+/// The outer rows of one table of a join in a hash table: the smaller side of a hash join whose larger side is scanned.
 ///
-/// Of each combination of rows a copy of all is kept, one behind the other; in a file, when they are more than memory holds.
+/// Each entry has copies of the current rows of all outer tables; the entries are spilled to a file if they exceed the
+/// memory.
 final class KeptOuterRows {
-    /// The tables whose rows are kept, with the columns they are read by.
+    /// The outer tables, with the columns that are read.
     private let sources: [(source: Int, layout: RowLayout)]
     private let supply: SuppliedRows
     private let inner: JoinKeyCoding
@@ -28,7 +28,7 @@ final class KeptOuterRows {
         outer = JoinKeyCoding(ExpressionRun(bound: equalities.map(\.outer), nil, joins, view, supply), rounded)
     }
 
-    /// Takes in the rows that stand now.
+    /// Adds the current rows.
     func keep() throws(RecordError) {
         buffer.clear()
         guard try outer.append(supply.blank, .rowID(0), to: &buffer) else { return }
@@ -62,10 +62,10 @@ final class KeptOuterRows {
         if memory > kept.spill.memory { try spillRows() }
     }
 
-    /// Whether they are in a file, where one thread looks them up.
+    /// Whether they are spilled, so that one thread must look them up.
     var isSpilled: Bool { kept.spill.isUsed }
 
-    /// What is held, in bytes.
+    /// The number of bytes held.
     var memory: Int {
         kept.keys.memory &+ (kept.ends.capacity &+ kept.next.capacity) &* MemoryLayout<(Int32, Int32)>.stride
             &+ kept.rows.capacity &* MemoryLayout<KeptOuterTable.Place>.stride &+ kept.bytes.capacity
@@ -91,7 +91,7 @@ final class KeptOuterRows {
         (kept.ends, kept.next, kept.rows) = ([], [], [])
     }
 
-    /// A row of a combination in a file: its length and 1, or 0 for the row of NULLs; its id; the row.
+    /// Appends a row of a spilled combination: its length + 1, its id and its bytes; 0 for the row of NULLs.
     private static func append(_ row: UnsafeRawBufferPointer?, _ id: Int64, to content: inout KeyBuffer) {
         guard let row else { return content.append(varint: 0) }
         content.append(varint: UInt64(row.count) + 1)
@@ -99,7 +99,8 @@ final class KeptOuterRows {
         content.append(raw: row)
     }
 
-    /// Calls a closure for each combination that a row meets, which stands then, until it answers false.
+    /// Calls a closure for each combination that matches a row, with the combination as the current rows, until it
+    /// returns `false`.
     func forEach(meeting row: RowReader, _ key: RowKey, _ body: () throws -> Bool) throws -> Bool {
         buffer.clear()
         guard try inner.append(row, key, to: &buffer) else { return true }
@@ -149,11 +150,11 @@ final class KeptOuterRows {
     }
 }
 
-/// The combinations that are kept. Once all are, runs of the same join on other threads may look up those in memory, too.
+/// The combinations. Once all are added, runs of the same join on other threads may look up those in memory, too.
 private final class KeptOuterTable {
     struct Place {
         let offset: Int
-        /// -1: the row of NULLs of a left join.
+        /// The length of the row; -1 for the row of NULLs of a left join.
         let count: Int
         let id: Int64
     }

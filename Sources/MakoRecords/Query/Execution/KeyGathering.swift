@@ -1,14 +1,14 @@
 import MakoStorage
 
-/// A key as it is gathered.
+/// A key in a row-id set: a row id, or the bytes of a key.
 protocol GatheredKey {
     static func precedes(_ left: Self, _ right: Self) -> Bool
     static func sort(_ keys: inout [Self])
     static func isSame(_ left: Self, _ right: Self) -> Bool
-    /// Nil: it is of another kind.
+    /// Makes a key; `nil` if the row key is of the other kind.
     init?(_ key: RowKey)
     var rowKey: RowKey { get }
-    /// How many bytes it takes.
+    /// The number of bytes that it takes.
     var memory: Int { get }
 }
 
@@ -36,7 +36,8 @@ extension [UInt8]: GatheredKey {
     var memory: Int { count }
 }
 
-/// The keys of a walk. In a value of its own, not in a variable of the walk: what closures share is looked at before each use.
+/// The keys that a scan finds. A separate value, because a variable captured by closures would be checked before each
+/// access.
 private struct FoundKeys<Key: GatheredKey> {
     var keys: [Key] = []
     let cancellation: Cancellation?
@@ -49,13 +50,13 @@ private struct FoundKeys<Key: GatheredKey> {
     }
 }
 
-/// Gathers keys, ascending and each once.
+/// Collects row keys for a row-id set scan, ascending and each once.
 struct KeyGathering {
     let table: TableHandle
     let view: Snapshot
     let cancellation: Cancellation?
 
-    /// - Parameter measure: takes down what is read, where the run is measured.
+    /// - Parameter measure: counts what is read, if the run is measured.
     func keys(_ source: KeySource, _ measure: PlanMeasure?) throws(RecordError) -> [RowKey] {
         if table.isRowID { return try gather(source, Int64.self, measure).map(\.rowKey) }
         return try gather(source, [UInt8].self, measure).map(\.rowKey)
@@ -144,19 +145,19 @@ struct KeyGathering {
         return found.keys
     }
 
-    /// No row has a key that is longer than keys may be.
+    /// Adds a key that a column of keys holds. A key beyond the maximum length matches no row.
     private func take<Key: GatheredKey>(held key: RowKey, _ found: inout FoundKeys<Key>) throws(RecordError) -> Bool {
         if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
         return try found.take(key)
     }
 
-    /// The rows whose first column of an index has one of some values.
+    /// Adds the rows whose first index column equals one of some values.
     private func walk<Key: GatheredKey>(
         _ index: IndexHandle, _ codings: [[UInt8]], _ kind: Key.Type, _ measure: PlanMeasure?
     ) throws(RecordError) -> [Key] {
         let whole = codings.filter { $0.count <= IndexHandle.keptBytes }
         var keys = try found(.index(index, whole.map { KeyRange(prefix: $0) }), kind, measure)
-        // Of longer values an index keeps the beginning; the rows tell the rest.
+        // The index truncates longer values, so that their rows must be compared.
         for coding in codings where coding.count > IndexHandle.keptBytes {
             var range = KeyRange(prefix: coding)
             range.widen(to: IndexHandle.keptBytes)
@@ -219,7 +220,7 @@ struct KeyGathering {
         var found = FoundKeys<Key>(cancellation: cancellation)
         try recorded {
             switch access {
-            // What is gathered is put together by ``gathered(_:_:_:)``. The rows of a query are those of no table, and have no keys.
+            // ``gathered(_:_:_:)`` combines sets. Rows of a query have no row keys.
             case .nothing, .gathered, .query: break
             case .keys(let list): for key in list { _ = try found.take(key) }
             case .index(let index, let ranges):
@@ -249,7 +250,7 @@ struct KeyGathering {
         switch access {
         case .index, .fullText: measure?.access.counts.entries += found.keys.count
         case .rows, .keyRanges: measure?.access.counts.rows += found.keys.count
-        // Keys that are given are looked up nowhere.
+        // Given keys need no lookup.
         case .nothing, .keys, .gathered, .query: break
         }
         return found.keys
@@ -273,7 +274,7 @@ struct KeyGathering {
         return result
     }
 
-    /// What two ascending lists share.
+    /// Returns the intersection of two ascending lists.
     private static func common<Key: GatheredKey>(_ left: [Key], _ right: [Key]) -> [Key] {
         var result: [Key] = []
         var (a, b) = (0, 0)

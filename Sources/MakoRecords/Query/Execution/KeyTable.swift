@@ -1,4 +1,5 @@
-/// Different keys, numbered in the order in which they came. Their bytes stand one behind the other; nothing is allocated for a key.
+/// A hash table of keys, numbered in the order of insertion. Their bytes are contiguous; nothing is allocated for a
+/// key.
 struct KeyTable: ~Copyable {
     private struct Entry {
         let hash: UInt64
@@ -7,13 +8,14 @@ struct KeyTable: ~Copyable {
     }
 
     private var entries: [Entry] = []
-    /// Numbers of keys plus 1, by hash; 0 is free. A power of two, at most half full.
+    /// Numbers of keys + 1 by hash; 0 for a free slot. The size is a power of two, and at most half of the slots are
+    /// used.
     private var slots: [UInt32]
     private var bytes = KeyBuffer()
 
     init() { slots = Array(repeating: 0, count: 256) }
 
-    /// The number of a key, which is taken in when it is new.
+    /// Returns the number of a key, which is inserted if it is new.
     mutating func place(of key: UnsafeRawBufferPointer) -> (number: Int, isNew: Bool) {
         let hash = KeyOrder.hash(key)
         var slot = Int(truncatingIfNeeded: hash) & (slots.count &- 1)
@@ -29,7 +31,7 @@ struct KeyTable: ~Copyable {
         return (entries.count - 1, true)
     }
 
-    /// The number of a key that is there.
+    /// Returns the number of a key, or `nil` if it is not in the table.
     func number(of key: UnsafeRawBufferPointer) -> Int? {
         let hash = KeyOrder.hash(key)
         var slot = Int(truncatingIfNeeded: hash) & (slots.count &- 1)
@@ -41,22 +43,22 @@ struct KeyTable: ~Copyable {
         return nil
     }
 
-    /// The numbers in the order of the keys.
+    /// Returns the numbers in the order of the keys.
     func sortedNumbers() -> [Int] {
         entries.indices.sorted { KeyOrder.compareRaw(key($0), key($1)) < 0 }
     }
 
-    /// A copy of a key.
+    /// Returns a copy of a key.
     func bytes(of number: Int) -> [UInt8] { [UInt8](key(number)) }
 
     var count: Int { entries.count }
 
-    /// What it holds, in bytes.
+    /// The number of bytes held.
     var memory: Int {
         entries.capacity &* MemoryLayout<Entry>.stride &+ slots.count &* MemoryLayout<UInt32>.stride &+ bytes.capacity
     }
 
-    /// Valid until a key is taken in.
+    /// Returns a key, valid until another is inserted.
     func key(_ number: Int) -> UnsafeRawBufferPointer {
         let entry = entries[number]
         return bytes.raw(from: entry.offset, to: entry.offset &+ entry.count)

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// The rows of several plans in the one order that all of them have.
+/// Merges the rows of several plans in the order that all of them have.
 ///
 ///     var merged = MergedKeys()
 ///     for plan in plans { try merged.add(plan, in: view) }
@@ -9,9 +9,10 @@ public struct MergedKeys {
     private var entries: [(order: [UInt8], plan: Int, key: RowKey)] = []
     private var plans = 0
 
+    /// Makes an empty merge.
     public init() {}
 
-    /// Adds the rows of a plan, which is numbered by how many came before it.
+    /// Adds the rows of a plan. Plans are numbered from 0, in the order in which they are added.
     public mutating func add(_ plan: Plan, in view: Snapshot) throws(RecordError) {
         let coding = OrderCoding(plan.bound.orders, plan.bound, view)
         try recorded {
@@ -25,9 +26,11 @@ public struct MergedKeys {
         plans += 1
     }
 
-    /// The rows, those that are equal in the order by their plans. O(n log n).
+    /// Returns the rows; of equal rows, those of earlier plans come first.
+    ///
+    /// - Complexity: O(n log n)
     public func rows(offset: Int, limit: Int?) -> [(plan: Int, key: RowKey)] {
-        // Each plan's own order decides between its equal rows: the sort must not.
+        // Equal rows of one plan keep its order, so that the sort must be stable.
         let sorted = entries.enumerated().sorted { left, right in
             let order = KeyOrder.compareKeys(left.element.order, right.element.order)
             return order != 0 ? order < 0 : left.offset < right.offset
@@ -38,7 +41,7 @@ public struct MergedKeys {
 }
 
 extension PlanNode {
-    /// The rows of several classes: merged in the order that all of them have, or one class after the other.
+    /// Makes the operator for the rows of several classes: merged in one order, or one class after the other.
     package init(classes plans: [PlanNode], isMerged: Bool, limit: Int?, offset: Int) {
         let cut = PlanNode.limitText(limit, offset).map { ", \($0)" } ?? ""
         var counts: Counts?
@@ -53,7 +56,7 @@ extension PlanNode {
 }
 
 extension Plan {
-    /// A plan for the rows with these keys, in this order.
+    /// Returns a plan for the rows with these keys, in this order.
     public func fetching(_ keys: [RowKey]) -> Plan {
         let count = keys.count
         var plan = Plan(

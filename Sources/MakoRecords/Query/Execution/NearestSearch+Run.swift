@@ -1,7 +1,7 @@
 import MakoStorage
 
 extension NearestSearch {
-    /// The first ring's radius in metres.
+    /// The radius of the first ring, in metres.
     private static let firstRadius = 500.0
 
     func keys(
@@ -16,12 +16,12 @@ extension NearestSearch {
             if isWhole || found >= wanted || radius >= farthest {
                 return try sorter.sorted(offset: plan.bound.offset, limit: plan.bound.limit)
             }
-            // Where nothing is near, larger steps find the first rows sooner.
+            // While nothing is near, larger steps find the first rows sooner.
             radius *= found == 0 ? 4 : 2
         }
     }
 
-    /// All rows within a distance: whatever is not among them is farther away.
+    /// Adds all rows within a distance; every other row is farther away.
     private func ring(
         _ radius: Double, _ isWhole: Bool, _ plan: Plan, _ view: Snapshot, _ measure: PlanMeasure?
     ) throws(RecordError) -> (sorter: Sorter, found: Int) {

@@ -1,7 +1,7 @@
-/// Puts many numbers in order by a part of their bits after the other, from the last: some passes over all of them, where to compare them costs
-/// a wrong guess of the processor at every other comparison.
+/// Radix sort of integers, least significant digit first: a few passes over all numbers, where a comparison sort
+/// mispredicts every other branch.
 enum NumberSort {
-    /// Fewer are compared.
+    /// The number of elements below which a comparison sort is used.
     private static let fewest = 512
     private static let bits = 11
     private static let mask: UInt64 = 1 << UInt64(bits) - 1
@@ -18,7 +18,7 @@ enum NumberSort {
         }
     }
 
-    /// Where a number belongs by some of its bits. Negative ones stand before the others.
+    /// Returns the bucket of a number for one digit. Negative numbers sort first.
     @inline(__always)
     private static func digit(_ number: Int64, _ shift: UInt64) -> Int {
         let sign: UInt64 = 1 << 63

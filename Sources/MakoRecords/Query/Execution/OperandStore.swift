@@ -1,18 +1,18 @@
-/// An operand that is kept beyond its row; texts and blobs stand in an ``OperandStore``.
+/// An operand that outlives its row; its text or blob is in an ``OperandStore``.
 enum KeptOperand {
     case plain(Operand)
     case text(offset: Int, count: Int, room: Int)
     case blob(offset: Int, count: Int, room: Int)
 }
 
-/// Memory for the texts and blobs of kept operands, one behind the other.
+/// Contiguous memory for the texts and blobs of kept operands.
 struct OperandStore: ~Copyable {
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var used = 0
 
     deinit { memory.deallocate() }
 
-    /// - Parameter old: what is kept no more; its room is used where it is large enough.
+    /// - Parameter old: an operand that is replaced; its memory is reused if it is large enough.
     mutating func keep(_ operand: Operand, insteadOf old: KeptOperand = .plain(.null)) -> KeptOperand {
         switch operand {
         case .text(let bytes):
@@ -25,19 +25,19 @@ struct OperandStore: ~Copyable {
         }
     }
 
-    /// Forgets all that is kept, but for the memory.
+    /// Discards all operands, but not the memory.
     mutating func clear() { used = 0 }
 
-    /// What it holds, in bytes.
+    /// The number of bytes held.
     var bytes: Int { memory.count }
 
-    /// Where what is kept next goes, if it has no place of its own.
+    /// The end of the used memory.
     var end: Int { used }
 
-    /// Forgets what was kept since ``end`` was that.
+    /// Discards what was added since ``end`` had this value.
     mutating func truncate(to end: Int) { used = end }
 
-    /// Valid until something is kept.
+    /// Returns an operand, valid until another is kept.
     func operand(_ kept: KeptOperand) -> Operand {
         switch kept {
         case .plain(let operand): operand
@@ -57,7 +57,7 @@ struct OperandStore: ~Copyable {
             write(bytes, offset)
             return (offset, room)
         case .text, .blob:
-            // What grew once may grow again.
+            // A value that has grown once may grow again.
             return (append(bytes, room: bytes.count * 2), bytes.count * 2)
         default:
             return (append(bytes, room: bytes.count), bytes.count)

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Codes rows by the columns of an order, so that to compare the bytes is to compare the rows.
+/// Encodes the ORDER BY columns of rows, so that comparing the bytes compares the rows.
 struct OrderCoding {
     private let values: ExpressionRun
     private let orders: [BoundOrder]
@@ -9,7 +9,7 @@ struct OrderCoding {
         self.init(orders, ExpressionRun(bound: orders.map(\.expr), bound.table, bound.joins, view))
     }
 
-    /// - Parameter values: the orders' expressions.
+    /// - Parameter values: the expressions of the order.
     init(_ orders: [BoundOrder], _ values: ExpressionRun) {
         self.orders = orders
         self.values = values
@@ -22,7 +22,8 @@ struct OrderCoding {
             if case .column = order.expr {
                 buffer.append(operand, noCase: order.noCase)
             } else if values.kinds[index].isNumber, let number = operand.asDouble {
-                // Worked out numbers may be whole in one row and broken in the next, and whole ones beyond what doubles tell apart.
+                // Computed numbers may be integers in one row and doubles in the next, and integers beyond the
+                // precision of doubles.
                 KeyCoding.append(operand, number, to: &buffer)
             } else {
                 buffer.append(operand, noCase: order.noCase)

@@ -1,10 +1,10 @@
 import MakoStorage
 
 extension Plan {
-    /// So many parts for each thread may be begun before the first of them is put to the others.
+    /// The number of parts for each thread that may be started before the first of them has been combined.
     static let partsAhead = 3
 
-    /// The plans of the parts of its rows, in their order.
+    /// Returns the plans of the parts, in the order of the rows.
     func parts(in view: Snapshot) throws(RecordError) -> [Plan] {
         guard case .rows(let range) = access else { return [self] }
         let keys = KeyOrder.treeKey(range.lowerBound)...KeyOrder.treeKey(range.upperBound)
@@ -15,7 +15,7 @@ extension Plan {
         }
     }
 
-    /// The plan of a part and all behind it.
+    /// Returns the plan of a part and all parts after it.
     func rest(from part: Plan) -> Plan {
         guard case .rows(let whole) = access, case .rows(let first) = part.access else { return self }
         var rest = Plan(self, by: .rows(first.lowerBound...whole.upperBound))
@@ -23,13 +23,13 @@ extension Plan {
         return rest
     }
 
-    /// Does something with each of some parts on the plan's threads, and takes what was found in the order of the parts.
+    /// Processes parts on the plan's threads, and consumes the results in the order of the parts.
     ///
     /// - Parameters:
-    ///   - measure: of a run that is measured, to which the parts' are added.
-    ///   - work: is called on any of the threads, for several parts at once.
-    ///   - take: is called on this thread. False: no more are wanted.
-    /// - Throws: what the first part throws that fails, in the order of the rows.
+    ///   - measure: the measure of a run, to which the counts of the parts are added.
+    ///   - work: is called on any of the threads, concurrently for several parts.
+    ///   - take: is called on this thread. Returns `false` if no more results are wanted.
+    /// - Throws: the error of the first part that fails, in the order of the rows.
     func forEachPart<Made>(
         _ parts: [Plan], in view: Snapshot, _ measure: PlanMeasure?,
         _ work: @escaping @Sendable (Plan, PlanMeasure?) throws(RecordError) -> Made,
@@ -51,8 +51,8 @@ extension Plan {
             for helper in helpers { helper.join() }
         }
         for _ in 1..<max(1, threads) {
-            // Where the system has no room for another thread those that there are do it all. What is nested deeply is followed with 2 MiB of stack:
-            // with less it would go over to a larger one for each row.
+            // If the system cannot start another thread, the present ones do the work. Nested expressions need 2 MiB of
+            // free stack; with less, each row would switch to a larger stack.
             guard let helper = try? startThread(name: "mako query", stackBytes: 4 << 20, { queue.work() }) else {
                 break
             }
@@ -66,15 +66,15 @@ extension Plan {
     }
 }
 
-/// What was found in a part, and what its run did where that is measured.
+/// The result of a part, with its counts if the run is measured.
 private struct PartFinding<Made> {
     let found: Made
     let measure: RunMeasure?
 }
 
-/// The parts of a scan, which several threads take one after the other, and what they found.
+/// The parts of a scan, which several threads process, and their results.
 private final class PartQueue<Made>: @unchecked Sendable {
-    // Unchecked: the lock guards all that changes, and what was found is one thread's at a time.
+    // Unchecked: the lock guards all mutable state, and a result is owned by one thread at a time.
 
     private let parts: [Plan]
     private let ahead: Int
@@ -83,9 +83,9 @@ private final class PartQueue<Made>: @unchecked Sendable {
     private let hasChanged = ConditionVariable()
     // Guarded by `lock`.
     private var results: [Int: Result<PartFinding<Made>, RecordError>] = [:]
-    /// The next part that no thread has, and how many were taken out in the end.
+    /// The next part to start, and the number of results consumed.
     private var (next, taken) = (0, 0)
-    /// No part from here on is begun.
+    /// Parts from here on are not started.
     private var end: Int
 
     init(_ parts: [Plan], ahead: Int, _ run: @escaping @Sendable (Plan) throws(RecordError) -> PartFinding<Made>) {
@@ -95,10 +95,10 @@ private final class PartQueue<Made>: @unchecked Sendable {
         end = parts.count
     }
 
-    /// Runs parts until there are no more.
+    /// Processes parts until there are none left.
     func work() { while let number = claim() { runPart(number) } }
 
-    /// What was found in a part; they are taken in their order. Runs parts itself meanwhile.
+    /// Returns the result of a part; results are consumed in order. Processes other parts while it waits.
     func result(of number: Int) throws(RecordError) -> PartFinding<Made> {
         while true {
             lock.lock()
@@ -114,7 +114,7 @@ private final class PartQueue<Made>: @unchecked Sendable {
                 lock.unlock()
                 runPart(mine)
             } else {
-                // Another thread has it.
+                // Another thread processes it.
                 hasChanged.wait(lock)
                 lock.unlock()
             }
@@ -142,7 +142,7 @@ private final class PartQueue<Made>: @unchecked Sendable {
         do throws(RecordError) { result = .success(try run(parts[number])) } catch { result = .failure(error) }
         lock.withLock {
             results[number] = result
-            // What comes behind an error is not wanted.
+            // Parts after a failed one are not needed.
             if case .failure = result { end = min(end, number + 1) }
             hasChanged.broadcast()
         }

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// All rows between two ids, in their order: the plan of a query without a condition. Walking it costs no call for a row.
+/// A scan of all rows between two ids, without a condition. Inlined: it costs no call for each row.
 @frozen
 public struct PlainWalk: Sendable {
     @usableFromInline let rows: Tree
@@ -9,7 +9,7 @@ public struct PlainWalk: Sendable {
     /// Whether these are all rows of the table.
     public let isWhole: Bool
 
-    /// Lends the rows one after the other until the closure answers `false`. The closure must not change the table.
+    /// Calls a closure with each row until it returns `false`. The closure must not change the table.
     @inlinable
     public func forEachRow(
         _ layout: RowLayout, in view: Snapshot, _ body: (Int64, RowReader) throws -> Bool
@@ -20,7 +20,7 @@ public struct PlainWalk: Sendable {
         }
     }
 
-    /// Lends all rows, each until `finish` is called next.
+    /// Calls a closure with all rows; a row is valid until the next call of `finish`.
     func forEachRow(
         _ layout: RowLayout, in view: Snapshot, _ body: (RowReader) throws -> Void, finish: () throws -> Void
     ) throws {
@@ -35,7 +35,7 @@ public struct PlainWalk: Sendable {
 }
 
 extension Plan {
-    /// The plan as a walk; `nil` for one that tests, sorts, turns, skips or looks up.
+    /// The plan as a plain scan; `nil` if it tests, sorts, reverses, skips or looks up rows.
     public var plainWalk: PlainWalk? {
         guard case .access(.rows(let range)) = way, orders.isEmpty, !hasResidual, !isReversed, bound.offset == 0,
             bound.limit == nil

@@ -1,13 +1,13 @@
 import MakoStorage
 
 extension Plan {
-    /// So many keys are gathered before their rows are read.
+    /// The number of keys collected before their rows are read.
     private static let mostKeys = 10_000
 
-    /// How many rows a first batch may well be fetched for.
+    /// The number of rows that the first batch may fetch.
     private var expected: Int { min(bound.offset, 1 << 20) + min(bound.limit ?? .max, 1 << 20) }
 
-    /// Lends the rows one after the other until the closure answers `false`. The closure must not change the table.
+    /// Calls a closure with each row until it returns `false`. The closure must not change the table.
     public func forEachRow(
         layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
@@ -30,7 +30,7 @@ extension Plan {
         } else if cover == nil, orders.isEmpty, bound.offset > 0, let limit = bound.limit, limit <= Plan.mostKeys,
             !hasResidual, case .index(let index, _) = access
         {
-            // Of what is left out the index's entries are walked over, and no rows are read.
+            // The entries of rows before the offset are skipped without reading the rows.
             try scan.fetchTested(try keys(scan, view), layout, namedBy: index, body)
             scan.measure?.access.operation = .indexScan
         } else if orders.isEmpty {
@@ -66,7 +66,7 @@ extension Plan {
         }
     }
 
-    /// Lends the keys of the rows in their order, some at a time.
+    /// Calls a closure with batches of the rows' keys, in the order of the plan.
     func forEachSorted(_ scan: RowScan, _ view: Snapshot, _ body: ([RowKey]) throws -> Bool) throws {
         if let nearest {
             _ = try body(try nearest.keys(self, view, nil, nil))
@@ -76,7 +76,7 @@ extension Plan {
         }
     }
 
-    /// The keys of the rows, in order.
+    /// Returns the keys of the rows, in order.
     public func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
         try keys(RowScan(self, view), view)
     }
@@ -101,14 +101,14 @@ extension Plan {
         return keys
     }
 
-    /// Takes down what is left of an offset and of a limit.
+    /// Records the counts of the limit operator.
     private func noteLimit(_ measure: PlanMeasure?, _ left: Int, _ room: Int) {
         guard let measure, isCut else { return }
         let passed = (bound.limit ?? .max) - room
         measure.note(.limit, rows: bound.offset - max(0, left) + passed, passed: passed)
     }
 
-    /// The ids of the rows, in order; for tables with row ids.
+    /// Returns the ids of the rows, in order; for tables with row ids.
     public func ids(in view: Snapshot) throws(RecordError) -> [Int64] {
         guard table.isRowID else {
             throw .invalidKey(table: table.schema.name, reason: "the table has key columns, not ids")
@@ -116,7 +116,7 @@ extension Plan {
         return try keys(in: view).compactMap(\.rowID)
     }
 
-    /// How many rows there are, limit and offset observed.
+    /// Returns the number of rows, within limit and offset.
     public func count(in view: Snapshot) throws(RecordError) -> Int { try count(in: view, nil) }
 
     func count(in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Int {
@@ -169,7 +169,7 @@ extension Plan {
         return count
     }
 
-    /// Whether there is at least one row.
+    /// Returns whether there is at least one row.
     public func exists(in view: Snapshot) throws(RecordError) -> Bool { try exists(in: view, nil) }
 
     func exists(in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool {
@@ -213,7 +213,7 @@ extension Plan {
         return try sorter.sorted(offset: bound.offset, limit: bound.limit)
     }
 
-    /// Sorts the rows.
+    /// Returns a sorter with the keys of all rows.
     private func sorter(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> Sorter {
         let sorter = Sorter(self, view)
         try recorded {
@@ -225,7 +225,7 @@ extension Plan {
         return sorter
     }
 
-    /// The value of a column in the first row; NULL where there is none.
+    /// Returns the value of a column in the first row; NULL if there is no row.
     func firstValue(
         of column: BoundExpr, in view: Snapshot, _ measure: PlanMeasure? = nil
     ) throws(RecordError) -> Value {
@@ -242,7 +242,7 @@ extension Plan {
         return value
     }
 
-    /// Every row of the result, in any order.
+    /// Calls a closure with every row of the result, in any order.
     func forEachResult(
         in view: Snapshot, _ measure: PlanMeasure? = nil, _ body: (RowKey, RowReader) throws(RecordError) -> Void
     ) throws(RecordError) {

@@ -1,22 +1,24 @@
 import MakoStorage
 
-/// A plan's rows, some at a time. Between two portions only a place is held, so whoever takes them may do anything meanwhile.
+/// A batched cursor over a plan's rows. Between two batches it holds only a position, so that the caller may do
+/// anything meanwhile.
 ///
 ///     var portions = Portions(of: plan)
 ///     while !portions.isAtEnd { try portions.next(256, in: view) { key, row in print(row.text(0)) } }
 ///
-/// On one snapshot the portions are together what ``Plan/forEachRow(layout:in:_:)`` gives, in its order. Rows that must be sorted
-/// have their keys kept, 16 bytes each; else the memory is that of one portion. On the view of a transaction that writes meanwhile, rows
-/// that it moves ahead are met again; see ``init(of:changing:in:)``.
+/// On one snapshot, the batches together are the rows of ``Plan/forEachRow(layout:in:_:)``, in its order. For a sort
+/// the keys of all rows are held, 16 bytes each; otherwise the memory is that of one batch. On the view of a
+/// transaction that writes meanwhile, rows that it moves ahead of the cursor are read again; see
+/// ``init(of:changing:in:)``.
 public struct Portions: Sendable {
     private enum Rest: Sendable {
         /// Not sorted yet.
         case unsorted
         case sorted([RowKey], from: Int)
         case rows(ClosedRange<Int64>)
-        /// In the order in which they are looked up.
+        /// In the order of the lookups.
         case keys([RowKey], from: Int)
-        /// In the order in which they are walked over.
+        /// In the order of the scan.
         case keyRanges([KeyRange])
         case index(IndexHandle, [KeyRange])
         case nothing
@@ -27,6 +29,7 @@ public struct Portions: Sendable {
     private var left: Int
     private var room: Int
 
+    /// Starts before the first row of a plan.
     public init(of plan: Plan) {
         self.plan = plan
         left = plan.bound.offset
@@ -34,25 +37,26 @@ public struct Portions: Sendable {
         func walked(_ ranges: [KeyRange]) -> [KeyRange] { plan.isReversed ? ranges.reversed() : ranges }
         rest =
             switch plan.access {
-            // What sub-queries find out is found out once.
+            // Sub-query results are cached for one run, so that all keys are collected in it.
             case _ where !plan.orders.isEmpty || !plan.bound.subqueries.isEmpty: .unsorted
             case .nothing: .nothing
             case .rows(let range): .rows(range)
             case .keys(let keys): .keys(plan.isReversed ? keys.reversed() : keys, from: 0)
             case .keyRanges(let ranges): .keyRanges(walked(ranges))
             case .index(let index, let ranges): .index(index, walked(ranges))
-            // What fits is found all at once.
+            // All rows are found at once.
             case .fullText, .gathered, .query: .unsorted
             }
     }
 
-    /// The portions of a plan between which columns of its rows are changed: each row is met once, and was chosen by the values before.
+    /// Starts a cursor between whose batches the caller changes columns of its rows: each row is read once, and
+    /// selected by the values before (no Halloween problem).
     ///
-    /// - Parameter view: what the portions are read from, which may show the changes.
+    /// - Parameter view: the view that the batches read, which may show the changes.
     public init(of plan: Plan, changing columns: [String], in view: Snapshot) throws(RecordError) {
         self.init(of: plan)
         let isChosenBefore = !plan.orders.isEmpty
-        // What other rows hold, or a sub-query finds, is asked before the first change.
+        // Conditions on other rows and sub-queries must be evaluated before the first change.
         var isOvertaken = !plan.bound.joins.isEmpty || !plan.program.subqueries.isEmpty
         if case .index(let index, _) = plan.access {
             isOvertaken =
@@ -63,23 +67,23 @@ public struct Portions: Sendable {
         (left, room) = (0, .max)
     }
 
-    /// Whether no more is held between portions than a place.
+    /// Whether only a position is held between batches.
     var holdsPlaceOnly: Bool { if case .unsorted = rest { false } else { true } }
 
     /// Whether there are no more rows.
     public var isAtEnd: Bool { if case .nothing = rest { true } else { room <= 0 } }
 
-    /// What ends the walk, also in the middle of a portion.
+    /// Cancels the cursor, also within a batch.
     public var cancellation: Cancellation? {
         get { plan.cancellation }
         set { plan.cancellation = newValue }
     }
 
-    /// Lends the next rows, so many unless there are fewer. Where index entries were cut they may be some more.
+    /// Calls a closure with the next rows: `count` unless there are fewer; a few more if index keys are truncated.
     ///
     /// - Parameters:
-    ///   - layout: of the rows that are lent; without one, positions are those of the table's own.
-    ///   - view: the same for all portions.
+    ///   - layout: the layout of the rows passed to the closure; by default that of the table.
+    ///   - view: the same view for all batches.
     public mutating func next(
         _ count: Int, layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Void
     ) throws {
@@ -93,7 +97,7 @@ public struct Portions: Sendable {
         room = portion.room
     }
 
-    /// One portion on its way.
+    /// One batch in progress.
     private struct Portion {
         let scan: RowScan
         let walk: Plan
@@ -103,7 +107,7 @@ public struct Portions: Sendable {
         var left: Int
         var room: Int
 
-        /// Lends a row, unless it is to be left out. False: no more rows are wanted.
+        /// Passes on a row, unless it is before the offset. Returns `false` if no more rows are wanted.
         private mutating func lend(
             _ key: RowKey, _ row: RowReader, _ body: (RowKey, RowReader) throws -> Void
         ) throws -> Bool {

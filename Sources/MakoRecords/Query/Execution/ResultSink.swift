@@ -1,18 +1,18 @@
 import MakoStorage
 
-/// Takes the rows of a result: leaves out those that are there already, sorts, cuts.
+/// Executes DISTINCT, the sort and the limit of a result, and outputs its rows.
 final class ResultSink {
     private let outputs: ExpressionRun
     private let forms: [KeyCoding.Form]
     private let view: Snapshot
-    /// How rows are sorted, and those that are.
+    /// The encoding of the sort key, and the rows sorted by it.
     private let coding: OrderCoding?
     private let sorted: SpilledEntries?
     private let limit: Int
     @exclusivity(unchecked) private var left: Int
-    /// How many rows it gave on.
+    /// The number of rows output.
     @exclusivity(unchecked) private(set) var given = 0
-    /// How many different rows it took, where equal ones are left out.
+    /// The number of distinct rows.
     @exclusivity(unchecked) private(set) var different = 0
     private let output: RowBatches
     private let set: DifferentRows?
@@ -41,21 +41,21 @@ final class ResultSink {
     }
 
     private enum DifferentRows {
-        /// Equal ones come one behind the other.
+        /// Equal rows are adjacent.
         case inOrder(RowBefore)
         case any(RowSet)
     }
 
-    /// How many bytes it held at the most.
+    /// The peak number of bytes held.
     var peakBytes: Int {
         let set = if case .any(let set) = set { set.peakBytes } else { 0 }
         return set + (sorted?.peakBytes ?? 0)
     }
 
-    /// Whether each row that is taken is given on, unless it is cut off.
+    /// Whether rows are output as they come, up to the limit.
     var givesAtOnce: Bool { self.set == nil && sorted == nil }
 
-    /// False: no more are wanted.
+    /// Adds a row. Returns `false` if no more are wanted.
     func take(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
         if limit == 0 { return false }
         if let set {
@@ -99,7 +99,7 @@ final class ResultSink {
         return try output.append(values) && given < limit
     }
 
-    /// Of a row of which it is not known yet whether it was there: what it is sorted by, and its values.
+    /// Spills a row that may be a duplicate: its sort key and its values.
     private func putOff(_ row: RowReader, _ key: RowKey, _ set: RowSet) throws(RecordError) {
         try set.putOff { (content) throws(RecordError) in
             if let coding {
@@ -112,7 +112,7 @@ final class ResultSink {
         }
     }
 
-    /// Gives on what waited for all rows to be there.
+    /// Outputs the rows that had to wait for the last one.
     func finish() throws(RecordError) {
         if case .any(let set) = set {
             try set.finish { (content) throws(RecordError) in
@@ -140,7 +140,7 @@ final class ResultSink {
     }
 }
 
-/// The row before, by the bytes of its values, where equal rows come one behind the other.
+/// The previous row, by the encoding of its values, where equal rows are adjacent.
 final class RowBefore {
     @exclusivity(unchecked) private var buffer = KeyBuffer()
     @exclusivity(unchecked) private var last = KeyBuffer()
@@ -150,7 +150,7 @@ final class RowBefore {
 
     func append(_ operand: Operand, _ form: KeyCoding.Form) { KeyCoding.append(operand, form, to: &buffer) }
 
-    /// Whether the row is another than the one before.
+    /// Returns whether the row differs from the previous one.
     func differs() -> Bool {
         if hasLast, KeyOrder.compareRaw(buffer.raw, last.raw) == 0 { return false }
         last.clear()

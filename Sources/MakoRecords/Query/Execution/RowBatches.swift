@@ -1,11 +1,11 @@
 import MakoStorage
 
-/// Where the rows of a result go: all into one array, or some at a time to a consumer.
+/// The output of a query: all rows in one array, or batches for a consumer.
 ///
-/// Rows are handed over where no read lends bytes, since the consumer may be slow, and pages wait for such a read. Inside of one a full batch
-/// waits in memory, or in a file.
+/// A batch is passed on only while no read lends bytes, because the consumer may be slow and pages must not stay pinned
+/// meanwhile. Inside a read a full batch waits in memory, or in a file.
 final class RowBatches {
-    /// Behind the last batch that was given on.
+    /// The rows after the last batch that was passed on.
     @exclusivity(unchecked) private(set) var rows: [[Value]] = []
     private let mostRows: Int
     private let mostBytes: Int
@@ -14,21 +14,21 @@ final class RowBatches {
     private let take: ([[Value]]) throws(RecordError) -> Bool
     @exclusivity(unchecked) private var bytes = 0
     @exclusivity(unchecked) private var isWanted = true
-    /// Full batches that could not be handed over, by the numbers of their rows.
+    /// Full batches that wait, by the numbers of their rows.
     @exclusivity(unchecked) private var waiting: SpilledEntries?
     @exclusivity(unchecked) private var number: UInt64 = 0
 
-    /// Gathers all rows.
+    /// Collects all rows.
     init() {
         (mostRows, mostBytes, view, cancellation) = (.max, .max, nil, nil)
         take = { (_) throws(RecordError) in true }
     }
 
     /// - Parameters:
-    ///   - rows: how many rows a batch has at most.
-    ///   - bytes: how many bytes their texts and blobs take together, give or take one row.
-    ///   - view: has the file for rows that wait; nil: they are taken by this thread, and wait for nothing.
-    ///   - take: gets each batch; false: no more rows are wanted.
+    ///   - rows: the largest number of rows of a batch.
+    ///   - bytes: the approximate size of the texts and blobs of a batch.
+    ///   - view: has the temporary file for waiting rows; `nil` if this thread consumes them at once.
+    ///   - take: receives each batch; returns `false` if no more rows are wanted.
     init(
         rows: Int, bytes: Int, _ view: Snapshot?, _ cancellation: Cancellation?,
         _ take: @escaping ([[Value]]) throws(RecordError) -> Bool
@@ -37,10 +37,10 @@ final class RowBatches {
         self.take = take
     }
 
-    /// Whether rows are handed over before all are there.
+    /// Whether rows are passed on in batches.
     var isHandedOver: Bool { mostRows != .max }
 
-    /// False: no more rows are wanted.
+    /// Adds a row. Returns `false` if no more are wanted.
     @inline(__always)
     func append(_ row: [Value]) throws(RecordError) -> Bool {
         rows.append(row)
@@ -50,7 +50,7 @@ final class RowBatches {
     private func giveIfFull(_ row: [Value]) throws(RecordError) -> Bool {
         for value in row { bytes += value.contentBytes }
         if rows.count < mostRows && bytes < mostBytes { return isWanted }
-        // Mostly the read ends soon: then nothing has to wait.
+        // Most reads end soon, so that the batch may grow to twice its size before it is spilled.
         if let view, Snapshot.isLending {
             return rows.count < 2 * mostRows && bytes < 2 * mostBytes ? isWanted : try wait(view)
         }
@@ -74,7 +74,7 @@ final class RowBatches {
         return isWanted
     }
 
-    /// Hands over what there is, where all are not gathered. No read lends bytes here.
+    /// Passes on the remaining rows, unless all are collected. Must not be called while a read lends bytes.
     @discardableResult
     func flush() throws(RecordError) -> Bool {
         if mostRows == .max || !isWanted { return isWanted }
@@ -107,7 +107,8 @@ final class RowBatches {
 }
 
 extension RowBatches {
-    /// Lends rows one by one that a run gives on some hundred at a time. False: no more are wanted.
+    /// Runs a query in batches of some hundred rows, and passes its rows to a closure one by one. Returns `false` if no
+    /// more are wanted.
     static func lend(
         to body: ([Value]) throws(RecordError) -> Bool, _ run: (RowBatches) throws(RecordError) -> Void
     ) throws(RecordError) -> Bool {
@@ -126,7 +127,7 @@ extension RowBatches {
 }
 
 extension Value {
-    /// The bytes of a text or blob.
+    /// The number of bytes of a text or blob.
     var contentBytes: Int {
         switch self {
         case .text(let text): text.utf8.count

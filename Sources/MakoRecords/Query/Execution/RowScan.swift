@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Walks the rows of a plan in the order of its access, testing what is left of the condition.
+/// Scan operator: reads the rows of a plan in the order of its access path, and tests the residual condition.
 final class RowScan {
     private static let firstBatch = 8
     static let largestBatch = 256
@@ -11,14 +11,14 @@ final class RowScan {
     @exclusivity(unchecked) private var madeEvaluator: Evaluator?
     private let outers: OuterValues?
     private let hasTest: Bool
-    /// What the prefilter was made of.
+    /// The program of the pushed-down predicate.
     private let program: Program?
     private let prefilter: RowPrefilter?
-    /// How many rows were fetched by their keys.
+    /// The number of rows looked up by key.
     @exclusivity(unchecked) private(set) var fetched = 0
     private let cancellation: Cancellation?
     @exclusivity(unchecked) private var tested = 0
-    /// Takes down what is read, where somebody wants to know: when a walk or a batch has ended, never for a single row.
+    /// Counts what is read, if the run is measured; updated after a scan or a batch, never for a single row.
     var measure: PlanMeasure?
 
     init(_ plan: Plan, _ view: Snapshot, _ outers: OuterValues? = nil, _ cancellation: Cancellation? = nil) {
@@ -38,7 +38,7 @@ final class RowScan {
         }
     }
 
-    /// Made when the first row is to be tested: many questions find none.
+    /// Made for the first row that is tested: many queries find none.
     var evaluator: Evaluator? {
         guard hasTest else { return nil }
         if let madeEvaluator { return madeEvaluator }
@@ -47,7 +47,7 @@ final class RowScan {
         return made
     }
 
-    /// Calls `body` with the key of each row until it answers `false`; reads no row unless it must be tested.
+    /// Calls `body` with the key of each row until it returns `false`; reads a row only to test it.
     func forEachKey(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
         guard let measure else { return try lendKeys(expecting: expecting, body) }
         let start = measure.beginScan()
@@ -82,7 +82,7 @@ final class RowScan {
         }
     }
 
-    /// Calls `body` with each row until it answers `false`.
+    /// Calls `body` with each row until it returns `false`.
     func forEachRow(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
         guard let measure else { return try lend(layout, expecting: expecting, body) }
         let start = measure.beginScan()
@@ -116,7 +116,8 @@ final class RowScan {
         }
     }
 
-    /// Calls `body` with the rows whose keys an index or a match gives, until it answers `false`. They are read by batches, of more and more keys.
+    /// Calls `body` with the rows whose keys an index or a full-text search finds, until it returns `false`. They are
+    /// looked up in batches of growing size.
     private func lendBatches(
         _ access: Access, _ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
@@ -141,7 +142,7 @@ final class RowScan {
         if goesOn { try fetchTested(batch, layout, namedBy: index, body) }
     }
 
-    /// Calls `body` with each row of a query that passes, until it answers `false`.
+    /// Calls `body` with each row of a query that passes the condition, until it returns `false`.
     private func run(_ query: StatementPlan, _ body: (RowKey, RowReader) throws -> Bool) throws {
         measure?.access.operation = .queryScan
         var writer = RowWriter()
@@ -161,7 +162,7 @@ final class RowScan {
         for row in try query.rows(in: view, measure.part(0)) { guard try lend(row) else { return } }
     }
 
-    /// Calls `body` with the keys of the rows that a match finds.
+    /// Calls `body` with the keys of the rows that a full-text search finds.
     private func forEachKey(_ found: TextAccess, _ body: (RowKey) throws -> Bool) throws {
         var wanted: Int?
         if plan.orders.isEmpty, !hasTest, let limit = plan.bound.limit {
@@ -187,9 +188,9 @@ final class RowScan {
         return plan.isReversed ? keys.reversed() : keys
     }
 
-    /// Lends rows by their keys, in this order; rows that are gone are left out.
+    /// Calls `body` with the rows of these keys, in this order, without missing rows.
     func fetch(_ keys: [RowKey], _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool) throws {
-        // Rows that are read once more, in their order, are no more rows.
+        // Rows that are read again, in their order, are not counted again.
         let measure = measure
         self.measure = nil
         defer { self.measure = measure }
@@ -243,7 +244,7 @@ final class RowScan {
     private func walk(
         _ range: ClosedRange<UInt64>, _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
-        // In variables of its own: what stands in an object is counted for each row.
+        // Local variables, because a reference from a property is retained and released for each row.
         let (evaluator, cancellation) = (evaluator, cancellation)
         var count = 0
         defer { measure?.access.counts.rows += count }
@@ -263,7 +264,7 @@ final class RowScan {
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let (evaluator, cancellation) = (evaluator, cancellation)
-        // Apart from the loop, which then has few variables: nearly all rows end in it.
+        // Outlined, so that the loop, in which nearly all rows end, has few variables.
         @inline(never)
         func take(_ key: UInt64, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
             let row = try RowReader(bytes, layout)
@@ -305,7 +306,8 @@ final class RowScan {
         }
     }
 
-    /// Lends those rows by their keys that pass, in this order. False: the closure wants no more.
+    /// Calls `body` with the rows of these keys that pass the condition, in this order. Returns `false` if the closure
+    /// wants no more.
     @discardableResult
     func fetchTested(
         _ keys: [RowKey], _ layout: RowLayout, namedBy index: IndexHandle?, _ body: (RowKey, RowReader) throws -> Bool
@@ -332,7 +334,7 @@ final class RowScan {
             table: table.name, index: index, reason: "it names row \(key.text(in: table)), which is not there")
     }
 
-    /// Answers whether to go on. Rows that an index names must be there.
+    /// Returns whether to continue. A row that the index names and the table lacks is an error.
     private func fetchBatch(
         _ keys: ArraySlice<RowKey>, _ layout: RowLayout, namedBy index: IndexHandle?, evaluator: Evaluator?,
         _ body: (RowKey, RowReader) throws -> Bool
@@ -358,7 +360,7 @@ final class RowScan {
             }
         } else {
             for key in keys where goesOn {
-                // A longer key is of no row: only a damaged entry can name one.
+                // A longer key matches no row: only a damaged entry can have one.
                 if case .bytes(let bytes) = key, bytes.count <= TableHandle.longestKey,
                     try view.withValue(of: bytes, in: table.rows, { try take(key, $0) }) != nil
                 {

@@ -1,21 +1,21 @@
 import MakoStorage
 
-/// Rows by the bytes of their values, each once: what DISTINCT, UNION, INTERSECT, EXCEPT and aggregates over different values keep.
+/// A set of rows, by the encoding of their values: for DISTINCT, UNION, INTERSECT, EXCEPT and DISTINCT aggregates.
 ///
-/// Memory holds what was met until it is full. A row that is not among that then waits, with what is to be done with it, in a file: at
-/// the end the rows that wait are sorted by their bytes, which shows the equal ones, and the first of each are sorted by when they came. So
-/// rows come in the order that they have without a limit.
+/// Rows are held in memory until it is full. Further rows that are not in memory are spilled with their payload. At the
+/// end they are sorted by their encoding, which makes duplicates adjacent, and the first of each is sorted by its
+/// number, so that rows come in the same order as without a memory limit.
 final class RowSet {
     enum Kind {
         case union, intersect, except
     }
 
     enum Answer {
-        /// Of its kind the first that is to be given on.
+        /// The first of its kind, to be output.
         case new
-        /// Left out.
+        /// A duplicate, or excluded.
         case known
-        /// That is not known yet: to be put off, see ``RowSet/putOff(_:)``.
+        /// Undecided: the row must be spilled, see ``RowSet/putOff(_:)``.
         case open
     }
 
@@ -24,7 +24,7 @@ final class RowSet {
     private let memory: Int
     private let cancellation: Cancellation?
     @exclusivity(unchecked) private var table = KeyTable()
-    /// Of ``Kind/intersect``: whether the key at this place was given on.
+    /// For ``Kind/intersect``: whether the key at this index has been output.
     @exclusivity(unchecked) private var areGiven: [Bool] = []
     @exclusivity(unchecked) private var isFull = false
     @exclusivity(unchecked) private var hasOpenOthers = false
@@ -36,7 +36,7 @@ final class RowSet {
     private static let other: UInt8 = 0
     private static let row: UInt8 = 1
 
-    /// - Parameter share: which part of the memory of an operation is this set's: one in so many.
+    /// - Parameter share: the set may use one part in this many of the operation's memory.
     init(_ kind: Kind, _ view: Snapshot, share: Int = 1, _ cancellation: Cancellation? = nil) {
         self.kind = kind
         self.view = view
@@ -44,10 +44,10 @@ final class RowSet {
         memory = view.queryMemory / share
     }
 
-    /// How many bytes were held at the most.
+    /// The peak number of bytes held.
     var peakBytes: Int { max(peak, table.memory + (waiting?.peakBytes ?? 0)) }
 
-    /// Begins the bytes of a row, which are appended to what is lent.
+    /// Starts the encoding of a row.
     @inline(__always)
     func begin() { key.clear() }
 
@@ -59,7 +59,7 @@ final class RowSet {
     @inline(__always)
     func append(_ number: Int) { key.append(Int64(number)) }
 
-    /// Takes the row for one of those that rows are held against. All of them come before the first row.
+    /// Adds a row of the second operand. All of them come before the first row.
     func putOther() throws(RecordError) {
         if isFull {
             if table.number(of: key.raw) != nil { return }
@@ -79,7 +79,7 @@ final class RowSet {
         try entries.end(start, entries.content.count, view)
     }
 
-    /// What becomes of a row. Once one is open, none that comes later is new: they keep their order.
+    /// Decides about a row. After the first undecided row, no row is new, so that rows keep their order.
     func put() throws(RecordError) -> Answer {
         if kind == .intersect {
             guard let number = table.number(of: key.raw) else { return hasOpenOthers ? .open : .known }
@@ -95,7 +95,7 @@ final class RowSet {
         return .new
     }
 
-    /// Puts a row off: a closure appends what ``finish(_:)`` lends of it, if it is one that is given on.
+    /// Spills a row; a closure appends the payload that ``finish(_:)`` passes on if the row is output.
     func putOff(_ content: (inout KeyBuffer) throws(RecordError) -> Void) throws(RecordError) {
         let entries = waitingRows
         let start = entries.content.count
@@ -108,7 +108,7 @@ final class RowSet {
         try entries.end(start, middle, view)
     }
 
-    /// Lends what was put off of the rows that are given on, in the order in which they came, until the closure answers false.
+    /// Calls a closure with the payload of the spilled rows that are output, in their order, until it returns `false`.
     func finish(_ body: (UnsafeRawBufferPointer) throws(RecordError) -> Bool) throws(RecordError) {
         guard let entries = waiting else { return }
         let found = spilledEntries
@@ -125,7 +125,7 @@ final class RowSet {
                 isOther = true
             } else if !isDone {
                 isDone = true
-                // Where rows are held against none, none is one of them.
+                // Without a second operand, no row is in it.
                 if isOther == (kind == .intersect) {
                     try found.add(
                         UnsafeRawBufferPointer(rebasing: value.prefix(8)),
@@ -152,7 +152,7 @@ final class RowSet {
         return made
     }
 
-    /// Tables grow by doubling: what is full at three eighths stays within the whole.
+    /// Tables grow by doubling: a limit of three eighths keeps the next size within the whole.
     @inline(__always)
     private func noteSize() { if table.memory &+ areGiven.capacity > memory / 8 * 3 { isFull = true } }
 }

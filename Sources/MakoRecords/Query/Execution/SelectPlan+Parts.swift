@@ -1,13 +1,13 @@
 import MakoStorage
 
-// Rows of a large table that are found in parts, by several threads or by one; those of a join are found part by part of its first table.
+// Parallel scans: the rows of a large table are found in parts; those of a join by parts of its first table.
 extension SelectPlan {
-    /// The same feed with another plan for the rows that are read in parts.
+    /// Returns the feed with another plan for the rows that are read in parts.
     func reading(_ plan: Plan) -> Feed {
         if case .join(let join) = feed { .join(join.reading(plan)) } else { .table(plan) }
     }
 
-    /// Adds the rows of a large table part by part, on several threads as long as the groups are few.
+    /// Groups the rows of a large table part by part, on several threads while the groups are few.
     func addParts(
         of plan: Plan, _ group: BoundGroups, _ operation: PlanNode.Operator, to run: GroupRun, _ view: Snapshot,
         _ supply: SuppliedRows, _ measure: PlanMeasure?
@@ -16,7 +16,7 @@ extension SelectPlan {
         let join = try keptJoin(in: view, supply, measure)
         var next = 0
         if plan.isGathered, join?.isShareable != false {
-            // What the parts hold together, of which some wait for being added, stays within a quarter.
+            // All parts in progress together may use a quarter of the memory.
             let share = 4 * (1 + Plan.partsAhead) * (plan.threads ?? 1)
             try plan.forEachPart(
                 parts, in: view, measure,
@@ -34,7 +34,8 @@ extension SelectPlan {
                 return true
             }
         }
-        // One after the other with one thread, and where the groups of a part are so many that to put them together is as much work.
+        // Sequentially with one thread, and where parts have so many groups that combining them costs as much as making
+        // them.
         for part in parts[next...] {
             run.beginPart()
             try measure.ofPart { (measure) throws(RecordError) in
@@ -61,9 +62,10 @@ extension SelectPlan {
         }
     }
 
-    /// Gives the rows of a large table on that several threads find, part by part; nil: there are no more, or no more are wanted.
+    /// Outputs the rows of a large table that several threads find, part by part; returns `nil` if there are no more,
+    /// or no more are wanted.
     ///
-    /// - Returns: the plan of those from the first part on whose rows were more than its share of the memory of the query.
+    /// - Returns: the plan of the remaining parts, from the first one whose rows exceed its share of the query memory.
     func giveParts(
         of plan: Plan, to output: RowBatches, _ view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?
     ) throws(RecordError) -> Plan? {
@@ -98,7 +100,7 @@ extension SelectPlan {
         return isWanted && next < parts.count ? plan.rest(from: parts[next]) : nil
     }
 
-    /// Lends the rows of a part; those of a join stand in the supply.
+    /// Calls a closure with the rows of a part; those of a join are in the supply.
     private func forEachRow(
         of part: Plan, _ join: KeptJoin?, in view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?,
         _ body: (RowReader, RowKey) throws(RecordError) -> Bool
@@ -115,7 +117,7 @@ extension SelectPlan {
         try recorded { try run.forEachRow { try body(supply.blank, key) } }
     }
 
-    /// The join with the rows that are kept for all parts; nil for one table.
+    /// Returns the join with the hash tables that all parts share; `nil` for one table.
     private func keptJoin(
         in view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?
     ) throws(RecordError) -> KeptJoin? {
@@ -126,13 +128,13 @@ extension SelectPlan {
     }
 }
 
-/// A join whose kept rows are read: nothing of them changes any more.
+/// A join whose hash tables are complete, so that nothing in them changes.
 private struct KeptJoin: @unchecked Sendable {
-    // Unchecked: other threads read what the run keeps in memory, and never run it.
+    // Unchecked: other threads only read the hash tables in memory, and never run the join.
 
     let plan: JoinPlan
     let run: JoinRun
 
-    /// Whether several threads may look rows up at once.
+    /// Whether several threads may look rows up concurrently.
     var isShareable: Bool { !run.isSpilled }
 }

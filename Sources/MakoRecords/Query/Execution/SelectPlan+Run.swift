@@ -1,16 +1,16 @@
 import MakoStorage
 
 extension SelectPlan {
-    /// The rows of the result.
+    /// Returns the rows of the result.
     ///
-    /// - Parameter measure: of a run that is measured; its parts are the plans of the feed.
+    /// - Parameter measure: the measure of a run, with one part for each plan of the feed.
     func rows(in view: Snapshot, _ measure: PlanMeasure? = nil) throws(RecordError) -> [[Value]] {
         let rows = RowBatches()
         try give(to: rows, in: view, measure)
         return rows.rows
     }
 
-    /// Gives the rows of the result on; the last ones may be left in the batch.
+    /// Outputs the rows of the result; the last ones may stay in the batch.
     func give(to output: RowBatches, in view: Snapshot, _ measure: PlanMeasure? = nil) throws(RecordError) {
         switch feed {
         case .table, .join: try giveFound(to: output, in: view, measure)
@@ -30,7 +30,7 @@ extension SelectPlan {
         }
     }
 
-    /// Ends the run.
+    /// Cancels the run.
     var cancellation: Cancellation? {
         switch feed {
         case .table(let plan), .count(let plan): plan.cancellation
@@ -39,14 +39,14 @@ extension SelectPlan {
         }
     }
 
-    /// The only row of a result, where limit and offset leave it.
+    /// Outputs the only row of a result, unless limit and offset exclude it.
     private func cut(_ row: [Value], _ output: RowBatches, _ measure: PlanMeasure?) throws(RecordError) {
         let isWanted = offset == 0 && limit != 0
         if limit != nil || offset > 0 { measure?.note(.limit, rows: 1, passed: isWanted ? 1 : 0) }
         if isWanted { _ = try output.append(row) }
     }
 
-    /// The rows that are found one after the other.
+    /// Outputs the rows that are found one by one.
     private func giveFound(to output: RowBatches, in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) {
         let supply = try SuppliedRows(
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
@@ -57,7 +57,7 @@ extension SelectPlan {
                 copy.feed = reading(rest)
                 try copy.giveFound(to: output, in: view, measure)
             }
-            // What is measured is gathered whole.
+            // A measured run collects all rows.
             measure?.note(.gather, rows: output.rows.count, passed: output.rows.count)
             return
         }
@@ -76,7 +76,8 @@ extension SelectPlan {
         try sink.finish()
     }
 
-    /// Gives the rows of a table on while they are found: between portions no page is held. False: they can only be found all at once.
+    /// Outputs the rows of a table in batches of a cursor, so that no page is pinned in between. Returns `false` if
+    /// they can only be found all at once.
     private func givePortions(
         of plan: Plan, through sink: ResultSink, to output: RowBatches, _ view: Snapshot
     ) throws(RecordError) -> Bool {
@@ -107,7 +108,7 @@ extension SelectPlan {
         return true
     }
 
-    /// The one table; nil for a join.
+    /// The one table; `nil` for a join.
     var table: TableHandle? {
         if case .table(let plan) = feed { plan.table } else { nil }
     }
@@ -126,7 +127,7 @@ extension SelectPlan {
         let having = group.having.map { Evaluator(Program(nil, $0), view, supply) }
         let key = RowKey.rowID(0)
         var counts = (groups: 0, passed: 0)
-        // Made once: to make it for a row would copy the plan.
+        // One closure for all rows: making it for each row would copy the plan.
         let give = { () throws(RecordError) -> Bool in
             var goesOn = true
             try run.forEachGroup(supply) { () throws(RecordError) in
@@ -167,13 +168,13 @@ extension SelectPlan {
         try finish(sink, counts.passed, measure)
     }
 
-    /// Adds all rows in one walk, where that is all there is to do.
+    /// Adds all rows in one plain scan, if vectorised aggregates allow it.
     private func addByWalk(_ run: GroupRun, _ view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool {
         guard case .table(let plan) = feed, let tallies = run.tallies else { return false }
         return try recorded { try tallies.addRows(of: plan, in: view, measure?.part(0)) != nil }
     }
 
-    /// Lends the rows that the result is made of; those of a join stand in the supply.
+    /// Calls a closure with the rows from which the result is made; those of a join are in the supply.
     private func forEachRow(
         in view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?,
         _ body: (RowReader, RowKey) throws(RecordError) -> Bool
@@ -197,9 +198,9 @@ extension SelectPlan {
         }
     }
 
-    // MARK: - Measured
+    // MARK: - Measured runs
 
-    /// The rows that are found one after the other, in a run that is measured.
+    /// Outputs the rows that are found one by one, in a measured run.
     private func giveMeasured(
         in view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure, _ sink: ResultSink
     ) throws(RecordError) {
@@ -214,7 +215,7 @@ extension SelectPlan {
         try finish(sink, count, measure)
     }
 
-    /// Gives on what waited for all rows, and takes down what was done to them.
+    /// Outputs the rows that waited for the last one, and records the counts.
     private func finish(_ sink: ResultSink, _ given: Int, _ measure: PlanMeasure?) throws(RecordError) {
         guard let measure else { return try sink.finish() }
         let isSorted = !sortTerms.isEmpty

@@ -1,7 +1,7 @@
 import MakoStorage
 
-/// Sorts the keys of rows by the codings of their order columns; where only some are wanted it keeps only these. What memory does not hold
-/// waits in a file.
+/// Sorts row keys by the encoding of their order columns; with a limit it is a top-N sort. Keys beyond the memory are
+/// spilled to a file.
 final class Sorter {
     private let coding: OrderCoding
     private let view: Snapshot
@@ -20,10 +20,10 @@ final class Sorter {
             memory: view.queryMemory, wanted: total.flatMap { $0.overflow ? nil : $0.partialValue })
     }
 
-    /// How many bytes it held at the most.
+    /// The peak number of bytes held.
     var peakBytes: Int { entries.peakBytes }
 
-    /// Rows that are equal come in the order of their keys.
+    /// Adds a row. Rows that are equal in the order are sorted by key.
     func add(_ key: RowKey, _ row: RowReader) throws(RecordError) {
         let start = entries.content.count
         try coding.append(row, key, to: &entries.content)
@@ -48,7 +48,7 @@ final class Sorter {
         return keys
     }
 
-    /// Lends the keys in their order, some at a time, until the closure answers false.
+    /// Calls a closure with batches of keys, in order, until it returns `false`.
     func forEachBatch(
         of size: Int, offset: Int, limit: Int?, _ body: ([RowKey]) throws -> Bool
     ) throws {

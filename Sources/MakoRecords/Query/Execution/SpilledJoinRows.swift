@@ -1,8 +1,8 @@
 import MakoStorage
 
-/// The rows of a hash join that memory does not hold: sorted by their keys in a file, where they are looked up.
+/// The rows of a hash join beyond the memory: sorted by key in a file, where they are looked up.
 final class SpilledJoinRows {
-    /// How many bytes rows may take in memory.
+    /// The number of bytes that rows may take in memory.
     let memory: Int
     private(set) var isUsed = false
     private let view: Snapshot
@@ -15,16 +15,16 @@ final class SpilledJoinRows {
     init(_ view: Snapshot, _ cancellation: Cancellation?) {
         self.view = view
         self.cancellation = cancellation
-        // Tables grow by doubling: what is full at three eighths stays within the whole.
+        // Tables grow by doubling: a limit of three eighths keeps the next size within the whole.
         memory = view.queryMemory / 8 * 3
     }
 
-    /// How many bytes were held at the most.
+    /// The peak number of bytes held.
     var peakBytes: Int { max(peak, (entries?.peakBytes ?? 0) + (table?.memory ?? 0)) }
 
-    /// From now on rows are added here.
+    /// Starts spilling.
     ///
-    /// - Parameter bytes: what is held in memory, and is added now.
+    /// - Parameter bytes: the size of what is in memory, and is spilled now.
     func begin(_ bytes: Int) {
         isUsed = true
         peak = bytes + view.queryMemory / 4
@@ -42,7 +42,7 @@ final class SpilledJoinRows {
         }
     }
 
-    /// A closure appends what is kept under the key.
+    /// Adds a row; a closure appends its value.
     func add(_ key: UnsafeRawBufferPointer, _ content: (inout KeyBuffer) -> Void) throws(RecordError) {
         guard let entries else { return }
         let start = entries.content.count
@@ -52,7 +52,7 @@ final class SpilledJoinRows {
         try entries.end(start, middle, view)
     }
 
-    /// Goes to the first row with a key. All rows have been added. False: there is none.
+    /// Moves to the first row with a key, after all rows have been added. Returns `false` if there is none.
     func seek(_ key: UnsafeRawBufferPointer) throws(RecordError) -> Bool {
         if table == nil, let entries {
             table = try entries.table(view)
@@ -62,16 +62,16 @@ final class SpilledJoinRows {
         return try engine { () throws(StorageError) in try table?.seek(key) ?? false }
     }
 
-    /// Goes to the next row with the key. False: there is none.
+    /// Moves to the next row with the key. Returns `false` if there is none.
     func next() throws(RecordError) -> Bool {
         if cancellation?.isCancelled == true { throw .cancelled }
         return try engine { () throws(StorageError) in try table?.next() ?? false }
     }
 
-    /// What is kept, valid until another is gone to.
+    /// The value of the current row, valid until the next move.
     var value: UnsafeRawBufferPointer { table?.value ?? UnsafeRawBufferPointer(start: nil, count: 0) }
 
-    /// The row and its id, of rows that were added as such.
+    /// The current row and its id, if it was added as a row.
     var content: (bytes: UnsafeRawBufferPointer, id: Int64) {
         let value = value
         return (

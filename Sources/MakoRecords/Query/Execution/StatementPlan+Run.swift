@@ -1,9 +1,9 @@
 import MakoStorage
 
 extension StatementPlan {
-    /// The rows of the result.
+    /// Returns the rows of the result.
     ///
-    /// - Parameter measure: of a run that is measured.
+    /// - Parameter measure: the measure of a run.
     func rows(in view: Snapshot, _ measure: PlanMeasure? = nil) throws(RecordError) -> [[Value]] {
         switch self {
         case .select(let plan): try plan.rows(in: view, measure)
@@ -11,7 +11,7 @@ extension StatementPlan {
         }
     }
 
-    /// Gives the rows of the result on, some at a time, until no more are wanted.
+    /// Outputs the rows of the result in batches, until no more are wanted.
     func give(to output: RowBatches, in view: Snapshot) throws(RecordError) {
         switch self {
         case .select(let plan): try plan.give(to: output, in: view)
@@ -20,7 +20,7 @@ extension StatementPlan {
         try output.flush()
     }
 
-    /// Lends the rows of the result until the closure answers false.
+    /// Calls a closure with the rows of the result until it returns `false`.
     func forEachRow(
         in view: Snapshot, _ body: ([Value]) throws(RecordError) -> Bool
     ) throws(RecordError) {
@@ -35,7 +35,7 @@ extension StatementPlan {
 }
 
 extension CompoundSelect<SelectPlan> {
-    /// - Parameter measure: of a run that is measured: rows of whole parts are put together then.
+    /// - Parameter measure: the measure of a run, which evaluates the parts one after the other.
     func rows(in view: Snapshot, _ measure: PlanMeasure? = nil) throws(RecordError) -> [[Value]] {
         if let measure { return try measuredRows(in: view, measure) }
         let rows = RowBatches()
@@ -46,14 +46,14 @@ extension CompoundSelect<SelectPlan> {
     func give(to output: RowBatches, in view: Snapshot) throws(RecordError) {
         if limit == 0 { return }
         let end = CompoundEnd(self, output, view)
-        // Each part but those of UNION ALL gives its rows on inside the one behind it.
+        // Each part, except those of UNION ALL, passes its rows on inside the next one.
         try followingTree(isDeepTree(rest.count)) { () throws(RecordError) in
             _ = try forEachRow(upTo: rest.count, in: view) { (row) throws(RecordError) in try end.take(row) }
         }
         try end.finish()
     }
 
-    /// Lends the rows of the first part and so many of the others as they are put together. False: no more are wanted.
+    /// Calls a closure with the rows of the compound of the first parts. Returns `false` if no more are wanted.
     private func forEachRow(
         upTo count: Int, in view: Snapshot, _ body: ([Value]) throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
@@ -141,7 +141,7 @@ extension CompoundSelect<SelectPlan> {
 }
 
 extension SelectPlan {
-    /// Lends the rows of the result. False: no more are wanted.
+    /// Calls a closure with the rows of the result. Returns `false` if no more are wanted.
     fileprivate func forEachRow(
         in view: Snapshot, _ body: ([Value]) throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
@@ -149,7 +149,7 @@ extension SelectPlan {
     }
 }
 
-/// What two parts of a statement have together, each row once.
+/// Executes UNION, INTERSECT and EXCEPT of two parts: each row once.
 private final class DifferentRows {
     private let set: RowSet
     private let areNoCase: [Bool]
@@ -170,7 +170,7 @@ private final class DifferentRows {
         for (value, isNoCase) in zip(row, areNoCase) { set.append(value, noCase: isNoCase) }
     }
 
-    /// A row of the second part of INTERSECT and EXCEPT.
+    /// Adds a row of the second operand of INTERSECT and EXCEPT.
     func takeOther(_ row: [Value]) throws(RecordError) {
         code(row)
         try set.putOther()
@@ -187,7 +187,7 @@ private final class DifferentRows {
         }
     }
 
-    /// Lends the rows of which it was not known before. False: no more are wanted.
+    /// Outputs the rows that were undecided. Returns `false` if no more are wanted.
     func finish(_ body: ([Value]) throws(RecordError) -> Bool) throws(RecordError) -> Bool {
         var goesOn = true
         try set.finish { (content) throws(RecordError) in
@@ -199,7 +199,7 @@ private final class DifferentRows {
     }
 }
 
-/// Sorts and cuts the rows of several parts.
+/// Executes the sort and the limit of a compound.
 private final class CompoundEnd {
     private let terms: [CompoundTerm]
     private let view: Snapshot
@@ -225,7 +225,7 @@ private final class CompoundEnd {
         sorted?.cancellation = select.first.cancellation
     }
 
-    /// False: no more are wanted.
+    /// Adds a row. Returns `false` if no more are wanted.
     func take(_ row: [Value]) throws(RecordError) -> Bool {
         guard let sorted else { return try cut(row) }
         let start = sorted.content.count

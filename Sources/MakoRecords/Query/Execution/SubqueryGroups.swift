@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// All rows of a sub-query by the values of the columns that link them, gone through once: whether there are any for some values, or
+/// A hash table of all rows of a correlated sub-query, by the linked columns: whether rows exist for given values, or
 /// their aggregate.
 final class SubqueryGroups {
     private var table = ValueTable()
@@ -40,7 +40,7 @@ final class SubqueryGroups {
         }
     }
 
-    /// The group of the rows that are linked to the row around; nil: there are none.
+    /// Returns the group of the rows linked to the outer row; `nil` if there are none.
     func place(_ outers: OuterValues, _ key: inout KeyBuffer) throws(RecordError) -> Int? {
         if places.count == 1 {
             let value = outers.values[places[0]]
@@ -56,7 +56,7 @@ final class SubqueryGroups {
 
     func value(_ place: Int) -> Value { isCount ? .integer(counts[place]) : accumulators[place].result }
 
-    /// The whole numbers that link rows, ascending, with the values of their groups.
+    /// Calls a closure with the integers that link rows, ascending, and the values of their groups.
     func forEachNumber(_ body: (Int64, Value) -> Void) {
         for (number, place) in table.sortedNumbers() { body(number, value(place)) }
     }
@@ -85,7 +85,7 @@ final class SubqueryGroups {
         }
     }
 
-    /// The group that a row belongs to; nil: a NULL among its columns links it to nothing.
+    /// Returns the group of a row; `nil` if one of its linked columns is NULL, which equals nothing.
     private func group(_ slots: [ColumnSlot?], _ row: RowReader, _ key: RowKey, _ buffer: inout KeyBuffer) -> Int? {
         func operand(_ slot: ColumnSlot?) -> Operand {
             if let slot { return Operand(row, slot) }

@@ -1,20 +1,20 @@
 import MakoStorage
 
-/// Looks up the rows of a sub-query that are linked to the row around, by key or by an index.
+/// Looks up the rows of a sub-query that are linked to the outer row, by key or by an index.
 final class SubqueryLookup {
     private let probe: SubqueryProbe
     private let columns: [BoundColumn]
-    /// For each linked column that is looked up, the place of the value it must have.
+    /// For each linked column, the index of the outer value that it must equal.
     private let places: [Int]
     private let table: TableHandle
     private let view: Snapshot
     private let outers: OuterValues
     private let cancellation: Cancellation?
-    /// Takes down what is looked up and what the test leaves, where the run is measured.
+    /// Counts the rows looked up and those that pass, if the run is measured.
     private let measure: PlanMeasure?
     private let lookup: OperatorMeasure?
     private let evaluator: Evaluator?
-    /// Made of entries where these tell all that is asked for.
+    /// The row made of an index entry, for an index-only lookup.
     private let made: EntryRow?
     private var key = KeyBuffer()
 
@@ -43,7 +43,7 @@ final class SubqueryLookup {
         }
     }
 
-    /// How many rows there are, when no row has to be read for that; else nil.
+    /// Returns the number of rows, if no row must be read to find it; otherwise `nil`.
     func count() throws(RecordError) -> Int? {
         guard evaluator == nil, case .index(let index) = probe.way else { return nil }
         lookup?.counts.runs += 1
@@ -91,7 +91,7 @@ final class SubqueryLookup {
         }
     }
 
-    /// Codes what is looked up; false: it is NULL, which no column equals.
+    /// Encodes the lookup key; returns `false` if a value is NULL, which equals nothing.
     private func code() -> Bool {
         key.clear()
         for place in places {
@@ -101,7 +101,7 @@ final class SubqueryLookup {
         return true
     }
 
-    /// Answers whether more rows are wanted.
+    /// Returns whether more rows are wanted.
     private func lend(
         _ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
@@ -141,7 +141,7 @@ final class SubqueryLookup {
         try recorded {
             try IndexWalk(index, table, view, false).run([range]) { row in
                 lookup?.counts.entries += 1
-                // Of cut entries only the rows tell whether they are equal.
+                // A truncated entry does not determine equality, so that the row is compared.
                 if isCut, try !isEqual(row, whole) { return true }
                 return try body(row)
             }

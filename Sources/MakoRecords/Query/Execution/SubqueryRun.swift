@@ -6,29 +6,29 @@ extension SubqueryPlan: RunnableSubquery {
     }
 }
 
-/// A sub-query over one snapshot: answers for one row after the other, and keeps what it need not find out twice. One per run and thread.
+/// Executes a sub-query over one snapshot for one outer row after the other, with caches. One for each run and thread.
 final class SubqueryRun: SubqueryAnswers {
     private let subquery: SubqueryPlan
     private let view: Snapshot
     private let cancellation: Cancellation?
-    /// Takes down what is read, where the run around is measured.
+    /// Counts what is read, if the outer run is measured.
     private let measure: PlanMeasure?
     private var arena = Arena()
 
-    /// What was found once for all rows.
+    /// The cached result of an uncorrelated sub-query.
     private var isThere: Bool?
     private var single: Value?
     private var singleOperand: Operand?
     private var list: SubqueryList?
-    /// By the linked columns.
+    /// The hash table by the linked columns.
     private(set) var groups: SubqueryGroups?
     private var lookups = 0
     private var patience = -1
 
-    /// Of a statement that is planned for each row: what it gave for some values.
+    /// For a statement planned for each row: a cache of results by the outer values.
     private var answers: [[UInt8]: [[Value]]] = [:]
     private static let mostAnswers = 1000
-    /// More rows are not kept.
+    /// Results with more rows are not cached.
     private static let longestAnswer = 16
 
     private var scan: RowScan?
@@ -45,7 +45,7 @@ final class SubqueryRun: SubqueryAnswers {
         super.init(OuterValues(subquery.query.outers.count))
     }
 
-    // MARK: - Answers
+    // MARK: - Results
 
     override func exists() throws(RecordError) -> Bool {
         if let isThere { return isThere }
@@ -67,7 +67,7 @@ final class SubqueryRun: SubqueryAnswers {
         var result = Truth.no
         let values = valueRun()
         try forEachRow { key, row throws(RecordError) in
-            // Nothing is in an empty list, not even the unknown.
+            // `IN ()` is false, also for NULL.
             let item = try values.operand(row, key)
             guard let order = value.compare(item) else {
                 if value.isNull || item.isNull { result = .unknown }
@@ -79,7 +79,7 @@ final class SubqueryRun: SubqueryAnswers {
         return result
     }
 
-    /// All values of a sub-query that reads nothing of the row around.
+    /// Returns all values of an uncorrelated sub-query.
     func wholeList() throws(RecordError) -> SubqueryList {
         if let list { return list }
         noteRun()
@@ -112,7 +112,7 @@ final class SubqueryRun: SubqueryAnswers {
         return list
     }
 
-    /// Takes down that it is run for the row around, or for all.
+    /// Records a run for one outer row, or for all.
     private func noteRun() { measure?.at(subquery.operation).counts.runs += 1 }
 
     override func scalar() throws(RecordError) -> Operand {
@@ -159,7 +159,7 @@ final class SubqueryRun: SubqueryAnswers {
         return accumulator.result
     }
 
-    /// The rows counted without being read, where that can be.
+    /// Returns the number of rows if it is known without reading them.
     private func countedRows() throws(RecordError) -> Int? {
         if subquery.isCorrelated { return try probe()?.count() }
         guard case .plan(let plan) = subquery.source else { return nil }
@@ -174,7 +174,7 @@ final class SubqueryRun: SubqueryAnswers {
         }
     }
 
-    /// The rows for the row around, kept for others that have the same values.
+    /// Returns the rows for the outer row, cached by the outer values.
     private func rows(_ planner: any RowPlanner) throws(RecordError) -> [[Value]] {
         let values = outers.values.map(\.value)
         key.clear()
@@ -182,7 +182,7 @@ final class SubqueryRun: SubqueryAnswers {
         let asked = key.bytes
         if let known = answers[asked] { return known }
         let plan = try planner.plan(values, in: view)
-        // Each row has a plan of its own, which is neither printed nor measured.
+        // Each row has its own plan, which is neither printed nor measured.
         let found = try recorded { try RunMeasure.$current.withValue(nil) { try rows(plan, nil) } }
         if answers.count >= SubqueryRun.mostAnswers { answers.removeAll(keepingCapacity: true) }
         if found.count <= SubqueryRun.longestAnswer { answers[asked] = found }
@@ -208,7 +208,8 @@ final class SubqueryRun: SubqueryAnswers {
         return made
     }
 
-    /// Lends the rows for the row around until the closure answers false. Sub-queries inside each other meet here.
+    /// Calls a closure with the rows for the outer row until it returns `false`. The recursion of nested sub-queries
+    /// passes through here.
     private func forEachRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
         try followingTree(false) { () throws(RecordError) in try forEachRowOfSource(body) }
     }
@@ -224,7 +225,7 @@ final class SubqueryRun: SubqueryAnswers {
             self.scan = scan
             try recorded { try plan.forEachRow(plan.table.layout, scan, view) { try body($0, $1) } }
         case .statement(let plan):
-            // Only that there are rows matters; their values are asked for elsewhere.
+            // Only the existence of rows matters here; their values are read elsewhere.
             if try !rows(plan).isEmpty { try withEmptyRow(body) }
         case .perRow(let planner):
             if try !rows(planner).isEmpty { try withEmptyRow(body) }
@@ -243,14 +244,13 @@ final class SubqueryRun: SubqueryAnswers {
         withExtendedLifetime(layout) {}
     }
 
-    /// All linked rows by what they are linked by, once so many rows have asked that going through them once is cheaper than to look
-    /// up each.
+    /// Returns a hash table of all linked rows, after so many lookups that reading all rows once is cheaper.
     private func linkedGroups() throws(RecordError) -> SubqueryGroups? {
         if let groups { return groups }
         guard let link = subquery.link, let all = link.all else { return nil }
         lookups += 1
         if link.probe != nil {
-            // A look-up costs what some thirty rows do in a walk, or a hundred entries of an index.
+            // A lookup costs as much as some thirty rows of a scan, or a hundred entries of an index.
             let worth = link.counting == nil ? 32 : 128
             if patience < 0 { patience = 32 + (try all.table.count(in: view)) / worth }
             if lookups <= patience { return nil }
@@ -279,10 +279,10 @@ final class SubqueryList {
         return hasNull ? .unknown : .no
     }
 
-    /// The whole numbers among the values, ascending.
+    /// The integers among the values, ascending.
     var numbers: [Int64] { table.sortedNumbers().map(\.value) }
 
-    /// The values as keys and indexes code a column that holds them, ascending.
+    /// Returns the values in the key encoding of a column type, ascending.
     func codings(_ type: ColumnType) -> [[UInt8]] {
         guard type.isWhole else { return table.sortedCodings() }
         return numbers.map { number in
@@ -293,7 +293,7 @@ final class SubqueryList {
     }
 }
 
-/// What the rows of a sub-query give.
+/// Evaluates the output of a sub-query's rows.
 final class ValueRun {
     private let evaluator: Evaluator
     private let place: Int32
@@ -309,7 +309,7 @@ final class ValueRun {
         evaluator = Evaluator(program, view, outers: outers, cancellation)
     }
 
-    /// Valid until the next row.
+    /// Returns the value of a row, valid until the next row.
     func operand(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {
         evaluator.reset()
         return try evaluator.operand(place, row, key)

@@ -1,9 +1,9 @@
 import MakoStorage
 
 extension TextAccess {
-    /// The numbers of the rows in their order.
+    /// Returns the row numbers in order.
     ///
-    /// - Parameter wanted: so many of the best are enough; nil: all.
+    /// - Parameter wanted: the number of best rows needed; `nil` for all.
     func numbers(_ view: Snapshot, wanted: Int?) throws(RecordError) -> [UInt64] {
         var run = MatchRun(match.query, match.index, view)
         guard isRanked else { return try run.rows() }

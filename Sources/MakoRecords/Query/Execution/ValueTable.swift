@@ -1,36 +1,36 @@
-/// Single values or rows of values, each once, with a number counted from 0: what a sub-query's rows are kept by.
+/// A hash table of values, or rows of values, numbered from 0 in the order of insertion.
 ///
-/// Numbers that are equal are the same value, whether whole or not, as comparisons have it.
+/// Equal numbers are one value, whether integers or doubles, as in comparisons.
 struct ValueTable: ~Copyable {
-    /// Whole numbers, which most keys are.
+    /// Integers, the most frequent keys.
     private var whole = NumberTable()
     private var other = KeyTable()
-    /// The numbers of those in `other`.
+    /// The numbers of the values in `other`.
     private var places: [Int] = []
     private var buffer = KeyBuffer()
     private(set) var count = 0
 
-    /// How many bytes are held.
+    /// The number of bytes held.
     var memory: Int { whole.memory + other.memory + places.count * 8 }
 
-    /// The number of a value that is there.
+    /// Returns the number of a value, or `nil` if it is not in the table.
     mutating func find(_ value: Operand) -> Int? {
         if let number = ValueTable.whole(value) { return whole.find(number) }
         code(value)
         return find(buffer)
     }
 
-    /// The number of a value, which is given one if it is new.
+    /// Returns the number of a value, which is inserted if it is new.
     mutating func insert(_ value: Operand) -> Int {
         if let number = ValueTable.whole(value) { return insert(treeKey: number) }
         code(value)
         return insert(coding: buffer.raw)
     }
 
-    /// The same for a row id, or what is one.
+    /// Returns the number of a row id, which is inserted if it is new.
     mutating func insert(wholeNumber number: Int64) -> Int { insert(treeKey: KeyOrder.treeKey(number)) }
 
-    /// The number of a row of values as it is coded.
+    /// Returns the number of an encoded row of values.
     func find(_ key: borrowing KeyBuffer) -> Int? { other.number(of: key.raw).map { places[$0] } }
 
     mutating func insert(_ key: borrowing KeyBuffer) -> Int { insert(coding: key.raw) }
@@ -49,12 +49,12 @@ struct ValueTable: ~Copyable {
         return count - 1
     }
 
-    /// The whole numbers, ascending, with their numbers.
+    /// Returns the integers, ascending, with their numbers.
     func sortedNumbers() -> [(value: Int64, place: Int)] {
         whole.entries.map { (KeyOrder.rowID($0.key), $0.place) }.sorted { $0.0 < $1.0 }
     }
 
-    /// The codings of everything else, ascending.
+    /// Returns the encodings of all other values, ascending.
     func sortedCodings() -> [[UInt8]] { other.sortedNumbers().map { other.bytes(of: $0) } }
 
     private static func whole(_ value: Operand) -> UInt64? {
@@ -68,7 +68,7 @@ struct ValueTable: ~Copyable {
     private mutating func code(_ value: Operand) {
         buffer.clear()
         switch value {
-        // The rest of the whole numbers, which a double may be equal to.
+        // Integers beyond `Int64`, which a double may equal.
         case .double(let number):
             if let exact = UInt64(exactly: number) { buffer.append(exact) } else { buffer.append(number) }
             buffer.append(UInt64(exactly: number) != nil)
@@ -80,12 +80,12 @@ struct ValueTable: ~Copyable {
     }
 }
 
-/// Numbers and what they stand for, by hashing with open places.
+/// A hash table from integers to numbers, with open addressing.
 struct NumberTable {
-    /// Twice as many as are taken at least; -1 is open.
+    /// At least twice as many slots as entries; -1 for a free slot.
     private var places: [Int32] = Array(repeating: -1, count: 16)
     private(set) var entries: [(key: UInt64, place: Int)] = []
-    /// How many bytes are held.
+    /// The number of bytes held.
     var memory: Int { places.count * 4 + entries.count * 16 }
 
     @inline(__always)
@@ -103,7 +103,7 @@ struct NumberTable {
         }
     }
 
-    /// - Returns: what the key stands for already, or else `new`.
+    /// - Returns: the number that the key has already, or else `new`.
     mutating func insert(_ key: UInt64, _ new: Int) -> Int {
         var place = start(key)
         while places[place] >= 0 {

@@ -1,9 +1,9 @@
-/// Counts and adds numbers. NULLs are left out.
+/// COUNT, SUM, AVG and TOTAL. NULLs are skipped.
 struct Tally {
     private(set) var count: Int64 = 0
     private var whole: Int128 = 0
     private var broken = 0.0
-    /// The sum of the parts before the one that `broken` is of, where the rows are read in parts.
+    /// The sum of the closed parts, if the rows are read in parts.
     private var closed = 0.0
     private var part: Int32 = 0
     private var isWhole = true
@@ -22,7 +22,7 @@ struct Tally {
         }
     }
 
-    /// Adds what was made of the rows of a part.
+    /// Adds the tally of a part.
     mutating func add(_ other: Tally, of part: Int32) {
         count &+= other.count
         whole += other.whole
@@ -40,7 +40,7 @@ struct Tally {
 
     private var sum: Double { closed + broken }
 
-    /// Nil for functions that need a value, not a tally.
+    /// Returns the result; `nil` for MIN and MAX.
     func result(_ function: AggregateFunction) -> Operand? {
         switch function {
         case .count: return .integer(count)
@@ -54,12 +54,12 @@ struct Tally {
     }
 }
 
-/// One aggregate in the making. NULLs are left out.
+/// The state of one aggregate. NULLs are skipped.
 struct Accumulator {
     let function: AggregateFunction
     private var tally = Tally()
     private var best: Value = .null
-    /// Whether texts are compared without regard to case.
+    /// Whether texts are compared without case.
     private let isNoCase: Bool
 
     init(_ function: AggregateFunction, isNoCase: Bool = false) {
@@ -82,13 +82,13 @@ struct Accumulator {
         }
     }
 
-    /// Adds what was made of the rows of a part; only of sums and counts.
+    /// Adds the state of a part; for sums and counts only.
     mutating func add(_ other: Accumulator, of part: Int32) { tally.add(other.tally, of: part) }
 
-    /// Counts what has no value of its own.
+    /// Adds a row to COUNT(*).
     mutating func addRow() { tally.addRow() }
 
-    /// Against a kept value, without making one of the operand.
+    /// Compares an operand with the current value, without conversion.
     private static func compare(_ operand: Operand, _ value: Value, _ isNoCase: Bool) -> Int? {
         switch (operand, value) {
         case (.integer(let a), .integer(let b)): KeyOrder.compare(a, b)

@@ -1,11 +1,11 @@
-/// The constants of a long list behind IN, sorted, as a column of one type holds them.
+/// The constants of a long IN list, sorted, in the type of the column.
 final class ConstantSet: @unchecked Sendable {
-    // Unchecked: it is filled while it is made and only read after that.
+    // Unchecked: immutable after `init`.
 
     /// Whether NULL is among them.
     let hasNull: Bool
     private let integers: [Int64]
-    /// The keys of those that are no integers, one behind the other.
+    /// The encodings of the constants that are not integers, contiguous.
     private var content = KeyBuffer()
     private var keys: [(start: Int, end: Int)] = []
 
@@ -29,7 +29,7 @@ final class ConstantSet: @unchecked Sendable {
                 }
             }
         }
-        // Often the caller's are in order.
+        // Callers often pass them sorted.
         if !zip(integers, integers.dropFirst()).allSatisfy({ $0 <= $1 }) { integers.sort() }
         self.integers = integers
         self.hasNull = hasNull
@@ -38,6 +38,8 @@ final class ConstantSet: @unchecked Sendable {
         }
     }
 
+    /// Returns whether the value is among the constants.
+    ///
     /// - Parameter scratch: memory for the value's key.
     /// - Complexity: logarithmic in the number of constants.
     func contains(_ value: Operand, _ scratch: inout KeyBuffer) -> Bool {
@@ -56,7 +58,7 @@ final class ConstantSet: @unchecked Sendable {
         KeyOrder.compareRaw(content.raw(from: keys[place].start, to: keys[place].end), key)
     }
 
-    /// The first of so many places from which on something holds.
+    /// Returns the first index at which a monotonic predicate holds (binary search).
     @inline(__always)
     private static func first(_ count: Int, _ holds: (Int) -> Bool) -> Int {
         var (low, high) = (0, count)

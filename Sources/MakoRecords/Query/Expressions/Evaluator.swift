@@ -1,31 +1,31 @@
 import MakoStorage
 
-/// Runs a program over rows. One per run and thread; not to be shared.
+/// Evaluates a program for rows. One for each run and thread; not thread-safe.
 final class Evaluator {
     private let program: Program
     private let related: [RelatedRows]
     @exclusivity(unchecked) private var arena = Arena()
     @exclusivity(unchecked) private var scratch = KeyBuffer()
     private let view: Snapshot?
-    /// The rows of each match of the program, found when they are asked for first.
+    /// The rows that each MATCH finds, on demand.
     private var matched: [MatchedRows?]
-    // The program's parts, without the counting that arrays would cost for each.
+    // The program's nodes in allocated memory: arrays would be retained for each access.
     private let values: UnsafeMutableBufferPointer<ValueNode>
     private let conditions: UnsafeMutableBufferPointer<ConditionNode>
     private let lists: UnsafeMutableBufferPointer<Int32>
     private let patterns: UnsafeMutableBufferPointer<TextPattern>
     private let searches: UnsafeMutableBufferPointer<RunSearch?>
-    /// What the loop of a join and the groups supply.
+    /// The rows of a join, and the values of groups.
     private let supply: SuppliedRows?
     private let supplied: UnsafeMutableBufferPointer<SuppliedRows.Place>
     private let results: UnsafeMutableBufferPointer<Operand>
-    /// Those of the program, made when they are asked for first, or nil.
+    /// The sub-queries of the program, made on demand.
     private var subqueries: [SubqueryAnswers?]
-    /// What the query around gives, in a sub-query.
+    /// The correlated parameters, in a sub-query.
     private let outers: OuterValues?
-    /// The value that a condition on many looks at.
+    /// The element, inside a condition on a collection.
     private var element = Operand.null
-    /// What the choice around compares.
+    /// The operand of the enclosing CASE.
     private var subject = Operand.null
     private let cancellation: Cancellation?
     private let isDeep: Bool
@@ -73,7 +73,8 @@ final class Evaluator {
         return copy
     }
 
-    /// Whether the program's condition holds for a row; unknown is no. There must be one.
+    /// Returns whether the program's condition is true for a row; NULL counts as false. The program must have a
+    /// condition.
     func test(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
         arena.reset()
         if isDeep {
@@ -82,7 +83,7 @@ final class Evaluator {
         return try truth(program.root, row, key) == .yes
     }
 
-    /// The value of an expression for a row. Valid until the next ``test(_:_:)`` or ``reset()``.
+    /// Returns the value of an expression for a row, valid until the next ``test(_:_:)`` or ``reset()``.
     func operand(_ place: Int32, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {
         if isDeep { return try followingTree(true) { () throws(RecordError) in try value(place, row, key) } }
         return try value(place, row, key)
@@ -317,7 +318,7 @@ final class Evaluator {
         let around = subject
         defer { subject = around }
         if compared >= 0 {
-            // Not in one step: what the subject is worked out of may be a choice itself.
+            // In two steps, because the operand may be a CASE itself, which sets `subject`.
             let operand = try value(compared, row, key)
             subject = operand
         }
@@ -328,7 +329,7 @@ final class Evaluator {
         return otherwise < 0 ? .null : try value(otherwise, row, key)
     }
 
-    /// A sub-query's run, told what it reads of the row.
+    /// Returns a sub-query's executor, with the outer values of the row.
     private func run(_ place: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> SubqueryAnswers? {
         guard let run = subqueryRun(place) else { return nil }
         let (_, first, count) = program.subqueries[place]
@@ -451,7 +452,7 @@ final class Evaluator {
         }
     }
 
-    /// What a function of dates gives for a moment and the modifiers behind it.
+    /// Returns the result of a date function with its modifiers.
     private func result(
         _ function: QueryFunction, _ operand: Operand, _ form: String?, _ modifiers: Range<Int>, _ row: RowReader,
         _ key: RowKey
@@ -473,7 +474,7 @@ final class Evaluator {
 }
 
 extension BoundExpr {
-    /// Its value, where it has no columns. The binder exchanges such expressions for their values.
+    /// Returns its value, if it has no columns. The binder folds such expressions to constants.
     func computed() throws(RecordError) -> Value {
         let program = Program(nil)
         let place = program.add(self)

@@ -1,13 +1,13 @@
-/// Finds in single texts what is sought, and shows it.
+/// Finds the matches of a full-text query in a text, and marks them (highlight, snippet).
 struct Excerpt {
-    /// A part of the text, in bytes, that was found.
+    /// A match, in bytes.
     private struct Hit {
         var start: Int
         var end: Int
-        /// Its first word, counted from 0, and the one behind its last.
+        /// Its first word, counted from 0, and the word after its last one.
         var word: Int
         var wordEnd: Int
-        /// Which part of the query it is.
+        /// The number of the matching part of the query.
         let part: Int
     }
 
@@ -44,7 +44,7 @@ struct Excerpt {
 
     private func find(_ text: UnsafeRawBufferPointer, _ words: inout [(start: Int, end: Int)], _ hits: inout [Hit]) {
         var tokens = Tokenizer(stemming: stemming)
-        // Phrases that have begun.
+        // Phrases of which the first words have matched.
         var partial: [(phrase: Int, at: Int)] = []
         tokens.begin(text)
         while tokens.next() {
@@ -75,7 +75,7 @@ struct Excerpt {
         }
     }
 
-    /// The first word of the part of the text that shows most of what is sought, and that early.
+    /// Returns the first word of the window that shows most parts of the query, as early as possible.
     private func window(_ hits: [Hit], _ count: Int, _ wanted: Int) -> Int {
         var best = (value: 0, first: 0)
         for hit in hits {
@@ -90,7 +90,7 @@ struct Excerpt {
         return best.first
     }
 
-    /// Hits that overlap as one.
+    /// Merges overlapping matches.
     private static func joined(_ hits: [Hit]) -> [Hit] {
         var result: [Hit] = []
         for hit in hits {

@@ -1,10 +1,10 @@
-/// Reads the keys out of a column's bytes, see ``KeyTree``, without making a tree of them.
+/// Iterates the keys in a column's bytes, see ``KeyTree``, without building the tree.
 struct HeldKeys {
     private let bytes: UnsafeRawBufferPointer
     private var place = 0
 
-    /// Calls a closure with each key and the number of its table, 0 being the column's target, until it answers false. Bytes that are no
-    /// keys end it.
+    /// Calls a closure with each key and the number of its table, 0 for the column's target, until it returns `false`.
+    /// Stops at invalid bytes.
     static func forEach(in bytes: UnsafeRawBufferPointer, _ body: (UInt32, RowKey) throws -> Bool) throws {
         var keys = HeldKeys(bytes: bytes)
         _ = try keys.tree(0, body)

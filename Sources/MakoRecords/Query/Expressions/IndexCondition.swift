@@ -1,10 +1,10 @@
 import MakoStorage
 
-/// Which rows a partial index holds: those for which a condition on their own columns is true.
+/// The condition of a partial index: it holds the rows for which a condition on their own columns is true.
 final class IndexCondition: RowCondition, @unchecked Sendable {
-    // Unchecked: the spare evaluator is one thread's at a time, which the lock sees to.
+    // Unchecked: the lock ensures that one thread at a time uses the spare evaluator.
 
-    /// What must hold, all of it.
+    /// The conjuncts of the condition.
     let conjuncts: [BoundCondition]
     let columns: ColumnSet
     var asksForNull: Bool { conjuncts.contains { if case .isNull = $0 { true } else { false } } }
@@ -13,7 +13,7 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
     private var spare: Evaluator?
 
     private init(_ condition: Condition, _ table: TableHandle) throws(RecordError) {
-        // Other tables are not known here, so that no condition can ask them.
+        // The empty catalogue rules out conditions on other tables.
         var binder = Binder(table, .empty, [], [:])
         let bound = try binder.bind(condition)
         if binder.budget.lookedAtClock != nil {
@@ -52,7 +52,7 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
         lock.unlock()
     }
 
-    /// Reads the text of an index's condition.
+    /// Parses the condition of an index.
     ///
     /// - Throws: `incompatibleSchema`.
     static func parse(_ index: IndexSchema, of table: String) throws(RecordError) -> Condition {
@@ -61,10 +61,10 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
         }
     }
 
-    /// The conditions of a table's indexes, by their places among them.
+    /// Returns the conditions of a table's indexes, by their indexes in the list.
     ///
     /// - Parameter bare: the table without indexes.
-    /// - Throws: `incompatibleSchema` for one that names what is not there, or asks for more than the row.
+    /// - Throws: `incompatibleSchema` for a condition with unknown names, or that reads more than the row.
     static func all(_ record: TableRecord, bare: TableHandle) throws(RecordError) -> [Int: IndexCondition] {
         var found: [Int: IndexCondition] = [:]
         for (place, index) in record.indexes.enumerated() where index.schema.condition != nil {
@@ -82,7 +82,7 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
         return found
     }
 
-    /// Whether a condition has a sub-query, or a path that leads to another row.
+    /// Returns whether a condition has a sub-query, or a path to another row.
     private static func asksFurther(_ condition: Condition, _ schema: EntitySchema) -> Bool {
         if condition.isDeep { return false }
         var isFurther = false
@@ -104,7 +104,8 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
         return isFurther
     }
 
-    /// Whether a condition counts characters: an index is not made again when the system has another version of Unicode.
+    /// Returns whether a condition counts characters, which depends on the system's version of Unicode: the index is
+    /// not rebuilt when that changes.
     private static func countsCharacters(_ condition: Condition) -> Bool {
         var counts = false
         _ = try? condition.rewritten { expr in
@@ -122,7 +123,7 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
 }
 
 extension EntitySchema {
-    /// Checks that the conditions of its indexes can be read.
+    /// Checks that the conditions of its indexes parse.
     ///
     /// - Throws: `incompatibleSchema`.
     func validateConditions() throws(RecordError) {
@@ -131,11 +132,11 @@ extension EntitySchema {
 }
 
 extension IndexHandle {
-    /// What must hold of the rows that a partial index holds, all of it; nil: it holds all rows.
+    /// The conjuncts of a partial index's condition; `nil` for an index of all rows.
     var conjuncts: [BoundCondition]? { (condition as? IndexCondition)?.conjuncts }
 }
 
-/// The columns of the row itself that a condition reads. None for a condition that reads anything else.
+/// The columns of the row itself that a condition reads; `init` fails if it reads anything else.
 private struct OwnColumns {
     private(set) var set = ColumnSet()
 

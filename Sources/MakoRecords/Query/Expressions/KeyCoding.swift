@@ -1,17 +1,17 @@
-/// Codes values that are equal in a statement as equal bytes.
+/// Encodes values for hashing, so that values which are equal in SQL have equal bytes.
 enum KeyCoding {
-    /// Whether an expression may give whole numbers for one row and broken ones for the next.
+    /// Returns whether an expression may be an integer in one row and a double in the next.
     static func isMixed(_ expr: BoundExpr) -> Bool {
         if case .column = expr { return false }
         return Binder.kind(expr).isNumber
     }
 
-    /// How an expression's values are coded.
+    /// The encoding of an expression's values.
     enum Form: UInt8 {
         case plain
-        /// What is worked out may be whole in one row and broken in the next.
+        /// Computed numbers, integers in one row and doubles in the next.
         case mixed
-        /// Text without regard to case.
+        /// Text, compared without case.
         case folded
     }
 
@@ -22,7 +22,8 @@ enum KeyCoding {
         buffer.append(operand, noCase: form == .folded)
     }
 
-    /// A number so that the order of bytes is that of numbers, whole or not: as a double, and then as what doubles do not tell apart.
+    /// Appends a number so that the order of bytes is that of numbers: as a double, then as an exact integer, because
+    /// doubles do not distinguish all integers.
     static func append(_ operand: Operand, _ number: Double, to buffer: inout KeyBuffer) {
         buffer.append(number)
         let whole = operand.asWhole ?? Int128(exactly: number) ?? 0
@@ -35,7 +36,8 @@ enum KeyCoding {
 }
 
 extension KeyCoding {
-    /// Equal numbers have equal bytes, whole or not; values of other types never have those of each other.
+    /// Appends a value: equal numbers have equal bytes, whether integers or doubles; values of different types never
+    /// do.
     static func append(_ value: Value, noCase: Bool = false, to buffer: inout KeyBuffer) {
         switch value {
         case .null: buffer.appendNull()
@@ -43,7 +45,7 @@ extension KeyCoding {
         case .unsigned(let number): append(.unsigned(number), .mixed, to: &buffer)
         case .double(let number): append(.double(number), .mixed, to: &buffer)
         default:
-            // Behind all numbers, whose first byte this is, too.
+            // Sorts after all numbers, which start with this byte, too.
             buffer.append(UInt64.max)
             buffer.append(Int64(kind(value)))
             buffer.append(value, noCase: noCase)

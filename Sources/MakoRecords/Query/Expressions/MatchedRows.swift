@@ -1,11 +1,11 @@
 import MakoStorage
 
-/// The rows of a match, for asking whether a row is among them.
+/// The rows that a MATCH finds, for membership tests.
 struct MatchedRows {
     private let match: BoundMatch
     private let view: Snapshot
     private let rows: [UInt64]
-    /// How good each of them is; empty where nobody asks.
+    /// The rank of each row; empty if the query has no rank.
     private let scores: [Double]
 
     init(_ match: BoundMatch, isRanked: Bool, _ view: Snapshot) throws(RecordError) {
@@ -28,7 +28,7 @@ struct MatchedRows {
 
     func contains(_ key: RowKey) throws(RecordError) -> Bool { try place(of: key) != nil }
 
-    /// How well the row fits; nil: it does not.
+    /// Returns the rank of a row; `nil` if it does not match.
     func score(_ key: RowKey) throws(RecordError) -> Double? {
         guard let place = try place(of: key) else { return nil }
         return scores.isEmpty ? 0 : scores[place]

@@ -18,7 +18,7 @@ enum Truth: UInt8 {
     }
 }
 
-/// A part of a compiled expression. Parts name each other by their places, so that running one counts no references.
+/// A node of a compiled expression. Nodes refer to each other by index, so that evaluation retains no references.
 enum ValueNode {
     case constant(Operand)
     case column(ColumnSlot)
@@ -29,10 +29,10 @@ enum ValueNode {
     case negate(Int32)
     case function(QueryFunction, first: Int32, count: Int32)
     case noCase(Int32)
-    /// A column of a row that the loop of a join supplies.
+    /// A column of a row that a join supplies.
     case suppliedColumn(Int32, ColumnSlot)
     case suppliedRowID(Int32)
-    /// A value of a group.
+    /// A key or aggregate of the group.
     case result(Int32)
     case rank(match: Int32)
     case excerpt(Int32, ColumnSlot)
@@ -40,17 +40,17 @@ enum ValueNode {
     case subquery(Int32)
     case gathered(Int32, function: AggregateFunction, isKeys: Bool)
     case element
-    /// In the list condition and value of each branch, then what else; -1 for none.
+    /// In `lists`: condition and value of each branch, then the ELSE value, -1 for none.
     case choice(subject: Int32, first: Int32, count: Int32)
     case subject
-    /// A condition, as 1, 0 or NULL.
+    /// A condition as a value: 1, 0 or NULL.
     case condition(Int32)
 }
 
-/// A part of a compiled condition.
+/// A node of a compiled condition.
 enum ConditionNode {
     case constant(Truth)
-    /// An integer column of the row itself against a number: the commonest case, without the steps in between.
+    /// A comparison of the row's own integer column with a number, the most frequent case.
     case integerColumn(ColumnSlot, ComparisonOperator, Int64)
     case doubleColumn(ColumnSlot, ComparisonOperator, UInt64)
     case textColumn(ColumnSlot, ComparisonOperator, UnsafeRawBufferPointer)
@@ -61,13 +61,13 @@ enum ConditionNode {
     case isIn(Int32, first: Int32, count: Int32)
     case isInSet(Int32, set: Int32)
     case like(Int32, pattern: Int32)
-    /// The same of a text column of the row itself.
+    /// The same for a text column of the row itself.
     case likeColumn(ColumnSlot, pattern: Int32)
     case likeComputed(Int32, Int32, escape: Int32)
     case globComputed(Int32, Int32)
     case isNull(Int32)
     case truth(Int32)
-    /// The key is that of a row that a path leads to, the value one that must not be NULL; -1 stands for neither.
+    /// `key`: the key column of the row that a path leads to; `value`: a column that must not be NULL; -1 for none.
     case match(Int32, key: Int32, value: Int32)
     case isInQuery(Int32, subquery: Int32)
     case exists(subquery: Int32)
@@ -77,23 +77,23 @@ enum ConditionNode {
 
 /// A compiled condition and expressions over one table's rows.
 ///
-/// Immutable after it was built; one program may run in many threads at once, each with an ``Evaluator`` of its own.
+/// Immutable after it has been built; threads share a program, each with its own ``Evaluator``.
 final class Program: @unchecked Sendable {
-    // Unchecked: the constants' memory is filled while the program is built and only read after that.
+    // Unchecked: the constants' memory is immutable after the program has been built.
 
     @exclusivity(unchecked) private(set) var values: [ValueNode] = []
     @exclusivity(unchecked) private(set) var conditions: [ConditionNode] = []
-    /// Lists of parts: the branches of AND and OR, the arguments of functions, the items of IN.
+    /// Lists of nodes: branches of AND and OR, arguments of functions, items of IN.
     @exclusivity(unchecked) private(set) var lists: [Int32] = []
     @exclusivity(unchecked) private(set) var patterns: [TextPattern] = []
-    /// How texts are searched for each of the patterns; nil: it is more than a run of scalars.
+    /// The substring search of each pattern; `nil` if the pattern is more than one literal.
     @exclusivity(unchecked) private(set) var searches: [RunSearch?] = []
     /// Long lists of constants.
     @exclusivity(unchecked) private(set) var sets: [ConstantSet] = []
-    /// What MATCH asks, and whether its ranks are asked for too.
+    /// The MATCH conditions, and whether their ranks are needed.
     @exclusivity(unchecked) private(set) var matches: [(match: BoundMatch, isRanked: Bool)] = []
     @exclusivity(unchecked) private(set) var excerpts: [Excerpt] = []
-    /// With the places of what each reads of the row around, in the lists.
+    /// The sub-queries, each with the nodes of its outer values in `lists`.
     @exclusivity(unchecked) private(set) var subqueries:
         [(subquery: (any RunnableSubquery)?, first: Int32, count: Int32)] = []
     let joins: [JoinNode]
@@ -102,14 +102,14 @@ final class Program: @unchecked Sendable {
 
     private var depth = 0
     private var deepest = 0
-    /// Whether parts are nested so deep that running them needs a large stack.
+    /// Whether the tree is so deep that its evaluation needs a large stack.
     var isDeep: Bool { isDeepTree(deepest) }
 
     private let table: TableHandle?
-    /// A program whose constants are used besides its own.
+    /// The program whose constants this one uses besides its own.
     private let model: Program?
 
-    /// A program for the rows of a table that tests a condition; without a table, expressions have no columns.
+    /// Compiles a condition for the rows of a table; without a table, expressions have no columns.
     init(_ table: TableHandle?, _ condition: BoundCondition? = nil, joins: [JoinNode] = []) {
         self.table = table
         self.joins = joins
@@ -117,7 +117,7 @@ final class Program: @unchecked Sendable {
         if let condition { root = add(condition) }
     }
 
-    /// The same program with other constants in some of its conditions, see ``hasConstant(at:)``.
+    /// Makes the same program with other constants in some of its conditions, see ``hasConstant(at:)``.
     init(_ model: Program, replacing constants: [(place: Int32, value: Value)]) {
         table = model.table
         joins = model.joins
@@ -149,7 +149,7 @@ final class Program: @unchecked Sendable {
         self.memory = memory
     }
 
-    /// Whether a condition compares a column with a constant that can be replaced by another of its kind.
+    /// Returns whether a condition compares a column with a constant that another of its kind can replace.
     func hasConstant(at place: Int32) -> Bool {
         switch conditions[Int(place)] {
         case .integerColumn, .doubleColumn, .textColumn: true
@@ -157,7 +157,7 @@ final class Program: @unchecked Sendable {
         }
     }
 
-    /// The places of the conditions that must all hold.
+    /// The nodes of the conjuncts.
     var conjuncts: [Int32] {
         guard root >= 0 else { return [] }
         guard case .and(let first, let count) = conditions[Int(root)] else { return [root] }
@@ -168,16 +168,16 @@ final class Program: @unchecked Sendable {
         for block in memory { block.deallocate() }
     }
 
-    /// Adds one level of a tree. Each recursion of the compiler goes through here.
+    /// Compiles one level of a tree. Every recursion of the compiler passes through here.
     private func nested(_ body: () -> Int32) -> Int32 {
         depth += 1
         defer { depth -= 1 }
         deepest = max(deepest, depth)
-        // The binder has counted the levels, so that without more room there is still some.
+        // The binder has limited the depth, so that the remaining stack suffices if no larger one can be had.
         return StackGuard.run(isDeep: depth > StackGuard.shallowLevels, body, orElse: body)
     }
 
-    /// Adds an expression and answers its place.
+    /// Compiles an expression and returns its node.
     func add(_ expr: BoundExpr) -> Int32 { nested { addLevel(expr) } }
 
     private func addLevel(_ expr: BoundExpr) -> Int32 {
@@ -377,7 +377,8 @@ final class Program: @unchecked Sendable {
 }
 
 extension Program {
-    /// The columns of the row itself that it reads; nil: it looks for words, which are not read as values.
+    /// The columns of the row itself that the program reads; `nil` if it has full-text conditions, which do not read
+    /// values.
     var ownColumns: ColumnSet? {
         guard matches.isEmpty, excerpts.isEmpty else { return nil }
         var columns = ColumnSet()

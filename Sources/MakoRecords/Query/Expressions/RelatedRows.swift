@@ -1,6 +1,7 @@
 import MakoStorage
 
-/// The rows at the end of one to-one step, kept while a query runs: many rows refer to few, and those are read once.
+/// Related-row cache of one to-one step, for the time of a query: many rows refer to few, and each of those is read
+/// once.
 final class RelatedRows {
     private static let capacity = 512
 
@@ -16,14 +17,14 @@ final class RelatedRows {
     private let view: Snapshot
     private let places: UnsafeMutablePointer<RelatedPlace>
     private let count: Int
-    /// Only for targets with key columns.
+    /// For targets with key columns only.
     private var keys: [[UInt8]]
     private var buffer = KeyBuffer()
 
     init(_ join: JoinNode, _ view: Snapshot) {
         self.join = join
         self.view = view
-        // Nothing is looked for where the loop of a join supplies the row.
+        // A row that a join supplies needs no cache.
         count = join.isSupplied ? 0 : RelatedRows.capacity
         places = .allocate(capacity: count)
         places.initialize(repeating: RelatedPlace(), count: count)
@@ -35,7 +36,8 @@ final class RelatedRows {
         places.deallocate()
     }
 
-    /// The row that the reference in `row` names, or `nil` when it names none or the row is gone. Valid until the next call.
+    /// Returns the row that the reference in `row` leads to, valid until the next call; `nil` if the reference is NULL
+    /// or the row is missing.
     func find(_ row: RowReader) throws(RecordError) -> RowReader? {
         guard let field = row.address(join.slot) else { return nil }
         if join.target.isRowID {

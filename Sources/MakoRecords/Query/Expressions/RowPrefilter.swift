@@ -1,10 +1,10 @@
-/// What the bytes of a row tell before anything else of it is looked at: whether numbers and dates lie within the bounds that a
-/// condition sets them. Most rows of an unindexed search go no further.
+/// A pushed-down predicate, tested on the bytes of a row before anything is decoded: whether numbers and dates are
+/// within the bounds of a condition. It rejects most rows of a scan.
 final class RowPrefilter {
-    /// The bounds, without the counting that an array would cost for each row.
+    /// The bounds, in allocated memory: an array would be retained for each row.
     let tests: Tests
 
-    /// - Returns: nil: the condition sets no such bounds.
+    /// - Returns: `nil` if the condition has no such bounds.
     init?(_ program: Program, _ layout: RowLayout) {
         var found: [Bounds] = []
         var isWhole = true
@@ -31,7 +31,7 @@ final class RowPrefilter {
 
     deinit { tests.others.deallocate() }
 
-    /// What is asked of one column: a place among all of its type's values, in their order.
+    /// A range of one column, in the order of the type's values.
     struct Bounds {
         let place: Int
         let nullByte: Int
@@ -58,14 +58,14 @@ final class RowPrefilter {
             case .equal: (low, high) = (bound, bound)
             case .lessOrEqual: high = bound
             case .greaterOrEqual: low = bound
-            // Nothing is less than the least: that no row fulfils it is for the evaluator to find.
+            // No value is less than the smallest one; the evaluator finds that no row passes.
             case .less where bound > 0: high = bound - 1
             case .greater where bound < .max: low = bound + 1
             default: return nil
             }
         }
 
-        /// Whether a row of the usual form has no number there, or one that lies outside.
+        /// Returns whether a row in the usual format has NULL in the column, or a number out of range.
         @inline(__always)
         func reject(_ row: UnsafeRawBufferPointer) -> Bool {
             if row[nullByte] & nullBit != 0 { return true }
@@ -76,16 +76,16 @@ final class RowPrefilter {
     }
 
     struct Tests {
-        // Apart from the others: most conditions have one, and it stays where the loop over the rows needs it.
+        // Separate from `others`: most conditions have one range, which stays in registers of the scan.
         let first: Bounds
         let others: UnsafeMutableBufferPointer<Bounds>
-        /// How a row begins that has every column.
+        /// The header of a row that has every column.
         let head: UInt32
         let least: Int
         let isWhole: Bool
 
-        /// Whether a row is of the usual form and does not fulfil the condition. One that is not rejected fulfils it when the condition is
-        /// nothing but such bounds and the row is of the usual form; else there is more to be tested.
+        /// Returns whether a row is in the usual format and fails the condition. A row that is not rejected passes only
+        /// if it is in the usual format and the condition consists of such bounds; otherwise it needs further tests.
         @inline(__always)
         func rejects(_ row: UnsafeRawBufferPointer) -> Bool {
             guard isUsual(row) else { return false }

@@ -1,9 +1,9 @@
-/// What loops give to evaluators: the current rows of a join, and the values of the current group. One per run.
+/// The row context of evaluators: the current rows of a join, and the results of the current group. One for each run.
 final class SuppliedRows {
     struct Place {
-        /// Nil: the row of NULLs beside a row that met none.
+        /// The row, or `nil` for the row of NULLs of an unmatched outer row.
         var row: RowReader?
-        /// Only of tables with row ids.
+        /// The row id, for tables with row ids.
         var id: Int64 = 0
     }
 

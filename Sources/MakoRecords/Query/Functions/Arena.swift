@@ -1,4 +1,4 @@
-/// Memory for the texts that expressions make; taken back all at once when the next row comes.
+/// Memory for the texts that expressions compute; freed at once for the next row.
 struct Arena: ~Copyable {
     private var blocks: [UnsafeMutableRawBufferPointer] = []
     private var used = 0
@@ -9,7 +9,7 @@ struct Arena: ~Copyable {
 
     mutating func reset() {
         used = 0
-        // Keep the largest block alone; what one unusual row needed is not held on to in pieces.
+        // Keeps the largest block only, so that one unusual row does not leave many blocks.
         while blocks.count > 1 { blocks.removeFirst().deallocate() }
     }
 
@@ -43,10 +43,10 @@ struct Arena: ~Copyable {
         return UnsafeRawBufferPointer(part)
     }
 
-    /// The largest text that an expression makes out of a smaller one, in bytes.
+    /// The largest text that a function may return, in bytes.
     static let textLimit = 1 << 28
 
-    /// A text with each occurrence of another replaced; itself where that is empty.
+    /// Returns a text with each occurrence of a part replaced; the text itself if the part is empty.
     mutating func replace(
         _ part: UnsafeRawBufferPointer, by other: UnsafeRawBufferPointer, in text: UnsafeRawBufferPointer
     ) throws(RecordError) -> UnsafeRawBufferPointer {
@@ -78,9 +78,9 @@ struct Arena: ~Copyable {
         return UnsafeRawBufferPointer(whole)
     }
 
-    /// The no-case form.
+    /// Returns the case-folded form.
     mutating func fold(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        // The lower case of a letter may take more bytes than the letter: at most three times as many.
+        // The lower case of a letter takes at most three times as many bytes.
         let part = take(text.count * 3)
         var count = 0
         Folding.forEachByte(of: text) {
@@ -92,7 +92,7 @@ struct Arena: ~Copyable {
 }
 
 extension Arena {
-    /// A value whose bytes the arena keeps.
+    /// Returns a value as an operand, with its bytes copied to the arena.
     mutating func operand(_ value: Value) -> Operand {
         switch value {
         case .null: .null

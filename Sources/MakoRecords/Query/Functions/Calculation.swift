@@ -1,12 +1,12 @@
 /// Arithmetic and text functions over operands.
 enum Calculation {
-    /// NULL with anything is NULL; so is a division by zero. Whole numbers stay whole, and become doubles only where the result
-    /// is beyond 64 bits.
+    /// Returns the result of an arithmetic operation. It is NULL if an operand is, and for a division by zero. Integers
+    /// stay integers, unless the result is beyond 64 bits, which makes it a double.
     static func result(_ operation: ArithmeticOperator, _ left: Operand, _ right: Operand) -> Operand {
         if left.isNull || right.isNull { return .null }
         switch (left, right) {
         case (.date(let a), .date(let b)):
-            // Nothing else can be done with two dates; the binder sees to that.
+            // The binder accepts no other operation on two dates.
             return .double(a - b)
         case (.date(let seconds), _):
             guard let number = right.asDouble else { return .null }
@@ -48,7 +48,7 @@ enum Calculation {
 
     static func rounded(_ operand: Operand, _ digits: Operand) -> Operand {
         guard let number = operand.asDouble, case .integer(let digits) = digits else { return .null }
-        // Numbers beyond have no fraction.
+        // Doubles beyond 2^52 have no fraction.
         let isWhole = !(number.magnitude < 0x1p52)
         if digits <= 0 {
             return .double(isWhole ? number : (number + (number < 0 ? -0.5 : 0.5)).rounded(.towardZero) + 0)
@@ -58,20 +58,20 @@ enum Calculation {
             for _ in 0..<digits { scale *= 10 }
             let scaled = number * scale
             let half = (scaled - scaled.rounded(.down) - 0.5).magnitude
-            // Far enough from a half the product says what the decimal does.
+            // Not close to a half: the rounded product is that of the decimal.
             if scaled.magnitude < 0x1p49, half > 1e-3 { return .double(scaled.rounded() / scale) }
         }
         return .double(DecimalDigits(number)?.rounded(Int(min(digits, 30))) ?? number)
     }
 
-    /// How many Unicode scalars the text has.
+    /// Returns the number of Unicode scalars.
     static func scalars(_ bytes: UnsafeRawBufferPointer) -> Int64 {
         var count: Int64 = 0
         for byte in bytes where byte & 0xC0 != 0x80 { count &+= 1 }
         return count
     }
 
-    /// Characters as Swift counts them. Those of ASCII are one byte each, but for a line end of two.
+    /// Returns the number of characters as Swift counts them. In ASCII text without CR each byte is one.
     static func characters(_ bytes: UnsafeRawBufferPointer) -> Int64 {
         if bytes.allSatisfy({ $0 < 0x80 && $0 != 0x0D }) { return Int64(bytes.count) }
         return Int64(String(decoding: bytes, as: UTF8.self).count)
@@ -87,13 +87,13 @@ enum Calculation {
         return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
     }
 
-    /// Where a text begins in another, in Unicode scalars from 1; 0 when it does not. The empty text is at 1.
+    /// Returns the position of a text in another, in Unicode scalars from 1, or 0. The empty text is at 1.
     static func place(of part: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer) -> Int64 {
         guard let found = offset(of: part, in: bytes, from: 0) else { return 0 }
         return scalars(UnsafeRawBufferPointer(rebasing: bytes[..<found])) + 1
     }
 
-    /// Where some bytes begin in others, from a place on.
+    /// Returns the offset of some bytes in others, from a start on.
     static func offset(of part: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard let first = part.first else { return start }
         var place = start
@@ -107,14 +107,16 @@ enum Calculation {
         return nil
     }
 
-    /// From the `start`-th scalar, counted from 1, or from the end when it is negative. A start may lie before the first scalar, where there
-    /// is a place 0 and nothing: the length counts from there. A negative length takes what stands before the start.
+    /// Returns `substr`: from the `start`-th scalar, counted from 1, or from the end if it is negative. As in SQLite, a
+    /// start of 0 is a position before the first scalar, from which the length counts, and a negative length selects
+    /// the scalars before the start.
     static func part(of bytes: UnsafeRawBufferPointer, from start: Int64, length: Int64) -> UnsafeRawBufferPointer {
         let count = scalars(bytes)
         // Clamped, so that no sum overflows.
         let begin = start < 0 ? max(start, -1 << 61) + count : min(start, 1 << 61) - 1
         let length = min(max(length, -1 << 61), 1 << 61)
-        // Before the first scalar there is one place when it is counted from the beginning, and as many as wanted from the end.
+        // Positions before the first scalar count for the length: one of them if the start counts from the beginning,
+        // any number if it counts from the end.
         let (start, end) = length < 0 ? (max(begin, 0) + length, max(begin, 0)) : (begin, begin + length)
         let first = min(max(start, 0), count)
         let last = max(first, min(end, count))

@@ -1,6 +1,7 @@
-/// `CAST(x AS t)`: values as others, by SQLite's rules. A text that is no number is 0, and one that begins with a number is that number.
+/// `CAST(x AS t)`, by SQLite's rules: a text that begins with a number is converted to that number, any other text to
+/// 0.
 enum Cast {
-    /// A value as text; nil for what has none.
+    /// Returns a value as text; `nil` if it has none.
     static func text(_ operand: Operand) -> String? {
         switch operand {
         case .text(let bytes), .blob(let bytes): String(decoding: bytes, as: UTF8.self)
@@ -14,7 +15,7 @@ enum Cast {
         }
     }
 
-    /// A double with 15 digits, as SQLite writes it: `1.5`, `2.0`, `1.0e+20`.
+    /// Returns a double with 15 digits, as SQLite prints it: `1.5`, `2.0`, `1.0e+20`.
     static func text(_ number: Double) -> String {
         if number.isNaN { return "NaN" }
         if number.isInfinite { return number < 0 ? "-Inf" : "Inf" }
@@ -34,7 +35,7 @@ enum Cast {
         return sign + text.prefix(point) + "." + text.dropFirst(point)
     }
 
-    /// A whole number; what is beyond 64 bits is the nearest.
+    /// Returns an integer; numbers beyond 64 bits become the nearest one.
     static func integer(_ operand: Operand) -> Operand {
         switch operand {
         case .integer, .unsigned: return operand
@@ -116,7 +117,7 @@ enum Cast {
             if digits() == 0 { place = end }
         }
         var text = String(decoding: bytes[start..<place], as: UTF8.self)
-        // Swift's own reader wants a digit on both sides of the point.
+        // Swift's parser requires a digit on both sides of the point.
         if let point = text.firstIndex(of: ".") {
             let next = text.index(after: point)
             if next == text.endIndex || !("0"..."9").contains(text[next]) { text.insert("0", at: next) }

@@ -1,9 +1,10 @@
-/// Reads the values out of a list or a dictionary of plain values, which a column holds as JSON.
+/// Reads the values of a list or a dictionary that a column stores as JSON.
 struct ListValues {
     private let bytes: UnsafeRawBufferPointer
     private var place = 0
 
-    /// Calls a closure with each value until it answers false; lists in lists are NULL. Text that is no list has no values.
+    /// Calls a closure with each value until it returns `false`; nested lists are NULL. A text that is not a list has
+    /// no values.
     static func forEach(
         in bytes: UnsafeRawBufferPointer, _ arena: inout Arena,
         _ body: (Operand, inout Arena) throws(RecordError) -> Bool
@@ -29,7 +30,7 @@ struct ListValues {
         }
     }
 
-    /// The next byte that is no blank.
+    /// Moves to the next byte that is not white space, and returns it.
     private mutating func next() -> UInt8? {
         while place < bytes.count, bytes[place] == 32 || (9...13).contains(bytes[place]) { place += 1 }
         return place < bytes.count ? bytes[place] : nil
@@ -46,7 +47,7 @@ struct ListValues {
         }
     }
 
-    /// A number, or `true`, `false`, `null`.
+    /// Reads a number, or `true`, `false`, `null`.
     private mutating func word() -> Operand? {
         let start = place
         while place < bytes.count, !",]} \t\r\n".utf8.contains(bytes[place]) { place += 1 }
@@ -75,7 +76,7 @@ struct ListValues {
         return isNegative ? -number : number
     }
 
-    /// Leaves out a list or a dictionary.
+    /// Skips a list or a dictionary.
     private mutating func skip() {
         var depth = 0
         while place < bytes.count {
@@ -96,7 +97,7 @@ struct ListValues {
         }
     }
 
-    /// A text; its bytes are the column's own unless something in it is escaped.
+    /// Reads a text; its bytes are those of the column unless it has escapes.
     private mutating func string(_ arena: inout Arena) -> UnsafeRawBufferPointer? {
         place += 1
         let start = place
@@ -138,7 +139,7 @@ struct ListValues {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Four hexadecimal digits, or two times four for a scalar beyond 16 bits.
+    /// Reads four hexadecimal digits, or a surrogate pair for a scalar beyond 16 bits.
     private static func scalar(_ raw: UnsafeRawBufferPointer, _ index: inout Int) -> [UInt8] {
         func unit(_ at: Int) -> UInt32? {
             guard at + 4 <= raw.count else { return nil }

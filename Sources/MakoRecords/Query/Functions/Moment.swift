@@ -1,21 +1,21 @@
 import CPlatform
 
-/// A date and time as SQLite's functions count it: milliseconds of the Julian day, in UTC.
+/// A date and time as SQLite's functions represent it: milliseconds of the Julian day, in UTC.
 ///
 ///     date('now')     datetime(born, '+1 month', 'start of month')     strftime('%H', 1800000000, 'unixepoch')
 ///
-/// Each modifier does what SQLite documents for it ([decision 83](docs/decisions/0083-date-functions.md)).
+/// Modifiers work as SQLite documents them ([decision 83](docs/decisions/0083-date-functions.md)).
 struct Moment {
-    /// From the beginning of the Julian days to 1970-01-01, in milliseconds.
+    /// 1970-01-01, in milliseconds of the Julian day.
     private static let unixStart: Int64 = 210_866_760_000_000
     /// The end of the year 9999.
     private static let last: Int64 = 464_269_060_799_999
     private static let day: Int64 = 86_400_000
 
     private var milliseconds: Int64
-    /// Seconds since 1970 where the first modifier says so, else a Julian day.
+    /// Seconds since 1970 if the first modifier is `unixepoch`, otherwise a Julian day.
     private var number: Double?
-    /// Whether the milliseconds say nothing, because the number is no Julian day.
+    /// Whether the milliseconds are invalid, because the number is not a Julian day.
     private var isOnlyNumber = false
 
     /// - Parameter seconds: since 2001-01-01.
@@ -34,7 +34,7 @@ struct Moment {
         milliseconds = isOnlyNumber ? 0 : Int64(number * 86_400_000 + 0.5)
     }
 
-    /// A date that is written, a time of 2000-01-01, or a number.
+    /// Parses a date, a time of 2000-01-01, or a number.
     init?(_ text: String) {
         if let seconds = DateText.parse(text) ?? DateText.parse("2000-01-01 " + text) {
             self.init(seconds: seconds)
@@ -47,44 +47,44 @@ struct Moment {
         }
     }
 
-    /// Seconds since 2001-01-01; nil beyond the years that have a text.
+    /// Seconds since 2001-01-01; `nil` for years that have no text.
     var seconds: Double? {
         guard !isOnlyNumber, (0...Moment.last).contains(milliseconds) else { return nil }
         return Double(milliseconds - Moment.unixStart) / 1000 - DateText.epoch
     }
 
-    /// The same to the second.
+    /// The same, truncated to seconds.
     var wholeSeconds: Double? { seconds.map { $0.rounded(.down) } }
 
     var julianDay: Double { Double(milliseconds) / 86_400_000 }
 
     var unixSeconds: Int64 { milliseconds / 1000 - Moment.unixStart / 1000 }
 
-    /// The beginning of its day.
+    /// The start of its day.
     var midnight: Moment {
         var copy = self
         copy.milliseconds -= timeOfDay
         return copy
     }
 
-    /// Days begin at noon in the count of Julian days.
+    /// Julian days start at noon.
     private var timeOfDay: Int64 { (milliseconds + Moment.day / 2) % Moment.day }
 
-    /// The clock's time, in seconds since 2001-01-01.
+    /// The current time, in seconds since 2001-01-01.
     static var now: Double {
         var time = timespec()
-        // TIME_UTC: some systems import neither that nor the numbers of their clocks.
+        // The literal 1 is TIME_UTC, which some systems do not import, and neither the ids of their clocks.
         timespec_get(&time, 1)
         return (Double(time.tv_sec) * 1000 + (Double(time.tv_nsec) / 1_000_000).rounded(.down)) / 1000 - DateText.epoch
     }
 
     // MARK: Modifiers
 
-    /// What a message says where a text is no modifier.
+    /// The hint of an error about an invalid modifier.
     static let hint =
         "a date is changed by '+1 day', '-2 hours', '+01:30', 'start of month', 'weekday 0', 'unixepoch', 'julianday' or 'auto'"
 
-    /// Whether a text is a modifier, whatever it is applied to.
+    /// Returns whether a text is a modifier, whatever it is applied to.
     static func isModifier(_ text: String) -> Bool {
         let word = Folding.folded(text)
         if ["unixepoch", "julianday", "auto"].contains(word) { return true }
@@ -92,8 +92,10 @@ struct Moment {
         return sample?.apply(text, isFirst: false) ?? false
     }
 
+    /// Applies a modifier.
+    ///
     /// - Parameter isFirst: whether no modifier precedes it.
-    /// - Returns: false: it is no modifier, or leads nowhere.
+    /// - Returns: `false` if the text is not a modifier, or the result is out of range.
     mutating func apply(_ text: String, isFirst: Bool) -> Bool {
         let word = Folding.folded(text)
         switch word {
@@ -145,13 +147,13 @@ struct Moment {
         return true
     }
 
-    /// The seconds of each unit, and from how many of them on a modifier is refused.
+    /// The seconds of each unit, and the limit of its count in a modifier.
     private static let units: [String: (seconds: Double, limit: Double)] = [
         "second": (1, 4.6427e14), "minute": (60, 7.7379e12), "hour": (3600, 1.2897e11), "day": (86_400, 5_373_485),
         "month": (2_592_000, 176_546), "year": (31_536_000, 14_713),
     ]
 
-    /// `+1 month`, `-1.5 hours`, `+01:30:00`.
+    /// Applies `+1 month`, `-1.5 hours`, `+01:30:00`.
     private mutating func shift(_ text: String) -> Bool {
         guard let first = text.utf8.first, first == 43 || first == 45 || (48...57).contains(first) else { return false }
         let amountEnd = text.firstIndex { $0 == " " || $0 == ":" || $0 == "\t" || $0 == "\n" } ?? text.endIndex
@@ -194,7 +196,7 @@ struct Moment {
         DateText.civil(Int((milliseconds - timeOfDay - Moment.unixStart) / Moment.day))
     }
 
-    /// A day beyond the end of its month is one of the next.
+    /// Returns the milliseconds of a date; a day beyond the end of the month falls in the next month.
     private static func milliseconds(_ year: Int, _ month: Int, _ day: Int, _ time: Int64) -> Int64 {
         Int64(DateText.days(year, month, day)) * Moment.day + unixStart + time
     }

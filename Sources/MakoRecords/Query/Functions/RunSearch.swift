@@ -1,22 +1,22 @@
-/// Seeks a run of bytes in texts. It holds no object, so that nothing is counted for a text.
+/// Substring search for LIKE. It holds no object, so that nothing is retained for a text.
 struct RunSearch {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
 
-    /// In lower case where case is ignored. They are somebody else's, and outlive the search.
+    /// The substring, in lower case if case is ignored. Borrowed from memory that outlives the search.
     private let bytes: UnsafeRawBufferPointer
     private let ignoresCase: Bool
     private let isAtStart: Bool
     private let isAtEnd: Bool
-    // The first and the last byte, each in all bytes of a word, and the bits that make texts alike in case there.
+    // The first and the last byte, repeated in a word, and their masks for case-insensitive comparison.
     private let first: UInt64
     private let firstCase: UInt64
     private let end: UInt64
     private let endCase: UInt64
 
     /// - Parameters:
-    ///   - bytes: at least one.
-    ///   - isAtStart: whether texts begin with them.
-    ///   - isAtEnd: whether texts end with them.
+    ///   - bytes: the substring, not empty.
+    ///   - isAtStart: whether it must be a prefix.
+    ///   - isAtEnd: whether it must be a suffix.
     init(_ bytes: UnsafeRawBufferPointer, ignoresCase: Bool, isAtStart: Bool, isAtEnd: Bool) {
         func spread(_ byte: UInt8) -> (word: UInt64, caseBits: UInt64) {
             let isLetter = ignoresCase && byte >= 97 && byte <= 122
@@ -30,7 +30,9 @@ struct RunSearch {
         (end, endCase) = spread(bytes.last ?? 0)
     }
 
-    /// Whether the text has the run where it is to stand. Time is at most the product of the lengths.
+    /// Returns whether the text has the substring at a permitted position.
+    ///
+    /// - Complexity: at most the product of the lengths.
     @inline(__always)
     func matches(_ text: UnsafeRawBufferPointer) -> Bool {
         let room = text.count &- bytes.count
@@ -40,7 +42,8 @@ struct RunSearch {
         return contains(text, room)
     }
 
-    /// Whether the text has the run anywhere. Eight places at a time are asked for its first and last byte, in one word each.
+    /// Returns whether the text contains the substring. Compares the first and the last byte at eight positions at
+    /// once, in one word each.
     private func contains(_ text: UnsafeRawBufferPointer, _ room: Int) -> Bool {
         let last = bytes.count &- 1
         guard room >= 7 else { return (0...room).contains { isRun(text, $0) } }
@@ -59,11 +62,11 @@ struct RunSearch {
         return false
     }
 
-    /// The top bits of the bytes that are zero; above such a byte others may be marked, too.
+    /// Returns the top bits of the bytes that are zero; bytes above such a byte may be marked wrongly.
     @inline(__always)
     private static func zeroBytes(_ word: UInt64) -> UInt64 { (word &- ones) & ~word & (ones &* 0x80) }
 
-    /// Whether the text has the run at a place.
+    /// Returns whether the substring is at a position.
     @inline(__always)
     private func isRun(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
         var index = 0

@@ -1,21 +1,22 @@
-/// A LIKE or GLOB pattern, ready to be matched against the bytes of texts without making strings of them.
+/// A compiled LIKE or GLOB pattern, matched against UTF-8 bytes.
 struct TextPattern: Sendable, Hashable {
     private enum Element: Sendable, Hashable {
         case scalar(UInt32)
         case one
         case many
-        /// One scalar of some ranges, or of none of them.
+        /// One scalar inside, or outside, some ranges.
         case set(isNegated: Bool, first: Int, count: Int)
     }
 
     private var elements: [Element] = []
     private var ranges: [ClosedRange<UInt32>] = []
     private let ignoresCase: Bool
-    /// The text every match begins with.
+    /// The literal prefix of every match.
     private(set) var prefix = ""
     /// Whether every text with the prefix matches.
     private(set) var isPrefixOnly = false
-    /// Where the pattern is one run of scalars with or without "many" before and behind it: its bytes, which are sought as they are.
+    /// The bytes of a pattern that is one literal with or without a wildcard on each side, for which a substring search
+    /// suffices.
     private var run: [UInt8] = []
     private var isAtStart = false
     private var isAtEnd = false
@@ -37,7 +38,7 @@ struct TextPattern: Sendable, Hashable {
                 elements.append(.scalar(TextPattern.folded(scalar.value)))
             }
         }
-        // A mark at the very end stands for itself.
+        // A trailing escape character is literal.
         if isEscaped, let escape { elements.append(.scalar(TextPattern.folded(escape.value))) }
         findPrefix()
     }
@@ -67,7 +68,7 @@ struct TextPattern: Sendable, Hashable {
         if elements.last != .many { elements.append(.many) }
     }
 
-    /// Reads a set up to its bracket; answers the bracket's place, or `nil` when there is none.
+    /// Parses a set up to its bracket; returns the bracket's index, or `nil` if there is none.
     private mutating func appendSet(_ scalars: [Unicode.Scalar], _ start: Int) -> Int? {
         var index = start
         var isNegated = false
@@ -109,7 +110,7 @@ struct TextPattern: Sendable, Hashable {
         var text = ""
         for (place, element) in elements.enumerated() {
             switch element {
-            // What stands for bytes that are no text can be found in no other way than scalar by scalar.
+            // U+FFFD matches invalid bytes, which only a scan by scalars finds.
             case .scalar(let value) where value != 0xFFFD:
                 guard let scalar = Unicode.Scalar(value) else { return }
                 text.unicodeScalars.append(scalar)
@@ -125,21 +126,23 @@ struct TextPattern: Sendable, Hashable {
 
     private static func folded(_ value: UInt32) -> UInt32 { value >= 65 && value <= 90 ? value | 0x20 : value }
 
-    /// How texts are searched for the pattern, where it is one run of scalars; nil: it is more than that.
+    /// Returns the substring search, if the pattern is a single literal.
     ///
-    /// - Parameter keep: copies bytes to where they stay as long as the search.
+    /// - Parameter keep: copies bytes to memory that outlives the search.
     func search(_ keep: ([UInt8]) -> UnsafeRawBufferPointer) -> RunSearch? {
         run.isEmpty ? nil : RunSearch(keep(run), ignoresCase: ignoresCase, isAtStart: isAtStart, isAtEnd: isAtEnd)
     }
 
-    /// Whether the text matches. Time is at most the product of the lengths; nothing is allocated.
+    /// Returns whether the text matches. Allocates nothing.
+    ///
+    /// - Complexity: at most the product of the lengths.
     func matches(_ text: UnsafeRawBufferPointer) -> Bool {
         if !run.isEmpty {
             return run.withUnsafeBytes {
                 RunSearch($0, ignoresCase: ignoresCase, isAtStart: isAtStart, isAtEnd: isAtEnd).matches(text)
             }
         }
-        // Of the pattern nothing is copied, which would be counted for each text.
+        // Borrows the arrays: a copy would be retained for each text.
         return elements.withUnsafeBufferPointer { elements in
             ranges.withUnsafeBufferPointer { ranges in match(text, elements, ranges) }
         }
@@ -151,7 +154,7 @@ struct TextPattern: Sendable, Hashable {
     ) -> Bool {
         var place = 0
         var element = 0
-        // After the latest "many": where to resume when what follows it does not match.
+        // After the last wildcard: where to resume if the rest does not match.
         var resumeElement = -1
         var resumePlace = 0
         while place < text.count {
@@ -191,7 +194,7 @@ struct TextPattern: Sendable, Hashable {
         }
     }
 
-    /// The scalar at a place and the place after it. A byte that begins no scalar counts as U+FFFD.
+    /// Returns the scalar at a position and the next position. An invalid byte counts as U+FFFD.
     @inline(__always)
     private static func scalar(_ text: UnsafeRawBufferPointer, _ place: Int) -> (value: UInt32, next: Int) {
         let first = UInt32(text[place])

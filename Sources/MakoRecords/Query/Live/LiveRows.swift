@@ -1,38 +1,39 @@
 import MakoStorage
 
-/// The rows of a selection, kept in step with commits: what a commit changed is tested, and the rest is left alone.
+/// The rows of a selection, updated after each commit: only changed rows are tested.
 ///
 ///     var rows = try LiveRows(selection, catalogue, in: snapshot)
 ///     let difference = try rows.update([changes], in: later)    // nil: these rows are as they were
 ///
-/// Rows that are equal in the selection's order stand in the order of their keys, descending when the last order is.
+/// Rows that are equal in the selection's order are ordered by key, descending if the last order is.
 ///
-/// With a limit, the rows up to it are kept, those before the offset among them; when more of them leave than come, the selection is run
-/// again. So it is when rows that paths lead to have changed, and where that is cheaper than to test what was changed.
+/// With a limit, the rows from the first to the limit are held, with those before the offset. The selection runs again
+/// if more of them leave than come, if rows that paths lead to have changed, and if that is cheaper than to test the
+/// changed rows.
 public struct LiveRows: Sendable {
     private struct Entry {
         let key: RowKey
-        /// See ``OrderCoding``; empty when rows stand in the order of their keys.
+        /// See ``OrderCoding``; empty if the rows are ordered by key.
         let coding: [UInt8]
     }
 
     private let plan: Plan
-    /// The whole condition; the plan's own program leaves out what its access answers.
+    /// The whole condition; the plan's program has the residual condition only.
     private let program: Program?
     private let orders: [BoundOrder]
     private let isDescending: Bool
     private let columns: ReadColumns
     private let shown: ShownRows
     private let offset: Int
-    /// How many rows are kept at most.
+    /// The largest number of rows held.
     private let bound: Int
 
     private var entries: [Entry] = []
-    /// The codings of all entries; empty where these are.
+    /// The codings of all entries, by key; empty if the entries have none.
     private var codings: [RowKey: [UInt8]] = [:]
-    /// Whether there are no rows behind the last entry.
+    /// Whether the table has no further row after the last entry.
     private var isWhole = true
-    /// How many changed rows may be tested before running again is cheaper.
+    /// The number of changed rows above which running the selection again is cheaper.
     private var patience = Int.max
 
     /// Runs a selection.
@@ -61,19 +62,19 @@ public struct LiveRows: Sendable {
 
     private var window: ArraySlice<Entry> { entries.dropFirst(offset) }
 
-    /// The table of the rows, and those that the condition's and the order's paths and sub-queries lead to.
+    /// The table of the rows, and the tables that paths and sub-queries of the condition and the order lead to.
     public var tables: Set<String> {
         plan.bound.allTables
     }
 
     // MARK: - Commits
 
-    /// Brings the rows in step with a later commit.
+    /// Updates the rows after commits.
     ///
     /// - Parameters:
-    ///   - changes: what the commits since did, those up to the view's and no others, in their order.
-    ///   - view: of the same catalogue.
-    /// - Returns: how the rows differ; nil: they do not. After an error the rows are as before.
+    ///   - changes: the changes of the commits since the last update, up to the view's, in order.
+    ///   - view: a snapshot of the same catalogue.
+    /// - Returns: the difference, or `nil` if there is none. After an error the rows are unchanged.
     public mutating func update(_ changes: [TableChanges], in view: Snapshot) throws(RecordError) -> RowsDifference? {
         var now = self
         var difference = try now.updateOwn(changes, in: view)
@@ -105,9 +106,9 @@ public struct LiveRows: Sendable {
         return try step(mine, in: view)
     }
 
-    /// Takes the place of rows of another selection, or of another catalogue.
+    /// Returns the difference from the rows of another selection, or of another catalogue.
     ///
-    /// - Parameter changes: what happened since, as far as it is known; nil: each row may have other values.
+    /// - Parameter changes: the changes since, if known; `nil` if every row may have changed.
     public func difference(from before: LiveRows, _ changes: [TableChanges]?) -> RowsDifference? {
         var places: [RowKey: Int] = [:]
         for (place, entry) in before.window.enumerated() { places[entry.key] = place }
@@ -137,12 +138,12 @@ public struct LiveRows: Sendable {
             }
         }
         entries = found
-        // Indexes tell very long values apart, but do not order them.
+        // Index keys distinguish very long values, but do not order them.
         if zip(found, found.dropFirst()).contains(where: { !precedes($0, $1) }) { entries.sort(by: precedes) }
         codings = orders.isEmpty ? [:] : Dictionary(found.map { ($0.key, $0.coding) }, uniquingKeysWith: { a, _ in a })
         isWhole = found.count < bound
         switch plan.access {
-        // To fetch a row by its key costs about what testing a changed one does.
+        // A row lookup costs about as much as a test of a changed row.
         case .index, .keys, .nothing, .fullText, .gathered: patience = scan.fetched + 32
         case .rows, .keyRanges, .query: patience = .max
         }
@@ -156,9 +157,9 @@ public struct LiveRows: Sendable {
         return difference(from: before, mine)
     }
 
-    // MARK: - Step by step
+    // MARK: - Single changes
 
-    /// The places of rows that were changed in columns that do not decide whether and where they stand.
+    /// Returns the indexes of rows whose changed columns affect neither the condition nor the order.
     private func places(of changes: [TableChanges]) -> [Int] {
         var places: [Int] = []
         let count = changes.reduce(0) { $0 + $1.changes.count }
@@ -170,7 +171,7 @@ public struct LiveRows: Sendable {
         return places.compactMap { $0 < offset ? nil : $0 - offset }
     }
 
-    /// The changed rows, each once, and whether they must be read to know whether and where they stand.
+    /// Returns the changed rows, each once, and whether they must be read to evaluate the condition and the order.
     private func candidates(_ changes: [TableChanges]) -> [(key: RowKey, isRead: Bool, isGone: Bool)] {
         func candidate(_ change: Change) -> (key: RowKey, isRead: Bool, isGone: Bool) {
             let isGone = change.kind == .delete && changes.count == 1
@@ -182,7 +183,7 @@ public struct LiveRows: Sendable {
         var places: [RowKey: Int] = [:]
         for change in changes.flatMap(\.changes) {
             let next = candidate(change)
-            // With more commits than one the row itself must say what became of it.
+            // After several commits only the row itself shows the outcome.
             let isRead = next.isRead || change.kind == .delete
             if let place = places[change.key] {
                 found[place].isRead = found[place].isRead || isRead
@@ -218,16 +219,16 @@ public struct LiveRows: Sendable {
 
     private func placeInWindow(_ place: Int) -> Int? { place < offset ? nil : place - offset }
 
-    /// What the changed rows turn out to do to the entries.
+    /// The changes of the entries that follow from changed rows.
     private final class Step {
         private let evaluator: Evaluator?
         private let coding: OrderCoding
         private var buffer = KeyBuffer()
-        /// Places of entries that leave, for good or for another place.
+        /// Indexes of entries that leave, or move.
         var leaving: [Int] = []
-        /// Entries that come, with their place before, or -1.
+        /// Entries that come, with their old index, or -1.
         var coming: [(entry: Entry, origin: Int)] = []
-        /// Places of entries that stay and have other values.
+        /// Indexes of entries that stay, with other values.
         var updated: [Int] = []
 
         init(_ rows: LiveRows, _ view: Snapshot) {
@@ -283,7 +284,7 @@ public struct LiveRows: Sendable {
             merged.append(entry)
             origins.append(place)
         }
-        // Behind the last entry there may be rows that were never looked at, and others between them.
+        // Rows after the last entry have not been read, and may sort among the new ones.
         if isWhole { take(before: nil) }
         if !isWhole && merged.count < bound {
             return try runAgain(changes, in: view)
@@ -324,7 +325,7 @@ public struct LiveRows: Sendable {
         }
     }
 
-    /// Where the row with a key stands; nil: it is not among these.
+    /// Returns the index of the row with a key; `nil` if it is not in the result.
     private func place(of key: RowKey) -> Int? {
         var sought = Entry(key: key, coding: [])
         if !orders.isEmpty {

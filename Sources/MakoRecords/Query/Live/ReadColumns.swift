@@ -1,12 +1,12 @@
-/// The columns that a selection's condition, orders and paths read, of its own table and of related ones.
+/// The columns that a selection's condition, order and paths read, of its own table and of related ones.
 struct ReadColumns: Sendable {
     private(set) var own = ColumnSet()
-    /// By the joins of the selection.
+    /// The columns of related tables, by the joins of the selection.
     private var joined: [ColumnSet]
-    /// Whether the order is by a rank, which each row has by all others.
+    /// Whether the order is by rank, which depends on all rows.
     private(set) var hasRank = false
     private let joins: [JoinNode]
-    /// Whose rows sub-queries read.
+    /// The tables that sub-queries read.
     private let tables: Set<String>
 
     init(_ bound: BoundSelection) {
@@ -18,7 +18,7 @@ struct ReadColumns: Sendable {
         for order in bound.orders { add(order.expr) }
     }
 
-    /// Whether changes of a table can matter by way of a path that leads there.
+    /// Returns whether changes of a table can affect the selection through a path or a sub-query.
     func matters(_ changes: TableChanges) -> Bool {
         if tables.contains(changes.table) { return true }
         return zip(joins, joined).contains { join, columns in

@@ -1,31 +1,34 @@
-/// How rows in an order differ from the rows that stood there before.
+/// The difference between two states of an ordered result.
 public struct RowsDifference: Sendable, Hashable {
-    /// A row that stands elsewhere among the rows that stayed.
+    /// A row whose position among the remaining rows has changed.
     public struct Move: Sendable, Hashable {
+        /// The index before.
         public let from: Int
+        /// The index after.
         public let to: Int
     }
 
-    /// For each row its place before, or -1 when it is new; nil: the rows are the same, each in its place.
+    /// For each row its index before, or -1 if it is new; `nil` if rows and order are unchanged.
     public internal(set) var origins: [Int]?
-    /// Places, before, of the rows that are gone; ascending.
+    /// Indexes, before, of the removed rows; ascending.
     public internal(set) var deletions: [Int] = []
-    /// Places of the new rows; ascending.
+    /// Indexes of the new rows; ascending.
     public internal(set) var insertions: [Int] = []
-    /// By their new places, ascending.
+    /// Moves, ascending by their new indexes.
     public internal(set) var moves: [Move] = []
-    /// Places of rows that were there before and whose values differ; ascending.
+    /// Indexes of rows that were present before and have other values; ascending.
     public internal(set) var updates: [Int] = []
 
+    /// Whether nothing has changed.
     public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
 
-    /// Rows that stayed where they are.
+    /// Makes a difference of updates only.
     init(updates: [Int]) { self.updates = updates }
 
     /// - Parameters:
-    ///   - origins: for each row its place before, or -1.
-    ///   - before: how many rows there were.
-    ///   - isUpdated: whether the row at a new place, which was there before, has other values.
+    ///   - origins: for each row its index before, or -1.
+    ///   - before: the number of rows before.
+    ///   - isUpdated: whether the row at a new index, which was present before, has other values.
     init(origins: [Int], before: Int, isUpdated: (Int) -> Bool) {
         var isKept = [Bool](repeating: false, count: before)
         for (place, origin) in origins.enumerated() {
@@ -41,7 +44,7 @@ public struct RowsDifference: Sendable, Hashable {
         self.origins = insertions.isEmpty && deletions.isEmpty && moves.isEmpty ? nil : origins
     }
 
-    /// The fewest rows that have to be taken out so that the others stand as before: all but a longest ascending subsequence.
+    /// Returns a smallest set of moves: all rows but a longest ascending subsequence of old indexes.
     /// Source: C. Schensted, "Longest increasing and decreasing subsequences", 1961, with patience piles.
     private static func moves(_ origins: [Int]) -> [Move] {
         var last = -1
@@ -51,7 +54,7 @@ public struct RowsDifference: Sendable, Hashable {
             return origin > last
         }
         if isAscending { return [] }
-        // For each length the place whose origin ends the best run of that length, and for each place the one before it in its run.
+        // For each length the row at which the best subsequence of that length ends, and for each row its predecessor.
         var ends: [Int] = []
         var previous = [Int](repeating: -1, count: origins.count)
         for (place, origin) in origins.enumerated() where origin >= 0 {

@@ -1,10 +1,10 @@
 import MakoStorage
 
-/// The rows of other tables that a selection's joins show beside each row, whether or not its condition and order name them.
+/// The joined rows that a selection outputs beside each row, whether or not its condition and order read them.
 struct ShownRows: Sendable {
     private let bound: BoundSelection
     private let nodes: [JoinNode]
-    /// What holds the key of each of them.
+    /// The references to these rows.
     private let keys: [BoundExpr]
 
     init(_ bound: BoundSelection) {
@@ -17,7 +17,7 @@ struct ShownRows: Sendable {
         }
     }
 
-    /// Places of rows that are shown beside one that was changed.
+    /// Returns the indexes of rows whose joined rows have changed.
     func places<S: Sequence<RowKey>>(
         of rows: S, showing changes: [TableChanges], in view: Snapshot
     ) throws(RecordError) -> [Int] {

@@ -1,10 +1,10 @@
-/// What kind of value an expression gives, for checking types.
+/// The kind of an expression's values, for type checks.
 enum ValueKind: String, Sendable, Hashable {
     case null, bool
     case whole = "integer"
     case real = "double"
     case text, blob, date, uuid
-    /// In columns of text.
+    /// A decimal, stored as text.
     case decimal
 
     var isNumber: Bool { self == .whole || self == .real }
@@ -37,30 +37,31 @@ enum ValueKind: String, Sendable, Hashable {
     }
 }
 
-/// A row beside the row that is asked about: a to-one step from a row to the row it refers to, or a row of a join, which its loop supplies.
+/// A row that is read together with the row of the query: the target of a to-one reference, or a row of a join, which
+/// the join supplies.
 struct JoinNode: Sendable {
-    /// The node it starts from; -1 is the row itself.
+    /// The node with the reference; -1 is the query's own row.
     let parent: Int
-    /// The reference, in the parent's row.
+    /// The reference column of the parent.
     let slot: ColumnSlot
     let target: TableHandle
-    /// The path up to here.
+    /// The path to this row.
     let path: String
-    /// Whether the loop of a join supplies the row; then there is no reference.
+    /// Whether the join supplies the row, without a reference.
     var isSupplied = false
 
-    /// A row that the loop of a join supplies.
+    /// Makes a node for a row that the join supplies.
     static func supplied(_ target: TableHandle, _ name: String) -> JoinNode {
         let slot = ColumnSlot(offset: 0, ordinal: .max, type: .bool)
         return JoinNode(parent: -1, slot: slot, target: target, path: name, isSupplied: true)
     }
 }
 
-/// A resolved column: of the row itself or at the end of a path.
+/// A resolved column: of the query's own row, or at the end of a path.
 struct BoundColumn: Sendable, Hashable {
-    /// The join that leads to the row; -1 is the row itself.
+    /// The node of the row; -1 is the query's own row.
     let node: Int
-    /// `nil` is the row id.
+    /// The column, or `nil` for the row id.
     let ordinal: Int?
     let type: ColumnType
     let path: String
@@ -71,7 +72,7 @@ struct BoundColumn: Sendable, Hashable {
     /// Whether it is declared `COLLATE NOCASE`.
     var isNoCase = false
 
-    /// Whether a constant of its type is compared with it as it is.
+    /// Whether a constant of its type needs no conversion for a comparison.
     var takesPlainValues: Bool { !isSealed && !isDecimal && !isNoCase }
 
     var kind: ValueKind { isDecimal ? .decimal : ValueKind(type) }
@@ -80,37 +81,37 @@ struct BoundColumn: Sendable, Hashable {
 enum QueryFunction: String, Sendable, Hashable, CaseIterable {
     case lower, upper, length, characters, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace
     case instr, strftime, distance, time, datetime, julianday, unixepoch
-    /// Bytes in the order of a decimal; no text names it.
+    /// The sort key of a decimal; not available in texts.
     case decimalOrder = "decimal order"
     case castText = "cast to text", castInteger = "cast to integer", castReal = "cast to real"
     case castBlob = "cast to blob", castBool = "cast to boolean", castDate = "cast to date", castUUID = "cast to uuid"
 }
 
-/// An expression whose names are resolved, whose parameters are filled in and whose types agree.
+/// An expression with names resolved, parameters substituted and types checked.
 indirect enum BoundExpr: Sendable, Hashable {
     case column(BoundColumn)
     case constant(Value)
     case arithmetic(ArithmeticOperator, BoundExpr, BoundExpr)
     case negate(BoundExpr)
     case function(QueryFunction, [BoundExpr])
-    /// The no-case form of a text, where a comparison is without regard to case.
+    /// The case-folded form of a text, for comparisons without case.
     case noCase(BoundExpr)
-    /// A value of a group: one of its keys or aggregates, by number; and the text it was asked for by.
+    /// A key or aggregate of a group, by number, with its source text.
     case result(Int, ValueKind, String)
-    /// How well the row fits a match: less is better, as in SQLite.
+    /// The rank of the row in a match: less is better, as in SQLite.
     case rank(BoundMatch)
     case excerpt(BoundExcerpt)
-    /// A value of the query around.
+    /// A value of the outer query.
     case outer(OuterValue)
     case subquery(BoundSubquery)
-    /// What is worked out of the values in one column.
+    /// An aggregate over the values in one column.
     case gathered(BoundGathered)
-    /// One of those values, inside a condition on them.
+    /// The element, inside a condition on those values.
     case element
     case choice(BoundChoice)
-    /// What the choice around compares, and what it is called in explanations.
+    /// The operand of the enclosing CASE, with its text for explanations.
     case subject(ValueKind, String)
-    /// 1, 0 or NULL.
+    /// A condition as a value: 1, 0 or NULL.
     case condition(BoundCondition)
 
     var constant: Value? {
@@ -118,15 +119,15 @@ indirect enum BoundExpr: Sendable, Hashable {
     }
 }
 
-/// A condition whose names are resolved, whose parameters are filled in and whose types agree.
+/// A condition with names resolved, parameters substituted and types checked.
 indirect enum BoundCondition: Sendable, Hashable {
-    /// `nil` is SQL's unknown.
+    /// `nil` is NULL.
     case constant(Bool?)
     case comparison(ComparisonOperator, BoundExpr, BoundExpr)
     case and([BoundCondition])
     case or([BoundCondition])
     case not(BoundCondition)
-    /// Some of the items are to be worked out; constants alone are ``isAmong(_:_:)``.
+    /// A list with computed items; a list of constants is ``isAmong(_:_:)``.
     case isIn(BoundExpr, [BoundExpr])
     case isAmong(BoundExpr, [Value])
     case like(BoundExpr, BoundExpr, escape: BoundExpr?)
@@ -136,17 +137,17 @@ indirect enum BoundCondition: Sendable, Hashable {
     case match(BoundMatch)
     case isInQuery(BoundExpr, BoundSubquery)
     case exists(BoundSubquery)
-    /// One of the values in a column fulfils a condition.
+    /// Whether one of the values in a column fulfils the condition.
     case anyElement(BoundGathered)
-    /// Whether a condition is true; unknown is no.
+    /// Whether the condition is true; NULL counts as false.
     case holds(BoundCondition)
 
-    /// That these all hold; nil where there are none.
+    /// Returns the conjunction; `nil` for an empty list.
     static func all(_ conditions: [BoundCondition]) -> BoundCondition? {
         conditions.count > 1 ? .and(conditions) : conditions.first
     }
 
-    /// The parts that must all hold.
+    /// The conjuncts.
     var conjuncts: [BoundCondition] {
         if case .and(let parts) = self { parts.flatMap(\.conjuncts) } else { [self] }
     }
@@ -158,25 +159,25 @@ struct BoundOrder: Sendable, Hashable {
     let noCase: Bool
 }
 
-/// What selections that differ in their values only have in common.
+/// What selections that differ in values only have in common.
 protocol SelectionTemplate: AnyObject, Sendable {
     var frame: BoundSelection.Frame { get }
-    /// The condition with these values.
+    /// Returns the condition with these values.
     func condition(_ values: [Value?]) -> BoundCondition?
 }
 
-/// A selection that can be planned: everything about it that could be wrong was found right.
+/// A bound selection: names, types and parameters are checked, so that it can be planned.
 public struct BoundSelection: Sendable {
-    /// What does not depend on the values that are asked for. Selections that differ in these only share it.
+    /// What does not depend on the values, shared by selections that differ in values only.
     final class Frame: Sendable {
         let table: TableHandle
         let joins: [JoinNode]
         let orders: [BoundOrder]
         let limit: Int?
         let offset: Int
-        /// The rows of ``SelectionJoin`` by their names.
+        /// The rows of ``SelectionJoin``, by name.
         let references: [String: Int]
-        /// What MATCH asks, for expressions that show ranks and excerpts.
+        /// The MATCH conditions, for expressions with ranks and excerpts.
         let matches: [BoundMatch]
 
         init(
@@ -195,7 +196,7 @@ public struct BoundSelection: Sendable {
 
     private enum Asked {
         case condition(BoundCondition?)
-        /// What a kept plan asks, with other values.
+        /// The condition of a cached plan, with other values.
         case kept(any SelectionTemplate, [Value?])
     }
 
@@ -217,7 +218,7 @@ public struct BoundSelection: Sendable {
         asked = .condition(condition)
     }
 
-    /// One of the shape of a kept plan, with these values.
+    /// Makes a selection of a cached plan's shape, with these values.
     init(
         _ kept: any SelectionTemplate, _ values: [Value?], _ parameters: [Value], _ named: [String: Value],
         _ catalogue: Catalogue
@@ -244,7 +245,7 @@ public struct BoundSelection: Sendable {
     var references: [String: Int] { frame.references }
     var matches: [BoundMatch] { frame.matches }
 
-    /// The same rows under another condition, in another order, or another part of them.
+    /// Returns a selection from the same table with another condition, order and limit.
     func with(
         _ condition: BoundCondition?, _ orders: [BoundOrder], limit: Int?, offset: Int
     ) -> BoundSelection {
@@ -254,15 +255,15 @@ public struct BoundSelection: Sendable {
             matches: matches)
     }
 
-    /// The same selection with other conditions.
+    /// Returns the same selection with other conditions.
     func asking(_ conjuncts: [BoundCondition]) -> BoundSelection {
         with(.all(conjuncts), orders, limit: limit, offset: offset)
     }
 
-    /// The rows that fulfil these conditions, in any order.
+    /// Returns the rows that fulfil these conditions, in any order.
     func alone(_ conjuncts: [BoundCondition]) -> BoundSelection { with(.all(conjuncts), [], limit: nil, offset: 0) }
 
-    /// All rows that the condition leaves, in another order.
+    /// Returns all rows that fulfil the condition, in another order.
     func ordered(_ orders: [BoundOrder]) -> BoundSelection { with(condition, orders, limit: nil, offset: 0) }
 }
 
@@ -292,7 +293,7 @@ extension BoundExpr: CustomStringConvertible {
 }
 
 extension BoundCondition: CustomStringConvertible {
-    /// - Parameter items: one more than are shown where there are more.
+    /// - Parameter items: at least one more than are printed, if there are more.
     private static func list(_ value: BoundExpr, _ items: some Collection<BoundExpr>) -> String {
         "\(value) IN (\(items.prefix(5).map(\.description).joined(separator: ", "))\(items.count > 5 ? ", …" : ""))"
     }

@@ -1,17 +1,17 @@
-/// A choice whose names are resolved.
+/// A CASE with names resolved.
 struct BoundChoice: Sendable, Hashable {
     struct Branch: Sendable, Hashable {
         let condition: BoundCondition
         let value: BoundExpr
     }
 
-    /// Worked out once for a row; the conditions have it as ``BoundExpr/subject(_:_:)``.
+    /// The operand, computed once for a row; the conditions refer to it as ``BoundExpr/subject(_:_:)``.
     let subject: BoundExpr?
     let branches: [Branch]
     let otherwise: BoundExpr?
     let kind: ValueKind
 
-    /// Its expressions but for those in the conditions.
+    /// Its expressions, except those of the conditions.
     var expressions: [BoundExpr] {
         (subject.map { [$0] } ?? []) + branches.map(\.value) + (otherwise.map { [$0] } ?? [])
     }

@@ -1,19 +1,28 @@
 import MakoStorage
 
-/// How a text is shown with what was found in it.
+/// How highlight and snippet mark the matches in a text.
 public struct ExcerptStyle: Sendable, Hashable {
     static let usualWords = 16
 
-    /// What stands before and behind what was found.
+    /// The text before a match.
     public var before = "<b>"
+    /// The text after a match.
     public var behind = "</b>"
-    /// What stands for text that is left out.
+    /// The text in place of omitted words.
     public var ellipsis = "…"
-    /// About how many words are shown; nil: the whole text.
+    /// The approximate number of words; `nil` for the whole text.
     public var words: Int?
 
+    /// The default style: `<b>` and `</b>`, the whole text.
     public init() {}
 
+    /// Makes a style.
+    ///
+    /// - Parameters:
+    ///   - before: the text before a match.
+    ///   - behind: the text after a match.
+    ///   - ellipsis: the text in place of omitted words.
+    ///   - words: the approximate number of words; `nil` for the whole text.
     public init(before: String, behind: String, ellipsis: String = "…", words: Int? = nil) {
         self.before = before
         self.behind = behind
@@ -21,7 +30,7 @@ public struct ExcerptStyle: Sendable, Hashable {
         self.words = words
     }
 
-    /// By the bytes of its texts.
+    /// Compares the texts by their bytes.
     public static func == (left: ExcerptStyle, right: ExcerptStyle) -> Bool {
         left.words == right.words && TextKey(left.before) == TextKey(right.before)
             && TextKey(left.behind) == TextKey(right.behind) && TextKey(left.ellipsis) == TextKey(right.ellipsis)
@@ -33,11 +42,11 @@ public struct ExcerptStyle: Sendable, Hashable {
     }
 }
 
-/// A text of the row with what a match found in it.
+/// A text of the row with its matches marked.
 struct BoundExcerpt: Sendable, Hashable {
     let match: BoundMatch
     let column: BoundColumn
-    /// The column's number in the index.
+    /// The index of the column in the full-text index.
     let number: Int
     let style: ExcerptStyle
 }

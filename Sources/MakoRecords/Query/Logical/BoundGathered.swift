@@ -1,10 +1,10 @@
-/// Many values in one column of a row: plain ones in a list, or the keys of other rows.
+/// The values in one column of a row: those of a list, or the keys of other rows.
 final class BoundGathered: Sendable, Hashable {
     /// The column that holds them.
     let column: BoundExpr
     /// Whether they are keys of rows.
     let holdsKeys: Bool
-    /// What is worked out of them; nil: a condition asks for one that fulfils it.
+    /// The aggregate over them; `nil` for a condition that one of them must fulfil.
     let function: AggregateFunction?
     let condition: BoundCondition?
 
@@ -19,7 +19,7 @@ final class BoundGathered: Sendable, Hashable {
         switch function {
         case .count?: .whole
         case .average?, .total?: .real
-        // Only the rows tell what the values are.
+        // The kind depends on the values of each row.
         case .sum?, .minimum?, .maximum?, nil: .null
         }
     }

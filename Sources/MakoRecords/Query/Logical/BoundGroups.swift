@@ -1,28 +1,27 @@
-/// One aggregate of a statement. Without an argument rows are counted.
+/// One aggregate of a statement; without an argument, COUNT(*).
 struct BoundAggregate: Sendable {
     let function: AggregateFunction
-    /// Whether only different values count.
+    /// Whether it is over distinct values.
     let isDistinct: Bool
     var argument: BoundExpr?
-    /// Whether its texts are compared without regard to case.
+    /// Whether its texts are compared without case.
     let isNoCase: Bool
 }
 
-/// How rows are put together to groups, and what is told of each group: keys and aggregates are the results that the other expressions name,
-/// first the keys.
+/// GROUP BY: keys and aggregates. Expressions over groups refer to them by number, keys first.
 struct BoundGroups: Sendable {
     var keys: [BoundExpr]
-    /// Which keys are the same whatever the case of their letters.
+    /// Which keys are compared without case.
     let areNoCase: [Bool]
     var aggregates: [BoundAggregate]
     var having: BoundCondition?
     var outputs: [BoundExpr]
     var orders: [BoundOrder]
 
-    /// What is worked out of each row.
+    /// The expressions computed for each row.
     var read: [BoundExpr] { keys + aggregates.compactMap(\.argument) }
 
-    /// What rows are put together by, in words; nil: all are one group.
+    /// The keys as text; `nil` if all rows are one group.
     var keyText: String? {
         if keys.isEmpty { return nil }
         let texts = zip(keys, areNoCase).map { "\($0)" + ($1 ? " COLLATE NOCASE" : "") }

@@ -1,17 +1,17 @@
-/// A `MATCH` that is resolved: the index it asks, and what is sought there.
+/// A bound `MATCH`: a full-text index, and the query.
 struct BoundMatch: Sendable {
     let table: TableHandle
     let index: FullTextIndex
     let query: MatchQuery
     let text: String
-    /// What stands on its left side.
+    /// The text of its left side.
     let path: String
-    /// The row's key, where a path leads to the row; nil: it is the row itself.
+    /// The key column of the row, where a path leads to it; `nil` for the query's own row.
     var key: BoundColumn?
-    /// The column, where only one is asked for: of NULL it is unknown whether it matches.
+    /// The column, if the match is of one column only: for NULL in it the result is NULL.
     var column: BoundColumn?
 
-    /// Whether it is about the rows of the table themselves.
+    /// Whether it matches the query's own rows.
     var isOwn: Bool { key == nil }
 }
 

@@ -1,40 +1,40 @@
 /// A table of a FROM clause.
 struct JoinedTable: Sendable {
-    /// What its columns are called by.
+    /// The name that qualifies its columns.
     let name: String
     let table: TableHandle
-    /// The query whose rows the table has; nil: it is a table of the file.
+    /// The query that produces the rows; `nil` for a table of the file.
     var query: LogicalPlan?
-    /// Whether rows before it that meet none of its rows stay, and when they meet; nil for an inner join, whose conditions stand with all others.
+    /// The ON conditions of a left join; `nil` for an inner join, whose conditions are among those of the query.
     var left: [BoundCondition]?
 
     var label: String { name == table.schema.name ? name : "\(table.schema.name) AS \(name)" }
 }
 
-/// Several tables and what is asked of their rows.
+/// A join of several tables with its condition and order.
 struct BoundJoin: Sendable {
     var tables: [JoinedTable]
-    /// The tables first, and then what paths from them lead to.
+    /// The tables, then the targets of paths from them.
     let nodes: [JoinNode]
-    /// What every row must fulfil.
+    /// The conjuncts of the WHERE and inner ON conditions.
     var conjuncts: [BoundCondition]
     var orders: [BoundOrder]
     let catalogue: Catalogue
 }
 
-/// A statement with names, values and collations of the columns that it gives.
+/// A query with the names, kinds and collations of its columns.
 protocol SelectPart: Sendable {
     var names: [String] { get }
-    /// What kinds of values the columns have.
+    /// The kinds of the columns' values.
     var kinds: [ValueKind] { get }
     var collations: [Collation?] { get }
-    /// Every table whose rows decide what comes.
+    /// Every table that the result depends on.
     var tables: Set<String> { get }
 }
 
-/// One SELECT whose names are resolved.
+/// One SELECT with names resolved.
 struct BoundSelect: SelectPart {
-    /// Where the rows come from, with the orders of rows that are not grouped.
+    /// The source of the rows, ordered unless they are grouped.
     enum Source: Sendable {
         case table(BoundSelection)
         case join(BoundJoin)
@@ -42,20 +42,20 @@ struct BoundSelect: SelectPart {
 
     var source: Source
     let names: [String]
-    /// What its columns are called as a table in FROM.
+    /// The names of its columns as a table in FROM.
     let columnNames: [String]
-    /// What is told of each row, where rows are not grouped.
+    /// The output expressions, where rows are not grouped.
     var outputs: [BoundExpr]
     var group: BoundGroups?
     let isDistinct: Bool
     let collations: [Collation?]
-    /// Whether rows are ordered by nothing but what they consist of.
+    /// Whether rows are ordered by outputs only.
     let ordersByOutputs: Bool
     let limit: Int?
     let offset: Int
-    /// The rows beside those that are asked about.
+    /// The rows read beside those of the query.
     let nodes: [JoinNode]
-    /// Whether nothing is asked for but the number of the rows.
+    /// Whether the only output is COUNT(*).
     let countsRows: Bool
     let tables: Set<String>
 

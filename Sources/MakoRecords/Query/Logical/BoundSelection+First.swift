@@ -1,5 +1,6 @@
 extension BoundSelection {
-    /// The one row with the smallest or largest value of a column; nil: that is not the first row in an order.
+    /// Returns a selection of the one row with the smallest or largest value of a column; `nil` if no order starts with
+    /// it.
     func first(_ function: AggregateFunction, of column: BoundExpr, isNoCase: Bool) -> BoundSelection? {
         guard function == .minimum || function == .maximum, limit == nil, offset == 0, case .column(let name) = column,
             name.node < 0

@@ -1,52 +1,54 @@
-/// A value of the query around a sub-query, as the sub-query sees it.
+/// A correlated parameter: a value of the outer query, as the sub-query refers to it.
 struct OuterValue: Sendable, Hashable {
-    /// Its place among the values that the sub-query is given for each row.
+    /// Its index among the correlated parameters.
     let index: Int
     let kind: ValueKind
     let path: String
     let collation: Collation?
 }
 
-/// What the planner makes of a sub-query; its description names what it gives.
+/// A planned sub-query; its description names its result.
 protocol PlannedSubquery: AnyObject, Sendable, CustomStringConvertible {}
 
-/// A sub-query whose names are resolved.
+/// A sub-query with names resolved.
 ///
-/// What does not read the query around it is run once for a run of that. What does, and compares a column with a value of the row by `=`,
-/// is looked up by that column; where many rows ask, all its rows are gone through once and kept by that column's values instead.
+/// An uncorrelated sub-query runs once for a run of the outer query. A correlated one with an equality between a column
+/// and an outer value is looked up by that column, and for many outer rows becomes a hash join: all its rows are read
+/// once into a hash table by that column.
 final class BoundSubquery: Sendable, Hashable {
     enum Form: Sendable { case exists, list, scalar }
 
     enum Query: Sendable {
-        /// Rows of one table, which are looked at one by one.
+        /// Rows of one table, tested one by one.
         case rows(BoundSelection)
-        /// Groups, joined tables and what is put together: worked out as a whole.
+        /// Groups, joins and compounds, run as a whole.
         case statement(LogicalPlan)
-        /// The same where it reads the row around: worked out as a whole for each row.
+        /// The same, correlated: run as a whole for each outer row.
         case perRow(RowStatement)
-        /// The rows whose keys a column of keys holds, which is the first outer value, that fulfil the condition.
+        /// The rows whose keys a column of keys, the first outer value, holds, and that fulfil the condition.
         case held(BoundSelection)
-        /// The rows that hold the key of the row around in a column of keys; the key's parts are the first outer values.
+        /// The rows whose column of keys holds the key of the outer row; its parts are the first outer values.
         case holders(BoundSelection, column: String, isRowID: Bool)
     }
 
     let form: Form
     let query: Query
-    /// What is read of the row around, in that query's terms.
+    /// The correlated parameters, bound in the outer query.
     let outers: [BoundExpr]
-    /// What the rows give; nil: that they are there is all.
+    /// The output; `nil` for EXISTS.
     let output: BoundExpr?
     let aggregate: AggregateFunction?
-    /// Whether NULLs are counted, too.
+    /// Whether COUNT includes rows with NULL.
     let countsRows: Bool
-    /// Every table whose rows decide.
+    /// Every table that the result depends on.
     let tables: Set<String>
     let kind: ValueKind
-    /// Whether its texts are compared without regard to case: those of a list with others, and the smallest and largest with each other.
+    /// Whether its texts are compared without case: those of a list with others, and those of MIN and MAX with each
+    /// other.
     let isNoCase: Bool
-    /// The collation of what it gives.
+    /// The collation of its output.
     let collation: Collation?
-    /// Nil: it was not planned yet.
+    /// `nil` before planning.
     let plan: (any PlannedSubquery)?
 
     init(
@@ -77,15 +79,15 @@ final class BoundSubquery: Sendable, Hashable {
             collation: collation, plan: plan ?? self.plan)
     }
 
-    /// The same sub-query beside other rows.
+    /// Returns the sub-query with other correlated parameters.
     func reading(_ outers: [BoundExpr]) -> BoundSubquery { copy(reading: outers) }
 
-    /// The same list of other forms of its texts, which are compared without regard to case.
+    /// Returns the list with case-folded texts, for comparisons without case.
     func folded(_ output: BoundExpr?) -> BoundSubquery { copy(output: output, isNoCase: true) }
 
     func planned(by plan: any PlannedSubquery) -> BoundSubquery { copy(plan: plan) }
 
-    /// Whether it must be asked anew for each row.
+    /// Whether it must be evaluated for each row.
     var isCorrelated: Bool { !outers.isEmpty }
 
     static func == (left: BoundSubquery, right: BoundSubquery) -> Bool { left === right }

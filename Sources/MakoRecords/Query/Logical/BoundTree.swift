@@ -1,9 +1,10 @@
-// Bound expressions as trees: what is in one, and the same one with parts exchanged.
+// Traversal and rewriting of bound expressions.
 
 extension BoundExpr {
-    /// Calls a closure with the expression and everything in it, sub-queries being seen from outside.
+    /// Calls a closure with the expression and all its parts. It does not descend into sub-queries, but visits their
+    /// outer values.
     ///
-    /// - Parameter visit: is called with the conditions in it.
+    /// - Parameter visit: is called with the conditions in the expression.
     func forEachPart(_ body: (BoundExpr) -> Void, conditions visit: (BoundCondition) -> Void = { _ in }) {
         body(self)
         switch self {
@@ -22,14 +23,14 @@ extension BoundExpr {
         }
     }
 
-    /// Whether it reads the query around.
+    /// Whether it reads the outer query.
     var readsOuter: Bool {
         var isFound = false
         forEachPart { if case .outer = $0 { isFound = true } }
         return isFound
     }
 
-    /// The sub-queries in it, not those inside them.
+    /// Its sub-queries, without nested ones.
     var subqueries: [BoundSubquery] {
         var found: [BoundSubquery] = []
         forEachPart { if case .subquery(let subquery) = $0 { found.append(subquery) } }
@@ -38,9 +39,10 @@ extension BoundExpr {
 }
 
 extension BoundCondition {
-    /// Calls a closure with every expression in the condition, sub-queries being seen from outside.
+    /// Calls a closure with every expression in the condition. It does not descend into sub-queries, but visits their
+    /// outer values.
     ///
-    /// - Parameter visit: is called with the condition and those in it.
+    /// - Parameter visit: is called with the condition and all its parts.
     func forEachPart(_ body: (BoundExpr) -> Void, conditions visit: (BoundCondition) -> Void = { _ in }) {
         visit(self)
         switch self {
@@ -66,10 +68,10 @@ extension BoundCondition {
         }
     }
 
-    /// Whether it reads the query around.
+    /// Whether it reads the outer query.
     var readsOuter: Bool { BoundExpr.condition(self).readsOuter }
 
-    /// The sub-queries in it, not those inside them.
+    /// Its sub-queries, without nested ones.
     var subqueries: [BoundSubquery] {
         var found: [BoundSubquery] = []
         forEachPart { if case .subquery(let subquery) = $0 { found.append(subquery) } }
@@ -85,12 +87,12 @@ extension BoundGathered {
 }
 
 extension BoundSelection {
-    /// The sub-queries of its condition and its orders.
+    /// The sub-queries of its condition and its order.
     var subqueries: [BoundSubquery] {
         (condition?.subqueries ?? []) + orders.flatMap(\.expr.subqueries)
     }
 
-    /// Every table whose rows decide what is selected.
+    /// Every table that the selection depends on.
     var allTables: Set<String> {
         var tables = Set([table.schema.name] + joins.map(\.target.schema.name))
         for subquery in subqueries { tables.formUnion(subquery.tables) }
@@ -98,7 +100,7 @@ extension BoundSelection {
     }
 }
 
-/// Exchanges parts of bound expressions: what a type does not exchange stays as it is.
+/// Rewrites parts of bound expressions; the default of each requirement returns its argument.
 protocol BoundRewriting {
     func column(_ column: BoundColumn) -> BoundColumn
     func subquery(_ subquery: BoundSubquery) -> BoundSubquery

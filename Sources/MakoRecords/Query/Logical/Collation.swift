@@ -1,13 +1,13 @@
-/// The collation that an expression brings to a comparison, an order, a group or a set of different values.
+/// The collation of an expression in a comparison, an order, a group or DISTINCT.
 ///
-/// A collation never changes a value: it says how texts are compared. `COLLATE` behind an expression counts before the collation that a
-/// column is declared with, and what stands on the left before what stands on the right, as in SQLite.
+/// A collation compares texts and never changes a value. `COLLATE` has precedence over the collation of a column, and
+/// the left operand over the right one, as in SQLite.
 struct Collation: Sendable, Hashable {
     let isNoCase: Bool
-    /// Whether `COLLATE` says it; else it is that of a column.
+    /// Whether it comes from `COLLATE`, not from a column.
     let isExplicit: Bool
 
-    /// The collation under which two operands are compared.
+    /// Returns the collation of a comparison.
     static func ofComparison(_ left: Collation?, _ right: Collation?) -> Collation? {
         guard let left else { return right }
         return right?.isExplicit == true && !left.isExplicit ? right : left

@@ -1,11 +1,11 @@
-/// One of the columns by which rows that are put together are sorted.
+/// A column of a compound's ORDER BY.
 struct CompoundTerm: Sendable {
     let place: Int
     let descending: Bool
     let noCase: Bool
 }
 
-/// Several SELECTs whose rows are put together, one after the other; then sorted and cut.
+/// A compound of several SELECTs (UNION, INTERSECT, EXCEPT), with its order and limit.
 struct CompoundSelect<Part: SelectPart>: Sendable {
     let first: Part
     let rest: [(operation: SetOperator, part: Part)]
@@ -15,10 +15,10 @@ struct CompoundSelect<Part: SelectPart>: Sendable {
 
     var parts: [Part] { [first] + rest.map(\.part) }
 
-    /// The collations of the columns: those that the first part that has one brings.
+    /// The collations of the columns: for each, that of the first part that has one.
     var collations: [Collation?] { collations(upTo: rest.count - 1) }
 
-    /// Those under which the rows of a part meet the ones before it.
+    /// Returns the collations by which the rows of a part are compared with those of the parts before it.
     func collations(upTo place: Int) -> [Collation?] {
         rest.prefix(place + 1).reduce(first.collations) { known, next in
             zip(known, next.part.collations).map { $0 ?? $1 }

@@ -1,12 +1,13 @@
-/// What a query is, with names resolved, before anything is chosen.
+/// The logical plan of a query: names are resolved, and nothing is chosen yet.
 ///
-/// Its leaves are the rows of one table (``BoundSelection``: filter, order, limit) or of several (``BoundJoin``), some of which are queries
-/// again; above them are groups, outputs, DISTINCT and limits (``BoundSelect``), and sets of these. Rows that a statement changes are a selection.
+/// Its leaves are the rows of one table (``BoundSelection``: filter, order, limit) or of a join (``BoundJoin``), whose
+/// tables may be queries; above them are groups, outputs, DISTINCT and limits (``BoundSelect``), and compounds. The
+/// rows of UPDATE and DELETE are a selection.
 enum LogicalPlan: Sendable {
     case select(BoundSelect)
     case compound(CompoundSelect<BoundSelect>)
 
-    /// The one that says what the columns are.
+    /// The SELECT that determines the columns.
     var first: BoundSelect {
         switch self {
         case .select(let select): select

@@ -1,22 +1,22 @@
-/// A sub-query that joins, groups or puts together and reads the row around: a statement with parameters in the place of what it reads, which
-/// is resolved and planned with the values of each row.
+/// A correlated sub-query with joins, groups or compounds: a statement with parameters in place of the outer columns,
+/// bound and planned with the values of each outer row.
 struct RowStatement: Sendable {
     let statement: SelectStatement
-    /// The names of the parameters that have the values of the row around, in the order of these.
+    /// The names of the correlated parameters, in the order of their values.
     let names: [String]
     let catalogue: Catalogue
     let parameters: [Value]
-    /// Parameters by name, those of the row around left out.
+    /// The other parameters by name.
     let named: [String: Value]
-    /// As it is written.
+    /// The source text.
     let text: String
 
     private static let mark = "\u{0}outer "
 
-    /// What the parameter is called that has a value of the row around, with the kind of the value; no text can name it.
+    /// Returns the name of a correlated parameter, with the kind of its value; no text can contain it.
     static func name(_ place: Int, _ kind: ValueKind) -> String { "\(mark)\(place) \(kind.rawValue)" }
 
-    /// The kind of such a parameter, which NULL does not show; nil for any other parameter.
+    /// Returns the kind of a correlated parameter, because a NULL value has none; `nil` for other parameters.
     static func kind(_ parameter: Parameter) -> ValueKind? {
         guard case .name(let name) = parameter, name.hasPrefix(mark), let end = name.lastIndex(of: " ") else {
             return nil

@@ -1,23 +1,23 @@
-/// Where the rows come from.
+/// The access path of one table.
 enum Access: Sendable {
     case nothing
-    /// The rows themselves, between two ids.
+    /// A scan by row id.
     case rows(ClosedRange<Int64>)
-    /// The rows of a table with key columns, between keys.
+    /// A scan of a table with key columns.
     case keyRanges([KeyRange])
-    /// Some rows, by their keys, in the order of keys.
+    /// Row lookups by key, in key order.
     case keys([RowKey])
     case index(IndexHandle, [KeyRange])
     case fullText(TextAccess)
-    /// Some rows, in the order of keys, which are gathered first.
+    /// A row-id set scan: collects row ids, then reads the rows in their order.
     case gathered(KeySource)
-    /// The rows of a query, which is run for them.
+    /// The rows of a query in FROM, which runs for them.
     indirect case query(StatementPlan)
 }
 
-/// The rows of a match, for finding them by it.
+/// A full-text search.
 struct TextAccess: Sendable {
     let match: BoundMatch
-    /// Whether the best come first.
+    /// Whether the rows are ordered by rank.
     let isRanked: Bool
 }

@@ -1,18 +1,18 @@
-/// Which entries of an index say nothing new: of a long run of entries that begin alike only the first ones are read, and those that have
-/// the smallest and the largest value of the column behind.
+/// A skip scan: which entries of an index add nothing to the result. Of a long run of entries with equal first columns,
+/// the scan reads the first ones, and those with the smallest and the largest value of the next column.
 struct EntrySkip: Sendable {
-    /// So many entries of a run are walked over before the next run is sought.
+    /// The number of entries of a run after which the scan seeks the next run.
     static let patience = 32
 
-    /// The columns that entries of a run share.
+    /// The columns that the entries of a run share.
     let parts: [IndexCover.Part]
-    /// The column behind these, where its smallest and largest values matter; nil: they do not.
+    /// The next column, if its smallest and largest values are needed.
     let next: IndexCover.Part?
 
     /// - Parameters:
-    ///   - keys: the columns that make a row another one.
-    ///   - aggregates: what is asked for of the rows that have the same.
-    /// - Returns: nil: every entry matters.
+    ///   - keys: the columns of GROUP BY or DISTINCT.
+    ///   - aggregates: the aggregates over each group.
+    /// - Returns: `nil` if every entry is needed.
     init?(_ plan: Plan, keys: [BoundExpr], _ aggregates: [BoundAggregate]) {
         guard case .index(let index, _) = plan.access, plan.cover != nil, !plan.hasResidual else { return nil }
         func place(_ expr: BoundExpr) -> Int? {
@@ -39,9 +39,9 @@ struct EntrySkip: Sendable {
         IndexCover.Part(slot: part.slot, descending: part.descending, isSkipped: true)
     }
 
-    /// The entries of a run that have a value in the column behind.
+    /// Returns the entries of a run that have a value in the next column.
     func values(behind prefix: [UInt8]) -> KeyRange {
-        // NULL stands first, in a descending column last.
+        // NULL sorts first, and last in a descending column.
         guard next?.descending == true else {
             return KeyRange(lower: prefix + [1], upper: KeyRange.successor(prefix))
         }

@@ -1,26 +1,26 @@
-/// Which columns of a row the entries of an index give back as they are stored, and how they are read from there: a question that reads no
-/// others looks up no rows.
+/// The columns that a covering index holds as stored, and how to read them from an entry. For a query that reads no
+/// other columns an index-only scan suffices.
 ///
-/// Texts without their case do not say what was written, and places on a curve not where it was. Whether a single entry tells is seen when
-/// it is read, see ``EntryRow``.
+/// Case-folded texts and positions on a space-filling curve do not determine the value. Whether a single entry has all
+/// values is checked when it is read, see ``EntryRow``.
 struct IndexCover: Sendable {
     /// A column of the index or of the table's key.
     struct Part: Sendable {
         let slot: ColumnSlot
         let descending: Bool
-        /// Whether it is only stepped over.
+        /// Whether the column is skipped, not read.
         let isSkipped: Bool
     }
 
     /// The leading columns, up to the last that is read.
     let parts: [Part]
-    /// The columns of the key that each entry names, up to the last that is read; empty where none is.
+    /// The key columns of each entry, up to the last that is read.
     let keyParts: [Part]
 
-    /// Whether nothing of an entry is read but the key.
+    /// Whether nothing of the entry is read.
     var isEmpty: Bool { parts.isEmpty && keyParts.isEmpty }
 
-    /// - Returns: nil: one of the columns is not there, or not as it is stored.
+    /// - Returns: `nil` if a column is not in the index, or not as stored.
     init?(_ index: IndexHandle, _ table: TableHandle, reading columns: ColumnSet) {
         if index.isSpatial || columns.isAll { return nil }
         var left = Set(columns.ordinals)
@@ -48,10 +48,11 @@ struct IndexCover: Sendable {
 }
 
 extension Plan {
-    /// How what is left to be tested and some expressions are read out of the entries of the plan's index; nil: it needs the rows.
+    /// Returns how the residual condition and some expressions are read from the entries of the plan's index; `nil` if
+    /// they need the rows.
     func cover(reading expressions: Program? = nil) -> IndexCover? {
         guard let index else { return nil }
-        // The columns are the same whatever the values are.
+        // The columns do not depend on the values.
         if expressions == nil, let known = kept?.covered, known.index === index { return known.cover }
         guard var columns = program.ownColumns else { return nil }
         if let expressions {
@@ -61,7 +62,7 @@ extension Plan {
         return IndexCover(index, table, reading: columns)
     }
 
-    /// The same plan, which reads the rows' values out of the entries of its index where these have all of them.
+    /// Returns the plan with an index-only scan, if its index has all values.
     func covered(reading expressions: Program) -> Plan {
         var plan = self
         if cover == nil, orders.isEmpty { plan.cover = cover(reading: expressions) }

@@ -1,9 +1,9 @@
 extension JoinPlan: CustomStringConvertible {
     var description: String { node(nil).outline }
 
-    /// The operators that find the joined rows: each join over the tables before it.
+    /// Returns the operators of the join, each over those of the tables before it.
     ///
-    /// - Parameter measure: of a run; its parts are the tables.
+    /// - Parameter measure: the measure of a run, with one part for each table.
     func node(_ measure: PlanMeasure?) -> PlanNode {
         if isOneRow {
             let node = PlanNode(.oneRow, "one row", [], measure?.counts(.oneRow))
@@ -22,7 +22,7 @@ extension JoinPlan: CustomStringConvertible {
 }
 
 extension JoinStep {
-    /// The join's operator.
+    /// The operator of the join method.
     var operation: PlanNode.Operator {
         switch method {
         case .first: .nestedLoopJoin
@@ -35,7 +35,7 @@ extension JoinStep {
         }
     }
 
-    /// - Parameter input: finds the rows before those of the table; nil for the first table.
+    /// - Parameter input: the operator of the tables before; `nil` for the first table.
     fileprivate func node(_ input: PlanNode?, _ source: JoinedTable, _ measure: PlanMeasure?) -> PlanNode {
         let start = "\(isLeft ? "left join" : "join") \(source.label)"
         var tests = match
@@ -55,7 +55,7 @@ extension JoinStep {
         }
         switch method {
         case .kept, .walked, .first: inputs.append(own.node(measure?.part(0), source.label))
-        // Of rows that are looked up the table's own condition is tested then.
+        // Rows that are looked up are tested with the table's own condition afterwards.
         case .key, .index, .holders, .held: tests = (own.bound.condition.map { [$0] } ?? []) + tests
         }
         let test = tests.isEmpty ? "" : ", test " + tests.map { "\($0)" }.joined(separator: " AND ")

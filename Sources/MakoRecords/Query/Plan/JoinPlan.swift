@@ -1,14 +1,15 @@
-/// An equation between a table's column or expression and something that is known before its rows are looked for.
+/// An equation between an expression of the inner table and one of the outer tables.
 struct JoinEquality: Sendable {
-    /// Of the table that is looked into.
+    /// The expression of the inner table.
     let inner: BoundExpr
-    /// Of the tables before it.
+    /// The expression of the outer tables.
     let outer: BoundExpr
-    /// Compared as doubles, because one of them may be broken or beyond 64 bits; then rows that meet are compared once more.
+    /// Whether the hash key is a double, because one side may be fractional or beyond 64 bits; matches are then
+    /// compared again.
     let isRounded: Bool
 }
 
-/// A part of an index's key: what it is looked up by.
+/// A column of a lookup key, and where its value comes from.
 struct JoinKeyPart: Sendable {
     enum Origin: Sendable {
         case outer(BoundExpr)
@@ -21,24 +22,24 @@ struct JoinKeyPart: Sendable {
     let descending: Bool
 }
 
-/// How the rows of one table are found, once those of the tables before it stand.
+/// The join of one table with the tables before it.
 struct JoinStep: Sendable {
     enum Method: Sendable {
-        /// All that its own condition leaves, for each row before it.
+        /// Nested loop: all rows that pass the table's own condition.
         case first
         case key([JoinKeyPart])
         case index(IndexHandle, [JoinKeyPart])
-        /// Those that hold a key in a column of keys.
+        /// The rows whose column of keys holds a key.
         case holders(Holders, BoundExpr)
-        /// Those whose keys a column of keys holds.
+        /// The rows whose keys a column of keys holds.
         case held(BoundExpr)
-        /// Read once and kept under what they are compared by; without equations, as one list.
+        /// Hash join: builds a hash table of the inner rows; without equations, a list.
         case kept([JoinEquality])
-        /// Walked once, when all that stands before it was kept under what it is compared by.
+        /// Hash join with the outer rows in the hash table, and one scan of the inner rows.
         case walked([JoinEquality])
     }
 
-    /// A column of keys that is looked into, and what keys it holds.
+    /// A column of keys that is searched, and the form of its keys.
     struct Holders: Sendable {
         let index: ElementIndex
         let isRowID: Bool
@@ -48,29 +49,29 @@ struct JoinStep: Sendable {
     let source: Int
     let isLeft: Bool
     let method: Method
-    /// The table's own rows, by its own condition.
+    /// The plan of the table's own rows, by its own condition.
     var own: Plan
-    /// What is tested of a row and those before it.
+    /// The conditions on a row and the rows before it.
     let match: [BoundCondition]
-    /// What is tested once the row, or the row of NULLs in its place, stands.
+    /// The conditions tested after the row of NULLs has been added for a left join.
     let after: [BoundCondition]
 }
 
-/// How the rows of a join are found.
+/// The plan of a join.
 struct JoinPlan: Sendable {
     let sources: [JoinedTable]
     let joins: [JoinNode]
     private(set) var steps: [JoinStep]
     /// Whether the rows come in the wanted order.
     let isOrdered: Bool
-    /// Whether it is that of a query without tables, which has one row.
+    /// Whether it is the plan of a query without tables, which has one row.
     var isOneRow = false
-    /// Decides whether that row comes.
+    /// The condition of that one row.
     var condition: BoundCondition?
-    /// How many rows are expected, and what they are expected to cost, in the units of ``CostModel``.
+    /// The expected number of rows, and the expected cost in units of ``CostModel``.
     var expectedRows = 0.0
     var cost = 0.0
-    /// How many orders and beginnings of orders were weighed.
+    /// The number of orders and prefixes that were costed.
     var weighed = 0
     var cancellation: Cancellation? {
         didSet { for place in steps.indices { steps[place].own.cancellation = cancellation } }
@@ -78,12 +79,12 @@ struct JoinPlan: Sendable {
 }
 
 extension JoinPlan {
-    /// Which table is walked once others are known, or else first; there is one.
+    /// The index of the table that is scanned once: the one joined to a hash table of outer rows, or the first.
     var driver: Int {
         steps.firstIndex { if case .walked = $0.method { true } else { false } } ?? 0
     }
 
-    /// The same with another plan for the rows of that table.
+    /// Returns the join with another plan for that table.
     func reading(_ plan: Plan) -> JoinPlan {
         var copy = self
         copy.steps[driver].own = plan
@@ -92,7 +93,7 @@ extension JoinPlan {
 }
 
 extension JoinStep {
-    /// The indexes that are walked.
+    /// The names of the indexes used.
     var indexes: [String] {
         switch method {
         case .key, .held: []

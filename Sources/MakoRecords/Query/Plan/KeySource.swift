@@ -1,20 +1,20 @@
-/// Where the keys of rows come from when they are gathered before a row is read. The rows are then read in the order of keys, each once.
+/// The source of a row-id set scan: row ids are collected and sorted before a row is read, and each row is read once.
 indirect enum KeySource: Sendable {
     case access(Access)
-    /// The keys of all.
+    /// The keys that any source has.
     case union([KeySource])
-    /// The keys that each of them has.
+    /// The keys that all sources have.
     case intersection([KeySource])
-    /// The rows whose column has one of a sub-query's values; no index: the column is the key.
+    /// The rows whose column equals a value of a sub-query; without an index the column is the key.
     case members(SubqueryPlan, IndexHandle?)
-    /// The rows that rows of a sub-query are linked to.
+    /// The rows that a sub-query's rows reference.
     case linked(SubqueryPlan)
-    /// The rows to which so many rows of a sub-query are linked; never none.
+    /// The rows referenced by a given number of a sub-query's rows; never those with none.
     case counted(SubqueryPlan, ComparisonOperator, Int64)
-    /// The rows on one side of a column of keys, by those on its other side.
+    /// The rows on one side of a column of keys, found from the other side.
     case collection(CollectionSource)
 
-    /// Whether each key is of a row that is there.
+    /// Whether every key is that of an existing row.
     var namesRows: Bool {
         switch self {
         case .access(.index): true
@@ -28,7 +28,7 @@ indirect enum KeySource: Sendable {
         }
     }
 
-    /// The indexes that are walked.
+    /// The names of the indexes used.
     var indexes: [String] {
         switch self {
         case .access(.index(let index, _)): [index.schema.name]
@@ -42,22 +42,22 @@ indirect enum KeySource: Sendable {
     }
 }
 
-/// Rows on one side of a column of keys, found from those on its other side.
+/// The rows on one side of a column of keys, found from the other side.
 struct CollectionSource: Sendable {
     enum Link: Sendable {
-        /// Rows that hold the key of one of the others: the index over the column has them.
+        /// Rows that hold the key of one of the others, found by the column's index.
         case holders(ElementIndex)
         /// Rows whose keys one of the others holds in this column.
         case held(ElementIndex)
     }
 
-    /// The condition on many that is answered.
+    /// The condition on the collection that is answered.
     let subquery: SubqueryPlan
-    /// Finds the others.
+    /// The plan of the rows on the other side.
     let others: Plan
     let link: Link
 
-    /// The indexes that are walked.
+    /// The names of the indexes used.
     var indexes: [String] {
         let own: [String] = if case .holders(let index) = link { [index.schema.name] } else { [] }
         return own + KeySource.access(others.access).indexes

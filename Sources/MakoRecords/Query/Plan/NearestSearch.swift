@@ -1,13 +1,14 @@
-/// Finds the rows nearest to a place: in rings around it, each twice as wide as the one before, until there are enough of them.
+/// Finds the rows nearest to a place: searches rings around it, each twice as wide as the one before, until there are
+/// enough rows.
 struct NearestSearch: Sendable {
     let index: IndexHandle
     let latitude: Double
     let longitude: Double
     let distance: BoundExpr
-    /// How many rows are asked for, those that are skipped among them.
+    /// The number of rows needed, with those of the offset.
     let wanted: Int
-    /// Whether rows without a place are asked for by nobody. Their distance is NULL, which comes first.
+    /// Whether the query excludes rows without a place, whose distance is NULL, which sorts first.
     let isSomewhere: Bool
-    /// Nothing farther away is asked for; infinite where nothing says so.
+    /// The largest distance that the condition accepts, or infinity.
     let farthest: Double
 }

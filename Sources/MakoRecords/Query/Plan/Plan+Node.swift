@@ -1,10 +1,12 @@
 extension Plan {
-    /// The operators that find the rows.
+    /// The operators of the plan.
     var node: PlanNode { node(nil) }
 
+    /// Returns the operators of the plan.
+    ///
     /// - Parameters:
-    ///   - measure: of a run of the plan.
-    ///   - name: what the table is called around it; nil: by its own name.
+    ///   - measure: the measure of a run of the plan.
+    ///   - name: the alias of the table.
     func node(_ measure: PlanMeasure?, _ name: String? = nil) -> PlanNode {
         let note = note
         var node = found(note, measure, name)
@@ -23,14 +25,14 @@ extension Plan {
         return node
     }
 
-    /// The operators that find the rows' keys, where neither their values nor their order are wanted.
+    /// Returns the operators that find the rows' keys, without values and order.
     func keysNode(_ measure: PlanMeasure?) -> PlanNode {
         var node = cut(found(note, measure, nil, isOfKeys: true), measure)
         node.cost = note.cost
         return node
     }
 
-    /// How the rows are counted.
+    /// Returns the operators that count the rows.
     func countNode(_ measure: PlanMeasure?) -> PlanNode {
         if isWholeTable && !hasResidual {
             var node = PlanNode(.tableCount, "count of \(table.schema.name)", [], measure?.counts(.tableCount))
@@ -40,13 +42,13 @@ extension Plan {
         return gathered(PlanNode(.count, "count", [keysNode(measure)], measure?.counts(.count)), measure)
     }
 
-    /// What is made of the rows in parts, put together; where one thread makes it, that is seen nowhere.
+    /// Returns the operator that combines the results of several threads, if there are any.
     func gathered(_ node: PlanNode, _ measure: PlanMeasure?) -> PlanNode {
         guard let threads, threads > 1 else { return node }
         return PlanNode(.gather, "gather (\(threads) threads)", [node], measure?.counts(.gather))
     }
 
-    /// How the first row is looked for.
+    /// Returns the operators that find the first row.
     func existsNode(_ measure: PlanMeasure?) -> PlanNode {
         let note = note
         let offset = bound.offset > 0 ? " offset \(bound.offset)" : ""
@@ -56,7 +58,7 @@ extension Plan {
         return node
     }
 
-    /// The operators that find the rows in any order, for a result to which they are put together.
+    /// Returns the operators that find the rows in any order, for grouping.
     func resultNode(_ measure: PlanMeasure?) -> PlanNode {
         if bound.limit != nil || bound.offset > 0 { return node(measure) }
         let note = note
@@ -65,7 +67,7 @@ extension Plan {
         return node
     }
 
-    /// The access and the filter.
+    /// Returns the access path and the filter.
     private func found(
         _ note: PlanNote, _ measure: PlanMeasure?, _ name: String?, isOfKeys: Bool = false
     ) -> PlanNode {
@@ -83,7 +85,7 @@ extension Plan {
         return PlanNode(.limit, text, [node], measure?.counts(.limit))
     }
 
-    /// Whether a limit or an offset leaves some of the rows out.
+    /// Whether a limit or an offset applies.
     var isCut: Bool {
         if case .nothing = access { return false }
         return bound.limit != nil || bound.offset > 0
@@ -129,7 +131,7 @@ extension Plan {
 }
 
 extension PlanNode {
-    /// A limit and an offset in words; nil: there is neither.
+    /// Returns LIMIT and OFFSET as text; `nil` without them.
     static func limitText(_ limit: Int?, _ offset: Int) -> String? {
         let parts = [limit.map { "limit \($0)" }, offset > 0 ? "offset \(offset)" : nil].compactMap { $0 }
         return parts.isEmpty ? nil : parts.joined(separator: " ")
@@ -145,7 +147,7 @@ extension BoundOrder {
 }
 
 extension KeySource {
-    /// The operators that gather row ids.
+    /// Returns the operators that collect row ids.
     func node(_ measure: PlanMeasure?) -> PlanNode {
         func made(_ operation: PlanNode.Operator, _ text: String, _ inputs: [PlanNode] = []) -> PlanNode {
             PlanNode(operation, text, inputs, measure?.counts(operation))
@@ -189,7 +191,7 @@ extension KeySource {
             return node
         }
         switch access {
-        // The rows of a query have no keys to gather.
+        // Rows of a query have no row ids.
         case .nothing, .query: return made(.nothing, "nothing to read")
         case .rows, .keyRanges: return made(.keyRange, "key range")
         case .keys: return made(.keyLookup, "given keys")

@@ -1,35 +1,36 @@
-/// A selection and the way to its rows; prints itself as an explanation.
+/// A selection and its access path; prints itself as an explanation.
 ///
-///     print(plan)    // search Person using index Person.age (age > 35), then filter name LIKE 'a%', sort by name limit 99
+///     print(plan)
+///     // search Person using index Person.age (age > 35), then filter name LIKE 'a%', sort by name limit 99
 ///
-/// A plan holds no snapshot: it may be kept and run over any number of them, from any thread.
+/// A plan holds no snapshot, so that it may be cached and run over any number of them, from any thread.
 public struct Plan: Sendable, CustomStringConvertible {
-    /// What of a plan is made when somebody asks: most plans are run and never read.
+    /// What a plan computes on demand: most plans run and are never printed.
     private enum Origin {
         case planned(Program, residual: BoundCondition?, note: @Sendable () -> PlanNote)
         case kept(any PlanTemplate, [Value?])
     }
 
-    /// How the rows of a large table are divided into parts, on which several threads may work.
+    /// How the rows of a large table are divided into parts for several threads.
     ///
-    /// Whether and where they are divided depends on the table alone, and never on the number of threads: sums of doubles are those of the parts,
-    /// added in the order of the rows.
+    /// The parts depend on the table alone, and not on the number of threads, so that sums of doubles, which are added
+    /// part by part, are reproducible.
     enum Partition: Sendable {
-        /// They are read from the first to the last.
+        /// One scan from the first row to the last.
         case none
         case parts(threads: Int)
-        /// The plan is that of one part.
+        /// The plan of one part.
         case part(ofTable: Bool)
     }
 
-    /// How the rows are found.
+    /// The access path, as it runs.
     enum Way: Sendable {
         case access(Access)
-        /// By the entries of an index that begin with a number, which most questions to an index ask for: no stretch is made of it.
+        /// The index entries that begin with one integer, the most frequent lookup; it needs no range.
         case number(IndexHandle, Int64)
     }
 
-    /// How rows are made of the entries of the plan's index. An object: few plans have it, and all are copied.
+    /// The covering index. An object, because few plans have one, and all plans are copied.
     private final class Entries: Sendable {
         let cover: IndexCover?
         let skip: EntrySkip?
@@ -41,7 +42,7 @@ public struct Plan: Sendable, CustomStringConvertible {
         }
     }
 
-    /// What no copy of a plan changes; most plans are copied more often than run.
+    /// What copies of a plan share; most plans are copied more often than run.
     private final class Body: Sendable {
         let bound: BoundSelection
         let way: Way
@@ -66,17 +67,17 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     private let body: Body
-    /// What ends the plan's runs.
+    /// Cancels runs of the plan.
     public var cancellation: Cancellation?
-    /// Whether the rows are read in parts, for results that are put together of those of the parts.
+    /// Whether the rows are scanned in parts, whose results are combined.
     var partition = Partition.none
     private var entries: Entries?
-    /// How the rows are made of the entries of the plan's index; nil: they are looked up.
+    /// How rows are made of index entries; `nil` if rows are looked up.
     var cover: IndexCover? {
         get { entries?.cover }
         set { entries = Entries(newValue, skip) }
     }
-    /// Which of these entries say nothing new; nil: each is read.
+    /// The skip scan of these entries; `nil` if every entry is read.
     var skip: EntrySkip? {
         get { entries?.skip }
         set { entries = Entries(cover, newValue) }
@@ -92,14 +93,14 @@ public struct Plan: Sendable, CustomStringConvertible {
             .planned(Program(bound.table, residual, joins: bound.joins), residual: residual, note: note))
     }
 
-    /// A plan that was kept, for other values.
+    /// Makes a plan from a cached one, for other values.
     init(_ kept: any PlanTemplate, _ values: [Value?], _ bound: BoundSelection, _ way: Way) {
         body = Body(
             bound, way, isReversed: kept.isReversed, kept.isOrdered ? [] : kept.orders, kept.expectedShare, nil,
             .kept(kept, values))
     }
 
-    /// The same plan with another way to the rows.
+    /// Makes the same plan with another access path.
     init(_ plan: Plan, by access: Access) {
         body = Body(
             plan.bound, .access(access), isReversed: plan.isReversed, plan.orders, plan.expectedShare, plan.nearest,
@@ -115,7 +116,7 @@ public struct Plan: Sendable, CustomStringConvertible {
         case .number(let index, let number): .index(index, [KeyRange(of: number)])
         }
     }
-    /// The index whose entries lead to the rows.
+    /// The index of the access path.
     var index: IndexHandle? {
         switch body.way {
         case .number(let index, _), .access(.index(let index, _)): index
@@ -123,22 +124,23 @@ public struct Plan: Sendable, CustomStringConvertible {
         }
     }
     var isReversed: Bool { body.isReversed }
-    /// What is left to be sorted by; empty when rows come in the wanted order.
+    /// The order that a sort is left to produce; empty if rows come in the wanted order.
     var orders: [BoundOrder] { body.orders }
-    /// The same plan; nil: its rows must be sorted.
+    /// This plan, if its rows need no sort.
     var unsorted: Plan? { orders.isEmpty ? self : nil }
-    /// What tests the rows. That of a plan that was kept is made each time: who reads no row needs none.
+    /// The compiled residual condition. That of a cached plan is made on each access, because a plan that reads no row
+    /// needs none.
     var program: Program {
         switch body.origin {
         case .planned(let program, _, _): program
         case .kept(let kept, let values): kept.program(values)
         }
     }
-    /// Which share of the table's rows is expected to come.
+    /// The expected share of the table's rows in the result.
     var expectedShare: Double { body.expectedShare }
-    /// How the first rows in the order of a distance are found.
+    /// The search of the nearest rows, for an order by distance.
     var nearest: NearestSearch? { body.nearest }
-    /// What it was made of, where it was kept.
+    /// The cached plan from which it was made.
     var kept: (any PlanTemplate)? { if case .kept(let kept, _) = body.origin { kept } else { nil } }
 
     public var description: String { node.summary }
@@ -150,7 +152,7 @@ public struct Plan: Sendable, CustomStringConvertible {
         }
     }
 
-    /// What is left to be tested on each row.
+    /// The residual condition.
     var residual: BoundCondition? {
         switch body.origin {
         case .planned(_, let residual, _): residual
@@ -158,7 +160,7 @@ public struct Plan: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether anything is left to be tested on each row.
+    /// Whether there is a residual condition.
     var hasResidual: Bool {
         switch body.origin {
         case .planned(let program, _, _): program.root >= 0
@@ -166,21 +168,22 @@ public struct Plan: Sendable, CustomStringConvertible {
         }
     }
 
+    /// The table of the rows.
     public var table: TableHandle { body.bound.table }
 
-    /// The operator of a scan of rows by their ids.
+    /// The operator of a scan by row id.
     var scanOperator: PlanNode.Operator {
         if case .part(let ofTable) = partition { return ofTable ? .scan : .keyRange }
         return isWholeTable ? .scan : .keyRange
     }
 
-    /// How many threads read the parts; nil: the rows are not divided.
+    /// The number of threads that scan the parts; `nil` for an undivided scan.
     var threads: Int? { if case .parts(let threads) = partition { threads } else { nil } }
 
-    /// Whether several threads read them.
+    /// Whether several threads scan the rows.
     var isGathered: Bool { (threads ?? 1) > 1 }
 
-    /// Whether the plan goes through the rows of its table as they stand.
+    /// Whether the access path is a scan of the whole table.
     var isWholeTable: Bool {
         switch access {
         case .rows(let range): range == .min ... .max
@@ -190,15 +193,15 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 }
 
-/// What plans that differ in their values only have in common, and how what depends on these is made when somebody asks.
+/// What plans that differ in values only have in common. What depends on the values is made on demand.
 protocol PlanTemplate: SelectionTemplate {
     var orders: [BoundOrder] { get }
     var isReversed: Bool { get }
     var isOrdered: Bool { get }
     var expectedShare: Double { get }
-    /// Whether anything is left to be tested on each row.
+    /// Whether there is a residual condition.
     var hasResidual: Bool { get }
-    /// The index that leads to the rows, and how its entries tell what is left to be tested; no cover: they do not.
+    /// The index of the access path and, if it is a covering index, how rows are made of its entries.
     var covered: (index: IndexHandle, cover: IndexCover?)? { get }
     func program(_ values: [Value?]) -> Program
     func residual(_ values: [Value?]) -> BoundCondition?

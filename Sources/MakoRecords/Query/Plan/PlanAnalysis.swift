@@ -1,38 +1,39 @@
-/// What the operators of a plan did when the query was run once.
+/// What the operators of a plan did in one run of the query.
 ///
 ///     let explanation = try selection.explanation(catalogue, in: view, analyzing: true)
 ///     for step in explanation.analysis?.steps ?? [] { print(step.text, step.examinedRows, step.passed, step.time) }
 public struct PlanAnalysis: Sendable, Hashable, CustomStringConvertible {
-    /// An operator on the way of the rows.
+    /// An operator that the rows pass.
     public struct Step: Sendable, Hashable, CustomStringConvertible {
         let node: PlanNode
         private var counts: PlanNode.Counts { node.counts ?? PlanNode.Counts() }
 
-        /// As the plan prints it.
+        /// The operator's text in the plan.
         public var text: String { node.text }
-        /// How many entries of indexes were read.
+        /// The number of index entries read.
         public var examinedEntries: Int { counts.entries }
-        /// How many rows were examined: rows of the table in a step that finds them, in any other those that came from the steps before.
+        /// The number of rows examined: rows of the table for an access path, rows of the inputs for other operators.
         public var examinedRows: Int { counts.rows }
-        /// How many rows the step gave to the next one.
+        /// The number of rows passed to the next step.
         public var passed: Int { counts.passed }
-        /// Spent in the step itself, without those before and behind it. A filter works in the time of the step before it.
+        /// The time of the step itself, without its inputs and the steps after it. The time of a filter is part of that
+        /// of its input.
         public var time: Duration { counts.time }
-        /// How many bytes of rows, keys or values it held at the most.
+        /// The peak number of bytes of rows, keys or values held.
         public var memory: Int { counts.memory }
 
         public var description: String { "\(text) (\(counts))" }
     }
 
-    /// A sub-query, or a condition on many or what is computed from many, which are sub-queries too.
+    /// A sub-query; conditions and aggregates on collections are sub-queries, too.
     public struct Subquery: Sendable, Hashable, CustomStringConvertible {
         let node: PlanNode
 
-        /// As the plan prints it.
+        /// The operator's text in the plan.
         public var text: String { node.text }
-        /// How many entries of indexes were read for all rows that needed it.
+        /// The number of index entries read in all runs.
         public var examinedEntries: Int { node.access.reduce(0) { $0 + ($1.counts?.entries ?? 0) } }
-        /// How many rows of its tables were examined for all rows that needed it; what is found once is counted once.
+        /// The number of rows examined in all runs; what is cached is counted once.
         public var examinedRows: Int { node.access.reduce(0) { $0 + ($1.counts?.rows ?? 0) } }
 
         public var description: String {
@@ -43,26 +44,26 @@ public struct PlanAnalysis: Sendable, Hashable, CustomStringConvertible {
 
     /// The operators, each with its counts.
     public let plan: PlanNode
-    /// How many rows came out in the end.
+    /// The number of rows of the result.
     public let rows: Int
-    /// From the beginning of the run to the last row; without planning.
+    /// The time from the start of the run to the last row, without planning.
     public let time: Duration
 
-    /// The operators in the order in which rows go through them, without those of sub-queries.
+    /// The operators in the order in which rows pass them, without those of sub-queries.
     public var steps: [Step] { plan.operators { !$0.isSubquery }.map { Step(node: $0) } }
 
-    /// The sub-queries that were run, also inside each other.
+    /// The sub-queries that ran, nested ones included.
     public var subqueries: [Subquery] {
         plan.operators.filter { $0.isSubquery && $0.operators.contains { $0.counts?.runs ?? 0 > 0 } }
             .map { Subquery(node: $0) }
     }
 
-    /// The plan with what each operator did, and a line for the whole.
+    /// The plan with the counts of each operator, and a line for the whole run.
     public var description: String { "\(plan)\n\(PlanNode.count(rows, "row", "rows")) in \(time.inMilliseconds)" }
 }
 
 extension PlanNode {
-    /// What finds the rows of a sub-query, without sub-queries inside it.
+    /// The access paths of a sub-query, without those of nested sub-queries.
     fileprivate var access: [PlanNode] {
         let parts = children.flatMap { child in child.operators { !$0.isSubquery } }
         return parts.filter(\.isAccess)

@@ -1,40 +1,42 @@
-/// How a query is run and what else was thought of, as a value.
+/// The plan of a query and the rejected alternatives, as a value.
 ///
 ///     let explanation = try selection.explanation(catalogue, in: view)
 ///     if !explanation.usesIndex("Person.age") { print(explanation.missingIndexes) }
 public struct PlanExplanation: Sendable, Hashable, Encodable, CustomStringConvertible {
-    /// One way to the rows.
+    /// An access path.
     public struct Way: Sendable, Hashable, Encodable {
-        /// The operators in one line.
+        /// Its operators in one line.
         public let text: String
-        /// How many rows are expected to be looked at.
+        /// The expected number of rows read.
         public let expectedRows: Double
-        /// In units of a short row that a scan passes over.
+        /// The expected cost, in units of a short scanned row.
         public let cost: Double
-        /// The names of the indexes that are walked.
+        /// The names of the indexes used.
         public let indexes: [String]
     }
 
-    /// An index that would lead to the rows, and is not there.
+    /// An index that would serve the query, and does not exist.
     public struct MissingIndex: Sendable, Hashable, Encodable {
+        /// The table.
         public let table: String
-        /// In the order in which an index should have them.
+        /// The columns, in the order that the index needs.
         public let columns: [String]
     }
 
-    /// What is done.
+    /// The access path of the plan.
     public let chosen: Way
-    /// What would have cost more, the cheapest first.
+    /// The alternatives with higher cost, cheapest first.
     public let rejected: [Way]
-    /// How many rows the table has, or is taken to have.
+    /// The number of rows of the table, or the assumed one.
     public let tableRows: Double
+    /// Indexes that would serve the query.
     public let missingIndexes: [MissingIndex]
-    /// The operators that run; where the query was analyzed, with what each did.
+    /// The operators of the plan, with counts if the query was analyzed.
     public internal(set) var plan: PlanNode
-    /// What was done when the query was run once; nil where it was only planned.
+    /// What the operators did in one run; `nil` if the query was only planned.
     public var analysis: PlanAnalysis?
 
-    /// Whether an index is walked.
+    /// Returns whether the plan uses the index.
     public func usesIndex(_ name: String) -> Bool { chosen.indexes.contains(name) }
 
     public var description: String {

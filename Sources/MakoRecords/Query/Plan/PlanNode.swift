@@ -1,54 +1,56 @@
-/// An operator of a plan, with the operators that feed it.
+/// An operator of a plan, with its inputs.
 ///
 ///     print(try query.explanation().plan)
 ///     // sort by name (cost 1502)
 ///     //   search Person using index byAge (age > 30) (about 412 rows)
 ///
-/// The plan that runs makes its nodes; the text of `EXPLAIN`, its JSON and the steps of an analysis are derived from them.
+/// The plan that runs makes its nodes; the text of `EXPLAIN`, its JSON and the steps of an analysis are derived from
+/// them.
 public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
     /// What an operator does. The raw value is its name in JSON.
     public enum Operator: String, Sendable, Hashable, CaseIterable, Encodable {
-        // Access to the rows of a table.
-        /// The rows of a query in FROM, which its input finds.
+        // Access paths.
+        /// The rows of a query in FROM, its input.
         case queryScan
         case nothing, oneRow, scan, keyRange, keyLookup, indexScan, coveringIndexScan, skipScan, textSearch, nearest
-        /// Rows read by row ids that the operator's inputs gather.
+        /// A row-id set scan: rows read by row ids that the inputs collect.
         case rowIDLookup
         // Sources of row ids.
         case union, intersection
-        /// An index is searched for each value of a sub-query, or for each row.
+        /// An index search for each value of a sub-query, or for each outer row.
         case indexSearch
-        /// The values of a sub-query are the row ids.
+        /// The values of a sub-query, which are row ids.
         case subqueryKeys
-        /// The row ids that rows of a sub-query refer to.
+        /// The row ids that a sub-query's rows reference.
         case linkedKeys
-        /// The rows that hold a key in a column of keys, by its index, or the keys that the column holds.
+        /// The rows whose column of keys holds a key, by its index, or the keys that the column holds.
         case keyHolders, heldKeys
 
         case filter, sort, topN, limit
         case nestedLoopJoin, keyJoin, indexJoin, keyHoldersJoin, heldKeysJoin
-        /// The joined table, or the rows before it, kept in memory by the joined values.
+        /// A hash join, with the inner or the outer rows in the hash table.
         case hashJoin, hashJoinOfOuter
         case aggregate, sortedAggregate, hashAggregate
-        /// The first rows of an order that has the smallest or the largest value first.
+        /// MIN or MAX as the first row of an order.
         case extremes
         case count, tableCount, exists
-        /// What several threads made of parts of a table, put together: they run all that is below it.
+        /// The combined results of several threads, which run all operators below it on parts of a table.
         case gather
         case distinct, sortedDistinct
-        /// Columns that sub-queries give.
+        /// The outputs computed by sub-queries.
         case project
         case setUnion, setUnionAll, setIntersect, setExcept
-        /// The rows of several classes, one class after the other, or in one order.
+        /// The rows of several classes, one class after the other, or merged in one order.
         case append, merge
 
-        /// A sub-query that is run once, or for each row.
+        /// A sub-query that runs once, or for each outer row.
         case subquery, correlatedSubquery
-        /// Looked up until keeping all rows costs less: its inputs are both methods.
+        /// A sub-query that starts with lookups and changes to a hash table of all rows when that is cheaper; its
+        /// inputs are both methods.
         case adaptiveSubquery
         case subqueryLookup, subqueryHash
 
-        /// Whether it is started for each row before it.
+        /// Whether it starts again for each outer row.
         var isJoin: Bool {
             switch self {
             case .nestedLoopJoin, .keyJoin, .indexJoin, .hashJoin, .hashJoinOfOuter: true
@@ -57,19 +59,20 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What an operator did when the plan was run.
+    /// The counts of an operator in a run.
     public struct Counts: Sendable, Hashable {
-        /// How often it was started; 0: it was not needed.
+        /// The number of runs; 0 if it was not needed.
         public var runs = 0
-        /// How many entries of indexes were read.
+        /// The number of index entries read.
         public var entries = 0
-        /// How many rows were examined: rows of the table where they are found, in any other operator those that came from its inputs.
+        /// The number of rows examined: rows of the table for an access path, rows of the inputs for other operators.
         public var rows = 0
-        /// How many rows the operator gave to the next one.
+        /// The number of rows passed to the next operator.
         public var passed = 0
-        /// Spent in the operator itself, without those before and behind it. A filter works in the time of its input.
+        /// The time of the operator itself, without its inputs and the operators above. The time of a filter is part of
+        /// that of its input.
         public var time = Duration.zero
-        /// How many bytes of rows, keys or values it held at the most; 0: it holds none.
+        /// The peak number of bytes of rows, keys or values held; 0 if it holds none.
         public var memory = 0
 
         init() {}
@@ -77,22 +80,23 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
         init(runs: Int, rows: Int, passed: Int) { (self.runs, self.rows, self.passed) = (runs, rows, passed) }
     }
 
+    /// The kind of the operator.
     public let operation: Operator
-    /// What `EXPLAIN` prints of the operator itself.
+    /// The operator's own text in `EXPLAIN`.
     public let text: String
-    /// The table whose rows it finds.
+    /// The table of an access path.
     public var table: String?
     /// The index that it reads.
     public var index: String?
-    /// How many rows are expected to be examined; nil: that is not known.
+    /// The expected number of rows examined; `nil` if unknown.
     public var expectedRows: Double?
-    /// What the operator and its inputs are expected to cost, in units of a short row that a scan passes over; nil: that is not known.
+    /// The expected cost of the operator and its inputs, in units of a short scanned row; `nil` if unknown.
     public var cost: Double?
-    /// Nil where the plan was not run.
+    /// The counts of a run; `nil` if the plan did not run.
     public let counts: Counts?
-    /// The input first, then the sub-queries of the operator's conditions and values.
+    /// The inputs, then the sub-queries of the operator's conditions and values.
     public let children: [PlanNode]
-    /// How many operators are above each other.
+    /// The height of the tree.
     let height: Int
 
     init(_ operation: Operator, _ text: String, _ children: [PlanNode] = [], _ counts: Counts? = nil) {
@@ -103,13 +107,13 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
         height = 1 + (children.map(\.height).max() ?? 0)
     }
 
-    /// The operators, each on a line, inputs indented, with what is expected of them and what they did.
+    /// The operators, one on each line, inputs indented, with estimates and counts.
     public var description: String { text(withNumbers: true) }
 
     /// The same without numbers.
     public var outline: String { text(withNumbers: false) }
 
-    /// The operators in one line, in the order in which rows go through them, without numbers and sub-queries.
+    /// The operators in one line, in the order in which rows pass them, without numbers and sub-queries.
     public var summary: String {
         let inputs = children.filter { !$0.isSubquery }.map(\.summary)
         switch operation {
@@ -133,7 +137,7 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
     /// This operator and all below it, inputs first.
     public var operators: [PlanNode] { operators { _ in true } }
 
-    /// The same without some operators and all below these.
+    /// Returns the operators, without some and all below these.
     func operators(where isWanted: (PlanNode) -> Bool) -> [PlanNode] {
         var found: [PlanNode] = []
         var open = [self]
@@ -145,7 +149,7 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
         return found.reversed()
     }
 
-    /// Without recursion: a tree may be higher than a small stack.
+    /// Iterative, because a tree may be higher than a small stack allows.
     private func text(withNumbers: Bool) -> String {
         var text = ""
         var open = [(node: self, depth: 0)]
@@ -189,7 +193,7 @@ extension PlanNode {
 }
 
 extension Duration {
-    /// Milliseconds with three digits behind the point: `1.204 ms`.
+    /// The duration in milliseconds, with three digits after the point: `1.204 ms`.
     var inMilliseconds: String {
         let micros = wholeNanoseconds / 1000
         let digits = String(micros % 1000)
@@ -210,7 +214,7 @@ extension PlanNode: Encodable {
         case text, table, index, expectedRows, cost, counts, inputs
     }
 
-    /// `operator` and `text`, where they are known `table`, `index`, `expectedRows`, `cost` and `counts`, and the `inputs`.
+    /// Encodes `operator` and `text`; if known `table`, `index`, `expectedRows`, `cost` and `counts`; and the `inputs`.
     public func encode(to encoder: any Encoder) throws {
         var fields = encoder.container(keyedBy: Name.self)
         try fields.encode(operation, forKey: .operation)

@@ -1,10 +1,10 @@
-/// What the nodes of a plan say beside what it consists of. Made when a plan is printed: most plans run and never are.
+/// What a plan prints beside its structure. Made on demand, because most plans run and are never printed.
 struct PlanNote: Sendable {
-    /// The conditions that its access answers.
+    /// The conditions that the access path answers.
     var conditions = ""
-    /// The orders that the rows come in by themselves.
+    /// The order in which the access path delivers the rows.
     var order = ""
-    /// How many rows are expected to be examined, and what finding and sorting them is expected to cost.
+    /// The expected number of rows examined, and the expected cost of finding and sorting them.
     var rows: Double?
     var cost: Double?
 }

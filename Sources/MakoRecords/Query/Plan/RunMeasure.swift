@@ -1,35 +1,35 @@
-/// What one operator of a run does.
+/// The counts of one operator in a run.
 final class OperatorMeasure {
-    /// Which operator this is, as the code that does its work says; nil: it never ran.
+    /// The operator, set by the code that executes it; `nil` if it did not run.
     var operation: PlanNode.Operator?
     var counts = PlanNode.Counts()
-    /// Whether a node shows what it did.
+    /// Whether a plan node shows the counts.
     fileprivate(set) var isShown = false
 
     init(_ operation: PlanNode.Operator? = nil) { self.operation = operation }
 
-    /// Adds what it did with a part of the rows.
+    /// Adds the counts of one part of the rows.
     fileprivate func add(_ part: PlanNode.Counts) {
         counts.runs = operation?.isJoin == true ? counts.runs + part.runs : max(counts.runs, part.runs)
         counts.entries += part.entries
         counts.rows += part.rows
         counts.passed += part.passed
         counts.time += part.time
-        // Threads look rows up in the same memory, and have groups of their own.
+        // Threads share the hash tables of joins, and have groups of their own.
         counts.memory = operation?.isJoin == true ? max(counts.memory, part.memory) : counts.memory + part.memory
     }
 
-    /// Takes down how many bytes are held.
+    /// Records the number of bytes held.
     func hold(_ bytes: Int) { counts.memory = max(counts.memory, bytes) }
 }
 
-/// Measures one run of a plan: at each moment one operator is at work, or none. Only a run that is to be measured has one.
+/// Measures one run of a plan: at each moment at most one operator is running. Only analyzed runs have a measure.
 ///
-/// The operators say themselves that they run, which is compared with what the plan prints.
+/// The executors report the operators that run; a check compares them with the printed plan.
 final class RunMeasure: @unchecked Sendable {
-    // Unchecked: a run is one thread's.
+    // Unchecked: one thread owns a run.
 
-    /// Of the run around: sub-queries are reached deep inside conditions and values.
+    /// The measure of the outer run, task-local because sub-queries run deep inside conditions and values.
     @TaskLocal static var current: RunMeasure?
 
     private(set) lazy var root = PlanMeasure(self)
@@ -43,7 +43,7 @@ final class RunMeasure: @unchecked Sendable {
         since = start
     }
 
-    /// The measure of a sub-query, in this run.
+    /// Returns the measure of a sub-query in this run.
     func measure(of subquery: SubqueryPlan) -> PlanMeasure {
         if let known = subqueries[ObjectIdentifier(subquery)] { return known }
         let made = PlanMeasure(self)
@@ -51,7 +51,7 @@ final class RunMeasure: @unchecked Sendable {
         return made
     }
 
-    /// Gives the time to an operator from now on, or to none. Returns the one that had it.
+    /// Charges the time from now on to an operator, or to none. Returns the operator charged before.
     @discardableResult
     func turn(to operation: OperatorMeasure?) -> OperatorMeasure? {
         let now = ContinuousClock.now
@@ -66,34 +66,34 @@ final class RunMeasure: @unchecked Sendable {
         try recorded { try RunMeasure.$current.withValue(self) { try body(root) } }
     }
 
-    /// What was measured.
+    /// Returns the result of the measurement.
     func analysis(_ plan: PlanNode, rows: Int) -> PlanAnalysis {
         turn(to: nil)
         return PlanAnalysis(plan: plan, rows: rows, time: start.duration(to: since))
     }
 
-    /// The operators that ran and that no node shows; there must be none.
+    /// The operators that ran and are missing from the plan; must be empty.
     var unshown: [PlanNode.Operator] {
         (root.all + subqueries.values.flatMap(\.all)).filter { $0.counts.runs > 0 && !$0.isShown }
             .compactMap(\.operation)
     }
 }
 
-/// What the operators of a part of a plan do: of one table's plan, of one SELECT, of a sub-query.
+/// The operators of a part of a plan: of one table, one SELECT or one sub-query.
 final class PlanMeasure {
     unowned let run: RunMeasure
-    /// The access to the rows of a table, or the source of row ids.
+    /// The access path of a table, or the source of row ids.
     let access = OperatorMeasure()
     private var operators: [OperatorMeasure] = []
     private var parts: [Int: PlanMeasure] = [:]
-    /// The operator that gives the rows of a join's loop to the next one; nil: the access does.
+    /// The operator that passes the rows of a join's loop to the next one; `nil` if the access path does.
     var loopEnd: OperatorMeasure?
-    /// How many rows the scans of the part found.
+    /// The number of rows that the scans of this part found.
     var found = 0
 
     init(_ run: RunMeasure) { self.run = run }
 
-    /// The measure of a part, such as one table of a join.
+    /// Returns the measure of a part, such as one table of a join.
     func part(_ number: Int) -> PlanMeasure {
         if let known = parts[number] { return known }
         let made = PlanMeasure(run)
@@ -108,12 +108,12 @@ final class PlanMeasure {
         return made
     }
 
-    /// Whether an operator ran.
+    /// Returns whether an operator ran.
     func ran(_ operation: PlanNode.Operator) -> Bool {
         operators.contains { $0.operation == operation && $0.counts.runs > 0 }
     }
 
-    /// Takes down one run of an operator.
+    /// Records one run of an operator.
     func note(_ operation: PlanNode.Operator, rows: Int, passed: Int, memory: Int = 0) {
         let measure = at(operation)
         measure.counts.runs += 1
@@ -122,7 +122,7 @@ final class PlanMeasure {
         measure.hold(memory)
     }
 
-    /// What a node shows of an operator.
+    /// Returns the counts of an operator, and marks them as shown.
     func counts(_ operation: PlanNode.Operator) -> PlanNode.Counts {
         guard let measure = (operators + [access]).first(where: { $0.operation == operation }) else {
             return PlanNode.Counts()
@@ -131,20 +131,20 @@ final class PlanMeasure {
         return measure.counts
     }
 
-    /// What was measured before a scan, and which operator was at work.
+    /// The state at the start of a scan: its counts, and the operator charged before.
     struct ScanStart {
         fileprivate let working: OperatorMeasure?
         fileprivate let counts: PlanNode.Counts
         fileprivate let found: Int
     }
 
-    /// Begins a run of the access and of the filter, which tests the rows while they are read.
+    /// Starts a run of the access path and of the filter, which tests rows while they are read.
     func beginScan() -> ScanStart {
         access.counts.runs += 1
         return ScanStart(working: run.turn(to: access), counts: access.counts, found: found)
     }
 
-    /// Does something with a row that the scan gives: in the time of the operator that was at work before.
+    /// Charges the processing of a row to the operator that ran before the scan.
     @inline(__always)
     func passing<R>(_ start: ScanStart, _ body: () throws -> R) rethrows -> R {
         found += 1
@@ -161,7 +161,7 @@ final class PlanMeasure {
         access.counts.passed += isTested ? examined : given
     }
 
-    /// Adds what another run of the same operators did over a part of the rows: together they are one run.
+    /// Adds the counts of a run of the same operators over a part of the rows: together they count as one run.
     func add(_ other: PlanMeasure) {
         for operation in other.operators {
             if let known = operation.operation { at(known).add(operation.counts) }
@@ -176,7 +176,7 @@ final class PlanMeasure {
 }
 
 extension RunMeasure {
-    /// Does something with a row that an operator lends: in the time of the operator that was at work before it.
+    /// Charges the processing of a row to the operator that ran before this one.
     @inline(__always)
     func passing<R>(
         from operation: OperatorMeasure, to before: OperatorMeasure?, _ body: () throws -> R
@@ -188,7 +188,7 @@ extension RunMeasure {
 }
 
 extension PlanMeasure? {
-    /// Measures something by itself that is a part of a run, and adds it.
+    /// Measures a part of a run by itself, and adds its counts.
     func ofPart<R>(_ body: (PlanMeasure?) throws(RecordError) -> R) throws(RecordError) -> R {
         guard let self else { return try body(nil) }
         let part = RunMeasure()
@@ -199,7 +199,7 @@ extension PlanMeasure? {
         return result
     }
 
-    /// Does something in the time of an operator, where that is measured.
+    /// Charges a closure to an operator, if the run is measured.
     func during<R>(
         _ operation: PlanNode.Operator, _ body: (OperatorMeasure?) throws(RecordError) -> R
     ) throws(RecordError) -> R {

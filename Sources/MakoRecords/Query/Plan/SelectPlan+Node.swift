@@ -1,7 +1,7 @@
 extension StatementPlan {
-    /// The operators that run.
+    /// Returns the operators of the plan.
     ///
-    /// - Parameter measure: of a run.
+    /// - Parameter measure: the measure of a run.
     func node(_ measure: PlanMeasure?) -> PlanNode {
         switch self {
         case .select(let plan): plan.node(measure)
@@ -11,7 +11,7 @@ extension StatementPlan {
 }
 
 extension CompoundSelect<SelectPlan> {
-    /// - Parameter measure: of a run; its parts are the SELECTs.
+    /// - Parameter measure: the measure of a run, with one part for each SELECT.
     func node(_ measure: PlanMeasure?) -> PlanNode {
         var node = first.node(measure?.part(0))
         var place = 0
@@ -32,7 +32,7 @@ extension CompoundSelect<SelectPlan> {
         return PlanNode(.limit, text, [node], measure?.counts(.limit))
     }
 
-    /// Where the parts end that one operator puts together.
+    /// Returns the end of the parts that one set operator combines.
     func end(ofRunAt place: Int) -> Int {
         rest[place...].firstIndex { $0.operation != rest[place].operation } ?? rest.count
     }
@@ -50,9 +50,9 @@ extension SetOperator {
 }
 
 extension SelectPlan {
-    /// The operators that run: those of the tables, of the groups where there are any, and of what is done with rows or groups then.
+    /// Returns the operators: those of the tables, then grouping, then what processes rows or groups.
     ///
-    /// - Parameter measure: of a run; its parts are the plans of the feed.
+    /// - Parameter measure: the measure of a run, with one part for each plan of the feed.
     func node(_ measure: PlanMeasure?) -> PlanNode {
         func made(_ operation: PlanNode.Operator, _ text: String, _ input: PlanNode, _ inside: [BoundSubquery] = [])
             -> PlanNode
@@ -86,10 +86,10 @@ extension SelectPlan {
         return node
     }
 
-    /// What is left to be sorted by once rows or groups are there.
+    /// The order that a sort of rows or groups is left to produce.
     var sortTerms: [BoundOrder] { orders.filter { $0.expr.constant == nil } }
 
-    /// Whether rows or groups are looked at one by one.
+    /// Whether rows or groups are processed one by one.
     private var givesRows: Bool {
         switch feed {
         case .table, .join: true

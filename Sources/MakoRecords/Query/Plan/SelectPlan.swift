@@ -1,14 +1,14 @@
-/// A statement that can be run: everything about it that could be wrong was found right.
+/// An executable SELECT.
 ///
-/// It holds no snapshot: it may be run over any number of them, from any thread.
+/// It holds no snapshot, so that it may run over any number of them, from any thread.
 struct SelectPlan: SelectPart {
-    /// Where the rows come from.
+    /// The source of the rows.
     enum Feed: Sendable {
         case table(Plan)
         case join(JoinPlan)
-        /// How many rows a plan has is the result: none is read that need not be.
+        /// COUNT(*) of a plan: reads no row unless a condition needs it.
         case count(Plan)
-        /// The smallest or largest values of columns are the result.
+        /// MIN and MAX of columns.
         case extremes([Extreme])
     }
 
@@ -21,24 +21,24 @@ struct SelectPlan: SelectPart {
 
     var feed: Feed
     let names: [String]
-    /// What is told of each row, where rows are not grouped.
+    /// The output expressions, where rows are not grouped.
     let outputs: [BoundExpr]
     let group: BoundGroups?
     let isDistinct: Bool
     let collations: [Collation?]
-    /// What is left to be sorted by once rows or groups are there.
+    /// The order that a sort of rows or groups is left to produce.
     let orders: [BoundOrder]
     let limit: Int?
     let offset: Int
-    /// Whether limit and offset are observed where the rows come from.
+    /// Whether the source of the rows applies LIMIT and OFFSET.
     let isCut: Bool
-    /// Whether the rows of a group, or equal ones, come one behind the other.
+    /// Whether rows of one group, or equal rows, are adjacent.
     let isInOrder: Bool
-    /// The rows beside those that are asked about.
+    /// The rows read beside those of the query.
     let nodes: [JoinNode]
     let kinds: [ValueKind]
     let tables: Set<String>
-    /// What the rows of the one table were planned for, without values; nil for anything else.
+    /// The selection from which the rows of the one table were planned, without values; `nil` for other feeds.
     var selection: Selection?
 
     init(
@@ -60,7 +60,7 @@ struct SelectPlan: SelectPart {
         tables = bound.tables
     }
 
-    /// About how many rows it gives: a guess where nothing limits them.
+    /// The expected number of rows: a default without a limit.
     var expectedRows: Double {
         switch feed {
         case .count, .extremes: return 1
@@ -70,7 +70,7 @@ struct SelectPlan: SelectPart {
         return min(1000, limit.map(Double.init) ?? 1000)
     }
 
-    /// The plan that may be read in parts: that of the table, or of the one that a join walks.
+    /// The plan that may be scanned in parts: that of the table, or of the driving table of a join.
     private var divisible: Plan? {
         switch feed {
         case .table(let plan): plan
@@ -79,7 +79,7 @@ struct SelectPlan: SelectPart {
         }
     }
 
-    /// The plan whose rows are put to groups in parts; nil: they come from the first to the last.
+    /// The plan whose rows are grouped in parts; `nil` if one scan reads them.
     var dividedRows: Plan? {
         guard let group, let plan = divisible, plan.threads != nil, !isInOrder,
             !group.aggregates.contains(where: \.isDistinct), group.read.allSatisfy({ $0.subqueries.isEmpty })
@@ -87,7 +87,7 @@ struct SelectPlan: SelectPart {
         return plan
     }
 
-    /// The plan whose rows several threads find, each of which is given as it is; nil: one thread finds them.
+    /// The plan whose rows several threads find and output unchanged; `nil` if one thread finds them.
     var gatheredRows: Plan? {
         guard let plan = divisible, plan.isGathered, group == nil, !isDistinct, sortTerms.isEmpty, limit == nil,
             offset == 0, outputs.allSatisfy({ $0.subqueries.isEmpty })
@@ -95,7 +95,7 @@ struct SelectPlan: SelectPart {
         return plan
     }
 
-    /// The same, which a cancellation ends.
+    /// Returns the same plan with a cancellation.
     func ended(by cancellation: Cancellation?) -> SelectPlan {
         guard let cancellation else { return self }
         var copy = self

@@ -1,11 +1,11 @@
-/// How a statement is run.
+/// An executable query.
 ///
-/// It holds no snapshot: it may be run over any number of them, from any thread.
+/// It holds no snapshot, so that it may run over any number of them, from any thread.
 enum StatementPlan: Sendable {
     case select(SelectPlan)
     case compound(CompoundSelect<SelectPlan>)
 
-    /// The one that says what the columns are.
+    /// The SELECT that determines the columns.
     var first: SelectPlan {
         switch self {
         case .select(let plan): plan
@@ -13,7 +13,7 @@ enum StatementPlan: Sendable {
         }
     }
 
-    /// About how many rows it gives.
+    /// The expected number of rows.
     var expectedRows: Double {
         switch self {
         case .select(let plan): plan.expectedRows
@@ -21,7 +21,7 @@ enum StatementPlan: Sendable {
         }
     }
 
-    /// The same, which a cancellation ends.
+    /// Returns the same plan with a cancellation.
     func ended(by cancellation: Cancellation?) -> StatementPlan {
         switch self {
         case .select(let plan): .select(plan.ended(by: cancellation))

@@ -1,5 +1,5 @@
 extension SubqueryPlan {
-    /// What its columns are in conditions and values: `(count(*) of Person)`, `(department of Person)`, `(rows of Person)`.
+    /// Returns its text in conditions and values: `(count(*) of Person)`, `(department of Person)`, `(rows of Person)`.
     func words() -> String {
         let tables: String
         switch source {
@@ -12,21 +12,21 @@ extension SubqueryPlan {
         return "(\(output.map { "\($0)" } ?? "rows") of \(tables))"
     }
 
-    /// The columns that link its rows to the row around.
+    /// The columns that correlate its rows with the outer row.
     var keyText: String { link?.columns.map(\.path).joined(separator: ", ") ?? "" }
 
     private var aggregateText: String? {
         aggregate.map { "\($0.rawValue)(\(query.countsRows ? "*" : output.map { "\($0)" } ?? "*"))" }
     }
 
-    /// Of sub-queries inside each other no more operators are shown below one.
+    /// The height of nested sub-queries above which their operators are omitted.
     private static let greatestHeight = 100
 
-    /// The operator that runs it, over the ones that find its rows.
+    /// Returns the operator that runs the sub-query, over the operators that find its rows.
     ///
-    /// - Parameter run: measures a run of the query around.
+    /// - Parameter run: the measure of the outer run.
     func node(_ run: RunMeasure?) -> PlanNode {
-        // Sub-queries inside each other meet here.
+        // The recursion of nested sub-queries passes through here.
         withDeepRoom(false) { nodeInPlace(run) }
     }
 
@@ -59,15 +59,15 @@ extension SubqueryPlan {
         }
     }
 
-    /// Which operator that is: what the row around decides is run for each row.
+    /// The operator: correlated sub-queries run for each outer row.
     var operation: PlanNode.Operator {
         if !isCorrelated { return .subquery }
         return link?.probe != nil && link?.all != nil ? .adaptiveSubquery : .correlatedSubquery
     }
 
-    /// All linked rows, kept by what links them; or an index whose entries say how many there are.
+    /// Returns the operators of the hash table of all linked rows, or of an index whose entries give their counts.
     ///
-    /// - Parameter isKept: whether these numbers are kept, too.
+    /// - Parameter isKept: whether these counts are cached, too.
     func linkNodes(_ measure: PlanMeasure?, isKept: Bool = true) -> [PlanNode] {
         guard let link, let all = link.all else { return [] }
         if let index = link.counting {
@@ -92,7 +92,7 @@ extension SubqueryPlan {
             .aggregate, "aggregate \(aggregateText)", [plan.node(measure)], measure?.counts(.aggregate))
     }
 
-    /// Whether an aggregate is computed from the rows of its plan, one by one.
+    /// Whether it computes an aggregate from the rows of its plan, one by one.
     var aggregatesRows: Bool {
         guard case .plan = source, link == nil else { return false }
         return aggregate != nil
@@ -111,7 +111,7 @@ extension SubqueryPlan {
         return tested(node, probe.residual, measure)
     }
 
-    /// The rows on the other side of a column of keys.
+    /// Returns the operators of the rows on the other side of a column of keys.
     private func members(
         _ plan: Plan, _ operation: PlanNode.Operator, _ how: String, _ measure: PlanMeasure?
     ) -> PlanNode {
@@ -128,7 +128,7 @@ extension SubqueryPlan {
 }
 
 extension [BoundSubquery] {
-    /// The operators that run them, each sub-query once.
+    /// Returns the operators of the sub-queries, each once.
     func nodes(_ measure: PlanMeasure?) -> [PlanNode] {
         var known: [SubqueryPlan] = []
         for case let plan as SubqueryPlan in map(\.plan) where !known.contains(where: { $0 === plan }) {

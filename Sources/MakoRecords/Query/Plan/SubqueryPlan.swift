@@ -1,50 +1,50 @@
 import MakoStorage
 import Synchronization
 
-/// Plans a statement for the values that it reads of one row.
+/// Plans a correlated statement with the values of one outer row.
 protocol RowPlanner: Sendable {
-    /// The statement, as it is written.
+    /// The source text.
     var text: String { get }
     func plan(_ values: [Value], in view: Snapshot) throws(RecordError) -> StatementPlan
 }
 
-/// How a sub-query is run.
+/// The plan of a sub-query.
 final class SubqueryPlan: PlannedSubquery {
     enum Source: Sendable {
         case plan(Plan)
         case statement(StatementPlan)
-        /// The same, planned for each row around by the values that it reads of it.
+        /// A statement planned for each outer row, with its values.
         case perRow(any RowPlanner)
-        /// The rows whose keys a column of keys holds, which is the first outer value, that fulfil the plan's condition.
+        /// The rows whose keys a column of keys, the first outer value, holds, and that fulfil the plan's condition.
         case held(Plan)
-        /// The plan's rows that hold the key of the row around in a column of keys; the key's parts are the first outer values.
+        /// The plan's rows whose column of keys holds the key of the outer row; its parts are the first outer values.
         case holders(Plan, column: String, isRowID: Bool)
     }
 
-    /// Columns of the sub-query's table that must equal values of the row around.
+    /// Columns of the sub-query's table that must equal outer values.
     struct Link: Sendable {
         let columns: [BoundColumn]
-        /// Places among the outer values.
+        /// Indexes of the outer values.
         let outers: [Int]
-        /// Finds the rows with given values of the columns; nil: there is neither key nor index for that.
+        /// Finds the rows with given values of the columns; `nil` without a suitable key or index.
         let probe: SubqueryProbe?
-        /// All rows that may be linked to any row; nil: what else is asked reads the row around as well.
+        /// All rows that may be linked to any outer row; `nil` if another condition reads the outer row, too.
         let all: Plan?
-        /// The index whose entries alone tell how many of these rows each row has; nil: the rows must be read.
+        /// The index whose entries give the number of linked rows; `nil` if the rows must be read.
         let counting: IndexHandle?
 
-        /// A look-up costs what some thirty rows do in a scan, or a hundred entries of an index.
+        /// The rows of a scan, or entries of an index, that cost as much as a lookup.
         var rowsPerLookup: Int { counting == nil ? 32 : 128 }
     }
 
     let query: BoundSubquery
     let source: Source
-    /// What the rows give, see ``BoundSubquery/output``.
+    /// The output, see ``BoundSubquery/output``.
     let output: BoundExpr?
     let link: Link?
     private let made = AtomicLazyReference<Words>()
 
-    /// What it prints: made once, since sub-queries inside each other print those inside them.
+    /// Its text, cached, because nested sub-queries print those inside them.
     private final class Words: Sendable {
         let text: String
 
@@ -65,7 +65,7 @@ final class SubqueryPlan: PlannedSubquery {
     var isCorrelated: Bool { query.isCorrelated }
 }
 
-/// The way to the rows of a sub-query that are linked to one row.
+/// The lookup of the rows of a sub-query that are linked to one outer row.
 struct SubqueryProbe: Sendable {
     enum Way: Sendable {
         /// The linked column is the table's row id.
@@ -77,8 +77,8 @@ struct SubqueryProbe: Sendable {
     }
 
     let way: Way
-    /// Which of the link's columns stand in the key or in the index, in their order there.
+    /// The linked columns in the order of the key or index.
     let order: [Int]
-    /// What is left to be tested on each row.
+    /// The residual condition.
     let residual: BoundCondition?
 }

@@ -1,8 +1,8 @@
-/// What one part of a condition says about one column of the row itself, in a form that sorted keys can answer.
+/// A test of one column of the row that one conjunct implies, in a form that sorted keys can answer.
 struct Constraint: Sendable {
-    /// A column under one of its two codings.
+    /// A column in one of its two encodings.
     struct Term: Sendable, Hashable {
-        /// `nil` is the row id.
+        /// The column, or `nil` for the row id.
         let ordinal: Int?
         let noCase: Bool
     }
@@ -16,7 +16,7 @@ struct Constraint: Sendable {
         case upper(Value, inclusive: Bool)
         case prefix(String)
 
-        /// The same test for another value.
+        /// Returns the same test with another value.
         func with(_ value: Value) -> Test {
             switch self {
             case .equal: .equal(value)
@@ -29,12 +29,12 @@ struct Constraint: Sendable {
 
     let term: Term
     let test: Test
-    /// Which of the condition's conjuncts it comes from.
+    /// The index of the conjunct that it comes from.
     let conjunct: Int
-    /// Whether the test says all that the conjunct does.
+    /// Whether the test is equivalent to the conjunct, so that the conjunct needs no test of its own.
     let isExact: Bool
 
-    /// Everything the conjuncts say.
+    /// Returns the constraints of all conjuncts.
     static func all(_ conjuncts: [BoundCondition]) -> [Constraint] {
         conjuncts.enumerated().flatMap { index, condition in of(condition, index) }
     }
@@ -49,14 +49,14 @@ struct Constraint: Sendable {
             guard let (column, noCase) = column(side), fits(value, column.type), let test = test(operation, value)
             else { return [] }
             var result = [make(column, noCase, test)]
-            // Equal texts are equal under the no-case form too.
+            // Equal texts are also equal case-folded.
             if !noCase, column.type == .text, operation == .equal { result.append(make(column, true, test, false)) }
             return result
         case .isAmong(let side, let items):
             guard let (column, noCase) = column(side) else { return [] }
             if items.allSatisfy({ column.type.holds($0) && !$0.isNull }) { return [make(column, noCase, .isIn(items))] }
             var values: [Value] = []
-            // What the column cannot hold, no row has.
+            // A value that the column cannot hold matches no row.
             for value in items {
                 if let fitting = column.type.coerced(value), !fitting.isNull { values.append(fitting) }
             }
@@ -94,7 +94,7 @@ struct Constraint: Sendable {
         }
     }
 
-    /// Whether the coding of the value sorts among those of the column.
+    /// Returns whether the encoded value sorts among the keys of the column.
     private static func fits(_ value: Value, _ type: ColumnType) -> Bool {
         switch (type, value) {
         case (.integer, .integer), (.reference, .integer), (.unsigned, .integer), (.integer, .unsigned),

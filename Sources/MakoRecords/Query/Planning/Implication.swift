@@ -1,8 +1,13 @@
-/// Whether one condition follows from another, so that every row with the one has the other: what is not seen here is not relied on.
+/// Proves that one condition implies another. Incomplete, but sound: where it finds no proof, the planner must not rely
+/// on one.
 enum Implication {
-    /// Whether all of some conditions follow from those of a question, and which of the question's are said by them already.
+    /// Returns the conjuncts of a query that a partial index's condition makes redundant, if the query implies that
+    /// condition.
     ///
-    /// - Returns: nil: they do not follow.
+    /// - Parameters:
+    ///   - index: the conjuncts of the index's condition.
+    ///   - question: the conjuncts of the query.
+    /// - Returns: `nil` if the implication is not proven.
     static func answered(by index: [BoundCondition], _ question: [BoundCondition]) -> Set<Int>? {
         var answered: Set<Int> = []
         for wanted in index where wanted != .constant(true) {
@@ -41,7 +46,7 @@ enum Implication {
 
     private static func contains(_ list: [Value], _ value: Value) -> Bool { list.contains { $0.compare(value) == 0 } }
 
-    /// Columns are the same whatever case their names are written in.
+    /// Compares expressions; names of columns are resolved, so that their case does not matter.
     static func isSame(_ a: BoundExpr, _ b: BoundExpr) -> Bool {
         switch (a, b) {
         case (.column(let first), .column(let second)): first.node == second.node && first.ordinal == second.ordinal
@@ -54,7 +59,7 @@ enum Implication {
         }
     }
 
-    /// Whether `x asked bound` for all x with `x known value`.
+    /// Returns whether every x that fulfils the known comparison fulfils the wanted one.
     private static func holds(
         _ asked: ComparisonOperator, _ bound: Value, _ known: ComparisonOperator, _ value: Value
     ) -> Bool {
@@ -72,7 +77,7 @@ enum Implication {
         }
     }
 
-    /// `flag` and `flag = TRUE`, `NOT flag` and `flag = FALSE`.
+    /// Returns whether both test the same flag: `flag` and `flag = TRUE`, `NOT flag` and `flag = FALSE`.
     private static func areSameFlag(_ a: BoundCondition, _ b: BoundCondition) -> Bool {
         guard let first = flag(a), let second = flag(b) else { return false }
         return isSame(first.side, second.side) && first.isSet == second.isSet
@@ -89,7 +94,7 @@ enum Implication {
 
     // MARK: NULL
 
-    /// Whether no row for which the condition is true has NULL in a column: it would be unknown.
+    /// Returns whether the condition is true for no row that has NULL in the column.
     static func excludesNull(_ fact: BoundCondition, _ column: BoundColumn) -> Bool {
         switch fact {
         case .not(.isNull(let inner)): isStrict(inner, column)
@@ -100,7 +105,7 @@ enum Implication {
         }
     }
 
-    /// Whether a condition is unknown where a column is NULL.
+    /// Returns whether the condition is NULL where the column is NULL.
     private static func isUnknown(_ condition: BoundCondition, _ column: BoundColumn) -> Bool {
         switch condition {
         case .comparison(_, let left, let right), .glob(let left, let right):
@@ -111,7 +116,7 @@ enum Implication {
         }
     }
 
-    /// Whether an expression is NULL where a column is.
+    /// Returns whether the expression is NULL where the column is NULL.
     private static func isStrict(_ expr: BoundExpr, _ column: BoundColumn) -> Bool {
         switch expr {
         case .column(let other): other.node == column.node && other.ordinal == column.ordinal

@@ -1,51 +1,50 @@
 import MakoStorage
 
-/// How many different values the leading columns of indexes have, as far as a few of their entries tell.
+/// Estimates the number of distinct values in the leading columns of indexes from a sample of their entries.
 ///
-/// Nothing of it is stored. Some entries at even distances are looked at when it is asked for first, and what they say is kept as long as the
-/// table is of about that size: decision 41.
+/// Nothing is stored in the file. The first request samples entries at even distances; the result is cached until the
+/// size of the table has changed by a factor of ``growth`` (decision 41).
 final class IndexStatistics: @unchecked Sendable {
-    /// So many entries are looked at.
+    /// Entries per sample.
     private static let samples = 16
-    /// How far a table may grow or shrink before its indexes are looked at anew.
+    /// The factor by which a table may grow or shrink before its indexes are sampled again.
     private static let growth = 2.0
 
     private struct Found {
-        /// How many entries there were.
+        /// The number of entries when the index was sampled.
         let entries: Double
-        /// By how many of the leading columns are taken together, from one on.
+        /// Distinct values of the first column, of the first two columns, and so on.
         let values: [Double]
-        /// The share of the entries that the commonest value that was met has.
+        /// The share of the entries that the commonest sampled value has, by the number of columns.
         let commonest: [Double]
     }
 
     private let lock = Lock()
-    /// By the indexes' trees. Guarded by the lock.
+    /// By tree id. Guarded by the lock.
     private var found: [UInt32: Found] = [:]
 
-    /// Forgets what is known, so that it is found out anew.
+    /// Drops cached statistics, so that the next request samples again.
     ///
-    /// - Parameter table: nil: of all tables.
+    /// - Parameter table: the table, or `nil` for all tables.
     func forget(_ table: TableHandle?) {
         lock.withLock {
             if let table { for index in table.indexes { found[index.tree.id] = nil } } else { found = [:] }
         }
     }
 
-    /// By how many the entries of an index are to be divided to have those of one value of its first columns, or of one row of values; nil:
-    /// that is not known.
+    /// Returns the number of distinct values of the first `prefix` columns of an index; `nil` if unknown.
     func values(of index: IndexHandle, prefix: Int, in view: Snapshot) -> Double? {
         found(index, view).flatMap { $0.values.indices.contains(prefix - 1) ? $0.values[prefix - 1] : nil }
     }
 
-    /// The share of an index's entries that one value of its first columns, or one row of values, has at most, where that is a tenth or more;
-    /// nil: that is not known.
+    /// Returns the share of the entries that the commonest sampled value of the first `prefix` columns has; `nil` if
+    /// unknown. The samples may miss a value whose share is below a tenth.
     func commonest(of index: IndexHandle, prefix: Int, in view: Snapshot) -> Double? {
         found(index, view).flatMap { $0.commonest.indices.contains(prefix - 1) ? $0.commonest[prefix - 1] : nil }
     }
 
     private func found(_ index: IndexHandle, _ view: Snapshot) -> Found? {
-        // What cannot be read is told of when it is to be read.
+        // A tree that cannot be read has no statistics; the executor reports the error when it reads the rows.
         guard let entries = try? Double(view.count(of: index.tree)), entries > 0 else { return nil }
         let known = lock.withLock { found[index.tree.id] }
         if let known, entries <= known.entries * IndexStatistics.growth,
@@ -58,20 +57,20 @@ final class IndexStatistics: @unchecked Sendable {
         return fresh
     }
 
-    /// Each entry is as likely to be met as any other, so a value is as likely as it has entries: the mean of what one entry is of its value's
-    /// entries is how many values there are for an entry.
+    /// A value is sampled in proportion to its entries, so that the mean over the samples of 1 / (entries of the value)
+    /// estimates distinct values per entry.
     private static func sampled(_ index: IndexHandle, _ entries: Double, _ view: Snapshot) throws -> Found {
         let parts = index.parts.prefix { !$0.descending }
         var sums = Array(repeating: 0.0, count: parts.count)
         var met = Array(repeating: 0.0, count: parts.count)
-        // Samples at even distances come upon each value that has more entries than lie between two.
+        // Samples at even distances meet every value that has more entries than lie between two samples.
         var most = Array(repeating: 0.0, count: parts.count)
         var cursor = try view.cursor(in: index.tree)
         for sample in 0..<samples {
             guard try cursor.seek(share: (Double(sample) + 0.5) / Double(samples)) else { break }
             var decoder = KeyDecoder(cursor.key)
             for (place, part) in parts.enumerated() {
-                // NULL equals nothing; what is cut does not tell.
+                // NULL equals nothing, and a truncated key does not identify its value.
                 guard let value = decoder.next(part.slot.type), !value.isNull else { break }
                 let range = KeyRange(prefix: Array(decoder.bytes[..<decoder.place]))
                 let alike = try view.estimatedCount(from: range.lower, to: range.upper, in: index.tree)
@@ -80,19 +79,19 @@ final class IndexStatistics: @unchecked Sendable {
                 met[place] += 1
             }
         }
-        // Of all entries, not of those with a value: beside NULL a value has fewer of them.
+        // Scaled to all entries, not to those with a value: beside NULL, a value has fewer of them.
         let values = zip(sums, met).map { sum, met in met == 0 ? entries : max(1, entries * sum / met) }
         return Found(entries: entries, values: values, commonest: most)
     }
 }
 
-/// What is known of one table of a join when it is planned.
+/// The statistics of one table of a join.
 struct SourceStatistics: Sendable {
     let table: TableHandle
     let catalogue: Catalogue
     let view: Snapshot
 
-    /// How many different values a column has; nil: no index tells.
+    /// Returns the number of distinct values of a column; `nil` if no index starts with it.
     func values(_ ordinal: Int) -> Double? {
         for index in table.indexes where index.isPlain {
             guard let first = index.parts.first, Int(first.slot.ordinal) == ordinal else { continue }
@@ -101,7 +100,8 @@ struct SourceStatistics: Sendable {
         return nil
     }
 
-    /// The share of the table's rows for which a condition on it alone holds; nil: no index tells.
+    /// Returns the share of the table's rows for which a condition on it alone holds; `nil` if no index can estimate
+    /// it.
     func share(_ condition: BoundCondition, _ size: Double) -> Double? {
         let constraints = Constraint.all([condition])
         if constraints.isEmpty { return nil }

@@ -1,17 +1,17 @@
-/// How many rows conditions leave, and what it costs to read them: told by indexes, where there are some to look at. A column without one that is
-/// not known to be unique is taken to have a tenth as many values as its table has rows.
+/// Cardinality estimates for joins, from index statistics where there are some. A column without an index, and not
+/// known to be unique, is assumed to have a tenth as many distinct values as its table has rows.
 enum JoinEstimate {
-    /// Where no size is known.
+    /// The assumed size of a table of unknown size.
     static let unknownSize = 1_000_000.0
     static let typicalRows = 1000.0
 
-    /// The share of a table's rows that its own condition leaves.
+    /// Returns the share of a table's rows that passes its own condition.
     static func ownShare(_ own: Plan, _ source: JoinSource) -> Double {
         let conditions = own.bound.condition?.conjuncts ?? []
         return conditions.reduce(1) { $0 * (source.statistics?.share($1, source.size) ?? share($1, source)) }
     }
 
-    /// The share of a table's rows for which a condition on it alone holds.
+    /// Returns the default share of a table's rows for which a condition on it alone holds.
     private static func share(_ condition: BoundCondition, _ source: JoinSource) -> Double {
         switch condition {
         case .comparison(.equal, .column(let column), _) where column.node < 0: 1 / values(column.ordinal, source).count
@@ -29,7 +29,7 @@ enum JoinEstimate {
         }
     }
 
-    /// How many different values a column has, and whether that is known.
+    /// Returns the number of distinct values of a column, and whether it is known.
     private static func values(_ ordinal: Int?, _ source: JoinSource) -> (count: Double, isKnown: Bool) {
         let size = max(1, source.size)
         guard let ordinal else { return (size, true) }
@@ -44,8 +44,8 @@ enum JoinEstimate {
         return (max(1, size / 10), false)
     }
 
-    /// The share of a table's rows that an equation leaves for each row before it: one row for each value of the column with more values.
-    /// Beside a column that is a key one of which nothing is known is taken to hold such keys.
+    /// Returns the selectivity of an equation: one row for each value of the column with more distinct values. A column
+    /// of unknown size that is compared with a key is assumed to hold such keys.
     static func share(ofEqual inner: BoundExpr, _ outer: BoundExpr, _ planner: JoinPlanner) -> Double {
         let (a, b) = (values(inner, planner), values(outer, planner))
         let known = [a, b].compactMap { $0 }.filter(\.isKnown).map(\.count)

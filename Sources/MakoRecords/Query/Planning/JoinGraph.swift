@@ -1,16 +1,17 @@
-/// The numbers by which the order of a join is chosen: how many rows each table gives, what they cost, and which tables each condition needs.
+/// The numbers from which the order of a join is chosen: rows and cost of each table, and the tables that each
+/// condition needs.
 ///
-/// Made once for a join. An order is then weighed by numbers and bit sets alone: no condition is looked at again, and nothing is allocated.
+/// Made once for a join. Costing an order then takes numbers and bit sets only, and allocates nothing.
 struct JoinGraph {
     struct TableNumbers {
         let isLeft: Bool
-        /// The tables that must come before it.
+        /// The tables that must precede it.
         let needs: SourceSet
         let size: Double
-        /// The rows that its own condition leaves, and their share.
+        /// The rows that pass its own condition, and their share of the table.
         let rows: Double
         let share: Double
-        /// What it costs to read them.
+        /// The cost of reading them.
         let cost: Double
         var equations = 0..<0
         var filters = 0..<0
@@ -21,18 +22,18 @@ struct JoinGraph {
     struct TermNumbers {
         let needs: SourceSet
         let share: Double
-        /// Whether equal values may be looked for among kept rows.
+        /// Whether a hash join can use the equation.
         var isHashed = true
     }
 
-    /// The key of a table, one of its indexes, or a column of keys.
+    /// A lookup by the key of a table, one of its indexes, or a column of keys.
     struct KeyLookup {
         enum Way {
             case key
             case index(IndexHandle)
-            /// Rows that hold a key, by an equation.
+            /// Rows whose column of keys holds the key, by an equation.
             case holders(JoinStep.Holders, equation: Int)
-            /// Rows whose keys are held, by an equation.
+            /// Rows whose keys the column holds, by an equation.
             case held(equation: Int)
         }
 
@@ -41,15 +42,15 @@ struct JoinGraph {
         var parts = 0..<0
     }
 
-    /// A column of a key: it is looked up by the first of these equations that can be used, or by a constant.
+    /// A column of a key, looked up by the first usable one of these equations, or by a constant.
     struct LookupPart {
         let equations: Range<Int>
         let isConstant: Bool
-        /// How many rows have the same values in this column and those before it; 0: that is not known.
+        /// The number of rows with the same values in this column and those before it; 0 if unknown.
         let alike: Double
     }
 
-    /// An equation of a table as it was written; ``terms`` has its numbers at the same place.
+    /// An equation of a table as written; ``terms`` has its numbers at the same index.
     struct JoinEquation {
         let condition: BoundCondition
         let inner: BoundExpr
@@ -61,15 +62,15 @@ struct JoinGraph {
     private(set) var equations: [JoinEquation] = []
     private(set) var lookups: [KeyLookup] = []
     private(set) var parts: [LookupPart] = []
-    /// The numbers of ``equations``.
+    /// The numbers of ``equations``, at the same indexes.
     private var terms: [TermNumbers] = []
-    /// Conditions on several tables that are no equations.
+    /// Conditions on several tables that are not equations.
     private var filters: [TermNumbers] = []
-    /// Equations that a column of keys holds a key, each with what it is where the table is the one that holds them.
+    /// Equations of the form "a column of keys holds a key", each with its membership where the table is the holder.
     private var members: [(equation: Int, holder: JoinMembership?)] = []
-    /// Places of equations, by the columns that they give a value.
+    /// Indexes of equations, grouped by the columns that they determine.
     private var choices: [Int] = []
-    /// Whether a table may be read once for all rows before it together, which then come in another order.
+    /// Whether the hash table may be built of the outer rows instead, which changes their order.
     private var mayTurn = false
 
     init() {}
@@ -79,7 +80,7 @@ struct JoinGraph {
         for source in planner.sources.indices { add(source, planner) }
     }
 
-    // MARK: - What is known of the tables
+    // MARK: - Table numbers
 
     private mutating func add(_ source: Int, _ planner: JoinPlanner) {
         let from = planner.sources[source]
@@ -106,7 +107,7 @@ struct JoinGraph {
         tables.append(table)
     }
 
-    /// Answers whether the condition is an equation between the table and others.
+    /// Adds the condition if it is an equation between the table and others; returns whether it is.
     @discardableResult
     private mutating func addEquation(_ condition: BoundCondition, _ source: Int, _ planner: JoinPlanner) -> Bool {
         if let membership = JoinMembership(condition, planner) { return add(membership, condition, source, planner) }
@@ -123,7 +124,7 @@ struct JoinGraph {
         return true
     }
 
-    /// That a row holds the key of another is looked up as an equation is, but not hashed.
+    /// Adds a membership condition, which supports a lookup like an equation, but no hash join.
     private mutating func add(
         _ membership: JoinMembership, _ condition: BoundCondition, _ source: Int, _ planner: JoinPlanner
     ) -> Bool {
@@ -145,7 +146,8 @@ struct JoinGraph {
         return true
     }
 
-    /// Whole columns meet whole columns exactly, and so does everything that is no number.
+    /// Returns whether the comparison rounds: only comparisons of whole columns, and of values that are not numbers,
+    /// are exact.
     private static func isRounded(_ left: BoundExpr, _ right: BoundExpr) -> Bool {
         let kinds = (Binder.kind(left), Binder.kind(right))
         guard kinds.0.isNumber || kinds.1.isNumber else { return false }
@@ -170,7 +172,7 @@ struct JoinGraph {
             lookups.append(KeyLookup(way: .key, isUnique: true, parts: add(keys)))
         }
         let constants = planner.constants(source)
-        // A partial index may lack rows that an equation alone asks for, and a spatial one knows no equations.
+        // A partial index may lack rows that match an equation alone, and a spatial index cannot search by equality.
         for index in table.indexes where index.isPlain {
             var found: [LookupPart] = []
             for place in index.parts.indices {
@@ -214,35 +216,35 @@ struct JoinGraph {
         }
     }
 
-    // MARK: - What an order is weighed by
+    // MARK: - Costs
 
-    /// How the rows of a table are met, and how many of them for each row before it.
+    /// The join method of a table, and the rows that match each outer row.
     struct JoinCost {
         enum Method {
-            /// Read once and kept by what they are compared by; without equations, as they come.
+            /// Build a hash table of the inner rows; without equations, a list of them.
             case hash
-            /// Read once, when the rows before it are kept.
+            /// Build a hash table of the outer rows, and read the inner rows once.
             case turned
-            /// By the key or an index, a place among ``JoinGraph/lookups``.
+            /// Look up by the key or an index; the index of a lookup in ``JoinGraph/lookups``.
             case lookup(Int)
         }
 
         var method = Method.hash
-        /// What each row before it costs.
+        /// The cost for each outer row.
         var each: Double
-        /// What is paid once.
+        /// The fixed cost.
         var once: Double
-        /// How many rows meet each row before it, whatever the method.
+        /// The rows that match each outer row, whatever the method.
         var fan: Double
 
         func cost(_ rows: Double) -> Double { once + rows * each }
     }
 
-    /// The cheapest method, for so many rows before the table.
+    /// Returns the cheapest method for an estimated number of outer rows.
     func step(_ source: Int, after placed: SourceSet, rows: Double) -> JoinCost {
         let table = tables[source]
         var fan = table.rows
-        // The rows that are met among those that are kept.
+        // The matches of a hash lookup.
         var met = table.rows
         var isEquated = false
         for place in table.equations where terms[place].needs & ~placed == 0 {
@@ -275,14 +277,14 @@ struct JoinGraph {
         return turned.cost(rows) < best.cost(rows) ? turned : best
     }
 
-    /// The selectivity of what can be tested once the table is joined, beside equations.
+    /// Returns the selectivity of the conditions, other than equations, that can be tested once the table is joined.
     func filterShare(_ source: Int, after placed: SourceSet) -> Double {
         var share = 1.0
         for place in tables[source].filters where filters[place].needs & ~placed == 0 { share *= filters[place].share }
         return share
     }
 
-    /// How many rows a lookup leads to; nil: it cannot be used yet.
+    /// Returns the number of rows that a lookup finds; `nil` if it needs tables that are not joined yet.
     private func matches(_ lookup: KeyLookup, _ table: TableNumbers, _ placed: SourceSet) -> Double? {
         switch lookup.way {
         case .holders(_, let equation), .held(let equation):
@@ -308,17 +310,17 @@ struct JoinGraph {
         let isWhole = count == lookup.parts.count
         if case .key = lookup.way { return isWhole ? min(1, table.share) : nil }
         if !isEquated { return nil }
-        // Columns whose values go together have fewer rows of values than each by itself lets expect.
+        // Correlated columns have fewer combinations than their product.
         return max(alike, lookup.isUnique && isWhole ? 1 : table.size * share)
     }
 
-    /// The equation by which a column is looked up.
+    /// Returns the equation by which a column is looked up.
     func equation(_ part: LookupPart, _ placed: SourceSet) -> Int? {
         for place in part.equations where terms[choices[place]].needs & ~placed == 0 { return choices[place] }
         return nil
     }
 
-    /// The equations of a table that can be used behind some others.
+    /// Returns the equations of a table that a hash join can use after some others.
     func usable(_ source: Int, after placed: SourceSet) -> [JoinEquation] {
         tables[source].equations.filter { terms[$0].isHashed && terms[$0].needs & ~placed == 0 }.map { equations[$0] }
     }

@@ -1,18 +1,18 @@
 import MakoStorage
 
-/// A condition of a join that one table's column of keys holds the key of a row of another: `ANY n.labels = l.id`.
+/// A join condition that a column of keys of one table holds the key of a row of another: `ANY n.labels = l.id`.
 struct JoinMembership {
-    /// The column of keys, and the index over it.
+    /// The column of keys, and its index.
     let column: BoundColumn
     let index: ElementIndex
-    /// What must be among them.
+    /// The key that must be among them.
     let key: BoundExpr
     let type: ColumnType
-    /// Whether keys are row ids.
+    /// Whether the keys are row ids.
     let isRowID: Bool
-    /// The joined table whose own key that is: the column can hold no other key that equals it, and leads to its rows.
+    /// The joined table that `key` is the key of: the column then holds at most one equal key, which leads to its row.
     let owner: Int?
-    /// How many keys a row holds on the average.
+    /// The average number of keys that a row holds.
     let perRow: Double
 
     init?(_ condition: BoundCondition, _ planner: JoinPlanner) {
@@ -44,7 +44,7 @@ struct JoinMembership {
         perRow = estimates.perRow(index, of: source.table)
     }
 
-    /// The key of the target, compared with the second value of the rows around.
+    /// Returns the key of the target, compared with the second value of the outer rows.
     private static func key(of target: TableHandle, _ left: BoundExpr, _ right: BoundExpr) -> BoundColumn? {
         switch (left, right) {
         case (.column(let column), .outer(let value)), (.outer(let value), .column(let column)):

@@ -1,32 +1,32 @@
-/// The order of a join's tables.
+/// Chooses the order of a join's tables.
 ///
-/// Orders are built table by table. Of those through the same tables the ones that can still be the best are kept, so that of few tables every
-/// order is weighed; of many tables a number of the cheapest orders is kept at each length. An order in the making is a few numbers and the
-/// place of the shorter one that it goes on from.
+/// Orders are built table by table. Of the orders of one set of tables, only those that can still become the best are
+/// kept, so that for few tables the search is exhaustive; for many tables it is a beam search of fixed width. A partial
+/// order is a few numbers and the index of its prefix.
 struct JoinOrder {
-    /// Of so many tables the best order is found.
+    /// The largest number of tables for which the search is exhaustive.
     static let exhaustiveLimit = 8
-    /// How many orders are kept at each length beyond that.
+    /// The beam width beyond that.
     private static let width = 16
     private static let exhaustiveWidth = 1024
 
     private struct OrderPath {
         let source: Int
         let placed: SourceSet
-        /// The place of the order without its last table.
+        /// The index of the order without its last table.
         let parent: Int
-        /// How many of the rows before the last table are looked at.
+        /// The rows of the prefix that the last table is joined to.
         let outer: Double
         var rows: Double
-        /// What a limit may spare a part of.
+        /// The cost that a limit reduces.
         var running: Double
-        /// What is paid once, however few rows are wanted.
+        /// The fixed cost, independent of the limit.
         var once: Double
         /// Whether the rows come in the wanted order.
         let isOrdered: Bool
 
         var cost: Double { running + once }
-        /// By which orders through different tables are compared.
+        /// The cost by which orders of different tables are compared.
         var rank: Double { cost + CostModel.joinRow * rows }
     }
 
@@ -40,13 +40,13 @@ struct JoinOrder {
         wanted = planner.question.wanted.map(Double.init)
     }
 
-    /// What was found.
+    /// The order found.
     struct FoundOrder {
-        /// The tables, each with how many rows are expected before it.
+        /// The tables, each with the expected number of outer rows.
         var order: [(source: Int, outer: Double)]
         var rows: Double
         var cost: Double
-        /// How many orders and beginnings of orders were weighed.
+        /// The number of orders and prefixes that were costed.
         var weighed = 0
     }
 
@@ -77,7 +77,7 @@ struct JoinOrder {
             order: order(best, paths), rows: paths[best].rows, cost: finished(paths[best]), weighed: weighed)
     }
 
-    /// What an order is expected to cost; nil where left joins do not allow it.
+    /// Returns the cost of an order; `nil` if left joins rule it out.
     func cost(of order: [Int]) -> Double? {
         guard let first = order.first, var path = starts().first(where: { $0.source == first }) else { return nil }
         for next in order.dropFirst() {
@@ -133,7 +133,7 @@ struct JoinOrder {
             once: path.once + step.once, isOrdered: path.isOrdered)
     }
 
-    /// The cheapest of some orders of one length, without those that can be no better than another through the same tables.
+    /// Returns the cheapest orders of one length, without those dominated by another order of the same tables.
     private func kept(_ paths: [OrderPath], _ width: Int) -> [OrderPath] {
         var kept: [OrderPath] = []
         let ranked = paths.indices.sorted { left, right in
@@ -146,16 +146,16 @@ struct JoinOrder {
         return kept
     }
 
-    /// Whether whatever follows an order is as cheap behind another one.
+    /// Returns whether every continuation of the other order is at least as cheap after this one.
     private func isAsGood(_ path: OrderPath, _ other: OrderPath) -> Bool {
         guard path.placed == other.placed, path.isOrdered == other.isOrdered else { return false }
         if wanted == nil { return path.cost <= other.cost && path.rows <= other.rows * (1 + 1e-9) }
-        // The share of the rows that a limit leaves depends on how many there are.
+        // The share of the rows that a limit leaves depends on their number.
         return path.running <= other.running && path.once <= other.once
             && abs(path.rows - other.rows) <= 1e-9 * path.rows
     }
 
-    /// The whole cost: with what sorting costs, and what a limit spares.
+    /// Returns the total cost, with the sort, and what a limit saves.
     private func finished(_ path: OrderPath) -> Double {
         guard path.isOrdered else {
             return path.cost + path.rows * (wanted == nil ? CostModel.scatteredSort : CostModel.heap)

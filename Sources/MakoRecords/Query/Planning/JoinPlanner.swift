@@ -1,51 +1,52 @@
 /// One table of a join before it is planned.
 struct JoinSource: Sendable {
-    /// What its columns are called by.
+    /// The name that qualifies its columns.
     let name: String
     let table: TableHandle
-    /// Whether rows before it that meet none of its rows stay, and when they meet; nil for an inner join, whose conditions stand with all others.
+    /// The ON conditions of a left join; `nil` for an inner join, whose conditions are among those of the query.
     var left: [BoundCondition]?
-    /// How many rows the table has, as far as that is known.
+    /// The number of its rows, if known.
     var size: Double
-    /// What its indexes tell, where there is something to look at.
+    /// Index statistics; `nil` for small tables and without a snapshot.
     var statistics: SourceStatistics?
-    /// The query whose rows the table has; nil: it is a table of the file.
+    /// The query that produces the rows; `nil` for a table of the file.
     var query: StatementPlan?
 
     var joined: JoinedTable { JoinedTable(name: name, table: table) }
 }
 
-/// What is asked of several tables, names resolved.
+/// The logical plan of a join, names resolved.
 struct JoinQuestion: Sendable {
     var sources: [JoinSource]
-    /// The tables first, in the order of the sources, and then what paths from them lead to.
+    /// The tables in the order of the sources, then the targets of paths from them.
     let joins: [JoinNode]
-    /// What every row must fulfil.
+    /// The conjuncts of the WHERE and inner ON conditions.
     var conjuncts: [BoundCondition]
     let orders: [BoundOrder]
-    /// How many rows are wanted at most.
+    /// The largest number of rows needed (LIMIT and OFFSET).
     let wanted: Int?
     let catalogue: Catalogue
 }
 
-/// Chooses the order of a join's tables and the way to the rows of each: the same question, schema, sizes and statistics give the same plan.
+/// Chooses the order of a join's tables, and the access path and join method of each. Deterministic: the same logical
+/// plan, schema, sizes and statistics give the same plan.
 ///
-/// Inner joins may be made in any order; a left join behind the tables that its condition names. A left join whose row of NULLs the rest
-/// of the condition never lets through is made an inner one first.
+/// Inner joins may be reordered; a left join follows the tables that its condition names. A left join whose row of
+/// NULLs the rest of the condition always rejects is first turned into an inner join.
 struct JoinPlanner {
     let question: JoinQuestion
     let sets: JoinSources
     /// The tables that each conjunct names.
     let masks: [SourceSet]
-    /// The tables that must stand before a left join.
+    /// The tables that must precede a left join.
     let leftNeeds: [SourceSet]
-    /// Each table by itself.
+    /// The plan of each table by itself.
     let own: [Plan]
-    /// What they cost.
+    /// The costs of these plans.
     let ownCosts: [Double]
-    /// Each table that decides the order alone, in that order.
+    /// Plans of the tables whose order alone is the wanted one, in that order.
     let ordered: [Int: Plan]
-    /// The share of each table's rows that its own condition leaves.
+    /// The share of each table's rows that passes its own condition.
     let ownShares: [Double]
     private(set) var graph = JoinGraph()
 
@@ -81,7 +82,7 @@ struct JoinPlanner {
         graph = JoinGraph(self)
     }
 
-    /// A left join whose row of NULLs can pass nowhere is an inner one.
+    /// Turns left joins whose row of NULLs never passes the conditions into inner joins.
     private static func strengthen(_ question: inout JoinQuestion, _ sets: JoinSources) {
         var goesOn = true
         while goesOn {
@@ -97,7 +98,7 @@ struct JoinPlanner {
         }
     }
 
-    /// What is said of a table alone, and can be asked of its rows before anything else.
+    /// Returns the conditions of one table alone, which can be tested before the join.
     static func ownConditions(
         _ source: Int, _ question: JoinQuestion, _ sets: JoinSources
     ) -> [BoundCondition] {
@@ -111,18 +112,19 @@ struct JoinPlanner {
         if let query = question.sources[source].query {
             return (Planner.rows(of: query, selection), question.sources[source].size)
         }
-        // Without sizes where they cannot be read: that is told of when rows are to be.
+        // An unreadable table is planned without sizes; the executor reports the error when it reads the rows.
         let view = question.sources[source].statistics?.view
         let estimates = view.flatMap { try? TableEstimates(selection.table, $0) } ?? .unknown
         guard let choice = Planner.choice(Planner.Question(selection, estimates)) else {
             return (Planner.nothing(selection), 0)
         }
-        // Plans of small tables are made as for larger ones, and cost less.
+        // Small tables are planned with the minimum size of the estimates, and their cost is scaled down.
         let share = choice.best.isFewRows ? 1 : question.sources[source].size / estimates.rows
         return (choice.plan(), choice.best.cost * share)
     }
 
-    /// The table's rows in the order that is wanted. Where only few are, the way is that to the first few: but a join may need more.
+    /// Returns the plan that reads a table in the wanted order. With a limit, that plan favours the first few rows, but
+    /// a join may need more of them.
     private static func orderedPlan(_ source: Int, _ question: JoinQuestion, _ sets: JoinSources) -> Plan {
         let whole = ownSelection(source, question, sets, question.orders, nil)
         guard let wanted = question.wanted else { return Planner.plan(whole) }
@@ -144,7 +146,7 @@ struct JoinPlanner {
             orders: orders.map { nodes.order($0) }, limit: limit, offset: 0, parameters: [], namedParameters: [:])
     }
 
-    /// Whether the rows of one table decide the order alone.
+    /// Returns whether the rows of one table determine the order alone.
     private static func ordersDepend(on source: Int, _ question: JoinQuestion, _ sets: JoinSources) -> Bool {
         !question.orders.isEmpty && question.sources[source].query == nil
             && question.orders.allSatisfy { sets.of($0.expr) & ~(1 << SourceSet(source)) == 0 }
@@ -178,7 +180,7 @@ struct JoinPlanner {
         applied.formUnion(due)
         let plan = placed == 0 ? ordered[source] ?? own[source] : own[source]
         if placed == 0 {
-            // What names no table at all stands here, too.
+            // Conditions that name no table are also tested here.
             let rest = due.filter { masks[$0] != me }.map { question.conjuncts[$0] }
             return JoinStep(source: source, isLeft: false, method: .first, own: plan, match: rest, after: [])
         }

@@ -1,10 +1,10 @@
-/// The method by which the rows of one table meet those before it, as it is run.
+/// The join method chosen for one table, with what the executor needs.
 struct JoinWay {
     let method: JoinStep.Method
-    /// The conditions that need no further test.
+    /// The conditions that the method already fulfils.
     let answered: [BoundCondition]
 
-    /// The cheapest method, for so many rows before the table.
+    /// Returns the cheapest method for an estimated number of outer rows.
     static func best(_ source: Int, _ placed: SourceSet, _ planner: JoinPlanner, _ outer: Double) -> JoinWay {
         let graph = planner.graph
         switch graph.step(source, after: placed, rows: outer).method {
@@ -67,7 +67,8 @@ struct JoinWay {
             let term = Constraint.Term(ordinal: Int(part.slot.ordinal), noCase: part.noCase)
             if let equation = graph.equation(graph.parts[place], placed) {
                 add(.outer(graph.equations[equation].outer))
-                // Of what stands in and behind a long text the entries may hold a part.
+                // Keys hold long texts truncated, so that a column from the first variable-length one on still needs
+                // its test.
                 isWhole = isWhole && !part.slot.type.isVariable
                 if isWhole { answered.append(graph.equations[equation].condition) }
             } else if let value = constants[term] {
@@ -81,7 +82,7 @@ struct JoinWay {
 }
 
 extension JoinPlanner {
-    /// The columns that the table's own condition gives one value.
+    /// Returns the columns that the table's own condition makes constant.
     func constants(_ source: Int) -> [Constraint.Term: Value] {
         var values: [Constraint.Term: Value] = [:]
         for constraint in Constraint.all(own[source].bound.condition?.conjuncts ?? []) {
@@ -90,7 +91,7 @@ extension JoinPlanner {
         return values
     }
 
-    /// How many rows of a table have the same values in the first columns of an index; 0: that is not known.
+    /// Returns how many rows have the same values in the first columns of an index; 0 if unknown.
     func alike(_ index: IndexHandle, _ source: Int, prefix: Int) -> Double {
         guard let statistics = sources[source].statistics,
             let values = statistics.catalogue.statistics.values(of: index, prefix: prefix, in: statistics.view)

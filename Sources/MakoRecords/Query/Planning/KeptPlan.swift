@@ -1,25 +1,26 @@
 import MakoStorage
 
-/// The way that a selection took to its rows, for others of the same shape.
+/// A cached plan of a selection, reused for selections of the same shape.
 ///
-/// It is kept where it would be taken for any values: when sizes that depend on them were not looked at, when there was no other way, when
-/// it is better than a scan, the only other, however many rows it is thought to lead to, or when it leads to so few that a better one would
-/// not be noticed. The last is looked at for each selection anew.
+/// A plan is cached only if it is the cheapest for all values of the shape: if its choice did not depend on sizes that
+/// depend on values, if there was no alternative, if a table scan was the only alternative and costs more for any
+/// expected number of rows, or if the plan reads so few rows that a better one would not be noticed. The last is
+/// checked again for each selection.
 final class KeptPlan: PlanTemplate {
     private enum Way {
         case scan(Access)
-        /// By the constraints that are on the row's id.
+        /// By the constraints on the row id.
         case id([Int], kind: Kind)
         case key(KeyPattern)
         case index(IndexHandle, KeyPattern)
     }
 
-    /// When another way may be better, in a table whose entries are counted.
+    /// When another access path may be cheaper, in a table whose entries are counted.
     private enum Rival {
         case never
-        /// When many entries are found, which are expected to be this share of the table's rows.
+        /// When many entries are found; the share of the table's rows that is expected.
         case manyEntries(Double)
-        /// When the entries are more than this share of the table's rows.
+        /// When the entries exceed this share of the table's rows.
         case share(Double)
         case always
     }
@@ -36,22 +37,23 @@ final class KeptPlan: PlanTemplate {
         }
     }
 
-    /// A way that leads to fewer rows is good enough.
+    /// A plan that reads fewer rows than this is always good enough.
     private static let few = 64.0
-    /// The table may become so many times larger or smaller.
+    /// The factor by which the table may grow or shrink before the plan is discarded.
     private static let growth = 4.0
-    /// Shares of a table's rows for which an index is held against a scan.
+    /// The shares of a table's rows at which an index is compared with a scan.
     private static let shares = [1, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01]
 
     let frame: BoundSelection.Frame
     private let conjuncts: [BoundCondition]
     private let constraints: [Constraint]
-    /// Those of the orders that decide something.
+    /// The orders that are not redundant.
     let orders: [BoundOrder]
     private let way: Way
-    /// The same where it leads by an index, to be looked at without copying whatever else it may be.
+    /// The index and pattern of `way`, apart, so that reading them copies nothing else.
     private let byIndex: (index: IndexHandle, pattern: KeyPattern)?
-    /// The constraint that has the number, where entries that begin with one lead to the rows and nothing more is asked of these.
+    /// The number of the only constraint, where the entries that begin with its value are the rows of the result,
+    /// without another test.
     private let numbered: Int?
     private let answered: Set<Int>
     private let used: [Int]
@@ -61,16 +63,16 @@ final class KeptPlan: PlanTemplate {
     private let rows: Double
     let expectedShare: Double
     private let rival: Rival
-    /// What the first of these selections left to be tested.
+    /// The residual condition of the selection from which the plan was made.
     private let program: Program
-    /// Where the program has values of conjuncts; nil: also where they cannot be replaced.
+    /// The conjuncts' constants in the program; `nil` if they cannot be replaced.
     private let constants: [(place: Int32, conjunct: Int)]?
-    /// Whether texts are compared without their case.
+    /// Whether texts are compared without case.
     private let folds: Bool
-    /// The index that leads to the rows, and how its entries tell what is left to be tested; no cover: they do not.
+    /// The index of the access path and, if it is a covering index, how rows are made of its entries.
     let covered: (index: IndexHandle, cover: IndexCover?)?
 
-    /// - Returns: nil: another selection of the shape might go another way, or its values do not stand as they were given.
+    /// - Returns: `nil` if another selection of the shape may need another plan, or if the binder converts its values.
     init?(_ shape: SelectionShape, _ choice: Planner.Choice, _ plan: Plan) {
         let best = choice.best
         let question = choice.question
@@ -106,7 +108,7 @@ final class KeptPlan: PlanTemplate {
         covered = byIndex.map { ($0.index, plan.cover()) }
     }
 
-    /// Whether the binder takes any value of this kind as it is.
+    /// Returns whether the binder takes every value of this kind unchanged.
     private static func standsAsGiven(_ conjunct: BoundCondition, _ value: Value?) -> Bool {
         guard let value else { return true }
         switch (conjunct, value) {
@@ -149,7 +151,7 @@ final class KeptPlan: PlanTemplate {
         case .scan: return .always
         case .id(_, .keys): return .never
         case .key(let pattern) where pattern.isPoint: return .never
-        // Rows that are met on the way through a part of the table are not more than those of the whole.
+        // A range of the table never has more rows than the whole table.
         case .id, .key: return choice.rivals == .scan ? .never : .always
         case .index(let index, let pattern):
             guard choice.rivals == .scan, let most = shares.first(where: { isBetterThanScan(choice, $0) }) else {
@@ -160,7 +162,7 @@ final class KeptPlan: PlanTemplate {
         }
     }
 
-    /// Whether no value leads to more than a share of the rows.
+    /// Returns whether no value is found in more than this share of the rows.
     private static func isRare(
         _ index: IndexHandle, _ pattern: KeyPattern, _ most: Double, _ question: Planner.Question
     ) -> Bool {
@@ -170,7 +172,8 @@ final class KeptPlan: PlanTemplate {
         return commonest.map { $0 <= most } ?? false
     }
 
-    /// Whether an index is better than a scan where its entries are a share of the rows, also when the table has become larger or smaller.
+    /// Returns whether an index is cheaper than a scan at this share of the rows, also after the table has grown or
+    /// shrunk.
     private static func isBetterThanScan(_ choice: Planner.Choice, _ share: Double) -> Bool {
         let (question, best) = (choice.question, choice.best)
         let isScanOrdered = question.orders.isEmpty || Planner.rowOrder(question) != nil
@@ -183,7 +186,7 @@ final class KeptPlan: PlanTemplate {
         }
     }
 
-    /// Where a program tests the values of conjuncts; nil: also where they cannot be replaced.
+    /// Returns the places of the conjuncts' constants in a program; `nil` if they cannot be replaced.
     private static func constants(
         _ program: Program, _ question: Planner.Question, _ best: Planner.Candidate, _ values: [Value?]
     ) -> [(place: Int32, conjunct: Int)]? {
@@ -191,12 +194,12 @@ final class KeptPlan: PlanTemplate {
         return tested.allSatisfy { program.hasConstant(at: $0.0) } ? tested.map { (place: $0.0, conjunct: $0.1) } : nil
     }
 
-    /// The plan of a selection of the same shape.
+    /// Returns the plan of a selection of the same shape.
     ///
     /// - Parameters:
     ///   - given: the values of the shape.
-    ///   - parameters: what else may be asked of the rows finds its values among these.
-    /// - Returns: nil: for its values, or for as many rows as there are by now, another way may be better.
+    ///   - parameters: the values of all parameters of the selection.
+    /// - Returns: `nil` if another access path may be cheaper for these values or for the present size of the table.
     func plan(
         _ given: [Value?], _ parameters: [Value], _ named: [String: Value], _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> Plan? {
@@ -269,10 +272,10 @@ final class KeptPlan: PlanTemplate {
         }
     }
 
-    /// Whether anything is left to be tested on each row.
+    /// Whether rows need a test after the access path.
     var hasResidual: Bool { program.root >= 0 }
 
-    /// What tests the rows for these values.
+    /// Returns the residual condition, compiled for these values.
     func program(_ values: [Value?]) -> Program {
         guard let constants else { return Program(frame.table, residual(values), joins: frame.joins) }
         if constants.isEmpty { return program }
@@ -283,18 +286,19 @@ final class KeptPlan: PlanTemplate {
     }
 }
 
-// MARK: - What is seldom asked for
+// MARK: - Explanations
 
 extension KeptPlan {
-    /// The condition with other values.
+    /// Returns the condition with other values.
     func condition(_ values: [Value?]) -> BoundCondition? { .all(conjuncts(values)) }
 
-    /// What a plan with these values leaves to be tested.
+    /// Returns the residual condition of a plan with these values.
     func residual(_ values: [Value?]) -> BoundCondition? {
         .all(conjuncts(values).enumerated().filter { !answered.contains($0.offset) }.map(\.element))
     }
 
-    /// What a plan with these values says beside what it consists of. What was expected for the first of them is said for all.
+    /// Returns the notes of a plan with these values. The estimates are those of the selection from which the plan was
+    /// made.
     func note(_ values: [Value?]) -> PlanNote {
         let conjuncts = conjuncts(values)
         return PlanNote(

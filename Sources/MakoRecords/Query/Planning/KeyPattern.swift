@@ -1,13 +1,14 @@
-/// Which parts of a condition a row of sorted columns (an index, or the key of a table) answers, whatever the values are.
+/// The part of a condition that the sorted columns of an index, or the key of a table, answer, independent of the
+/// values.
 ///
-/// A class, so that a kept plan that is asked counts one reference.
+/// A class, so that a copy of a cached plan retains one reference.
 final class KeyPattern: Sendable {
     struct Part {
         let term: Constraint.Term
         let descending: Bool
     }
 
-    /// What narrows the first column that is not equal to one value. Constraints are told by their numbers.
+    /// The constraints on the first column that does not equal one value. Constraints are given by their numbers.
     private enum Narrowing {
         case none
         case list(Int)
@@ -16,10 +17,10 @@ final class KeyPattern: Sendable {
     }
 
     let parts: [Part]
-    /// The constraints that the leading columns have one value by.
+    /// The constraints by which the leading columns equal one value.
     let equal: [Int]
     private let narrowing: Narrowing
-    /// Whether its leading columns have one value each, and the others any.
+    /// Whether the leading columns equal one value each, and the others are unconstrained.
     var isOfOneValue: Bool { if case .none = narrowing { true } else { false } }
 
     init(_ parts: [Part], _ constraints: [Constraint]) {
@@ -63,7 +64,7 @@ final class KeyPattern: Sendable {
         return bounds.isEmpty ? .none : .range(bounds)
     }
 
-    /// The constraints that shape the ranges.
+    /// The constraints from which the ranges are made.
     var constraints: [Int] {
         switch narrowing {
         case .none: equal
@@ -72,27 +73,27 @@ final class KeyPattern: Sendable {
         }
     }
 
-    /// Whether every column has one value or one of a list.
+    /// Whether every column equals one value, or one of a list.
     var isPoint: Bool {
         if case .list = narrowing { return equal.count + 1 == parts.count }
         return equal.count == parts.count
     }
 
-    /// The only constraint, where a column that ascends is to have one value.
+    /// The number of the only constraint, where an ascending column equals one value.
     var numbered: Int? {
         guard case .none = narrowing, equal.count == 1, !parts[0].descending else { return nil }
         return equal[0]
     }
 
-    /// The ranges of keys.
+    /// Returns the key ranges.
     ///
     /// - Parameters:
-    ///   - limit: bytes of a key that can be relied on.
-    ///   - test: what a constraint, told by its number, asks for.
-    /// - Returns: also whether other keys lie in the ranges, because they are cut.
+    ///   - limit: the bytes of a key that are not truncated.
+    ///   - test: returns the test of a constraint by its number.
+    /// - Returns: the ranges, and whether they contain other keys as well, because keys are truncated.
     @inline(__always)
     func ranges(limit: Int, _ test: (Int) -> Constraint.Test) -> (ranges: [KeyRange], areWider: Bool) {
-        // Most ask for one number.
+        // Fast path for one integer.
         if let numbered, limit > 8, case .equal(.integer(let number)) = test(numbered) {
             return ([KeyRange(of: number)], false)
         }
@@ -126,7 +127,7 @@ final class KeyPattern: Sendable {
         return buffer.bytes
     }
 
-    /// Those of a list or a prefix.
+    /// Returns the ranges of a list or a prefix.
     private static func ranges(_ test: Constraint.Test, _ part: Part, _ prefix: [UInt8]) -> [KeyRange] {
         switch test {
         case .isIn(let values): return values.map { KeyRange(prefix: coded($0, part, behind: prefix)) }
@@ -139,8 +140,8 @@ final class KeyPattern: Sendable {
         }
     }
 
-    /// What lies between two bounds, or on one side of one. NULL is in no range: it stands before the values, or behind them in a descending
-    /// column.
+    /// Returns the range between two bounds, or on one side of one. It excludes NULL, which sorts before the values, or
+    /// after them in a descending column.
     private static func range(_ tests: [Constraint.Test], _ part: Part, _ prefix: [UInt8]) -> KeyRange {
         var bounds = KeyRange(prefix: prefix)
         var (hasLow, hasHigh) = (false, false)
@@ -174,7 +175,7 @@ final class KeyPattern: Sendable {
         return bounds
     }
 
-    /// The share of rows that is expected.
+    /// Returns the expected share of rows.
     func share(_ test: (Int) -> Constraint.Test) -> Double {
         var share = 1.0
         for number in equal {
@@ -193,29 +194,29 @@ final class KeyPattern: Sendable {
         return share
     }
 
-    /// The share of rows that is expected in a range of which nothing more is known.
+    /// Returns the expected share of rows of a range without statistics.
     static func rangeShare(ends: Int) -> Double {
         ends == 2 ? Selectivity.twoEnds : ends == 1 ? Selectivity.oneEnd : Selectivity.notNull
     }
 }
 
-/// How far a row of sorted columns (an index, or the key of a table) answers a condition.
+/// The search of a condition in the sorted columns of an index, or in the key of a table.
 struct KeySearch {
     let pattern: KeyPattern
     let ranges: [KeyRange]
-    /// The conjuncts that the ranges take care of, wholly.
+    /// The conjuncts that the ranges answer exactly.
     let answered: Set<Int>
-    /// The conjuncts that shaped the ranges, for the explanation.
+    /// The conjuncts from which the ranges are made, for the explanation.
     private(set) var used: [Int] = []
-    /// Whether every column has one value or one of a list.
+    /// Whether every column equals one value, or one of a list.
     let isPoint: Bool
-    /// The share of rows that is expected.
+    /// The expected share of rows.
     let share: Double
 
-    /// How many leading columns have one value only.
+    /// The number of leading columns that equal one value.
     var equalCount: Int { pattern.equal.count }
 
-    /// - Parameter limit: bytes of a key that can be relied on.
+    /// - Parameter limit: the bytes of a key that are not truncated.
     init(_ parts: [KeyPattern.Part], _ constraints: [Constraint], limit: Int) {
         pattern = KeyPattern(parts, constraints)
         let found = pattern.ranges(limit: limit) { constraints[$0].test }

@@ -1,8 +1,8 @@
 import MakoStorage
 
 extension Plan {
-    /// The same plan, which reads its rows in parts when they are many: those of a table with row ids, in their order, whose condition has no
-    /// sub-queries.
+    /// Returns a plan that scans large tables in parallel: tables with row ids, in any order of ids, whose condition
+    /// has no sub-queries.
     func divided(in view: Snapshot) -> Plan {
         guard isScan else { return self }
         var plan = self
@@ -10,7 +10,7 @@ extension Plan {
         return plan
     }
 
-    /// Whether rows are read by their ids.
+    /// Whether the access path is a scan by row id.
     fileprivate var isScan: Bool { if case .access(.rows) = way { true } else { false } }
 
     private func isDivided(in view: Snapshot) -> Bool {
@@ -19,7 +19,7 @@ extension Plan {
             bound.subqueries.isEmpty
         else { return false }
         if range != .min ... .max {
-            // The scan reports what cannot be read.
+            // An unreadable tree is left to the scan, which reports the error.
             let keys = KeyOrder.treeKey(range.lowerBound)...KeyOrder.treeKey(range.upperBound)
             guard let some = try? view.estimatedCount(in: keys, of: table.rows), some > Double(view.parallelRows) else {
                 return false
@@ -30,7 +30,7 @@ extension Plan {
 }
 
 extension SelectPlan {
-    /// The same for a snapshot: whether its rows are read in parts depends on how many they are there.
+    /// Returns a plan that scans in parallel if the tables have enough rows in this snapshot.
     func divided(in view: Snapshot) -> SelectPlan {
         var copy = self
         switch feed {
@@ -44,7 +44,7 @@ extension SelectPlan {
 }
 
 extension JoinPlan {
-    /// The same, which reads the rows of the table that it walks in parts when they are many, and others are kept by a hash, or looked up, for them.
+    /// Returns a plan that scans the driving table in parallel, if all other tables are hashed or looked up.
     fileprivate func divided(in view: Snapshot) -> JoinPlan {
         guard steps.count > 1 else { return self }
         let step = steps[driver]
@@ -60,7 +60,7 @@ extension JoinPlan {
 }
 
 extension JoinStep {
-    /// Whether its rows can be found for several rows before it at once.
+    /// Whether the join method finds rows for a batch of outer rows at once.
     fileprivate var isDivisible: Bool {
         switch method {
         case .kept(let equalities) where !equalities.isEmpty: break

@@ -2,7 +2,7 @@ import MakoStorage
 import Synchronization
 
 extension Catalogue {
-    /// How selections from these tables were run.
+    /// The cached plans of selections from these tables.
     var plans: PlanCache {
         if let known = cache.load() as? PlanCache { return known }
         let made = PlanCache()
@@ -13,26 +13,25 @@ extension Catalogue {
     var statistics: IndexStatistics { plans.statistics }
 }
 
-/// What the planner keeps of a catalogue's tables, for as long as that lives: the plans of repeated queries, by what these are without their values, and
-/// statistics of indexes.
+/// Plans of repeated queries by their fingerprints, and statistics of indexes, for the lifetime of a catalogue.
 ///
-/// At most 256 plans of selections by their shapes, and 256 by prepared conditions. Joins have none.
+/// At most 256 plans of selections, and 256 of prepared conditions. Joins are not cached.
 final class PlanCache: CatalogueCache, @unchecked Sendable {
-    /// Programs ask the same few questions; questions that differ each time must not fill the memory.
+    /// Bounds the memory when all queries differ; most programs run a few queries.
     private static let limit = 256
 
     let statistics = IndexStatistics()
     private let lock = Lock()
     /// Guarded by the lock.
     private var plans: [SelectionShape.Key: KeptPlan] = [:]
-    /// How often they were forgotten. Guarded by the lock.
+    /// The number of invalidations. Guarded by the lock.
     private var forgotten = 0
-    /// Those of prepared conditions, at places that their keys give; a later one may take the place of another. Guarded by the lock.
+    /// Plans of prepared conditions, hashed by their keys; a collision replaces the older plan. Guarded by the lock.
     @exclusivity(unchecked) private var prepared: [Prepared?] = Array(repeating: nil, count: limit)
 
     private struct Prepared {
         let key: PreparedSelection.Key
-        /// Held, so that no other gets its identity.
+        /// Retained, so that its identity is not reused.
         let condition: PreparedCondition
         let plan: KeptPlan
     }

@@ -1,15 +1,15 @@
 extension Planner {
-    /// A selection, taken to pieces for the ways to its rows.
+    /// The planner input: a selection, with its conjuncts, constraints and orders taken apart.
     struct Question {
         let bound: BoundSelection
         let conjuncts: [BoundCondition]
         let constraints: [Constraint]
-        /// The orders that decide something.
+        /// The orders that are not redundant.
         let orders: [BoundOrder]
         let estimates: TableEstimates
-        /// The columns that are asked for, besides those that decide which rows come and in which order; nil: whole rows.
+        /// The columns that the query outputs, besides those of the condition and the orders; `nil` for whole rows.
         var reads: ColumnSet?
-        /// Whether rows that are equal in the orders are to come one behind the other, and are put together by a table where they do not.
+        /// Whether the orders only group rows: rows that are not adjacent are grouped by a hash table.
         var isGrouping = false
 
         init(_ unplanned: BoundSelection, _ estimates: TableEstimates) {
@@ -30,8 +30,8 @@ extension Planner {
             self.estimates = estimates
         }
 
-        /// The same with numbers of entries that are told by their places in the tree, where they are too many to be counted, and with the
-        /// length of rows.
+        /// The same input with range cardinalities from the tree, for ranges too large to be counted, and with row
+        /// lengths.
         var lookingFar: Question {
             var estimates = estimates
             estimates.lookFar()
@@ -41,7 +41,8 @@ extension Planner {
             return question
         }
 
-        /// The columns of the row itself that expressions read; nil: they need more than values, or there is no index.
+        /// Returns the columns of the row that expressions read; `nil` if they need more than values, or if there is no
+        /// index.
         static func reads(_ expressions: [BoundExpr], _ table: TableHandle, _ joins: [JoinNode]) -> ColumnSet? {
             if table.indexes.isEmpty { return nil }
             let program = Program(table, joins: joins)
@@ -49,7 +50,8 @@ extension Planner {
             return program.ownColumns
         }
 
-        /// How the rows are made of the entries of an index that answers some conjuncts; nil: they must be looked up.
+        /// Returns how rows are made of the entries of an index that answers some conjuncts; `nil` if rows must be
+        /// looked up.
         func cover(_ index: IndexHandle, _ answered: Set<Int>) -> IndexCover? {
             guard let reads, IndexCover(index, bound.table, reading: reads) != nil else { return nil }
             let rest = residualPlaces(answered).map { conjuncts[$0] }
@@ -59,12 +61,13 @@ extension Planner {
             return IndexCover(index, bound.table, reading: columns)
         }
 
-        /// Whether there is nothing to read.
+        /// Whether the condition or the limit rules out every row.
         var isEmpty: Bool {
             conjuncts.contains { $0 == .constant(false) || $0 == .constant(nil) } || bound.limit == 0
         }
 
-        /// The orders that decide something: columns with one value do not, nor does anything after the row id.
+        /// Returns the orders that are not redundant: a column that equals one value is, and so is what follows the row
+        /// id.
         private static func needed(_ orders: [BoundOrder], _ constraints: [Constraint]) -> [BoundOrder] {
             var result: [BoundOrder] = []
             for order in orders {
@@ -84,31 +87,31 @@ extension Planner {
             return result
         }
 
-        /// Whether a way that answers some conjuncts leaves others to be tested on each row.
+        /// Returns whether an access path that answers some conjuncts leaves others to be tested.
         func leavesResidual(_ answered: Set<Int>) -> Bool {
             conjuncts.indices.contains { !answered.contains($0) && conjuncts[$0] != .constant(true) }
         }
 
-        /// What a way leaves to be tested on each row.
+        /// Returns the conjuncts that an access path leaves to be tested.
         func residual(_ candidate: Candidate) -> [BoundCondition] {
             residualPlaces(candidate).map { conjuncts[$0] }
         }
 
-        /// Which of the conjuncts that is.
+        /// Returns the indexes of the conjuncts that an access path leaves to be tested.
         func residualPlaces(_ candidate: Candidate) -> [Int] { residualPlaces(candidate.answered) }
 
         private func residualPlaces(_ answered: Set<Int>) -> [Int] {
             conjuncts.indices.filter { !answered.contains($0) && conjuncts[$0] != .constant(true) }
         }
 
-        /// Whether all entries of an index may be walked over instead of all rows, in whatever order. Where the first few rows are enough, they
-        /// are rather those that stand first.
+        /// Returns whether an index-only scan may replace the table scan, in any order. Not with a limit, which returns
+        /// the first rows of the table.
         func walksAlone(_ cover: IndexCover?) -> Bool { cover != nil && bound.limit == nil && estimates.isKnown }
 
-        /// What it takes to meet so many rows one after the other.
+        /// Returns the cost of reading adjacent rows.
         ///
-        /// - Parameter singles: ways by indexes, of which one may know at how many rows more has to be done than to see that they are not wanted,
-        ///   and how many are.
+        /// - Parameter singles: index access paths, whose estimates tell how many rows need more than the pushed-down
+        ///   predicate, and how many rows pass.
         func scanCost(
             rows: Double, known singles: [Candidate] = [], isOrdered: Bool, answered: Set<Int>
         ) -> Double {
@@ -118,7 +121,7 @@ extension Planner {
             }
             let stops = share(singles.map(\.rows).min())
             let found = share(singles.map { $0.rows * (leavesResidual($0.answered) ? Selectivity.passing : 1) }.min())
-            // Only rows with keys that are numbers are told apart before anything is made of them.
+            // The pushed-down predicate tests only rows with integer keys before they are decoded.
             let isTold = residual.contains(where: \.isToldByPlace) && !residual.contains(where: \.asksOtherRows)
             let asks = !residual.isEmpty && bound.table.isRowID && !isTold
             return cost(
@@ -127,9 +130,9 @@ extension Planner {
                 isOrdered: isOrdered, found, sort: CostModel.sort)
         }
 
-        /// What it takes to find so many rows.
+        /// Returns the cost of looking up rows.
         ///
-        /// - Parameter sort: to put one of them in order.
+        /// - Parameter sort: the cost of sorting one of them.
         func searchCost(
             rows: Double, perRow: Double, isOrdered: Bool, answered: Set<Int>, sort: Double = CostModel.scatteredSort
         ) -> Double {
@@ -140,24 +143,24 @@ extension Planner {
             return cost(rows: rows, perRow: perRow + tests, isOrdered: isOrdered, Selectivity.passing, sort: sort)
         }
 
-        /// What it takes to look at so many rows, and to sort those that are left where they are not in order.
+        /// Returns the cost of reading rows, and of sorting those that pass, unless they are in order.
         private func cost(rows: Double, perRow: Double, isOrdered: Bool, _ passing: Double, sort: Double) -> Double {
             guard let limit = bound.limit else {
                 return rows * perRow
                     + (isOrdered || orders.isEmpty ? 0 : rows * passing * (isGrouping ? CostModel.group : sort))
             }
             if isOrdered || orders.isEmpty {
-                // What is left out by other conditions was looked at before so many are found.
+                // Rows that other conditions reject are read, too, before the limit is reached.
                 return min(rows, (Double(limit) + Double(bound.offset)) / max(passing, 1e-9)) * perRow
             }
             return rows * perRow + rows * passing * CostModel.heap
         }
     }
 
-    /// What a way was chosen from.
+    /// The access paths with which the chosen one was compared.
     enum Rivals { case none, scan, others }
 
-    /// The way that was chosen for a selection.
+    /// The access path chosen for a selection.
     struct Choice {
         let question: Question
         let best: Candidate
@@ -177,7 +180,7 @@ extension Planner {
         }
     }
 
-    /// The plan of those rows of a query that fulfil a condition.
+    /// Returns the plan of the rows of a query that fulfil a condition.
     static func rows(of query: StatementPlan, _ unplanned: BoundSelection) -> Plan {
         let bound = SubqueryPlanner(view: nil).selection(unplanned)
         return Plan(
@@ -185,14 +188,14 @@ extension Planner {
             note: PlanNote())
     }
 
-    /// The plan of a selection that has no rows.
+    /// Returns the plan of a selection without rows.
     static func nothing(_ bound: BoundSelection) -> Plan {
         Plan(bound, access: .nothing, isReversed: false, orders: [], residual: [], note: PlanNote())
     }
 }
 
 extension BoundCondition {
-    /// Whether bounds of numbers and dates, see ``RowPrefilter``, are likely to be all that most rows are asked for.
+    /// Whether pushed-down bounds of numbers and dates, see ``RowPrefilter``, are likely to reject most rows.
     var isToldByPlace: Bool {
         guard case .comparison(let operation, .column(let column), .constant) = self, operation != .notEqual else {
             return false
@@ -204,7 +207,7 @@ extension BoundCondition {
         }
     }
 
-    /// Whether a sub-query is asked of each row.
+    /// Whether the condition runs a sub-query for each row.
     var asksOtherRows: Bool {
         switch self {
         case .isInQuery, .exists, .comparison(_, .subquery, _), .comparison(_, _, .subquery): true

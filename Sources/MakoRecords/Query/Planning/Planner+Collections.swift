@@ -1,15 +1,16 @@
 import MakoStorage
 
-// Ways that start from what a column of keys holds, or from who holds keys: `ANY labels.name = 'x'`.
+// Access paths that start from the other side of a column of keys: `ANY labels.name = 'x'`.
 extension Planner {
     struct CollectionWay {
         let source: CollectionSource
         let rows: Double
-        /// What it costs to find the others and the keys.
+        /// The cost of finding the other rows and the keys.
         let cost: Double
     }
 
-    /// The rows for which one of many fulfils a condition that asks nothing of the row itself; nil: the condition is another one.
+    /// Returns the rows for which a member of a collection fulfils a condition that does not read the row itself; `nil`
+    /// for other conditions.
     static func collection(_ condition: BoundCondition, _ question: Question) -> CollectionWay? {
         guard case .exists(let bound) = condition, let subquery = bound.plan as? SubqueryPlan else { return nil }
         let table = question.bound.table
@@ -38,7 +39,7 @@ extension Planner {
         }
     }
 
-    /// The way to the rows on the other side; nil: what is asked of them depends on the row around.
+    /// Returns the access path to the other side; `nil` if its condition reads the outer row.
     private static func others(_ all: Plan, _ reading: [ColumnSlot], _ question: Question) -> Choice? {
         guard let condition = all.bound.condition, !condition.readsOuter else { return nil }
         var asked = Question(all.bound, question.estimates.of(all.table))
@@ -49,7 +50,7 @@ extension Planner {
         return choice(asked)
     }
 
-    /// Whether these are the columns of a table's key, and no more.
+    /// Returns whether these are exactly the key columns of a table.
     private static func isOwnKey(_ exprs: [BoundExpr], _ table: TableHandle) -> Bool {
         let ordinals: [Int?] = table.isRowID ? [nil] : table.keySlots.map { Int($0.ordinal) }
         guard exprs.count == ordinals.count else { return false }
@@ -60,7 +61,7 @@ extension Planner {
 }
 
 extension Planner.Question {
-    /// What it costs to look at the rows on the other side of columns of keys for one row, where conditions ask them.
+    /// Returns the cost, for one row, of testing conditions on members of its collections.
     func membersCost(_ conditions: [BoundCondition]) -> Double {
         conditions.reduce(0) { $0 + estimates.membersCost($1, of: bound.table) }
     }
@@ -76,7 +77,7 @@ extension TableEstimates {
     }
 
     private func membersCost(_ subquery: BoundSubquery, of table: TableHandle) -> Double {
-        /// One of the rows on the other side, with what is asked of that.
+        /// Returns the cost of reading one member and testing its condition.
         func each(_ all: Plan) -> Double {
             let further = all.bound.condition.map { of(all.table).membersCost($0, of: all.table) } ?? 0
             return CostModel.indexRow + CostModel.filter + further
@@ -98,20 +99,21 @@ extension TableEstimates {
 }
 
 extension Planner.Choice {
-    /// How many rows are expected to be found.
+    /// The expected number of rows.
     fileprivate var rows: Double {
         max(1, best.rows * (question.leavesResidual(best.answered) ? Selectivity.passing : 1))
     }
 }
 
 extension TableEstimates {
-    /// How many keys a row holds in a column on the average; 1 where that is not known.
+    /// Returns the average number of keys that a row holds in a column; 1 if unknown.
     func perRow(_ index: ElementIndex, of table: TableHandle) -> Double {
         guard let entries = entries(of: index.tree) else { return 1 }
         return entries / max(1, rows(of: table, share: 1))
     }
 
-    /// How many rows of a table hold the keys of some others: as many as of any others, but of few that are known as many as there are.
+    /// Returns the number of rows that hold the keys of other rows: the average, or the counted number for a few given
+    /// keys.
     fileprivate func holders(
         of others: Planner.Choice, of target: TableHandle, _ index: ElementIndex
     ) -> Double {
@@ -121,7 +123,7 @@ extension TableEstimates {
             return max(1, found)
         }
         let entries = entries(of: index.tree) ?? rows
-        // Of a small table no more rows are found than it has.
+        // The estimate is bounded by the size of a small table.
         let targets = max(1, rows(of: target, share: 1))
         return max(1, min(others.rows, targets) * entries / targets)
     }

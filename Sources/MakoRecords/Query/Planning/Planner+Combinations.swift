@@ -1,6 +1,6 @@
-// Ways that gather keys first: of several indexes, of a sub-query, or of one index when many rows are to be read.
+// Row-id set scans: of several indexes, of a sub-query, or of one index when many rows are to be read.
 extension Planner {
-    /// From so many rows on it matters in which order they are read.
+    /// The number of rows from which the order of reads matters.
     private static let manyRows = 4096.0
     private static let longestUnion = 64
 
@@ -54,7 +54,7 @@ extension Planner {
         return found
     }
 
-    /// `a = 1 OR b = 2`, where each part is answered by an index or the key.
+    /// Returns the access path for `a = 1 OR b = 2`, where an index or the key answers each part.
     private static func union(
         _ bound: BoundSelection, _ condition: BoundCondition, _ estimates: TableEstimates
     ) -> (sources: [KeySource], rows: Double, isExact: Bool)? {
@@ -75,7 +75,7 @@ extension Planner {
         return (sources, rows, isExact)
     }
 
-    /// Rows whose column is among the values of a sub-query, or to which its rows are linked.
+    /// Returns the access path for rows whose column is among the values of a sub-query, or which its rows reference.
     private static func members(
         _ table: TableHandle, _ condition: BoundCondition, _ estimates: TableEstimates
     ) -> [(KeySource, keys: Double, rows: Double)] {
@@ -94,7 +94,7 @@ extension Planner {
                 guard let first = index.parts.first, Int(first.slot.ordinal) == column.ordinal, !first.descending,
                     !first.noCase
                 else { continue }
-                // Each value costs a search of its own.
+                // Each value costs an index search.
                 let rows =
                     index.isUnique && index.parts.count == 1
                     ? values : values * max(1, estimates.rows * Selectivity.equal)
@@ -107,7 +107,8 @@ extension Planner {
         case .comparison(let operation, .subquery(let bound), .constant(.integer(let number)))
         where table.isRowID && bound.aggregate == .count && bound.output == nil:
             guard let subquery = bound.linkedToRowID else { return [] }
-            // Who has none is not met in a walk over those that there are.
+            // The inner rows do not name outer rows with a count of 0, so that a condition which accepts 0 needs a
+            // scan.
             if Binder.holds(operation, KeyOrder.compare(0, number)) { return [] }
             let rows = min(estimates.rows * Selectivity.counted, subquery.expectedRows(estimates))
             found.append((.counted(subquery, operation, number), rows, rows))
@@ -115,7 +116,8 @@ extension Planner {
         }
         return found
     }
-    /// Whether a column's keys are those of a sub-query's values. Of numbers only the whole ones that are signed are.
+    /// Returns whether a column encodes the values of a sub-query as they are. Of numbers, this holds for signed
+    /// integers only.
     private static func isCodedAlike(_ column: BoundColumn, _ kind: ValueKind) -> Bool {
         switch column.type {
         case .integer, .reference: kind.isNumber
@@ -126,7 +128,7 @@ extension Planner {
 }
 
 extension SubqueryPlan {
-    /// How many rows it gives, for all rows around together.
+    /// Returns the number of rows that the sub-query has for all outer rows together.
     func expectedRows(_ estimates: TableEstimates) -> Double {
         switch source {
         case .plan(let plan):
@@ -138,7 +140,7 @@ extension SubqueryPlan {
 }
 
 extension BoundSubquery {
-    /// Its plan, where one column of its rows must be the row id of the row around, and nothing else is read of that.
+    /// The plan of a sub-query that reads nothing of the outer row but its row id, which one of its columns must equal.
     fileprivate var linkedToRowID: SubqueryPlan? {
         guard let plan = plan as? SubqueryPlan, let link = plan.link, link.all != nil, link.columns.count == 1,
             outers.count == 1, case .column(let outer) = outers[0], outer.node < 0, outer.ordinal == nil,

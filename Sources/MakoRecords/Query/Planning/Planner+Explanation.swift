@@ -1,5 +1,5 @@
 extension Planner {
-    /// How rows of one table are found, and what else was thought of.
+    /// Returns the access path of a selection, and the alternatives with their costs.
     static func explanation(_ bound: BoundSelection, _ estimates: TableEstimates) -> PlanExplanation {
         let asked = Question(bound, estimates)
         if asked.isEmpty {
@@ -28,7 +28,7 @@ extension Planner {
             expectedRows: candidate.rows, cost: candidate.cost, indexes: source.indexes)
     }
 
-    /// The index that would serve a scan with a filter: what must be equal first, then one range.
+    /// Returns an index that would replace a scan with a filter: the columns of equalities, then one of a range.
     private static func missing(
         _ chosen: Candidate, _ bound: BoundSelection, _ constraints: [Constraint]
     ) -> [PlanExplanation.MissingIndex] {

@@ -1,10 +1,11 @@
-// Ways to places: by a spatial index to those within a distance or a box, and to the nearest ones.
+// Access paths of spatial indexes: places within a distance or a box, and the nearest ones.
 extension Planner {
-    /// Rows within a radius of a place, or within a box; or, in the order of the distance and with a limit, the nearest ones.
+    /// Returns the access path to rows within a radius or a box or, ordered by distance with a limit, to the nearest
+    /// ones.
     static func byPlace(_ index: IndexHandle, _ question: Question) -> Candidate? {
         let area = area(index, question.conjuncts, question.constraints)
         if let search = nearest(index, question.bound, question.conjuncts, question.orders) {
-            // The last ring has up to four times the area that is needed, those before it a third of that.
+            // The last ring has up to four times the area that is needed, the ones before it a third of that.
             let wanted = Double(search.wanted) * 4 * (question.leavesResidual([]) ? 10 : 1) + 100
             let rows = min(wanted, question.estimates.rows)
             return Candidate(
@@ -26,7 +27,7 @@ extension Planner {
             rows: rows)
     }
 
-    /// What conjuncts say of where a row's place is.
+    /// The area that conjuncts restrict a row's place to.
     private struct Area {
         let boxes: [GeoBox]
         let used: [Int]
@@ -53,7 +54,7 @@ extension Planner {
         return best
     }
 
-    /// The box that ranges of both columns give.
+    /// Returns the box that ranges of both columns give.
     private static func box(_ index: IndexHandle, _ constraints: [Constraint]) -> (box: GeoBox, used: [Int])? {
         var used: [Int] = []
         func bounds(_ part: IndexHandle.Part) -> (low: Double, high: Double)? {
@@ -72,7 +73,7 @@ extension Planner {
             guard let low, let high else { return nil }
             return (low, high)
         }
-        // Beyond these a number is no place, or the same place as another number.
+        // Outside these limits a number is not a coordinate, or denotes the place of another number.
         guard let north = bounds(index.parts[0]), north.low >= -90, north.high <= 90,
             let east = bounds(index.parts[1]), east.low >= -180, east.high <= 180
         else { return nil }
@@ -105,7 +106,7 @@ extension Planner {
     }
 }
 
-/// `distance(latitude, longitude, …)` of a row's place to one that is known, whichever comes first.
+/// `distance(latitude, longitude, …)` between a row's place and a constant one, in either order.
 private struct DistanceCall {
     let latitude: Double
     let longitude: Double
@@ -128,7 +129,7 @@ private struct DistanceCall {
 }
 
 extension Value {
-    /// A number as a double, rounded where it must be.
+    /// The number as a double, rounded if necessary.
     fileprivate var number: Double? {
         switch self {
         case .integer(let number): Double(number)

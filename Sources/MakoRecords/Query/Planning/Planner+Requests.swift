@@ -1,12 +1,12 @@
 import MakoStorage
 
-// The way into planning: nothing outside this folder calls anything else of the planner.
+// The planner's interface. Other folders call no other function of the planner.
 extension Planner {
-    /// How the rows of one table are found.
+    /// Plans the rows of one table.
     ///
     /// - Parameters:
-    ///   - expressions: all that is to be worked out of the rows, besides what they are sorted by; nil: whole rows.
-    ///   - view: what sizes are estimated by; nil: they are not known.
+    ///   - expressions: the expressions computed from the rows, besides the orders; `nil` for whole rows.
+    ///   - view: the snapshot that sizes are estimated from; `nil` if there is none.
     static func plan(
         _ rows: BoundSelection, reading expressions: [BoundExpr]? = nil, in view: Snapshot? = nil
     ) -> Plan {
@@ -17,12 +17,12 @@ extension Planner {
         return choice(question)?.plan() ?? nothing(question.bound)
     }
 
-    /// How a query is run.
+    /// Plans a query.
     ///
     /// - Parameters:
-    ///   - rows: how the rows of its one table are found, where that is known.
-    ///   - view: what sizes are estimated by; nil: they are not known, and tables are taken to be large.
-    ///   - size: how many rows a table has, if not those that the view counts.
+    ///   - rows: the plan of the rows of its one table, if already made.
+    ///   - view: the snapshot that sizes are estimated from; `nil` to assume large tables.
+    ///   - size: returns the number of rows of a table, where it differs from the view's.
     static func plan(
         _ query: LogicalPlan, rows: Plan? = nil, in view: Snapshot?, size: ((TableHandle) -> Int?)? = nil
     ) -> StatementPlan {
@@ -33,13 +33,13 @@ extension Planner {
         }
     }
 
-    /// Expressions over rows that are found elsewhere, with their sub-queries planned.
+    /// Plans the sub-queries of expressions over rows that come from elsewhere.
     static func plan(_ expressions: [BoundExpr], in view: Snapshot) -> [BoundExpr] {
         let subqueries = SubqueryPlanner(view: view)
         return expressions.map { subqueries.planned($0) }
     }
 
-    /// A condition of such rows, with its sub-queries planned.
+    /// Plans the sub-queries of a condition over such rows.
     static func plan(_ condition: BoundCondition, in view: Snapshot) -> BoundCondition {
         SubqueryPlanner(view: view).planned(condition)
     }

@@ -1,8 +1,8 @@
 import MakoStorage
 
-/// Plans the sub-queries in bound expressions: the same expressions with planned ones in their place.
+/// Plans the sub-queries of bound expressions: returns the same expressions with planned sub-queries.
 struct SubqueryPlanner: BoundRewriting {
-    /// What sizes of joined tables are estimated by; nil: they are not known.
+    /// The snapshot that sizes of joined tables are estimated from; `nil` if there is none.
     let view: Snapshot?
 
     func selection(_ bound: BoundSelection) -> BoundSelection {
@@ -48,7 +48,7 @@ struct SubqueryPlanner: BoundRewriting {
             && subquery.isCorrelated
     }
 
-    /// Rows that are found elsewhere: only what is asked of them is left.
+    /// Returns the plan of rows that come from elsewhere: only the condition and the outputs are left.
     private func tested(_ selection: BoundSelection) -> Plan {
         let bound = self.selection(selection)
         let residual = bound.condition.map { [$0] } ?? []
@@ -56,7 +56,7 @@ struct SubqueryPlanner: BoundRewriting {
     }
 }
 
-/// Plans a sub-query for each row around.
+/// Plans a correlated sub-query for each outer row.
 private struct RowStatementPlanner: RowPlanner {
     let statement: RowStatement
     var text: String { statement.text }
@@ -66,7 +66,7 @@ private struct RowStatementPlanner: RowPlanner {
     }
 }
 
-/// Finds out by which columns a sub-query hangs on the query around it.
+/// Finds the columns by which a sub-query is correlated with the outer query.
 enum SubqueryLinks {
     static func link(
         _ selection: BoundSelection, _ output: BoundExpr?, _ aggregate: AggregateFunction?
@@ -105,7 +105,7 @@ enum SubqueryLinks {
         }
     }
 
-    /// A column of the sub-query's table that equals a value of the row around and is coded as that is.
+    /// Returns a column of the sub-query's table that equals a value of the outer row, and is encoded in the same form.
     private static func pair(_ condition: BoundCondition) -> (BoundColumn, Int)? {
         guard case .comparison(.equal, let left, let right) = condition else { return nil }
         switch (left, right) {

@@ -1,11 +1,11 @@
-/// Chooses the way to the rows. Pure: the same selection and schema give the same plan.
+/// Chooses the access path. Deterministic for a snapshot: the same selection, schema and sizes give the same plan.
 ///
-/// No statistics are stored: what is known of sizes is looked up, see ``TableEstimates``. Where nothing is, an equality is taken to leave a
-/// thousandth of the rows (one row, when the columns are unique), IS NULL a twentieth, a value list a thousandth for each value, a range
-/// with two ends a fiftieth, with one end a twentieth, a prefix a hundredth: guesses, that an equality leads to fewer rows than a range, and that a
-/// range is better sought, which costs ten times a scan at worst, where a scan may cost as many times a search as there are rows.
+/// No statistics are stored: sizes are read from the trees of the snapshot, see ``TableEstimates``. Without a snapshot,
+/// defaults favour indexes, because a wrong index costs at most ten times a scan, and a wrong scan O(n): an equality
+/// selects a thousandth of the rows (one row if the columns are unique), IS NULL a twentieth, a value list a thousandth
+/// for each value, a range with two ends a fiftieth, with one end a twentieth, a prefix a hundredth.
 ///
-/// Costs are those of ``CostModel``. The cheapest way wins, the first named one among equals.
+/// Costs are those of ``CostModel``. The cheapest access path wins, and of equals the first.
 enum Planner {
     struct Candidate {
         let access: Access
@@ -14,14 +14,14 @@ enum Planner {
         let answered: Set<Int>
         let used: [Int]
         let cost: Double
-        /// How many rows are expected to be looked at.
+        /// The expected number of rows read.
         let rows: Double
-        /// Where rows are looked for in rings around a place.
+        /// The search in rings around a place, of a spatial index.
         var nearest: NearestSearch?
-        /// How rows are made of the index's entries.
+        /// How rows are made of the entries of a covering index.
         var cover: IndexCover?
 
-        /// Whether the rows are known by their keys.
+        /// Whether the rows are given by a list of at most 1,000 keys.
         var isFewRows: Bool {
             switch access {
             case .nothing: true
@@ -33,7 +33,7 @@ enum Planner {
         var isFullText: Bool { if case .fullText = access { true } else { false } }
     }
 
-    /// The best way; nil: there is nothing to read.
+    /// Returns the cheapest access path; `nil` if the result is empty.
     static func choice(_ asked: Question) -> Choice? {
         if asked.isEmpty { return nil }
         let (question, candidates) = candidates(asked)
@@ -44,21 +44,21 @@ enum Planner {
             rivals: rivals.isEmpty ? .none : rivals == [0] ? .scan : .others)
     }
 
-    /// The ways to the rows, and what is known of the question then; the first is a scan.
+    /// Returns the access paths, of which the first is a scan, and the input with the estimates used for them.
     static func candidates(_ asked: Question) -> (question: Question, ways: [Candidate]) {
         let (question, singles) = searches(asked)
         let combined = combinations(question, singles: singles)
-        // How many rows a condition on many leaves is known from its other side.
+        // For a condition on a collection, the estimate of the other side is the number of rows that pass.
         let known = combined.filter { if case .gathered(.collection) = $0.access { true } else { false } }
         let ways =
             [scan(question, besides: singles + known)] + singles + combined + (byText(question).map { [$0] } ?? [])
         return (question, ways)
     }
 
-    /// The ways by the key and by one index.
+    /// Returns the access paths by the key and by one index.
     static func searches(_ asked: Question) -> (question: Question, ways: [Candidate]) {
         let found = singles(asked)
-        // Where they lead to many rows it matters to how many, and how long rows are.
+        // For ranges with many rows, the costs depend on how many, and on the length of the rows.
         guard asked.estimates.countsEntries, found.contains(where: { $0.rows >= TableEstimates.counted }) else {
             return (asked, found)
         }
@@ -70,13 +70,13 @@ enum Planner {
         (own(question).map { [$0] } ?? []) + question.bound.table.indexes.compactMap { byIndex($0, question) }
     }
 
-    /// The way by the id or the key.
+    /// Returns the access path by the row id or the key.
     static func own(_ question: Question) -> Candidate? {
         question.bound.table.isRowID ? byID(question) : byKey(question)
     }
 
-    /// The place of the cheapest, the first among equals. What a match finds is found in any case: it is left alone only for few rows that
-    /// are known by their keys.
+    /// Returns the index of the cheapest access path, and of equals the first. MATCH runs its index search in any case,
+    /// so that the full-text index is used unless a few keys are given.
     static func cheapest(_ candidates: [Candidate]) -> Int {
         var best = 0
         for (place, candidate) in candidates.enumerated()
@@ -85,7 +85,7 @@ enum Planner {
         return best
     }
 
-    /// Which way the table's own order serves, if it does.
+    /// Returns the direction in which the table's own order serves, if it does.
     static func rowOrder(_ question: Question) -> Bool? {
         let (bound, orders) = (question.bound, question.orders)
         guard let first = orders.first, case .column(let column) = first.expr, column.node < 0 else { return nil }
@@ -93,7 +93,7 @@ enum Planner {
         return serves(bound.table.keyParts, 0, orders)
     }
 
-    /// - Parameter singles: other ways, of which one may know how many rows fulfil the condition, or a part of it.
+    /// - Parameter singles: other access paths, whose estimates tell how many rows pass the condition or a part of it.
     static func scan(_ question: Question, besides singles: [Candidate] = []) -> Candidate {
         let reversed = rowOrder(question)
         let isOrdered = question.orders.isEmpty || reversed != nil
@@ -128,7 +128,7 @@ enum Planner {
             cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: answered), rows: rows)
     }
 
-    /// The rows that are left by what is asked of their ids, and by which of these tests they are.
+    /// Returns the rows that the tests on the row id select, and the numbers of the tests that decide.
     static func idAccess(_ tests: [Constraint.Test]) -> (access: Access, deciding: [Int]) {
         for (number, test) in tests.enumerated() {
             let values: [Value]
@@ -186,7 +186,7 @@ enum Planner {
         }
         let parts = index.keyParts
         let search = KeySearch(parts, question.constraints, limit: IndexHandle.keptBytes)
-        // Entries that are equal in their columns stand in the order of the rows' ids.
+        // Entries with equal columns are sorted by row id.
         let ending =
             question.bound.table.isRowID && !index.isUnique
             ? [KeyPattern.Part(term: .init(ordinal: nil, noCase: false), descending: false)] : []
@@ -203,7 +203,7 @@ enum Planner {
         if search.isPoint && index.schema.isUnique {
             rows = Double(max(1, search.ranges.count))
         } else {
-            // A partial index is taken to hold a tenth of the rows.
+            // A partial index is assumed to have a tenth of the rows.
             let share = search.share * (index.condition == nil ? 1 : Selectivity.partialIndex)
             rows =
                 search.used.isEmpty
@@ -219,7 +219,7 @@ enum Planner {
             rows: rows, cover: search.ranges.isEmpty ? nil : cover)
     }
 
-    /// By a full-text index. What a match finds must be found anyway, also to ask of single rows whether they are among it.
+    /// Returns the access path by a full-text index. MATCH runs its index search in any case, also to test single rows.
     private static func byText(_ question: Question) -> Candidate? {
         let (bound, orders) = (question.bound, question.orders)
         for (place, conjunct) in question.conjuncts.enumerated() {
@@ -230,7 +230,7 @@ enum Planner {
                 isRanked = true
                 rest = rest.dropFirst()
             }
-            // Rows come in the order of their ids, those of equal rank too.
+            // Rows are sorted by row id, also among equal ranks.
             var isOrdered = rest.isEmpty
             var isReversed = false
             if bound.table.isRowID, let order = rest.first, case .column(let column) = order.expr, column.node < 0,
@@ -246,7 +246,8 @@ enum Planner {
         return nil
     }
 
-    /// Whether sorted columns give the orders, after the leading ones that have one value: forwards, backwards, or not at all.
+    /// Returns the direction in which sorted columns serve the orders, after leading columns that equal one value;
+    /// `nil` if they do not.
     private static func serves(_ parts: [KeyPattern.Part], _ equalCount: Int, _ orders: [BoundOrder]) -> Bool? {
         guard !orders.isEmpty, equalCount + orders.count <= parts.count else { return nil }
         var reversed: Bool?
@@ -261,10 +262,10 @@ enum Planner {
         return reversed
     }
 
-    /// What the plan of a way says beside what it consists of. The plan keeps what this is made of, so it must not be the question, whose
-    /// estimates hold a snapshot.
+    /// Returns the notes of a plan. The plan keeps what they are made of, so that this must not be the planner input,
+    /// whose estimates retain a snapshot.
     ///
-    /// - Parameter isKnown: whether sizes are: where they are not, numbers would only look like some.
+    /// - Parameter isKnown: whether sizes are known; without sizes, no numbers are shown.
     static func note(
         _ best: Candidate, _ conjuncts: [BoundCondition], _ orders: [BoundOrder], isKnown: Bool
     ) -> PlanNote {

@@ -1,8 +1,8 @@
 import MakoStorage
 
-/// A condition with places for values, which is asked again and again with others.
+/// A condition with parameters, compiled once and run with different values.
 public final class PreparedCondition: Sendable {
-    /// Where a part of the condition has its value from.
+    /// The source of the value of a part of the condition.
     fileprivate enum Source {
         case nowhere
         case literal(Value)
@@ -10,11 +10,13 @@ public final class PreparedCondition: Sendable {
         case name(String)
     }
 
+    /// The condition with its parameters.
     public let condition: Condition
     package let levels: Int
-    /// Those of the values of a ``SelectionShape``, in their order; nil: the condition has none.
+    /// The sources of the values of a ``SelectionShape``, in its order; `nil` if the condition has no shape.
     fileprivate let sources: [Source]?
 
+    /// Prepares a condition.
     public init(_ condition: Condition) {
         self.condition = condition
         levels = condition.levels
@@ -31,9 +33,9 @@ public final class PreparedCondition: Sendable {
     package var isDeep: Bool { isDeepTree(levels) }
 }
 
-/// A prepared condition with its values, as all that is asked of a table, in no order.
+/// A prepared condition with its values: a selection from one table, without orders.
 ///
-/// Its kept plan is found without looking at what the condition says.
+/// Its cached plan is found without a traversal of the condition.
 public struct PreparedSelection {
     /// What selections of one shape have in common.
     struct Key: Equatable {
@@ -51,7 +53,7 @@ public struct PreparedSelection {
             self.offset = offset
         }
 
-        /// A byte that keys seldom share.
+        /// A hash of the key, as one byte.
         var mixed: UInt8 {
             var mixed = UInt64(UInt(bitPattern: condition) &>> 4)
             mixed = PreparedSelection.Key.mix(mixed, UInt64(UInt(bitPattern: table) &>> 4))
@@ -70,7 +72,7 @@ public struct PreparedSelection {
     private let key: Key
     private let values: [Value?]
 
-    /// - Returns: nil: no plan of it is ever kept.
+    /// Makes a selection; `nil` if its plan cannot be cached.
     public init?(
         _ condition: PreparedCondition, _ parameters: [Value], _ names: [String: Value], of table: TableHandle,
         limit: Int?, offset: Int?
@@ -98,12 +100,12 @@ public struct PreparedSelection {
         key = Key(condition, table, kinds: kinds, limit, offset)
     }
 
-    /// The plan; nil: it is to be planned like any other, and then to be ``keep(_:_:)``.
+    /// Returns the cached plan; `nil` if the caller must plan the selection, and then call ``keep(_:_:)``.
     public func plan(_ catalogue: Catalogue, in view: Snapshot) throws(RecordError) -> Plan? {
         try catalogue.plans[prepared: key]?.plan(values, [], [:], catalogue, view)
     }
 
-    /// Remembers what a plan was made of, where it was kept.
+    /// Caches the template of a plan, if the planner has made one.
     public func keep(_ plan: Plan, _ catalogue: Catalogue) {
         if let kept = plan.kept as? KeptPlan { catalogue.plans.keep(kept, for: key, of: condition) }
     }

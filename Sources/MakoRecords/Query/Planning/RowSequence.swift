@@ -1,13 +1,13 @@
-/// An order of rows in which those come one behind the other that are put together: the keys of groups, or what makes rows different.
+/// An order of rows in which equal ones are adjacent: the keys of groups, or the outputs of DISTINCT.
 struct RowSequence {
     let orders: [BoundOrder]
-    /// Whether groups, or different rows, come in the wanted order then.
+    /// Whether groups, or distinct rows, then come in the wanted order.
     let serves: Bool
 
     /// - Parameters:
-    ///   - wanted: the order of what is put together.
-    ///   - place: which of the keys an expression of that order is.
-    /// - Returns: nil: the keys are not plain columns.
+    ///   - wanted: the order of the groups or distinct rows.
+    ///   - place: returns the index of the key that an expression of that order is.
+    /// - Returns: `nil` if the keys are not plain columns.
     init?(_ keys: [BoundExpr], _ areNoCase: [Bool], wanted: [BoundOrder], _ place: (BoundExpr) -> Int?) {
         guard !keys.isEmpty, keys.allSatisfy(RowSequence.isColumn) else { return nil }
         var orders: [BoundOrder] = []
@@ -21,7 +21,7 @@ struct RowSequence {
             }
             orders.append(BoundOrder(expr: keys[place], descending: order.descending, noCase: areNoCase[place]))
         }
-        // An index is walked in one direction: the rest may as well go on as the last of those that are wanted.
+        // An index scan has one direction: the remaining keys continue in that of the last wanted one.
         let descending = orders.last?.descending ?? false
         let rest = zip(keys, areNoCase).map { BoundOrder(expr: $0, descending: descending, noCase: $1) }
         var columns: [BoundOrder] = []

@@ -1,15 +1,15 @@
 import MakoStorage
 
-/// Plans logical plans: chooses how the rows of each SELECT are found, and what is left to be done with them.
+/// Plans SELECT: chooses the access paths of each, and the operators above them.
 struct SelectPlanner {
-    /// Indexes of tables with fewer rows are not looked at.
+    /// Indexes of tables with fewer rows are not sampled.
     private static let smallest = 1000
 
     let view: Snapshot?
-    /// How many rows a table has, where that is known.
+    /// Returns the number of rows of a table, if known.
     let size: (TableHandle) -> Int?
 
-    /// - Parameter rows: how the rows of its one table are found, where that is known.
+    /// - Parameter rows: the plan of the rows of its one table, if already made.
     func plan(_ bound: BoundSelect, rows: Plan? = nil) -> SelectPlan {
         switch bound.source {
         case .table(let selection): plan(bound, rows ?? Planner.plan(selection, in: view))
@@ -27,7 +27,7 @@ struct SelectPlanner {
         var plan = given
         var rest: [BoundOrder] = []
         if bound.isDistinct, !plan.orders.isEmpty, bound.ordersByOutputs {
-            // Fewer rows are sorted when the equal ones are gone.
+            // Fewer rows are sorted after duplicates are removed.
             rest = plan.bound.orders
             plan = Planner.plan(plan.bound.ordered([]), in: view)
         }
@@ -42,7 +42,8 @@ struct SelectPlanner {
             isInOrder: way.isInOrder)
     }
 
-    /// How the smallest and largest values of columns are found, where nothing else is asked for; nil: all rows are to be looked at.
+    /// Returns how MIN and MAX of columns are found, where the query outputs nothing else; `nil` if all rows must be
+    /// read.
     private func extremes(_ group: BoundGroups, _ rows: BoundSelection) -> [SelectPlan.Extreme]? {
         guard group.keys.isEmpty, group.having == nil, !group.aggregates.isEmpty else { return nil }
         var found: [SelectPlan.Extreme] = []
@@ -88,7 +89,7 @@ struct SelectPlanner {
             isCut: false, isInOrder: false)
     }
 
-    /// Of a statement without tables: one row, which may be grouped and tested like those of a table.
+    /// Plans a statement without tables: one row, which may be grouped and tested like those of a table.
     private func oneRow(_ bound: BoundSelect, _ join: BoundJoin, _ subqueries: SubqueryPlanner) -> SelectPlan {
         let condition = BoundCondition.all(join.conjuncts.map { subqueries.planned($0) })
         var plan = JoinPlan(sources: [], joins: join.nodes, steps: [], isOrdered: true)
@@ -97,7 +98,7 @@ struct SelectPlanner {
             bound, .join(plan), bound.group, orders: bound.group?.orders ?? [], isCut: false, isInOrder: false)
     }
 
-    /// Small tables are joined as fast by any way.
+    /// For small tables every join method is fast.
     private func statistics(_ table: TableHandle, _ rows: Int?, _ catalogue: Catalogue) -> SourceStatistics? {
         guard let view, let rows, rows >= SelectPlanner.smallest else { return nil }
         return SourceStatistics(table: table, catalogue: catalogue, view: view)
@@ -105,7 +106,7 @@ struct SelectPlanner {
 }
 
 extension BoundSelect {
-    /// The same with its sub-queries planned, but for those of the rows' condition and orders.
+    /// Returns the query with its sub-queries planned, except those of the rows' condition and orders.
     fileprivate func planningSubqueries(_ view: Snapshot?) -> BoundSelect {
         let planner = SubqueryPlanner(view: view)
         var copy = self
@@ -124,8 +125,8 @@ extension BoundSelect {
 }
 
 extension SelectPlan {
-    /// The same for other values of the condition's parameters, where the plan of the rows that was kept serves these too; nil: it must be planned
-    /// anew.
+    /// Returns the plan with other values of the condition's parameters, if the cached plan of the rows serves these
+    /// too; `nil` if it must be planned again.
     func refilled(
         _ parameters: [Value], _ named: [String: Value], _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> SelectPlan? {
@@ -138,10 +139,10 @@ extension SelectPlan {
         return copy
     }
 
-    /// Whether the plan of the rows is one that was kept, which other values may have.
+    /// Whether the plan of the rows is a cached one, which can take other values.
     var isRefillable: Bool { selection != nil && rows?.kept != nil }
 
-    /// Finds the rows of the one table.
+    /// The plan of the rows of the one table.
     private var rows: Plan? {
         switch feed {
         case .table(let plan), .count(let plan): plan

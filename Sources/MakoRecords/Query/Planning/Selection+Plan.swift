@@ -1,9 +1,9 @@
 import MakoStorage
 
 extension Selection {
-    /// Binds and plans, or takes the plan that is kept for selections which differ in their values only.
+    /// Binds and plans the selection, or reuses the cached plan of a selection that differs in values only.
     ///
-    /// - Parameter view: what sizes are estimated by; nil: they are not known, and no plan is kept.
+    /// - Parameter view: the snapshot that sizes are estimated from; `nil` to plan without sizes and without the cache.
     public func plan(_ catalogue: Catalogue, in view: Snapshot? = nil) throws(RecordError) -> Plan {
         try plan(catalogue, in: view, nil)
     }

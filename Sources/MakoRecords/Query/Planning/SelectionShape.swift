@@ -1,9 +1,9 @@
-/// A selection without the values that its columns are compared with: what selections that are asked again and again have in common.
+/// The fingerprint of a selection: all of it but the values that its columns are compared with.
 ///
-/// Only simple ones have a shape: conditions of one table that must all hold, each of which compares a column with a value or asks
-/// whether there is one, and orders by columns.
+/// Only simple selections have one: a conjunction of comparisons of a column of one table with a value, IS NULL
+/// included, ordered by columns.
 struct SelectionShape {
-    /// Everything but the values. Texts end with a byte that none has.
+    /// Everything but the values. Each text ends with a byte that UTF-8 does not contain.
     struct Key: Hashable, Sendable {
         private var bytes: [UInt8] = []
 
@@ -30,12 +30,12 @@ struct SelectionShape {
     }
 
     private(set) var key = Key()
-    /// What the parts of the condition compare their columns with, in their order; nil where a part compares with nothing.
+    /// The values that the conjuncts compare their columns with, in order; `nil` for a conjunct without a value.
     private(set) var values: [Value?] = []
-    /// The expressions of these, where they are asked for.
+    /// The expressions of these values, if requested.
     private(set) var sources: [Expr?]?
 
-    /// - Returns: nil: it is not simple.
+    /// - Returns: `nil` if the selection is not simple.
     init?(_ selection: Selection) {
         values.reserveCapacity(4)
         guard selection.joins.isEmpty else { return nil }
@@ -50,7 +50,7 @@ struct SelectionShape {
         }
     }
 
-    /// The shape of a condition whose parameters have no values yet, for its sources.
+    /// Makes the fingerprint of a condition whose parameters have no values yet, for the sources of its values.
     init?(sourcesOf condition: Condition) {
         sources = []
         if !append(condition, Selection(table: ""), depth: 0) { return nil }
@@ -86,7 +86,7 @@ struct SelectionShape {
         return append(part, column)
     }
 
-    /// A column, as it is or without its case.
+    /// Appends a column, with or without case.
     private mutating func append(_ part: Mark, _ expr: Expr) -> Bool {
         key.append(byte: part.rawValue)
         switch expr {
@@ -102,7 +102,7 @@ struct SelectionShape {
         }
     }
 
-    /// Of the value only what kind it is.
+    /// Appends the kind of the value, not the value.
     private mutating func append(_ value: Value, _ source: Expr) -> Bool {
         guard let kind = SelectionShape.kind(value) else { return false }
         key.append(byte: kind)
@@ -111,7 +111,7 @@ struct SelectionShape {
         return true
     }
 
-    /// A number from 1 to 15; nil for values that make a condition not simple.
+    /// Returns a number from 1 to 15; `nil` for values that make a condition not simple.
     static func kind(_ value: Value) -> UInt8? {
         switch value {
         case .null, .blob: nil

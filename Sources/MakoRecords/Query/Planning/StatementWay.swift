@@ -1,17 +1,17 @@
 import MakoStorage
 
-/// The way to the rows of a statement over one table, and what it leaves to be done with them.
+/// Optimizes a SELECT over one table: chooses an order or a covering index that saves operators above the access path.
 struct StatementWay {
     var plan: Plan
-    /// What rows are put together to; nil: each is a row of the result, or those are that differ.
+    /// The groups and aggregates; `nil` if each row, or each distinct row, is a row of the result.
     var group: BoundGroups?
-    /// What rows are sorted by when they are there.
+    /// The orders that a sort is left to produce.
     var orders: [BoundOrder]
-    /// Whether equal rows are left out.
+    /// Whether duplicates are removed.
     let isDistinct: Bool
-    /// Whether rows that are put together, or are equal, come one behind the other.
+    /// Whether rows of one group, or equal rows, are adjacent.
     private(set) var isInOrder = false
-    /// Whether limit and offset are observed on the way.
+    /// Whether the access path applies LIMIT and OFFSET.
     private(set) var isCut: Bool
 
     private let expressions: [BoundExpr]
@@ -20,8 +20,8 @@ struct StatementWay {
     private let reads: ColumnSet?
 
     /// - Parameters:
-    ///   - outputs: what is worked out of each row, where rows are not put together.
-    ///   - joins: what the paths in them lead to.
+    ///   - outputs: the expressions of the result, where rows are not grouped.
+    ///   - joins: the targets of paths in them.
     init(
         _ plan: Plan, _ group: BoundGroups?, _ outputs: [BoundExpr], orders: [BoundOrder], isDistinct: Bool,
         _ collations: [Collation?], _ joins: [JoinNode], _ view: Snapshot?
@@ -38,16 +38,16 @@ struct StatementWay {
         reads = Planner.Question.reads(expressions + sorting.map(\.expr), table, joins)
         self.view = view
         switch plan.access {
-        // Rows that are known by their keys are few, and known best.
+        // Few rows, given by their keys: nothing is cheaper.
         case .nothing, .keys: break
         default: if !lookForOrder() { lookForCover() }
         }
     }
 
-    /// Looks for an index whose entries tell all that the statement reads: it leads to the rows without looking them up.
+    /// Looks for a covering index, for an index-only scan.
     private mutating func lookForCover() {
         let bound = plan.bound
-        // The table knows how many rows it has.
+        // The table stores its number of rows.
         if let reads, reads.isEmpty, plan.isWholeTable, !plan.hasResidual { return }
         guard let reads, bound.table.indexes.contains(where: { IndexCover($0, bound.table, reading: reads) != nil }),
             let found = planned(bound), found.cover != nil
@@ -57,13 +57,14 @@ struct StatementWay {
         } else if isCut, bound.limit == nil, bound.offset == 0,
             let unsorted = planned(bound.ordered([])), unsorted.cover != nil
         {
-            // Rows that are sorted on the way are looked up when they are; their values need not be. Not where a part of them is
-            // asked for: equal ones then stand by their keys, so that the next part goes on where the last one ended.
+            // Rows that a sort reads are looked up afterwards; their values are not needed before. Not for one batch of
+            // a batched cursor: rows equal in the order are then sorted by key, so that the next batch continues after
+            // the last row.
             (plan, orders, isCut) = (unsorted, bound.orders, false)
         }
     }
 
-    /// Looks for a way on which rows that are put together come one behind the other, so that no more than one group is kept at a time.
+    /// Looks for an access path on which rows of one group are adjacent, so that one group at a time is in memory.
     private mutating func lookForOrder() -> Bool {
         let bound = plan.bound
         if bound.table.indexes.isEmpty && bound.table.isRowID { return false }

@@ -1,24 +1,24 @@
 import MakoStorage
 
-/// What is known of sizes when a query is planned.
+/// Sizes that the planner uses.
 ///
-/// Without a view a table is taken to have a million short rows. With one, its rows are counted, which costs nothing, and few entries of an
-/// index are counted by going to them; where an index leads to more, where its ranges begin and end in the tree tells how many, and a few
-/// rows how long they are.
-/// Tables of fewer than a thousand rows count as that, so that small ones are planned as large ones will be.
+/// Without a snapshot, a table is assumed to have a million short rows. With one, the number of rows is read in O(1),
+/// and up to ``counted`` entries of an index are counted by a scan; for more, the positions of the range ends in the
+/// tree give the range cardinality, and a sample of rows their length. A table of fewer than a thousand rows counts as
+/// one of a thousand, so that small tables are planned as they will be when they have grown.
 struct TableEstimates {
     static let unknown = TableEstimates()
 
-    /// So many entries of an index are counted.
+    /// The number of index entries up to which a scan counts them.
     static let counted = 64.0
     static let smallest = 1000.0
-    /// Of more ranges than these some are looked at.
+    /// The number of ranges above which a sample of them is estimated.
     static let looked = 4
 
     let rows: Double
-    /// Whether more entries than are counted are told by their places in the tree.
+    /// Whether larger ranges are estimated from their positions in the tree.
     private var looksFar = false
-    /// How long a row is; 0: that was not looked at.
+    /// The average length of a row; 0 if it was not sampled.
     private var rowBytes = 0.0
     private let table: TableHandle?
     let view: Snapshot?
@@ -35,19 +35,20 @@ struct TableEstimates {
         self.view = view
     }
 
-    /// Without a view, and where the table cannot be counted, nothing is known: the latter is told of when rows are to be read.
+    /// Returns what is known of a table: nothing without a snapshot or if the table cannot be read; the executor
+    /// reports that error.
     static func known(_ table: TableHandle, _ view: Snapshot?) -> TableEstimates {
         view.flatMap { try? TableEstimates(table, $0) } ?? .unknown
     }
 
     var isKnown: Bool { view != nil }
 
-    /// What is known of another table.
+    /// Returns the estimates of another table.
     func of(_ other: TableHandle) -> TableEstimates {
         view.flatMap { try? TableEstimates(other, $0) } ?? .unknown
     }
 
-    /// How many entries an index has, in all or behind some beginnings; nil: that is not known.
+    /// Returns the number of entries of an index, in all or with some prefixes; `nil` if unknown.
     func entries(of tree: Tree, beginning prefixes: [[UInt8]]? = nil) -> Double? {
         guard let view else { return nil }
         guard let prefixes else { return (try? view.count(of: tree)).map(Double.init) }
@@ -60,13 +61,13 @@ struct TableEstimates {
         return entries
     }
 
-    /// How many rows of another table there are, when a share of it is expected.
+    /// Returns the estimated number of rows in a share of another table.
     func rows(of other: TableHandle, share: Double) -> Double {
         guard let view, let count = try? other.count(in: view) else { return 1_000_000 * share }
         return max(1, Double(count) * share)
     }
 
-    /// Whether the entries of indexes are counted, so that the values that are asked for decide.
+    /// Whether index entries are counted, so that the estimates depend on the values of the query.
     var countsEntries: Bool {
         guard view != nil, let table else { return false }
         return rows > TableEstimates.smallest && !table.indexes.isEmpty
@@ -78,18 +79,18 @@ struct TableEstimates {
         rowBytes = TableEstimates.rowBytes(table, view)
     }
 
-    /// The share of an index's entries that the commonest value of its first columns has, as far as is known.
+    /// Returns the share of an index's entries that the commonest value of its first columns has, if known.
     func commonest(_ index: IndexHandle, prefix: Int, _ catalogue: Catalogue) -> Double? {
         view.flatMap { catalogue.statistics.commonest(of: index, prefix: prefix, in: $0) }
     }
 
-    /// Whether the entries of an index in some ranges are more than a share of the rows.
+    /// Returns whether an index has more entries in some ranges than this share of the rows.
     func areMore(_ index: IndexHandle, _ ranges: [KeyRange], than share: Double) -> Bool {
         guard let view, let found = TableEstimates.rows(of: index, in: ranges, view) else { return true }
         return found > rows * share
     }
 
-    /// How many rows the entries of an index in some ranges name, of which a share of the table is expected.
+    /// Returns the estimated number of entries of an index in some ranges; `share` is the default.
     func entries(of index: IndexHandle, in ranges: [KeyRange], share: Double) -> Double {
         let expected = max(1, rows * share)
         guard countsEntries, let view, let table else { return expected }
@@ -99,7 +100,7 @@ struct TableEstimates {
         if ranges.count > TableEstimates.looked { return expected }
         var count = 0.0
         let walk = IndexWalk(index, table, view, false)
-        // What cannot be read is told of when it is to be read.
+        // Stops at what cannot be read; the executor reports the error.
         try? walk.run(ranges) { _ in
             count += 1
             return count < TableEstimates.counted
@@ -107,30 +108,30 @@ struct TableEstimates {
         return count < TableEstimates.counted ? max(1, count) : max(count, expected)
     }
 
-    /// So many rows are looked at for their lengths.
+    /// The number of rows sampled for their length.
     private static let weighed = 8
-    /// Or rows of so many bytes.
+    /// The number of bytes after which the sample ends.
     private static let mostWeighed = 1 << 16
-    /// What stands beside the bytes of a row, and is read as well.
+    /// Bytes of the entry beside the row itself, read as well.
     private static let besides = 16.0
-    /// The length of a row that a scan passes over as fast as any shorter one.
+    /// The row length below which the cost of a scan does not depend on it.
     private static let short = 136.0
-    /// Longer rows lie mostly in pages of their own.
+    /// The largest cost of a scanned row: longer rows are mostly in overflow pages.
     private static let mostShort = 8.0
-    /// What a processor keeps near of all that it reads.
+    /// The assumed size of the processor cache.
     private static let near = 32_000_000.0
 
-    /// What it takes to pass over a row in a scan, in units of a short one.
+    /// The cost of a scanned row, in units of a short one.
     var scanCost: Double { min(TableEstimates.mostShort, max(1, rowBytes / TableEstimates.short)) }
 
-    /// What it takes to look up a row that an entry names.
+    /// The cost of looking up the row of an entry.
     var indexCost: Double {
         rows * rowBytes > TableEstimates.near ? CostModel.farIndexRow : CostModel.indexRow
     }
 
     private static func rowBytes(_ table: TableHandle, _ view: Snapshot) -> Double {
         var bytes = Mean()
-        // What cannot be read is told of when it is to be read.
+        // Stops at what cannot be read; the executor reports the error.
         if table.isRowID {
             try? view.forEach(in: table.rows) { _, row in bytes.add(row.count) }
         } else {
@@ -145,7 +146,7 @@ struct TableEstimates {
 
         var value: Double { Double(sum) / Double(max(1, count)) }
 
-        /// Answers whether more are wanted.
+        /// Returns whether the sample needs more rows.
         mutating func add(_ bytes: Int) -> Bool {
             sum += bytes
             count += 1
@@ -153,7 +154,8 @@ struct TableEstimates {
         }
     }
 
-    /// About how many rows the entries of an index in some ranges name; nil where that cannot be read. Of many ranges some stand for all.
+    /// Returns the estimated number of entries of an index in some ranges; `nil` if they cannot be read. Of many
+    /// ranges, a sample is estimated.
     static func rows(of index: IndexHandle, in ranges: [KeyRange], _ view: Snapshot) -> Double? {
         let some = ranges.count <= looked ? ranges : (0..<looked).map { ranges[$0 * ranges.count / looked] }
         var rows = 0.0

@@ -1,18 +1,22 @@
-/// An aggregate, by its name in the language.
+/// An aggregate function; the raw value is its name in SQL.
 public enum AggregateFunction: String, Sendable, Hashable {
+    /// The number of values that are not NULL.
     case count
-    /// NULL when there is nothing to add.
+    /// The sum; NULL without values.
     case sum
+    /// The average; NULL without values.
     case average = "avg"
+    /// The smallest value; NULL without values.
     case minimum = "min"
+    /// The largest value; NULL without values.
     case maximum = "max"
-    /// As a double; 0 when there is nothing to add.
+    /// The sum as a double; 0 without values.
     case total
 
-    /// Whether it adds numbers up; of booleans it counts those that are true.
+    /// Whether it adds numbers; booleans count as 1 and 0.
     var adds: Bool { self == .sum || self == .average || self == .total }
 
-    /// The function of a name that may say that only different values count.
+    /// Makes the function of a name, which may have the mark of DISTINCT.
     init?(marked name: String) {
         let bare = name.hasSuffix(Parser.distinctMark) ? String(name.dropLast(Parser.distinctMark.count)) : name
         self.init(rawValue: bare)

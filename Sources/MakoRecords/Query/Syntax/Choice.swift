@@ -1,27 +1,35 @@
 extension Expr {
     /// `CASE WHEN condition THEN value … ELSE value END`: the value of the first branch whose condition is true.
     ///
-    /// `CASE x WHEN y THEN …` has a subject, and each of its conditions compares that, as ``Expr/subject(at:)``, with a value.
+    /// `CASE x WHEN y THEN …` has an operand; each of its conditions compares it, as ``Expr/subject(at:)``, with a
+    /// value.
     public struct Choice: Sendable, Hashable {
+        /// A `WHEN … THEN …` branch.
         public struct Branch: Sendable, Hashable {
+            /// The condition.
             public var condition: Condition
+            /// The value if the condition is true.
             public var value: Expr
 
+            /// Makes a branch.
             public init(_ condition: Condition, _ value: Expr) {
                 self.condition = condition
                 self.value = value
             }
         }
 
-        /// What stands behind `CASE`; nil where the branches have conditions of their own.
+        /// The operand after `CASE`; `nil` if the branches have conditions of their own.
         public var subject: Expr?
+        /// The branches, in order.
         public var branches: [Branch]
-        /// What stands behind `ELSE`; nil is NULL.
+        /// The value after `ELSE`; `nil` for NULL.
         public var otherwise: Expr?
-        /// Whether it leaves rows out of an aggregate: its only value is compared as if it were the argument.
+        /// Whether it is the FILTER of an aggregate: its only value keeps its collation.
         var isFilter = false
+        /// The position in the text.
         public var at: SourcePosition
 
+        /// Makes a CASE.
         public init(
             subject: Expr? = nil, _ branches: [Branch], otherwise: Expr? = nil, at: SourcePosition = .none
         ) {
@@ -36,18 +44,18 @@ extension Expr {
             self.isFilter = isFilter
         }
 
-        /// Its expressions from left to right, those in the conditions among them.
+        /// Its expressions from left to right, including those of the conditions.
         var expressions: [Expr] {
             (subject.map { [$0] } ?? []) + branches.flatMap { $0.condition.expressions + [$0.value] }
                 + (otherwise.map { [$0] } ?? [])
         }
 
-        /// Whether some of its values are conditions, so that booleans beside them are numbers as well.
+        /// Whether some of its values are conditions, which makes booleans among the others numbers.
         var givesConditions: Bool {
             branches.contains { $0.value.isCondition } || otherwise?.isCondition == true
         }
 
-        /// The same with other expressions and conditions.
+        /// Returns the CASE with mapped expressions and conditions.
         public func mapped<E: Error>(
             _ change: (Expr) throws(E) -> Expr, _ changeCondition: (Condition) throws(E) -> Condition
         ) throws(E) -> Choice {
@@ -63,7 +71,7 @@ extension Expr {
 }
 
 extension Condition {
-    /// The expressions that it tests, from left to right; those of sub-queries are left out.
+    /// The expressions that it tests, from left to right, without those of sub-queries.
     var expressions: [Expr] {
         switch self {
         case .constant, .exists: []

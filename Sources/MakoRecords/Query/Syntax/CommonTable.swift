@@ -1,17 +1,17 @@
-/// A query that has a name, by WITH or in FROM: other queries read it like a table.
+/// A named query (CTE or query in FROM) that other queries read as a table.
 ///
-/// Where that can be done, the statement around it is rewritten to read the tables behind it, see ``SelectStatement/flattened(_:)``; else it is
-/// run by itself, see ``DerivedTable``.
+/// If possible, the outer statement inlines it, see ``SelectStatement/flattened(_:)``; otherwise it runs by itself, see
+/// ``DerivedTable``.
 struct CommonTable: Sendable, Hashable {
     let name: String
-    /// What its columns are called, where that is not what the question calls them.
+    /// The names of its columns, if they differ from those of the query.
     let columns: [String]?
     let statement: SelectStatement
     let at: SourcePosition
-    /// How many SELECTs stand behind the name.
+    /// The number of SELECTs that the name expands to.
     var selects = 1
 
-    /// The same name for another query.
+    /// Returns the name with another query.
     func asking(_ statement: SelectStatement) -> CommonTable {
         CommonTable(name: name, columns: columns, statement: statement, at: at, selects: selects)
     }
@@ -20,7 +20,7 @@ struct CommonTable: Sendable, Hashable {
 extension Parser {
     private static let commonTableLimit = 50
 
-    /// Counts one more SELECT and those behind the names in its FROM clause: following the names meets each of them.
+    /// Counts one more SELECT, and those that the names in its FROM clause expand to.
     mutating func count(_ named: [CommonTable], _ at: SourcePosition) throws(RecordError) {
         selects = named.reduce(selects + 1) { $0 + $1.selects }
         if selects > Parser.selectLimit {
@@ -28,7 +28,7 @@ extension Parser {
         }
     }
 
-    /// `name [(column, …)] AS (SELECT …), …`
+    /// Parses `name [(column, …)] AS (SELECT …), …`.
     mutating func readCommonTables() throws(RecordError) {
         if isWord("RECURSIVE") { throw position(token).error("there is no WITH RECURSIVE") }
         var own = 0

@@ -1,7 +1,7 @@
 extension Condition {
-    /// The text of a condition with other names of columns; everything else stays as it is written.
+    /// Returns the text of a condition with renamed columns; the rest of the text is unchanged.
     ///
-    /// - Throws: `syntax` for a text that is no condition.
+    /// - Throws: `syntax` for a text that is not a condition.
     public static func renamingColumns(in text: String, _ names: [String: String]) throws(RecordError) -> String {
         _ = try parse(text)
         if names.isEmpty { return text }

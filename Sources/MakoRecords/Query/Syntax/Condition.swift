@@ -1,30 +1,34 @@
-/// Where a part of a condition stands in its text. Positions never make two conditions different.
+/// A position in a source text. Positions do not affect equality.
 public struct SourcePosition: Sendable, Hashable {
+    /// The source text.
     public var text: String
-    /// In UTF-8 bytes from the beginning.
+    /// The offset in UTF-8 bytes.
     public var offset: Int
+    /// The length in UTF-8 bytes.
     public var length: Int
 
-    /// No position: the part was built by code.
+    /// No position: the node was built by code.
     public static let none = SourcePosition(text: "", offset: 0, length: 1)
 
+    /// Makes a position.
     public init(text: String, offset: Int, length: Int) {
         self.text = text
         self.offset = offset
         self.length = length
     }
 
+    /// Returns true: positions do not affect the equality of conditions.
     public static func == (left: SourcePosition, right: SourcePosition) -> Bool { true }
     public func hash(into hasher: inout Hasher) {}
 
-    /// The fault of a text with places for fewer values than were given; shown at its end.
+    /// Returns the error for more values than the text has parameters; it points to the end of the text.
     static func valuesLeftOver(_ given: Int, places: Int, in text: String) -> RecordError {
         let asked = places == 0 ? "no parameters" : places == 1 ? "1 parameter" : "\(places) parameters"
         return SourcePosition(text: text, offset: text.utf8.count, length: 1).error(
             "the text has \(asked), but \(given == 1 ? "1 value was" : "\(given) values were") given")
     }
 
-    /// What an unknown name in double quotes may have been meant as; empty for one that is written otherwise.
+    /// Returns a hint for an unknown name in double quotes, which may be meant as a text; empty for other names.
     func textHint(_ name: String) -> String {
         guard offset < text.utf8.count,
             text.utf8[text.utf8.index(text.startIndex, offsetBy: offset)] == UInt8(ascii: "\"")
@@ -37,6 +41,7 @@ public struct SourcePosition: Sendable, Hashable {
     }
 }
 
+/// A comparison operator; the raw value is its symbol.
 public enum ComparisonOperator: String, Sendable, Hashable {
     case equal = "="
     case notEqual = "!="
@@ -57,63 +62,73 @@ public enum ComparisonOperator: String, Sendable, Hashable {
     }
 }
 
+/// An arithmetic operator; the raw value is its symbol.
 public enum ArithmeticOperator: String, Sendable, Hashable {
     case add = "+"
     case subtract = "-"
     case multiply = "*"
     case divide = "/"
     case remainder = "%"
-    /// `||` between texts.
+    /// Concatenation of texts.
     case concatenate = "||"
 }
 
-/// A place for a value that is given when the condition is used.
+/// A parameter, whose value is given when the condition runs.
 public enum Parameter: Sendable, Hashable {
-    /// The n-th, from 0.
+    /// The n-th positional parameter, from 0.
     case position(Int)
+    /// A named parameter.
     case name(String)
 }
 
-/// An expression that gives a value; its names are not resolved yet.
+/// An expression whose names are not resolved yet.
 public indirect enum Expr: Sendable, Hashable {
     /// A column, or a path over to-one references: `["department", "location", "name"]`.
     case column([String], at: SourcePosition = .none)
+    /// A constant.
     case literal(Value, at: SourcePosition = .none)
+    /// A parameter.
     case parameter(Parameter, at: SourcePosition = .none)
+    /// An arithmetic operation.
     case arithmetic(ArithmeticOperator, Expr, Expr, at: SourcePosition = .none)
+    /// The negative number.
     case negate(Expr)
+    /// A function call, an aggregate included.
     case function(String, [Expr], at: SourcePosition = .none)
-    /// `COLLATE NOCASE`: how the value is compared, not what it is.
+    /// `COLLATE NOCASE`: the value is compared without case.
     case noCase(Expr)
-    /// `COLLATE BINARY`, by bytes.
+    /// `COLLATE BINARY`: the value is compared by bytes.
     case binary(Expr)
     /// `(SELECT max(age) FROM Person)`: the value of its first row.
     case subquery(Subquery)
-    /// What is worked out of many rows or values: `people.@sum.salary`, the path, the function and the path behind it.
+    /// An aggregate over a collection, `people.@sum.salary`: the path, the function and the path after it.
     case collection([String], AggregateFunction, [String], at: SourcePosition = .none)
+    /// A `CASE`.
     case choice(Choice)
-    /// What the `CASE` around compares with its branches.
+    /// The operand of the enclosing `CASE`.
     case subject(at: SourcePosition = .none)
-    /// A condition where a value stands: 1 where it is true, 0 where it is false, NULL where it is unknown.
+    /// A condition as a value: 1 if it is true, 0 if it is false, NULL if it is NULL.
     case condition(Condition, at: SourcePosition = .none)
 
-    /// The column at the end of a dotted path.
+    /// Returns the column at the end of a dotted path.
     ///
     ///     Expr.path("department.location.name")
     public static func path(_ dotted: String) -> Expr {
         .column(dotted.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
     }
 
-    /// The name before paths whose first column is the row's own, whatever tables are called; no table or column has it.
+    /// The first name of paths that start at the row's own columns, whatever tables are named; no table or column has
+    /// it.
     static let ownRow = ""
 
-    /// The column at the end of a path over the row's own columns, though a table be called as the first of them.
+    /// Returns the column at the end of a path over the row's own columns, even if a table has the name of the first of
+    /// them.
     public static func ownPath(_ names: [String]) -> Expr { .column(ownNames(names)) }
 
-    /// The names of such a path.
+    /// Returns the names of such a path.
     public static func ownNames(_ names: [String]) -> [String] { names.count > 1 ? [ownRow] + names : names }
 
-    /// The path as it is written; nil where this is no column.
+    /// The path as written; `nil` for other expressions.
     public var writtenPath: String? {
         guard case .column(let path, _) = self else { return nil }
         return Expr.written(path)
@@ -121,7 +136,7 @@ public indirect enum Expr: Sendable, Hashable {
 
     static func written(_ path: [String]) -> String { path.drop { $0 == ownRow }.joined(separator: ".") }
 
-    /// Reads one expression of the where language.
+    /// Parses an expression of the where language.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> Expr {
@@ -131,7 +146,7 @@ public indirect enum Expr: Sendable, Hashable {
         return result
     }
 
-    /// Whether it is a condition, beside which booleans are numbers.
+    /// Whether it is a condition, which makes booleans beside it numbers.
     var isCondition: Bool { if case .condition = self { true } else { false } }
 
     var position: SourcePosition {
@@ -147,47 +162,57 @@ public indirect enum Expr: Sendable, Hashable {
     }
 }
 
-/// A condition on rows; its names are not resolved yet.
+/// A condition on rows whose names are not resolved yet.
 ///
-/// Write it as text or build it:
+/// Parse it from a text or build it:
 ///
 ///     let condition = try Condition.parse("age >= 35 AND department.location.name = ?")
 ///     let same = Condition.comparison(.greaterOrEqual, .column(["age"]), .literal(.integer(35)))
 public indirect enum Condition: Sendable, Hashable {
+    /// A comparison of two expressions.
     case comparison(ComparisonOperator, Expr, Expr)
+    /// True if all conditions are.
     case and([Condition])
+    /// True if one of the conditions is.
     case or([Condition])
+    /// The negation.
     case not(Condition)
+    /// `x IN (…)`.
     case isIn(Expr, [Expr])
-    /// The same for values that are no part of a text, of which there may be many: they take no expression each.
+    /// The same for values from outside the text, possibly many: they need no expression each.
     case isAmong(Expr, [Value])
+    /// `x BETWEEN a AND b`.
     case between(Expr, Expr, Expr)
-    /// Ignores the case of ASCII letters; `%` stands for any text, `_` for one character.
+    /// Ignores the case of ASCII letters; `%` matches any text, `_` one character.
     case like(Expr, Expr, escape: Expr?)
-    /// Minds the case; `*` stands for any text, `?` for one character, `[a-z]` for one of a set.
+    /// Respects case; `*` matches any text, `?` one character, `[a-z]` one of a set.
     case glob(Expr, Expr)
+    /// `x IS NULL`.
     case isNull(Expr)
-    /// An expression that is a truth value by itself, such as a bool column.
+    /// An expression used as a truth value, such as a bool column.
     case truth(Expr)
+    /// A constant.
     case constant(Bool)
-    /// Whether the words of a column with a full-text index, or of a table's only one, are as the text on the right says.
+    /// Whether the words of a column with a full-text index, or of a table with exactly one, match the query on the
+    /// right.
     case match(Expr, Expr)
-    /// `x IN (SELECT …)`
+    /// `x IN (SELECT …)`.
     case isInQuery(Expr, Subquery)
+    /// `EXISTS (SELECT …)`.
     case exists(Subquery)
-    /// `ANY people.age > 60`: the first path in it that leads to many rows or values says which.
+    /// `ANY people.age > 60`: the first path in it that leads to a collection determines the rows.
     case quantified(Quantifier, Condition, at: SourcePosition = .none)
-    /// For how many of the rows to which a path leads a condition holds; its names are theirs.
+    /// A quantified condition on the collection that a path leads to; its names are those of the elements.
     case elements(Quantifier, [String], Condition)
 
-    /// Reads a condition of the where language.
+    /// Parses a condition of the where language.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> Condition { try parse(text, values: nil) }
 
-    /// Reads a condition and sees to it that each value given for its `?` has a place.
+    /// Parses a condition and checks that it has a parameter for each value.
     ///
-    /// - Parameter values: how many values were given; nil when that is not known yet.
+    /// - Parameter values: the number of positional values; `nil` if unknown.
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String, values: Int?) throws(RecordError) -> Condition {
         var parser = try Parser(text)
@@ -199,6 +224,7 @@ public indirect enum Condition: Sendable, Hashable {
         return result
     }
 
+    /// Returns the conjunction of two conditions.
     public static func && (left: Condition, right: Condition) -> Condition {
         switch (left, right) {
         case (.and(let a), .and(let b)): .and(a + b)
@@ -208,6 +234,7 @@ public indirect enum Condition: Sendable, Hashable {
         }
     }
 
+    /// Returns the disjunction of two conditions.
     public static func || (left: Condition, right: Condition) -> Condition {
         switch (left, right) {
         case (.or(let a), .or(let b)): .or(a + b)
@@ -217,5 +244,6 @@ public indirect enum Condition: Sendable, Hashable {
         }
     }
 
+    /// Returns the negation of a condition.
     public static prefix func ! (condition: Condition) -> Condition { .not(condition) }
 }

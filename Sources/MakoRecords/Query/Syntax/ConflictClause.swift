@@ -1,11 +1,11 @@
-/// What an INSERT does about a row that has the key or unique values of a new one: `ON CONFLICT … DO NOTHING | UPDATE`.
+/// The handling of rows that conflict with a new row in the key or a unique index: `ON CONFLICT … DO NOTHING | UPDATE`.
 struct ConflictClause: Sendable, Hashable {
-    /// The columns of the key or unique index it is about; empty: any.
+    /// The columns of the key or unique index that the clause applies to; empty for any.
     var target: [ColumnName] = []
     let at: SourcePosition
-    /// What the row in the way gets; nil: it stays as it is.
+    /// The assignments to the conflicting row; `nil` for DO NOTHING.
     var assignments: [UpdateStatement.Assignment]?
-    /// For which rows in the way that holds.
+    /// The condition on conflicting rows.
     var condition: Condition?
 
     var isDeep: Bool {
@@ -14,7 +14,7 @@ struct ConflictClause: Sendable, Hashable {
 }
 
 extension Parser {
-    /// `ON CONFLICT [(column, …)] DO NOTHING | DO UPDATE SET column = expression, … [WHERE condition]`
+    /// Parses `ON CONFLICT [(column, …)] DO NOTHING | DO UPDATE SET column = expression, … [WHERE condition]`.
     mutating func conflictClause() throws(RecordError) -> ConflictClause? {
         guard startsConflict else { return nil }
         let start = token
@@ -48,7 +48,7 @@ extension Parser {
         return assignments
     }
 
-    /// `RETURNING expression [[AS] name], …`; empty where nothing is to be returned.
+    /// Parses `RETURNING expression [[AS] name], …`; empty without RETURNING.
     mutating func returning() throws(RecordError) -> [SelectStatement.Output] {
         guard takeWord("RETURNING") else { return [] }
         var outputs: [SelectStatement.Output] = []

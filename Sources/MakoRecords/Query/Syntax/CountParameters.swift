@@ -1,4 +1,4 @@
-/// The parameters of a question that stand behind LIMIT and OFFSET.
+/// The parameters of LIMIT and OFFSET.
 struct CountParameters: Sendable, Hashable {
     var limit: Expr?
     var offset: Expr?

@@ -2,7 +2,7 @@
 public struct CreateTableStatement: Sendable, Hashable {
     struct Column: Sendable, Hashable {
         let name: ColumnName
-        /// Nil: it refers to rows and is of their keys' type.
+        /// The type; `nil` for a reference, which has the type of the target's key.
         var type: ColumnType?
         var isPrimaryKey = false
         var isRequired = false
@@ -14,12 +14,13 @@ public struct CreateTableStatement: Sendable, Hashable {
         var target: TableName?
     }
 
+    /// The table to create.
     public let table: TableName
     var allowsExisting = false
     var columns: [Column] = []
-    /// The columns of `PRIMARY KEY (…)` behind the columns.
+    /// The columns of the table constraint `PRIMARY KEY (…)`.
     var primaryKey: [ColumnName] = []
-    /// The columns of each `UNIQUE (…)` behind the columns.
+    /// The columns of each table constraint `UNIQUE (…)`.
     var unique: [[ColumnName]] = []
 
     init(table: TableName) { self.table = table }
@@ -27,6 +28,7 @@ public struct CreateTableStatement: Sendable, Hashable {
 
 /// `DROP TABLE …`.
 public struct DropTableStatement: Sendable, Hashable {
+    /// The table to drop.
     public let table: TableName
     let allowsMissing: Bool
 }
@@ -36,11 +38,12 @@ public struct CreateIndexStatement: Sendable, Hashable {
     struct Part: Sendable, Hashable {
         let column: ColumnName
         let descending: Bool
-        /// True is NOCASE, false is BINARY; nil: the column's.
+        /// The collation: true is NOCASE, false is BINARY, `nil` that of the column.
         let collation: Bool?
     }
 
     let name: ColumnName
+    /// The table of the index.
     public let table: TableName
     /// The name of the index.
     public var index: String { name.name }
@@ -48,7 +51,7 @@ public struct CreateIndexStatement: Sendable, Hashable {
     var isSpatial = false
     var allowsExisting = false
     var parts: [Part] = []
-    /// The condition of the rows it holds, as it is written.
+    /// The text of the condition of a partial index.
     var condition: String?
     var conditionAt = SourcePosition.none
 }
@@ -56,24 +59,26 @@ public struct CreateIndexStatement: Sendable, Hashable {
 /// `DROP INDEX …`.
 public struct DropIndexStatement: Sendable, Hashable {
     let name: ColumnName
-    /// Nil: whichever has the index.
+    /// The table; `nil` for any table that has the index.
     public let table: TableName?
     let allowsMissing: Bool
 }
 
 /// `CREATE VIEW …`.
 public struct CreateViewStatement: Sendable, Hashable {
+    /// The name of the view.
     public let table: TableName
     var allowsExisting = false
-    /// What its columns are called; nil: as the query calls them.
+    /// The names of its columns; `nil` for those of the query.
     var columns: [String]?
     let query: SelectStatement
-    /// The place of the SELECT in the text.
+    /// The position of the SELECT in the text.
     let queryAt: SourcePosition
 }
 
 /// `DROP VIEW …`.
 public struct DropViewStatement: Sendable, Hashable {
+    /// The name of the view.
     public let table: TableName
     let allowsMissing: Bool
 }

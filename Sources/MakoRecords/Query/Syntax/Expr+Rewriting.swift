@@ -1,6 +1,7 @@
-// Trees before names are resolved: what they contain, and the same with parts exchanged.
+// Traversal and rewriting of syntax trees.
 extension Expr {
-    /// The expressions one level down, from left to right: of a condition those that it tests; those of sub-queries are left out.
+    /// The direct sub-expressions, from left to right: of a condition those that it tests, without those of
+    /// sub-queries.
     var children: [Expr] {
         switch self {
         case .column, .literal, .parameter, .collection, .subquery, .subject: []
@@ -12,7 +13,8 @@ extension Expr {
         }
     }
 
-    /// The expression with those parts exchanged for which the closure has something else; it is asked from the outside inwards.
+    /// Returns the expression with parts replaced for which the closure returns another one; called from the outermost
+    /// part inwards.
     func rewritten(_ change: (Expr) throws(RecordError) -> Expr?) throws(RecordError) -> Expr {
         if let changed = try change(self) { return changed }
         switch self {
@@ -36,7 +38,7 @@ extension Expr {
         }
     }
 
-    /// A condition in an expression: what its sub-queries become the closure says as well.
+    /// Rewrites a condition in an expression; a second closure rewrites its sub-queries.
     private static func rewritten(
         _ condition: Condition, _ change: (Expr) throws(RecordError) -> Expr?
     ) throws(RecordError) -> Condition {
@@ -54,7 +56,7 @@ extension Expr {
         return result
     }
 
-    /// An aggregate of a group: `sum(x)`, `count(*)`, `count(DISTINCT x)`.
+    /// An aggregate over a group: `sum(x)`, `count(*)`, `count(DISTINCT x)`.
     var aggregate: (function: AggregateFunction, isDistinct: Bool, argument: Expr?)? {
         guard case .function(let name, let arguments, _) = self else { return nil }
         let isDistinct = name.hasSuffix(Parser.distinctMark)
@@ -68,7 +70,7 @@ extension Expr {
 }
 
 extension Condition {
-    /// The condition with parts of its expressions exchanged, see ``Expr/rewritten(_:)``, and with its sub-queries.
+    /// Returns the condition with rewritten expressions, see ``Expr/rewritten(_:)``, and rewritten sub-queries.
     func rewritten(
         _ change: (Expr) throws(RecordError) -> Expr?,
         subqueries: (Subquery) throws(RecordError) -> Subquery = { $0 }

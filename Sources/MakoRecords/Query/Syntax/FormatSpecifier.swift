@@ -1,5 +1,6 @@
-/// What the `%` forms of older libraries take: each stands for the next parameter.
+/// A `%` form of predicate formats, each the next parameter.
 public struct FormatSpecifier: Sendable, Hashable {
+    /// The kind of value that a specifier takes; the raw value describes it in errors.
     public enum Kind: String, Sendable, Hashable {
         case anything = "anything"
         case whole = "a whole number"
@@ -7,8 +8,9 @@ public struct FormatSpecifier: Sendable, Hashable {
         case text = "a text"
     }
 
+    /// The kind of value that it takes.
     public let kind: Kind
-    /// How many characters it has behind the percent sign.
+    /// The number of characters after the percent sign.
     public let length: Int
 
     private static let words: [(name: String, kind: Kind)] = [
@@ -22,14 +24,14 @@ public struct FormatSpecifier: Sendable, Hashable {
         self.length = length
     }
 
-    /// What a word behind a percent sign means, in capitals or not; nil where it is none of them.
+    /// Makes the specifier of a word after a percent sign, in any case; `nil` for other words.
     init?(word: String) {
         let folded = Folding.folded(word)
         guard let found = FormatSpecifier.words.first(where: { $0.name == folded }) else { return nil }
         self.init(kind: found.kind, length: word.count)
     }
 
-    /// The specifier with which a text behind a percent sign begins. `limit` is none: `a %limit` is a remainder.
+    /// Makes the specifier that a text after a percent sign starts with. `limit` is none: `a %limit` is a remainder.
     public init?(beginning text: Substring) {
         if text.first == "@" {
             self.init(kind: .anything, length: 1)

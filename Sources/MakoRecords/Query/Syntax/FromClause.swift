@@ -1,12 +1,12 @@
-/// One more table of a FROM clause, and how its rows meet those before it.
+/// A joined table of a FROM clause.
 struct JoinClause: Sendable, Hashable {
-    /// Sets of tables are the bits of a word.
+    /// Limited by the bits of a ``SourceSet``.
     static let tableLimit = 64
 
     enum Kind: Sendable, Hashable {
-        /// Only rows that meet.
+        /// Inner join.
         case inner
-        /// Rows before it that meet none stand beside NULLs.
+        /// Left join: unmatched rows are joined with NULLs.
         case left
     }
 
@@ -16,7 +16,7 @@ struct JoinClause: Sendable, Hashable {
     var condition: Condition?
     var at: SourcePosition
 
-    /// What its columns are called by.
+    /// The name that qualifies its columns.
     var name: String { alias ?? table }
 }
 
@@ -28,7 +28,7 @@ extension Parser {
         "returning",
     ]
 
-    /// `[AS] x` behind a table.
+    /// Parses `[AS] x` after a table.
     mutating func alias() throws(RecordError) -> String? {
         if takeWord("AS") {
             guard let name = takeName(), !name.isEmpty else { throw unexpected("a name") }
@@ -46,7 +46,8 @@ extension Parser {
         }
     }
 
-    /// A table, or a query in its place, and what it is called. A query without a name gets one that no text spells by chance.
+    /// Parses a table, or a query in parentheses, and its alias. A query without an alias gets a name that no text
+    /// contains.
     mutating func source(_ common: inout [CommonTable]) throws(RecordError) -> (table: String, alias: String?) {
         if startsSubquery(index) {
             let start = token
@@ -59,7 +60,7 @@ extension Parser {
         return (table, try alias())
     }
 
-    /// `JOIN b ON …`, `LEFT JOIN c ON …`, `CROSS JOIN d` and `, e`, as many as there are.
+    /// Parses any number of `JOIN b ON …`, `LEFT JOIN c ON …`, `CROSS JOIN d` and `, e`.
     mutating func joins(_ common: inout [CommonTable]) throws(RecordError) -> [JoinClause] {
         var clauses: [JoinClause] = []
         while let (kind, isBare) = try joinWords() {
@@ -78,14 +79,14 @@ extension Parser {
         return clauses
     }
 
-    /// Whether what an INSERT does about rows in its way begins here, behind the SELECT that gives the rows.
+    /// Whether an ON CONFLICT clause starts here, after the SELECT of an INSERT.
     var startsConflict: Bool {
         isWord("ON") && isWord("CONFLICT", index + 1) && (isWord("DO", index + 2) || isOpen(index + 2))
     }
 
     private func isOpen(_ place: Int) -> Bool { place < tokens.count && tokens[place].kind == .symbol("(") }
 
-    /// The words of a join, and whether they leave no room for a condition.
+    /// Parses the words of a join; also returns whether it has no ON condition.
     private mutating func joinWords() throws(RecordError) -> (JoinClause.Kind, isBare: Bool)? {
         if takeSymbol(",") { return (.inner, true) }
         if takeWord("JOIN") { return (.inner, false) }

@@ -1,11 +1,11 @@
 /// `INSERT INTO …`.
 public struct InsertStatement: Sendable, Hashable {
-    /// What is done about a row whose key or unique values another row has.
+    /// What to do if another row has the new row's key or unique values.
     enum Conflict: Sendable, Hashable {
         case refuse
-        /// That row is deleted first.
+        /// Delete that row first.
         case replace
-        /// The new row is left out, also where a value is missing.
+        /// Skip the new row, also if a required value is missing.
         case ignore
     }
 
@@ -15,14 +15,16 @@ public struct InsertStatement: Sendable, Hashable {
         case defaults
     }
 
+    /// The table.
     public let table: TableName
-    /// Empty: every column.
+    /// The columns; empty for all columns.
     var columns: [ColumnName] = []
     var source = Source.defaults
     var conflict = Conflict.refuse
     var onConflict: ConflictClause?
-    /// What the statement gives of each row that it has written.
+    /// The outputs of RETURNING, for each inserted or updated row.
     var returning: [SelectStatement.Output] = []
+    /// The number of positional parameters.
     public internal(set) var parameterCount = 0
 
     init(table: TableName) { self.table = table }
@@ -35,11 +37,13 @@ public struct UpdateStatement: Sendable, Hashable {
         let value: Expr
     }
 
+    /// The table.
     public let table: TableName
     var assignments: [Assignment] = []
     var condition: Condition?
-    /// What the statement gives of each row that it has changed.
+    /// The outputs of RETURNING, for each updated row.
     var returning: [SelectStatement.Output] = []
+    /// The number of positional parameters.
     public internal(set) var parameterCount = 0
 
     init(table: TableName) { self.table = table }
@@ -47,10 +51,12 @@ public struct UpdateStatement: Sendable, Hashable {
 
 /// `DELETE FROM …`.
 public struct DeleteStatement: Sendable, Hashable {
+    /// The table.
     public let table: TableName
     var condition: Condition?
-    /// What the statement gives of each row that it deletes.
+    /// The outputs of RETURNING, for each deleted row.
     var returning: [SelectStatement.Output] = []
+    /// The number of positional parameters.
     public internal(set) var parameterCount = 0
 
     init(table: TableName) { self.table = table }

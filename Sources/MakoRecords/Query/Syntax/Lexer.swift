@@ -1,4 +1,4 @@
-/// One word of the query languages.
+/// A token of the query languages.
 struct Token: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         /// A bare word: a name or a keyword.
@@ -16,7 +16,7 @@ struct Token: Sendable, Hashable {
     let length: Int
 }
 
-/// Cuts a text into words. Works on bytes; every byte above ASCII belongs to a name.
+/// Splits a text into tokens. Works on bytes; every byte beyond ASCII is part of a name.
 struct Lexer {
     private let text: String
     private let bytes: [UInt8]
@@ -88,7 +88,7 @@ struct Lexer {
                 place += 2
                 return .symbol(symbol)
             }
-            // As older libraries write the remainder in a format.
+            // An escaped percent sign of predicate formats, the remainder.
             if peek("\\%") {
                 place += 2
                 return .symbol("%")
@@ -119,7 +119,7 @@ struct Lexer {
         return String(decoding: bytes[start..<place], as: UTF8.self)
     }
 
-    /// Text between two marks; the mark itself is written twice.
+    /// Reads a text between two marks; a doubled mark is the mark itself.
     private mutating func quoted(until mark: UInt8, _ what: String) throws(RecordError) -> String {
         let start = place
         place += 1
@@ -163,7 +163,7 @@ struct Lexer {
         throw error("this is neither a number nor a name", start, place - start)
     }
 
-    /// - Parameter isWhole: whether there are digits and nothing else. What is beyond whole numbers of 64 bits is a double.
+    /// - Parameter isWhole: whether it consists of digits only. An integer beyond 64 bits becomes a double.
     private static func number(_ written: String, _ isWhole: Bool) -> Value? {
         var digits = written
         if isWhole, let number = UInt64(digits) { return .unsignedInteger(number) }

@@ -1,22 +1,25 @@
-/// One term of an order.
+/// One term of an ORDER BY.
 public struct Order: Sendable, Hashable {
+    /// The expression.
     public var expr: Expr
+    /// Whether the order is descending.
     public var descending: Bool
-    /// Whether text is ordered under its no-case form.
+    /// Whether texts are ordered without case.
     public var noCase: Bool
 
-    /// Orders by a column or a dotted path.
+    /// Makes an order by a column or a dotted path.
     public init(_ path: String, descending: Bool = false, noCase: Bool = false) {
         self.init(.path(path), descending: descending, noCase: noCase)
     }
 
+    /// Makes an order by an expression.
     public init(_ expr: Expr, descending: Bool = false, noCase: Bool = false) {
         self.expr = expr
         self.descending = descending
         self.noCase = noCase
     }
 
-    /// Reads `name, department.name DESC, title COLLATE NOCASE`.
+    /// Parses `name, department.name DESC, title COLLATE NOCASE`.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> [Order] {

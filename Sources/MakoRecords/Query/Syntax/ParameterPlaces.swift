@@ -1,15 +1,21 @@
-/// A value for a parameter of a text, or a list of values for one that stands behind IN.
+/// The value of a parameter, or a list of values for a parameter in IN.
 public enum ParameterValue: Sendable, Hashable {
+    /// A single value.
     case one(Value)
+    /// The values of a list in IN.
     case list([Value])
 }
 
-/// A text each of whose parameters takes one value, and these values.
+/// A text in which each parameter takes one value, with the values.
 public struct FilledText: Sendable, Hashable {
+    /// The text.
     public let text: String
+    /// The values of positional parameters.
     public let positions: [Value]
+    /// The values of named parameters.
     public let named: [String: Value]
 
+    /// Makes a text with its values.
     public init(text: String, positions: [Value], named: [String: Value]) {
         self.text = text
         self.positions = positions
@@ -17,18 +23,18 @@ public struct FilledText: Sendable, Hashable {
     }
 }
 
-/// Where the parameters of a text stand, and in which lists.
+/// The positions of a text's parameters, and of the IN lists that contain them.
 public struct ParameterPlaces: Sendable {
-    /// One of the values of a list behind IN.
+    /// An item of an IN list.
     struct Item: Sendable {
-        /// In UTF-8 bytes from the beginning.
+        /// The range in UTF-8 bytes.
         let span: Range<Int>
-        /// What is there and nothing else.
+        /// The parameter that the item consists of; `nil` for other items.
         let parameter: Parameter?
 
         init(_ expr: Expr, _ span: SourcePosition) {
             self.span = span.range
-            // One in parentheses, or in an expression, is a value.
+            // A parameter in parentheses or in an expression takes a single value.
             if case .parameter(let parameter, let at) = expr, at.range == span.range {
                 self.parameter = parameter
             } else {
@@ -56,7 +62,9 @@ public struct ParameterPlaces: Sendable {
         if items.contains(where: { $0.parameter != nil }) { lists.append(List(items: items, isEnclosed: isEnclosed)) }
     }
 
-    /// - Throws: `syntax` for a text that is no condition.
+    /// Parses a condition.
+    ///
+    /// - Throws: `syntax` for a text that is not a condition.
     public static func ofCondition(_ text: String) throws(RecordError) -> ParameterPlaces {
         var parser = try Parser(text)
         _ = try parser.condition()
@@ -64,7 +72,9 @@ public struct ParameterPlaces: Sendable {
         return parser.places
     }
 
-    /// - Throws: `syntax` for a text that is no statement.
+    /// Parses a statement.
+    ///
+    /// - Throws: `syntax` for a text that is not a statement.
     public static func ofStatement(_ text: String) throws(RecordError) -> ParameterPlaces {
         var parser = try Parser(text)
         if parser.startsSelect(0) {
@@ -75,14 +85,14 @@ public struct ParameterPlaces: Sendable {
         return parser.places
     }
 
-    /// The names of those that have one.
+    /// The names of the named parameters.
     public var names: Set<String> {
         Set(parameters.compactMap { if case .name(let name) = $0.parameter { name } else { nil } })
     }
 
-    /// Refuses names that no parameter has.
+    /// Checks that every given name is that of a parameter.
     ///
-    /// - Throws: `syntax`, with the nearest name that one has.
+    /// - Throws: `syntax`, with the nearest existing name.
     public func check(_ given: some Sequence<String>, in text: String) throws(RecordError) {
         let names = names
         for name in given.sorted() where !names.contains(name) {
@@ -91,9 +101,10 @@ public struct ParameterPlaces: Sendable {
         }
     }
 
-    /// The text with every list written out where its parameter stands: as many parameters as it has values, and none for an empty one.
+    /// Returns the text with each list expanded in place of its parameter: one parameter for each value, none for an
+    /// empty list.
     ///
-    /// - Throws: `syntax` for a list that does not stand behind IN, and for more values than there are parameters.
+    /// - Throws: `syntax` for a list outside IN, and for more values than parameters.
     public func filled(
         _ text: String, _ positions: [ParameterValue], _ named: [String: ParameterValue]
     ) throws(RecordError) -> FilledText {
@@ -111,7 +122,7 @@ public struct ParameterPlaces: Sendable {
         return filling.applied(to: text)
     }
 
-    /// The writing of one text.
+    /// Expands the lists in one text.
     private struct Filling {
         private var named: [String: Value] = [:]
         private var positions: [Value] = []
@@ -140,7 +151,7 @@ public struct ParameterPlaces: Sendable {
 
         func list(_ parameter: Parameter) -> [Value]? { lists[parameter] }
 
-        /// Where the value of a positional parameter stands now that lists stand elsewhere.
+        /// Returns the new number of a positional parameter after lists have been removed from the values.
         func renumbered(_ parameter: Parameter) -> Int? {
             guard let position = parameter.position, numbers.indices.contains(position) else { return nil }
             return numbers[position]
@@ -164,7 +175,7 @@ public struct ParameterPlaces: Sendable {
             }
         }
 
-        /// A parameter for each value; no text names those.
+        /// Returns a named parameter for each value; no text contains these names.
         private mutating func name(_ values: [Value], _ parameter: Parameter) -> [String] {
             let name =
                 switch parameter {

@@ -1,9 +1,9 @@
-// Calls that have a grammar of their own: CAST, iif, aggregates over some of the rows, and the words for the current moment.
+// Calls with a grammar of their own: CAST, iif, aggregates with FILTER, and the keywords of the current time.
 extension Parser {
-    /// `CURRENT_DATE` and its like, as the calls that they mean.
+    /// `CURRENT_DATE` and similar keywords, with the functions that they call.
     private static let moments = ["CURRENT_DATE": "date", "CURRENT_TIME": "time", "CURRENT_TIMESTAMP": "datetime"]
 
-    /// The current date or time, where a word for it is here, neither called nor the begin of a path.
+    /// Parses a keyword of the current time, unless it is called or begins a path.
     mutating func takeMoment() -> Expr? {
         for (word, function) in Parser.moments where isWord(word) {
             switch tokens[min(index + 1, tokens.count - 1)].kind {
@@ -17,13 +17,13 @@ extension Parser {
         return nil
     }
 
-    /// The functions that `CAST` to a type means; none can be called by such a name.
+    /// The functions of `CAST` to a type; their names cannot be written as calls.
     private static let casts: [ColumnType: String] = [
         .text: "cast to text", .integer: "cast to integer", .unsigned: "cast to integer", .double: "cast to real",
         .blob: "cast to blob", .bool: "cast to boolean", .date: "cast to date", .uuid: "cast to uuid",
     ]
 
-    /// `CAST(value AS type)`, behind the parenthesis.
+    /// Parses `CAST(value AS type)`, after the parenthesis.
     mutating func cast(_ start: Token) throws(RecordError) -> Expr {
         let value = try enclosed()
         try expectWord("AS")
@@ -34,7 +34,7 @@ extension Parser {
         return .function(name, [value], at: span(start))
     }
 
-    /// `iif(condition, value, other)`, a CASE of one branch; without the other value it is NULL.
+    /// Makes `iif(condition, value, other)`, a CASE with one branch; without the other value it is NULL.
     static func choice(_ arguments: [Expr], _ at: SourcePosition) throws(RecordError) -> Expr {
         guard (2...3).contains(arguments.count) else {
             throw at.error("iif takes 2 to 3 values, not \(arguments.count)")
@@ -43,7 +43,7 @@ extension Parser {
         return .choice(.init([branch], otherwise: arguments.count > 2 ? arguments[2] : nil, at: at))
     }
 
-    /// What may follow a call: `FILTER (WHERE condition)` behind an aggregate.
+    /// Parses what may follow a call: `FILTER (WHERE condition)` after an aggregate.
     mutating func qualified(_ call: Expr, _ start: Token) throws(RecordError) -> Expr {
         if isWord("FILTER"), index + 1 < tokens.count, tokens[index + 1].kind == .symbol("("),
             isWord("WHERE", index + 2)
@@ -62,7 +62,7 @@ extension Parser {
         return call
     }
 
-    /// An aggregate of the rows for which a condition is true: of a value that is NULL for all others, which aggregates leave out.
+    /// Makes an aggregate with FILTER: its argument is NULL, which aggregates skip, where the condition is not true.
     private mutating func filtered(_ call: Expr, _ start: Token) throws(RecordError) -> Expr {
         guard case .function(let name, _, _) = call, let aggregate = call.aggregate else {
             throw position(token).error("FILTER belongs to an aggregate, such as count(*) or sum(x)")
@@ -74,14 +74,14 @@ extension Parser {
         return .function(name, [.choice(.init([branch], isFilter: true, at: at))], at: at)
     }
 
-    /// Words behind a value of a result that begin something else, so that they are no name of it.
+    /// Keywords that may follow an output, so that they are not its alias.
     private static let wordsBehindResults = clauseWords.union([
         "from", "and", "or", "not", "is", "in", "between", "like", "glob", "match", "escape", "collate", "isnull",
         "notnull",
         "regexp", "filter", "over", "when", "then", "else", "end", "returning", "asc", "desc",
     ])
 
-    /// `[AS] name` behind a value of a result.
+    /// Parses `[AS] name` after an output.
     mutating func takeResultName() throws(RecordError) -> String? {
         let isSaid = takeWord("AS")
         switch token.kind {
@@ -100,7 +100,7 @@ extension Parser {
         }
     }
 
-    /// Whether the list behind SELECT ends here, without a FROM.
+    /// Whether the outputs end here, without a FROM.
     var endsResults: Bool {
         switch token.kind {
         case .end, .symbol(")"), .symbol(";"): true

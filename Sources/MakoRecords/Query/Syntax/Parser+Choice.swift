@@ -1,13 +1,13 @@
-// `CASE`; see Parser. None of its words is reserved: a column may be called so, where no value follows.
+// `CASE`. None of its keywords is reserved: a column may have such a name where no value follows.
 extension Parser {
-    /// Words that may stand behind a value, so that a `case` before them is a name.
+    /// Keywords that may follow a value, so that a `case` before them is a name.
     private static let wordsBehindValues = [
         "AND", "OR", "NOT", "IS", "IN", "BETWEEN", "LIKE", "GLOB", "MATCH", "ESCAPE", "COLLATE", "ASC", "DESC", "AS",
         "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT", "ON", "JOIN",
         "LEFT", "INNER", "CROSS", "THEN", "ELSE", "END",
     ]
 
-    /// Whether `CASE` begins a choice at a token.
+    /// Returns whether `CASE` starts at a token.
     func startsCase(_ index: Int) -> Bool {
         guard isWord("CASE", index), index + 1 < tokens.count else { return false }
         switch tokens[index + 1].kind {
@@ -17,7 +17,7 @@ extension Parser {
         }
     }
 
-    /// Whether a word ends what stands before it inside a choice.
+    /// Returns whether a keyword ends the preceding part of a CASE.
     func isCaseWord(_ index: Int) -> Bool {
         openCases > 0 && ["WHEN", "THEN", "ELSE", "END"].contains { isWord($0, index) }
     }

@@ -1,4 +1,4 @@
-// CREATE TABLE: columns, their types and what is said about them.
+// CREATE TABLE: columns, types and constraints.
 extension Parser {
     mutating func createTable() throws(RecordError) -> CreateTableStatement {
         let allowsExisting = try takeIfExists(negated: true)
@@ -29,7 +29,7 @@ extension Parser {
         return statement
     }
 
-    /// `[IF NOT EXISTS] name [(column, …)] AS SELECT …`, behind `CREATE VIEW`.
+    /// Parses `[IF NOT EXISTS] name [(column, …)] AS SELECT …`, after `CREATE VIEW`.
     mutating func createView() throws(RecordError) -> CreateViewStatement {
         let allowsExisting = try takeIfExists(negated: true)
         let name = try tableName()
@@ -64,7 +64,7 @@ extension Parser {
         if takeWord("PRIMARY") {
             try expectWord("KEY")
             if !takeWord("ASC"), isWord("DESC") { throw unexpected("an ascending key") }
-            // Ids are never given twice as it is.
+            // Row ids are never reused in any case.
             _ = takeWord("AUTOINCREMENT")
             column.isPrimaryKey = true
         } else if takeWord("NOT") {
@@ -92,7 +92,7 @@ extension Parser {
         }
     }
 
-    /// The words of a type; nil where none stands here.
+    /// Parses a type; returns `nil` if there is none.
     mutating func columnType() throws(RecordError) -> ColumnType? {
         let start = token
         guard case .word(let first) = start.kind, !isConstraint else { return nil }
@@ -112,7 +112,7 @@ extension Parser {
             advance()
         }
         if takeSymbol("(") {
-            // A length or precision limits nothing.
+            // Length and precision are accepted and ignored.
             repeat {
                 guard case .literal(.integer) = token.kind else { throw unexpected("a number") }
                 advance()
@@ -126,7 +126,7 @@ extension Parser {
         ["PRIMARY", "NOT", "NULL", "UNIQUE", "COLLATE", "DEFAULT", "REFERENCES", "CHECK"].contains { isWord($0) }
     }
 
-    /// The names of types: SQL's, and those that Mako says itself.
+    /// The names of types: those of SQL, and Mako's own.
     static let types: [String: ColumnType] = [
         "integer": .integer, "int": .integer, "bigint": .integer, "smallint": .integer, "tinyint": .integer,
         "mediumint": .integer, "int2": .integer, "int4": .integer, "int8": .integer, "unsigned": .unsigned,
@@ -139,9 +139,9 @@ extension Parser {
 }
 
 extension Expr {
-    /// The value of a literal, or of a date that is written out.
+    /// The value of a literal, or of a date literal.
     ///
-    /// - Throws: `syntax` for anything that needs a row or a calculation.
+    /// - Throws: `syntax` for an expression that needs a row or a computation.
     var constant: Value {
         get throws(RecordError) {
             switch self {

@@ -1,6 +1,6 @@
-// Statements that are no questions; see Statement.
+// Statements other than SELECT; see ``Statement``.
 extension Parser {
-    /// Words that begin statements of other databases, and what to say in their place.
+    /// First keywords of other databases' statements, with a hint for each.
     private static let otherStatements = [
         "ALTER":
             "there is no ALTER TABLE; a migration has the table of a type follow its declaration, and others are made anew: CREATE TABLE, INSERT … SELECT",
@@ -23,7 +23,7 @@ extension Parser {
         if takeWord("DROP") { return try drop() }
         if takeWord("PRAGMA") { return try pragma() }
         if takeWord("EXPLAIN") {
-            // SQLite's longer form means the same here.
+            // SQLite's `EXPLAIN QUERY PLAN` means the same.
             if takeWord("QUERY") { try expectWord("PLAN") }
             let isMeasured = takeWord("ANALYZE")
             return .explain(try SelectStatement.read(&self), isMeasured: isMeasured)
@@ -44,14 +44,14 @@ extension Parser {
         throw unexpected("a statement")
     }
 
-    /// The name of a table, with its place.
+    /// Parses the name of a table.
     mutating func tableName() throws(RecordError) -> TableName {
         let at = position(token)
         guard let name = takeName() else { throw unexpected("the name of a table") }
         return TableName(name: name, at: at)
     }
 
-    /// The name of a column or of an index. Those of indexes may have dots, as the ones that types declare.
+    /// Parses the name of a column or an index. Names of indexes may contain dots, as those declared by types do.
     mutating func columnName(_ what: String = "the name of a column", dotted: Bool = false) throws(RecordError)
         -> ColumnName
     {
@@ -64,7 +64,7 @@ extension Parser {
         return ColumnName(name: name, at: span(start))
     }
 
-    /// `IF NOT EXISTS`, `IF EXISTS`.
+    /// Parses `IF NOT EXISTS` or `IF EXISTS`.
     mutating func takeIfExists(negated: Bool) throws(RecordError) -> Bool {
         guard takeWord("IF") else { return false }
         if negated { try expectWord("NOT") }
@@ -186,7 +186,7 @@ extension Parser {
         return .createIndex(statement)
     }
 
-    /// Whether text is compared without regard to case; nil: nothing is said.
+    /// Parses COLLATE; returns whether it is NOCASE, or `nil` without COLLATE.
     mutating func takeCollation() throws(RecordError) -> Bool? {
         guard takeWord("COLLATE") else { return nil }
         if takeWord("BINARY") { return false }

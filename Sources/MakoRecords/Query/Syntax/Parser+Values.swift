@@ -1,4 +1,4 @@
-// The part of the grammar that gives values; see Parser.
+// The grammar of values; see ``Parser``.
 extension Parser {
     mutating func joined(isRight: Bool) throws(RecordError) -> Part {
         let tallest = height
@@ -16,10 +16,11 @@ extension Parser {
         return left
     }
 
-    /// Whether a condition, not a value, begins at a token: a comparison comes before the next `||`, AND, OR, comma or end.
+    /// Returns whether a condition, not a value, starts at a token: a comparison precedes the next `||`, AND, OR, comma
+    /// or end.
     private func startsCondition(_ first: Int) -> Bool {
         var depth = 0
-        // Inside parentheses that begin the part, a comparison makes it a condition too.
+        // A comparison inside leading parentheses also makes the part a condition.
         let isGroup = first < tokens.count && tokens[first].kind == .symbol("(")
         var index = first
         if startsQuantified(first) { return true }
@@ -46,9 +47,10 @@ extension Parser {
         return false
     }
 
-    /// Whether the next clause of the statement begins at a token, so that a comparison behind it is not of this condition.
+    /// Returns whether the next clause of the statement starts at a token, so that a comparison after it is not part of
+    /// this condition.
     private func endsCondition(_ index: Int, _ first: Int) -> Bool {
-        // Behind an operator the same word is a column.
+        // After an operator the same word is a column.
         if index == first { return false }
         if case .symbol(let before) = tokens[index - 1].kind, before != ")" { return false }
         if isWord("GROUP", index) || isWord("ORDER", index) { return isWord("BY", index + 1) }
@@ -97,7 +99,7 @@ extension Parser {
         _ operation: ArithmeticOperator, _ left: Part, _ start: Token, _ links: Int,
         _ next: (inout Parser) throws(RecordError) -> Part
     ) throws(RecordError) -> Part {
-        // A chain is as deep a tree as nesting is.
+        // A chain of operators is as deep a tree as nesting.
         if links > Parser.depthLimit {
             throw position(token).error("this chain is too long; the limit is \(Parser.depthLimit)")
         }
@@ -167,7 +169,7 @@ extension Parser {
         }
     }
 
-    /// Whether `?`, `:name` or one of the `%` forms begins here.
+    /// Whether `?`, `:name` or one of the `%` forms starts here.
     var startsParameter: Bool {
         if case .parameter = token.kind { return true }
         return isSymbol("%")
@@ -189,7 +191,7 @@ extension Parser {
         return result
     }
 
-    /// `%@`, `%d` and their like stand for the next parameter.
+    /// Parses `%@`, `%d` and similar forms as the next parameter.
     private mutating func formatSpecifier() throws(RecordError) -> Expr {
         let start = token
         advance()
@@ -258,10 +260,10 @@ extension Parser {
         return .function(Folding.folded(name) + (isDistinct ? Parser.distinctMark : ""), arguments, at: span(start))
     }
 
-    /// Behind the name of an aggregate over different values; no function's name has a blank.
+    /// The suffix of the name of a DISTINCT aggregate; no function's name contains a space.
     static let distinctMark = " distinct"
 
-    /// `DISTINCT` before a value. A column may have that name. `ALL`, which says nothing, is passed over.
+    /// Parses `DISTINCT` before a value, unless it is a column of that name. `ALL` has no effect.
     private mutating func takeDistinct() -> Bool {
         guard isWord("DISTINCT") || isWord("ALL") && !startsQuantified(index), index + 1 < tokens.count else {
             return false

@@ -1,42 +1,45 @@
 import MakoStorage
 
-/// Reads conditions and expressions by recursive descent.
+/// A recursive descent parser of conditions, expressions and statements.
 ///
 ///     or          and { (OR | "||") and }
 ///     and         not { (AND | "&&") not }
 ///     not         (NOT | "!") not | predicate
-///     predicate   EXISTS select | (ANY | ALL | NONE) predicate | sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] IN select | [NOT] IN parameter | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum | [NOT] MATCH sum ]
+///     predicate   EXISTS select | (ANY | ALL | NONE) predicate
+///                 | sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] IN select | [NOT] IN parameter
+///                 | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum | [NOT] MATCH sum ]
 ///     joined      sum { "||" sum }
 ///     sum         product { ("+" | "-") product }
 ///     product     unary { ("*" | "/" | "%") unary }
 ///     unary       ("-" | "+") unary | primary { COLLATE NOCASE }
 ///     case        CASE [ sum ] WHEN (or | sum) THEN sum { WHEN (or | sum) THEN sum } [ ELSE sum ] END
-///     primary     literal | parameter | case | name { "." name } | name "(" [ list ] ")" | "(" or ")" | select | name { "." name } ".@" name { "." name }
+///     primary     literal | parameter | case | name { "." name } | name "(" [ list ] ")" | "(" or ")" | select
+///                 | name { "." name } ".@" name { "." name }
 ///
-/// `||` joins texts, and means OR between conditions: where the right side of a comparison is followed by `||` and another
-/// comparison, it is OR.
+/// `||` concatenates texts, and is OR between conditions: if another comparison follows the `||` after a comparison, it
+/// is OR.
 struct Parser {
-    /// Deeper nesting is refused, so that no text can exhaust the stack.
+    /// The limit of nesting; it protects the stack.
     static let depthLimit = 100
-    /// The most steps of a path.
+    /// The largest number of steps of a path.
     static let pathLimit = 32
 
     let text: String
     let tokens: [Token]
     private(set) var index = 0
     private var depth = 0
-    /// How many levels the tallest tree has that was read in the current level, with the links of chains.
+    /// The height of the tallest tree parsed at the current level, with the links of chains.
     var height = 0
     var positional = 0
-    /// How many choices are around the current token.
+    /// The number of CASEs around the current token.
     var openCases = 0
-    /// How many positional parameters the text needs.
+    /// The number of positional parameters.
     var parameterCount = 0
-    /// Where parameters stand.
+    /// The positions of the parameters.
     private(set) var places = ParameterPlaces()
-    /// What WITH has given a name up to here.
+    /// The CTEs named so far.
     var commonTables: [CommonTable] = []
-    /// How many SELECTs the text has up to here, those behind names counted at each place that names them.
+    /// The number of SELECTs so far, those of named queries counted wherever the name occurs.
     var selects = 0
     static let selectLimit = 2000
 
@@ -45,7 +48,7 @@ struct Parser {
         tokens = try Lexer.tokens(of: text)
     }
 
-    /// What a part of the text turned out to be.
+    /// A parsed part of the text.
     enum Part {
         case value(Expr)
         case condition(Condition)
@@ -56,14 +59,14 @@ struct Parser {
         return asCondition(try or(), start)
     }
 
-    /// A value, which may be a condition.
+    /// Parses a value, which may be a condition.
     mutating func expression() throws(RecordError) -> Expr {
         try nested(isNode: false) { (parser) throws(RecordError) in try parser.enclosed() }
     }
 
-    /// The same inside something that counts as a level already.
+    /// Parses a value inside a construct that counts as a level.
     mutating func enclosed() throws(RecordError) -> Expr {
-        // In lists most values are one word.
+        // Fast path for single tokens, which most values in lists are.
         if endsValue(index + 1) { return try operand() }
         let start = token
         return asValue(try disjunction(), start)
@@ -121,7 +124,7 @@ struct Parser {
         SourcePosition(text: text, offset: token.offset, length: token.length)
     }
 
-    /// From one token up to the one before the current.
+    /// Returns the range from a token to the one before the current token.
     func span(_ start: Token) -> SourcePosition {
         let last = tokens[max(0, index - 1)]
         return SourcePosition(
@@ -133,9 +136,9 @@ struct Parser {
         return position(token).error("\(wanted) is expected here")
     }
 
-    /// Reads one level of nesting. Each recursion of the parser goes through here.
+    /// Parses one level of nesting. Every recursion of the parser passes through here.
     ///
-    /// - Parameter isNode: whether the level makes the tree taller, as parentheses alone do not.
+    /// - Parameter isNode: whether the level makes the tree higher, which parentheses alone do not.
     mutating func nested<R>(
         isNode: Bool = true, _ body: (inout Parser) throws(RecordError) -> R
     ) throws(RecordError) -> R {
@@ -157,7 +160,7 @@ struct Parser {
         return result
     }
 
-    /// Counts another level above what was read. Levels and chains inside each other make a tree deeper than either limit.
+    /// Counts another level above the parsed tree. Levels and chains together make a tree deeper than either limit.
     mutating func grow(_ at: SourcePosition, levels: Int = 1) throws(RecordError) {
         height += levels
         if height > Condition.depthLimit {
@@ -276,7 +279,7 @@ struct Parser {
         return items
     }
 
-    /// The parameter that stands for a whole list behind IN.
+    /// Parses the parameter of a whole IN list.
     private mutating func soleParameter() throws(RecordError) -> Expr {
         let start = token
         let parameter = try parameter()

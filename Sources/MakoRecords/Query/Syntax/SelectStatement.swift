@@ -1,16 +1,18 @@
-/// A question in the small SQL of the shell and of `mako query`.
+/// A SELECT of the SQL dialect.
 ///
 ///     [WITH name [(column, …)] AS (SELECT …), …]
 ///     SELECT [DISTINCT] * | table.* | expression [[AS] name], … | count(*) | sum(x) avg min max total, …
-///     [FROM table | (SELECT …) [AS name] { [INNER | LEFT] JOIN table [AS name] ON condition | CROSS JOIN table | , table }]
+///     [FROM table | (SELECT …) [AS name]
+///         { [INNER | LEFT] JOIN table [AS name] ON condition | CROSS JOIN table | , table }]
 ///     [WHERE condition] [GROUP BY expression | name | number, …] [HAVING condition]
 ///     { UNION [ALL] | INTERSECT | EXCEPT SELECT … }
 ///     [ORDER BY expression | name | number [DESC], …] [LIMIT n [OFFSET n]]
 ///
-/// Expressions and conditions are those of the where language, dotted paths included: a path over references takes the place of a join.
+/// Expressions and conditions are those of the where language, dotted paths included: a path over references replaces a
+/// join.
 public struct SelectStatement: Sendable, Hashable {
-    /// How many parameters a text has up to the end of the statement. The same sub-query stands behind GROUP BY and among the columns, and others
-    /// may have parameters between the two.
+    /// The number of parameters up to the end of the statement. Excluded from equality: the same sub-query in GROUP BY
+    /// and in the outputs may have other parameters before it.
     private struct Places: Sendable, Hashable {
         var count = 0
 
@@ -18,57 +20,57 @@ public struct SelectStatement: Sendable, Hashable {
         func hash(into hasher: inout Hasher) {}
     }
 
-    /// One column of the result.
+    /// An output column.
     struct Output: Sendable, Hashable {
-        /// Of `*` and `table.*` a column of that name.
+        /// For `*` and `table.*` a column of that name.
         var expr: Expr
         var name: String
-        /// Whether the name was given by AS.
+        /// Whether AS has given the name.
         var isNamed = false
 
-        /// `*` is every column, `x.*` those of one table.
+        /// Whether it is `*`, every column, or `x.*`, those of one table.
         var isWildcard: Bool {
             if case .column(let path, _) = expr { path.last == "*" } else { false }
         }
     }
 
-    /// Empty: the question has no FROM and gives one row.
+    /// The table; empty without FROM, when the result has one row.
     public internal(set) var table = ""
-    /// How many positional parameters the statement needs.
+    /// The number of positional parameters.
     public internal(set) var parameterCount: Int {
         get { places.count }
         set { places.count = newValue }
     }
     private var places = Places()
-    /// Empty: every column.
+    /// The outputs; empty for every column.
     var outputs: [Output] = []
     var isDistinct = false
     var joins: [JoinClause] = []
-    /// Rows of other tables that columns of the one table name.
+    /// Joined rows whose columns the query names.
     var references: [SelectionJoin] = []
-    /// Whether a name that several tables have is that of the first one.
+    /// Whether an ambiguous name means the first table that has it.
     var prefersFirst = false
     var condition: Condition?
     var groupBy: [Expr] = []
     var having: Condition?
-    /// Further questions whose rows meet those of this one, before the order.
+    /// The further parts of a compound, before its order.
     var compounds: [SetClause] = []
     var orderBy: [Order] = []
     var limit: Int?
     var offset: Int?
-    /// The parameters that say how many rows, before they are looked up.
+    /// The parameters of LIMIT and OFFSET, before they have values.
     var counts: CountParameters?
     var alias: String?
     var tableAt = SourcePosition.none
-    /// Queries that have names, some of which stand in FROM.
+    /// Named queries, some of which are in FROM.
     var commonTables: [CommonTable] = []
-    /// Whether those that are left in ``commonTables`` are to be run by themselves, see ``flattened(_:)``.
+    /// Whether the queries left in ``commonTables`` run by themselves, see ``flattened(_:)``.
     var isFlat = false
 
     /// Whether it has no FROM.
     var hasNoTable: Bool { table.isEmpty && joins.isEmpty }
 
-    /// The value behind SELECT, where there is nothing else: `(SELECT 1)` is `1`.
+    /// The value after SELECT, if there is nothing else: `(SELECT 1)` is `1`.
     var soleValue: Expr? {
         let isBare =
             hasNoTable && !isGrouped && condition == nil && compounds.isEmpty && limit == nil && offset == nil
@@ -76,7 +78,7 @@ public struct SelectStatement: Sendable, Hashable {
         return isBare && outputs.count == 1 && !outputs[0].isWildcard ? outputs[0].expr : nil
     }
 
-    /// How many tables it joins; of several questions the most.
+    /// The number of joined tables; for a compound the largest of its parts.
     public var tableCount: Int {
         let own = commonTables.reduce(1 + joins.count) { max($0, $1.statement.tableCount) }
         return compounds.reduce(own) { max($0, $1.statement.tableCount) }
@@ -87,6 +89,8 @@ public struct SelectStatement: Sendable, Hashable {
             || compounds.isEmpty && orderBy.contains { $0.expr.hasAggregate }
     }
 
+    /// Parses a SELECT.
+    ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> SelectStatement {
         var parser = try Parser(text)
@@ -96,7 +100,7 @@ public struct SelectStatement: Sendable, Hashable {
         return statement
     }
 
-    /// The statement that begins here, and may be a part of another.
+    /// Parses the SELECT that starts here, possibly a part of another statement.
     static func read(_ parser: inout Parser) throws(RecordError) -> SelectStatement {
         let outer = parser.commonTables
         defer { parser.commonTables = outer }
@@ -118,7 +122,7 @@ public struct SelectStatement: Sendable, Hashable {
         if parser.takeWord("LIMIT") {
             statement.limit = try number(&parser, &counts.limit)
             if parser.takeSymbol(",") {
-                // The older form has the offset first.
+                // `LIMIT offset, count` has the offset first.
                 (statement.offset, counts) = (statement.limit, CountParameters(offset: counts.limit))
                 statement.limit = try number(&parser, &counts.limit)
             }
@@ -137,13 +141,13 @@ public struct SelectStatement: Sendable, Hashable {
         return unaliased()
     }
 
-    /// All rows of a table.
+    /// Makes a SELECT of all rows of a table.
     init(allOf table: String, at: SourcePosition) {
         self.table = table
         tableAt = at
     }
 
-    /// Up to where an order may stand.
+    /// Parses up to a possible ORDER BY.
     private init(_ parser: inout Parser) throws(RecordError) {
         tableAt = parser.position(parser.token)
         try parser.expectWord("SELECT")
@@ -171,12 +175,12 @@ public struct SelectStatement: Sendable, Hashable {
         try parser.count(named, tableAt)
     }
 
-    /// An aggregate as an expression; without an argument rows are counted.
+    /// Returns an aggregate as an expression; without an argument, COUNT(*).
     public static func aggregate(_ function: AggregateFunction, _ argument: Expr?, isDistinct: Bool = false) -> Expr {
         .function(function.rawValue + (isDistinct ? Parser.distinctMark : ""), argument.map { [$0] } ?? [])
     }
 
-    /// Reads one column of a result: an expression with its name.
+    /// Parses an output: an expression with its name.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func output(_ text: String) throws(RecordError) -> (expr: Expr, name: String) {
@@ -191,7 +195,7 @@ public struct SelectStatement: Sendable, Hashable {
         let start = parser.token
         if let wildcard = wildcard(&parser) { return wildcard }
         var output = Output(expr: try parser.expression(), name: "")
-        // Without the blanks and comments behind it.
+        // Without white space and comments after it.
         let span = parser.span(start)
         output.name = String(decoding: parser.text.utf8.dropFirst(span.offset).prefix(span.length), as: UTF8.self)
         if let name = try parser.takeResultName() {
@@ -201,7 +205,7 @@ public struct SelectStatement: Sendable, Hashable {
         return output
     }
 
-    /// `*` or `table.*`
+    /// Parses `*` or `table.*`.
     private static func wildcard(_ parser: inout Parser) -> Output? {
         let before = parser
         let at = parser.position(parser.token)
@@ -213,7 +217,8 @@ public struct SelectStatement: Sendable, Hashable {
         return Output(expr: .column([name, "*"], at: at), name: "*")
     }
 
-    /// Of one table alone: with its columns named as if it had no other name. Paths keep it: their first column may be called as a table is.
+    /// Returns the statement, if it has one table, without that table's alias in the names of columns. Paths keep it,
+    /// because their first column may have the name of a table.
     func unaliased() -> SelectStatement {
         guard let alias, joins.isEmpty else { return self }
         func change(_ expr: Expr) -> Expr? {
@@ -222,7 +227,7 @@ public struct SelectStatement: Sendable, Hashable {
         }
         do throws(RecordError) {
             var copy = try rewritten(change)
-            // The name of a result comes before that of a column.
+            // Names of outputs have precedence over columns.
             for index in orderBy.indices {
                 if case .column(let path, _) = copy.orderBy[index].expr, path.count == 1,
                     outputs.contains(where: { $0.isNamed && $0.name == path[0] })
@@ -234,7 +239,7 @@ public struct SelectStatement: Sendable, Hashable {
         } catch { return self }
     }
 
-    /// The statement with parts of its expressions exchanged, and with its sub-queries.
+    /// Returns the statement with rewritten expressions and sub-queries.
     func rewritten(
         _ change: (Expr) throws(RecordError) -> Expr?,
         subqueries: (Subquery) throws(RecordError) -> Subquery = { $0 }
@@ -255,7 +260,7 @@ public struct SelectStatement: Sendable, Hashable {
         return copy
     }
 
-    /// A number that is written, or nil and the parameter that stands for it.
+    /// Parses a number, or returns `nil` and a parameter.
     private static func number(_ parser: inout Parser, _ parameter: inout Expr?) throws(RecordError) -> Int? {
         if parser.startsParameter {
             parameter = try parser.parameter()
@@ -269,11 +274,14 @@ public struct SelectStatement: Sendable, Hashable {
     }
 }
 
-/// The answer to a statement: named columns and rows of values.
+/// The result of a query: named columns and rows of values.
 public struct QueryRows: Sendable, Hashable {
+    /// The names of the columns.
     public var columns: [String]
+    /// The rows, each with a value for each column.
     public var rows: [[Value]]
 
+    /// Makes a result.
     public init(columns: [String], rows: [[Value]]) {
         self.columns = columns
         self.rows = rows

@@ -1,24 +1,31 @@
-/// What is asked of a table: which rows, in which order, how many.
+/// A query of one table: condition, order and limit.
 ///
 ///     let selection = Selection(
-///         table: "Person", condition: try Condition.parse("age > ?"), parameters: [.integer(35)], orderBy: [Order("name")], limit: 99)
+///         table: "Person", condition: try Condition.parse("age > ?"), parameters: [.integer(35)],
+///         orderBy: [Order("name")], limit: 99)
 ///     let plan = try selection.plan(catalogue)
 ///     try plan.forEachRow(in: snapshot) { key, row in … }
 public struct Selection: Sendable, Hashable {
+    /// The table.
     public var table: String
-    /// Rows of other tables whose columns may be named.
+    /// Joined rows whose columns the condition and the order may name.
     public var joins: [SelectionJoin] = []
+    /// The condition; `nil` for all rows.
     public var condition: Condition?
+    /// The values of positional parameters.
     public var parameters: [Value]
+    /// The values of named parameters.
     public var namedParameters: [String: Value]
+    /// The order; rows that are equal in it come in no particular order.
     public var orderBy: [Order]
-    /// At most so many rows; a negative number counts as none.
+    /// The largest number of rows; `nil` for no limit. A negative number counts as 0.
     public var limit: Int?
-    /// How many rows to leave out first.
+    /// The number of rows to skip.
     public var offset: Int?
-    /// What the table is called instead of by its own name.
+    /// The alias of the table.
     public var alias: String?
 
+    /// Makes a selection.
     public init(
         table: String, condition: Condition? = nil, parameters: [Value] = [], namedParameters: [String: Value] = [:],
         orderBy: [Order] = [], limit: Int? = nil, offset: Int? = nil

@@ -1,18 +1,22 @@
-/// The row of another table that a column's value is the key of, under a name of its own: `Department.name` is then a column of the
-/// selection, NULL where there is no such row.
+/// A named join of a selection: the row of another table whose key a column holds. `Department.name` is then a column
+/// of the selection, NULL without such a row.
 ///
-/// Unlike a ``JoinClause`` it never gives a row twice, so that whatever goes over a table's rows goes over these as well. Where the column that it
-/// leads to is not the key, the selection is a ``JoinedSelection``.
+/// Unlike a ``JoinClause`` it matches at most one row, so that a scan of the table suffices. If the target column is
+/// not the key, the selection is a ``JoinedSelection``.
 public struct SelectionJoin: Sendable, Hashable {
+    /// The joined table.
     public var table: String
+    /// The name that qualifies its columns.
     public var name: String
-    /// The column that holds the key: the selection's own, or one of a row joined before, as in `Department.location`.
+    /// The column that holds the key: one of the selection's table, or of a row joined before, as in
+    /// `Department.location`.
     public var left: Expr
-    /// The column of the table that holds the same value; its key, if no row is to come twice.
+    /// The equal column of the joined table; its key, unless rows may match several times.
     public var target: Expr
-    /// Whether rows without a joined one are left out.
+    /// Whether rows without a match are excluded.
     public var isInner: Bool
 
+    /// Makes a join.
     public init(table: String, name: String, left: Expr, target: Expr, isInner: Bool = false) {
         self.table = table
         self.name = name

@@ -1,13 +1,15 @@
-/// What is wanted of a selection: its rows, or one result of them.
+/// The result of a selection: its rows, or a value computed from them.
 public enum SelectionResult: Sendable {
+    /// The rows.
     case rows
-    /// How many rows there are.
+    /// The number of rows.
     case count
     /// Whether there is a row.
     case exists
+    /// An aggregate of an expression.
     case aggregate(AggregateFunction, of: Expr)
-    /// The different values of an expression.
+    /// The distinct values of an expression.
     case distinct(Expr)
-    /// How many rows have each value of an expression.
+    /// The number of rows of each value of an expression.
     case groupCount(by: Expr)
 }

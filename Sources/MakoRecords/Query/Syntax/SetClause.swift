@@ -1,15 +1,15 @@
-/// How the rows of a further question meet those before it.
+/// A set operator of a compound.
 enum SetOperator: String, Sendable, Hashable {
     case unionAll = "union all"
-    /// Different rows of both.
+    /// The distinct rows of both parts.
     case union
-    /// Different rows that are in both.
+    /// The distinct rows that both parts have.
     case intersect
-    /// Different rows that are not in the second.
+    /// The distinct rows of the first part that the second does not have.
     case except
 }
 
-/// `UNION SELECT …` behind a statement.
+/// `UNION SELECT …` after a statement.
 struct SetClause: Sendable, Hashable {
     let operation: SetOperator
     var statement: SelectStatement

@@ -1,19 +1,22 @@
-/// A statement of the small SQL: a question, or something to be done.
+/// A statement of the SQL dialect.
 ///
 ///     SELECT …                       see ``SelectStatement``
 ///     INSERT [OR REPLACE | OR IGNORE] INTO table [(column, …)] VALUES (value, …), … | SELECT … | DEFAULT VALUES
-///         [ON CONFLICT [(column, …)] DO NOTHING | DO UPDATE SET column = expression, … [WHERE condition]] [RETURNING …]
+///         [ON CONFLICT [(column, …)] DO NOTHING | DO UPDATE SET column = expression, … [WHERE condition]]
+///         [RETURNING …]
 ///     UPDATE table SET column = expression, … [WHERE condition] [RETURNING …]
 ///     DELETE FROM table [WHERE condition] [RETURNING …]
 ///     CREATE TABLE [IF NOT EXISTS] table (column type constraints, …, PRIMARY KEY (column, …), UNIQUE (column, …))
 ///     DROP TABLE [IF EXISTS] table
-///     CREATE [UNIQUE | SPATIAL] INDEX [IF NOT EXISTS] name ON table (column [COLLATE NOCASE] [DESC], …) [WHERE condition]
+///     CREATE [UNIQUE | SPATIAL] INDEX [IF NOT EXISTS] name ON table (column [COLLATE NOCASE] [DESC], …)
+///         [WHERE condition]
 ///     DROP INDEX [IF EXISTS] name [ON table]
 ///     CREATE VIEW [IF NOT EXISTS] name [(column, …)] AS SELECT …       DROP VIEW [IF EXISTS] name
 ///     PRAGMA table_info(table)       EXPLAIN [ANALYZE] SELECT …       ANALYZE [table]
 ///     PRAGMA foreign_keys = ON | OFF, BEGIN, COMMIT and ROLLBACK, in a shell
 ///
-/// Expressions and conditions are those of the where language. The words have no reserved spelling: a name in double quotes is never one.
+/// Expressions and conditions are those of the where language. No keyword is reserved: a name in double quotes is never
+/// a keyword.
 public enum Statement: Sendable, Hashable {
     case select(SelectStatement)
     case insert(InsertStatement)
@@ -25,16 +28,20 @@ public enum Statement: Sendable, Hashable {
     case dropIndex(DropIndexStatement)
     case createView(CreateViewStatement)
     case dropView(DropViewStatement)
+    /// `PRAGMA table_info(table)`.
     case tableInfo(TableName)
-    /// Whether the statements of a shell that follow heed references; see ``run(_:in:changes:parameters:named:cancellation:ignoringReferences:)``.
+    /// Whether the following statements of a shell check references; see
+    /// ``run(_:in:changes:parameters:named:cancellation:ignoringReferences:)``.
     case foreignKeys(areEnforced: Bool, SourcePosition)
-    /// A step of a shell's transaction.
+    /// BEGIN, COMMIT or ROLLBACK of a shell.
     case transaction(TransactionStep, SourcePosition)
-    /// How a question is run; measured, it is run once and each step tells what it did.
+    /// The plan of a query; with ANALYZE, the query runs once and the operators are measured.
     case explain(SelectStatement, isMeasured: Bool = false)
-    /// Forgets what indexes were found to tell, and the plans that were kept: the next question looks anew.
+    /// Discards index statistics and cached plans, so that the next query is planned anew.
     case analyze(TableName?)
 
+    /// Parses a statement.
+    ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> Statement {
         var parser = try Parser(text)
@@ -45,7 +52,7 @@ public enum Statement: Sendable, Hashable {
         return statement
     }
 
-    /// Whether it changes nothing, so that a snapshot can answer it.
+    /// Whether it changes nothing, so that it may run on a snapshot.
     public var isReadOnly: Bool {
         switch self {
         case .select, .tableInfo, .explain, .analyze, .foreignKeys, .transaction: true
@@ -53,7 +60,7 @@ public enum Statement: Sendable, Hashable {
         }
     }
 
-    /// How many positional parameters the statement needs.
+    /// The number of positional parameters.
     public var parameterCount: Int {
         switch self {
         case .select(let statement), .explain(let statement, _): statement.parameterCount
@@ -64,7 +71,7 @@ public enum Statement: Sendable, Hashable {
         }
     }
 
-    /// Whether it gives rows: a question, or a statement with RETURNING.
+    /// Whether it returns rows: a SELECT, or a statement with RETURNING.
     public var givesRows: Bool {
         switch self {
         case .insert(let statement): !statement.returning.isEmpty
@@ -74,7 +81,7 @@ public enum Statement: Sendable, Hashable {
         }
     }
 
-    /// How many tables its question joins at most; 1 without a question.
+    /// The largest number of tables that one of its queries joins; 1 without a query.
     public var tableCount: Int {
         switch self {
         case .select(let statement), .explain(let statement, _): return statement.tableCount
@@ -85,7 +92,7 @@ public enum Statement: Sendable, Hashable {
         }
     }
 
-    /// The table that the statement changes or takes away; nil where it changes none, or names an index alone.
+    /// The table that the statement changes or drops; `nil` if it changes none, or names an index only.
     public var changedTable: String? {
         switch self {
         case .insert(let statement): statement.table.name
@@ -103,7 +110,7 @@ public enum Statement: Sendable, Hashable {
 }
 
 extension Statement {
-    /// Whether it is nested so deep that what follows it to its end needs a large stack.
+    /// Whether its trees are so deep that their traversal needs a large stack.
     var isDeep: Bool {
         switch self {
         case .select(let statement), .explain(let statement, _): statement.isDeep
@@ -127,16 +134,17 @@ extension Statement {
     }
 }
 
-/// The name of a table as a statement says it.
+/// The name of a table, with its position.
 public struct TableName: Sendable, Hashable {
+    /// The name.
     public let name: String
     let at: SourcePosition
 
-    /// What the rows of such tables say must agree with other tables.
+    /// Returns whether the name is that of a keyed store's table, whose rows must agree with other tables.
     package static func isReserved(_ name: String) -> Bool { name == "mako_store" || name.hasPrefix("mako_store_") }
 }
 
-/// The name of a column as a statement says it.
+/// The name of a column, with its position.
 struct ColumnName: Sendable, Hashable {
     let name: String
     let at: SourcePosition

@@ -1,13 +1,13 @@
-/// A `SELECT` that stands inside a condition or an expression.
+/// A `SELECT` inside a condition or an expression.
 ///
 ///     department IN (SELECT id FROM Department WHERE name LIKE 'E%')
 ///     EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id)
 ///     age = (SELECT max(age) FROM Person)
 ///
-/// Names are those of its own table; those of the query around it are written behind the name of its table: `Person.id`.
+/// Names are those of its own table; names of the outer query are qualified: `Person.id`.
 public struct Subquery: Sendable, Hashable {
     let statement: SelectStatement
-    /// The values of its parameters, where they were given before it is bound.
+    /// The values of its parameters, if given before binding.
     private(set) var positions: [Value]?
     private(set) var named: [String: Value]?
     let at: SourcePosition
@@ -17,14 +17,14 @@ public struct Subquery: Sendable, Hashable {
         self.at = at
     }
 
-    /// A sub-query from its text.
+    /// Parses a sub-query.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> Subquery {
         Subquery(try SelectStatement.parse(text))
     }
 
-    /// The same sub-query with another statement.
+    /// Returns the sub-query with another statement.
     func asking(_ statement: SelectStatement) -> Subquery {
         var copy = Subquery(statement, at: at)
         copy.positions = positions
@@ -32,7 +32,7 @@ public struct Subquery: Sendable, Hashable {
         return copy
     }
 
-    /// The sub-query with the values of its parameters: those by position, and those by name.
+    /// Returns the sub-query with the values of its positional and named parameters.
     public func filled(_ positions: [Value], named: [String: Value]) -> Subquery {
         var copy = self
         copy.positions = self.positions ?? positions
@@ -41,24 +41,24 @@ public struct Subquery: Sendable, Hashable {
     }
 }
 
-/// For how many of many rows a condition must hold.
+/// How many elements of a collection must fulfil a condition.
 public enum Quantifier: String, Sendable, Hashable {
-    /// For at least one.
+    /// At least one.
     case any = "ANY"
-    /// For every one; also where there is none.
+    /// Every one; true for an empty collection.
     case all = "ALL"
-    /// For none.
+    /// None.
     case none = "NONE"
 }
 
-// The part of the grammar that asks other tables; see Parser.
+// The grammar of sub-queries and quantifiers; see ``Parser``.
 extension Parser {
-    /// Whether `(SELECT` begins at a token.
+    /// Returns whether `(SELECT` starts at a token.
     func startsSubquery(_ place: Int) -> Bool {
         place < tokens.count && tokens[place].kind == .symbol("(") && startsSelect(place + 1)
     }
 
-    /// Whether a question begins at a token: `SELECT`, or `WITH` before a name.
+    /// Returns whether a query starts at a token: `SELECT`, or `WITH` before a name.
     func startsSelect(_ place: Int) -> Bool {
         if isWord("SELECT", place) { return true }
         guard isWord("WITH", place), place + 1 < tokens.count else { return false }
@@ -78,7 +78,7 @@ extension Parser {
         }
     }
 
-    /// `IN name`: the rows of a table with one column.
+    /// Parses `IN name`: the rows of a table with one column.
     mutating func takeTableAsList() throws(RecordError) -> Subquery? {
         let at = position(token)
         guard let name = takeName() else { return nil }
@@ -88,10 +88,11 @@ extension Parser {
         return Subquery(statement, at: at)
     }
 
-    /// Whether a condition on many rows begins at a token: `EXISTS (SELECT`, or `ANY people.age > 60`. The same words may be names.
+    /// Returns whether a quantified condition starts at a token: `EXISTS (SELECT`, or `ANY people.age > 60`. The same
+    /// words may be names.
     func startsQuantified(_ place: Int) -> Bool {
         if isWord("EXISTS", place), place + 1 < tokens.count {
-            // No function and no column is meant, even where something else than a question follows.
+            // It is neither a function nor a column, even if no query follows.
             switch tokens[place + 1].kind {
             case .symbol("("), .literal, .parameter: return true
             default: return false
@@ -118,7 +119,7 @@ extension Parser {
         return isWord("NONE", place) ? Quantifier.none : nil
     }
 
-    /// What ``startsQuantified(_:)`` found.
+    /// Parses what ``startsQuantified(_:)`` found.
     mutating func quantified() throws(RecordError) -> Condition {
         let start = token
         guard let quantifier = quantifier(index) else {
@@ -133,7 +134,7 @@ extension Parser {
         }
     }
 
-    /// `people.@count`, `people.@sum.salary`: behind the point.
+    /// Parses `people.@count`, `people.@sum.salary`, after the point.
     mutating func collection(_ path: [String], _ start: Token) throws(RecordError) -> Expr {
         advance()
         let at = token

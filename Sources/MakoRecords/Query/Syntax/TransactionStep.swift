@@ -1,4 +1,4 @@
-/// `BEGIN`, `COMMIT` and `ROLLBACK`, which enclose the statements of a shell.
+/// `BEGIN`, `COMMIT` and `ROLLBACK` of a shell.
 public enum TransactionStep: String, Sendable, Hashable {
     case begin = "BEGIN"
     case commit = "COMMIT"
@@ -6,7 +6,7 @@ public enum TransactionStep: String, Sendable, Hashable {
 }
 
 extension SourcePosition {
-    /// The error of a step that fits no transaction: one that begins inside another, or that ends none.
+    /// Returns the error of a step in the wrong state: BEGIN inside a transaction, or COMMIT and ROLLBACK outside one.
     package func isOutOfPlace(_ step: TransactionStep) -> RecordError {
         error(
             step == .begin
@@ -16,18 +16,19 @@ extension SourcePosition {
 }
 
 extension Statement {
-    /// Whether it neither changes the file nor begins to.
+    /// Whether it does not change the file and does not start to.
     public var leavesFile: Bool { if case .transaction = self { false } else { isReadOnly } }
 }
 
 extension Parser {
-    /// `BEGIN [DEFERRED | IMMEDIATE | EXCLUSIVE] [TRANSACTION]`, `COMMIT [TRANSACTION]`, `END [TRANSACTION]`, `ROLLBACK [TRANSACTION]`
+    /// Parses `BEGIN [DEFERRED | IMMEDIATE | EXCLUSIVE] [TRANSACTION]`, `COMMIT [TRANSACTION]`, `END [TRANSACTION]`,
+    /// `ROLLBACK [TRANSACTION]`.
     mutating func transactionStep() -> Statement? {
         let at = position(token)
         let step: TransactionStep
         if takeWord("BEGIN") {
             step = .begin
-            // Writers wait for each other at the begin, whatever is said.
+            // BEGIN takes the writer lock in every mode.
             _ = takeWord("DEFERRED") || takeWord("IMMEDIATE") || takeWord("EXCLUSIVE")
         } else if takeWord("COMMIT") || takeWord("END") {
             step = .commit

@@ -1,18 +1,18 @@
 import MakoStorage
 
-// How many levels trees have. What follows a deep tree to its end needs more stack than a thread may have, see ``StackGuard``.
+// The depth of trees. The traversal of a deep tree may need more stack than a thread has, see ``StackGuard``.
 
 extension Condition {
-    /// The most levels of a tree, whether read or built by code.
+    /// The greatest depth of a tree, parsed or built by code.
     package static let depthLimit = 250
 
-    /// Whether it is nested so deep that what follows it to its end needs a large stack.
+    /// Whether the tree is so deep that its traversal needs a large stack.
     var isDeep: Bool { isDeepTree(levels(upTo: StackGuard.shallowLevels)) }
 
-    /// How many levels it has, none of them below the deepest that is bound.
+    /// The depth of the tree, up to the limit for binding.
     package var levels: Int { withDeepRoom(isDeep) { levels(upTo: Condition.depthLimit) } }
 
-    /// How many levels it has. What is below so many counts as one.
+    /// Returns the depth of the tree; what is below `limit` counts as one level.
     func levels(upTo limit: Int) -> Int {
         if limit <= 0 { return 1 }
         let rest = limit - 1
@@ -64,7 +64,7 @@ extension Expr {
 extension SelectStatement {
     var isDeep: Bool { isDeepTree(levels(upTo: StackGuard.shallowLevels)) }
 
-    /// A query counts as two levels: it takes more room than an expression.
+    /// A query counts as two levels, because it takes more stack than an expression.
     func levels(upTo limit: Int) -> Int {
         if limit <= 0 { return 1 }
         let rest = limit - 2
@@ -80,6 +80,6 @@ extension SelectStatement {
 }
 
 extension SourcePosition {
-    /// There is no large stack to be had, and no room on that of the thread.
+    /// The error if a tree needs a larger stack, none can be had, and that of the thread does not suffice.
     var tooDeepForStack: RecordError { error("this is nested too deeply for the stack of this thread") }
 }
