@@ -158,13 +158,22 @@ check:
 	@mkdir -p .build && rm -f .build/minutes
 	@for part in $(CHECKS); do \
 		begin=$$SECONDS; \
-		$(MAKE) --no-print-directory $$part; \
+		$(MAKE) --no-print-directory RUNNERS=debug SEEDS=1500 $$part; \
 		printf '%-17s %3d min %02d s\n' $$part $$(((SECONDS - begin) / 60)) $$(((SECONDS - begin) % 60)) >>.build/minutes; \
 	done
 	@cat .build/minutes
 
+# Random runs and killed processes are programs of their own: in release, or, for `make check`, those of the build of `make test`, with assertions.
+RUNNERS ?= release
+ifeq ($(RUNNERS),debug)
+SOAK_RUNNER = $(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE) && .build/debug/SoakRunner
+KILL_RUNNER = $(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE) && .build/debug/KillRunner
+else
 SOAK_RUNNER = $(SYNTAX) swift build -c release --product SoakRunner && \
 	$(SYNTAX) swift run -q --skip-build -c release SoakRunner
+KILL_RUNNER = $(SYNTAX) swift build -c release --product KillRunner && \
+	$(SYNTAX) swift run -q --skip-build -c release KillRunner
+endif
 
 # The sources compiled for systems that this machine is not, and CPlatform run for arm64: docs/platforms.md.
 check-platforms:
@@ -206,13 +215,15 @@ metamorphic:
 # All tests with threads, in a build of their own: suites whose names end in ConcurrencyTests, and what else starts a thread or a task.
 THREADED := 'ConcurrencyTests/|ObjectLockTests/|OpenDatabaseTests/|MainActorTests/|BatchedResultsTests/|EventTests/|LiveQueryTests/|ChangeStreamTests/|KeyedStoreTests/|CursorTests/cancel|RowStreamTests/|ExampleTests/|ObservationTests/|BZObjectStoreGuideTests/|ChangeHistoryTests/reads|RenamedHistoryTests/reads|HierarchyQueryTests/oneMoment|InheritanceTests/objectsOf|MisuseTests/closing|WritingFaultTests/closing|ReopenedTests/closing|ReopenedTests/theNextSegment|FileSystemTests/.*hread|TreeTests/aSecondWriter|DurabilityTests/theFlusher'
 THREADS := --sanitize=thread --scratch-path .build-tsan $(AT_ONCE)
-# What the sanitizer has to say stands behind the tests' own lines, where it is seen.
+# Half of the time is building: files without such tests are left out.
+THREADED_FILES = MAKO_LEFT_OUT="$$(scripts/threaded $(THREADED))"
+# The sanitizer's reports follow the tests' own lines, where they are seen.
 REPORT := $(CURDIR)/.build-tsan/report
 test-threads:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) $(PLAIN) swift build --build-tests $(THREADS)
+	$(SYNTAX) $(PLAIN) $(THREADED_FILES) swift build --build-tests $(THREADS)
 	@rm -f $(REPORT).*
-	$(SYNTAX) $(PLAIN) $(WIDTH) TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED) \
+	$(SYNTAX) $(PLAIN) $(THREADED_FILES) $(WIDTH) TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED) \
 		|| { cat $(REPORT).* 2>/dev/null; exit 1; }
 
 # Without the kernel's process barrier readers and evictor fence for themselves, as they must on Apple systems: all tests with threads once
@@ -221,10 +232,10 @@ test-no-barrier:
 	@scripts/need swift lz4 macros
 	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
 	$(SYNTAX) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter $(THREADED)
-	$(SYNTAX) $(PLAIN) swift build --build-tests $(THREADS)
+	$(SYNTAX) $(PLAIN) $(THREADED_FILES) swift build --build-tests $(THREADS)
 	@rm -f $(REPORT).*
-	$(SYNTAX) $(PLAIN) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest \
-		--filter $(THREADED) || { cat $(REPORT).* 2>/dev/null; exit 1; }
+	$(SYNTAX) $(PLAIN) $(THREADED_FILES) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 TSAN_OPTIONS='log_path=$(REPORT)' \
+		swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED) || { cat $(REPORT).* 2>/dev/null; exit 1; }
 
 # All tests, in a build of its own. Few seeds and images: each line is wanted once, not each crash.
 COVERAGE := --enable-code-coverage --scratch-path .build-coverage $(TRAITS) $(AT_ONCE)
@@ -240,9 +251,6 @@ crash:
 	$(SYNTAX) swift build --build-tests $(TRAITS) -c release -Xswiftc -enable-testing
 	$(SYNTAX) MAKO_TEST_EFFORT=full swift test --skip-build $(TRAITS) -c release -Xswiftc -enable-testing --disable-xctest \
 		--filter 'CrashTests/everyCrash|StorageTests.FaultTests'
-
-KILL_RUNNER = $(SYNTAX) swift build -c release --product KillRunner && \
-	$(SYNTAX) swift run -q --skip-build -c release KillRunner
 
 kill:
 	@scripts/need swift lz4 macros

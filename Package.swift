@@ -190,6 +190,19 @@ if isFuzzing {
             path: "Fuzz", exclude: ["Corpus"], swiftSettings: settings))
 }
 
+// `make test-threads` builds the tests that start threads, and leaves out the files of others: scripts/threaded.
+let leftOut = Context.environment["MAKO_LEFT_OUT"]?.split(separator: ",").map(String.init) ?? []
+if !leftOut.isEmpty {
+    package.targets.removeAll { target in
+        ["CommandTests", "MacroTests", "StudioTests", "RepositoryTests", "FuzzTests", "MakoDemo", "SoakRunner", "KillRunner", "CallSteps"]
+            .contains(target.name)
+    }
+    for target in package.targets {
+        let folder = "Tests/\(target.name)/"
+        target.exclude += leftOut.filter { $0.hasPrefix(folder) }.map { String($0.dropFirst(folder.count)) }
+    }
+}
+
 // `make differential` compares with SQLite and LMDB; nothing else needs them.
 if Context.environment["MAKO_DIFFERENTIAL"] != nil {
     package.targets += [

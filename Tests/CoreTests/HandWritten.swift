@@ -147,3 +147,6 @@ struct Depot: Entity {
         if let other { try EntityCoding.codec((any ObjectEntity)?.self).write(other, &writer, 1) }
     }
 }
+
+/// An error of a test's own.
+struct Stop: Error, Equatable {}

@@ -1,8 +1,6 @@
 import MakoCore
 import Testing
 
-struct Stop: Error, Equatable {}
-
 @Suite struct HandWrittenTests {
     @Test func aClassWorksWithoutMacros() throws {
         let db = try Database.inMemory(entities: [City.self])

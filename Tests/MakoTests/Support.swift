@@ -55,3 +55,6 @@ final class ThreadRun: @unchecked Sendable {
 
     func wait() { done.wait() }
 }
+
+/// An error of a test's own.
+struct Refused: Error, Equatable {}

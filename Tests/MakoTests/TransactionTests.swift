@@ -1,8 +1,6 @@
 import Mako
 import Testing
 
-struct Refused: Error, Equatable {}
-
 @Suite struct TransactionTests {
     @Test func throwingRollsBackFileAndObjects() throws {
         let db = try makeDatabase()

@@ -26,7 +26,7 @@ import Testing
         let store = try Store(at: "s.mako", options: options)
         let tree = try store.write { tx throws -> Tree in
             let tree = try tx.createTree(named: "t", keys: .integer)
-            for key in 0..<Self.keys { try tx.put(CacheBudgetTests.Sample.value(key), for: key, in: tree) }
+            for key in 0..<Self.keys { try tx.put(CacheBudgetSample.value(key), for: key, in: tree) }
             return tree
         }
         let mapped = store.stats.cacheMappedBytes
@@ -50,7 +50,7 @@ import Testing
                 let view = try store.snapshot()
                 for _ in 0..<200 {
                     let key = UInt64(random.below(Int(Self.keys)))
-                    if try view.get(key, in: tree) != CacheBudgetTests.Sample.value(key) { findings.add("get \(key)") }
+                    if try view.get(key, in: tree) != CacheBudgetSample.value(key) { findings.add("get \(key)") }
                 }
                 view.close()
             },
@@ -62,7 +62,7 @@ import Testing
                 while isThere {
                     // Each value would take most of the time.
                     if cursor.integerKey % 64 == UInt64(number % 64),
-                        try cursor.value() != CacheBudgetTests.Sample.value(cursor.integerKey)
+                        try cursor.value() != CacheBudgetSample.value(cursor.integerKey)
                     {
                         findings.add("cursor at \(cursor.integerKey)")
                     }
@@ -77,7 +77,7 @@ import Testing
                 try store.write(durability: .async) { tx in
                     for _ in 0..<100 {
                         let key = UInt64(random.below(Int(Self.keys)))
-                        try tx.put(CacheBudgetTests.Sample.value(key), for: key, in: tree)
+                        try tx.put(CacheBudgetSample.value(key), for: key, in: tree)
                     }
                 }
                 // A table grows under all of them.

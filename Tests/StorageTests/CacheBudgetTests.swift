@@ -6,68 +6,10 @@ import Testing
 
 /// The budget of memory: what it is, what lowering it gives back, and how much address space a store takes.
 @Suite struct CacheBudgetTests {
-    struct Sample {
-        let store: Store
-        let tree: Tree
-        let keys: UInt64
-
-        /// About 4 values a page.
-        static func value(_ key: UInt64) -> [UInt8] {
-            var value = [UInt8](repeating: UInt8(truncatingIfNeeded: key), count: 1000)
-            for index in 0..<8 { value[index * 100] = UInt8(truncatingIfNeeded: key >> UInt64(index * 8)) }
-            return value
-        }
-
-        init(
-            megabytes: Int, cacheBytes: Int = 64 << 20, unitBytes: Int = 4096, at path: String = "d/s.mako",
-            on files: any FileSystem = MemoryFileSystem()
-        ) throws {
-            var options = StoreOptions()
-            options.fileSystem = files
-            options.background = .manual
-            options.cacheBytes = cacheBytes
-            options.memoryUnitBytes = unitBytes
-            options.logSegmentBytes = 4 << 20
-            options.shrinksWhenIdle = false
-            store = try Store(at: path, options: options)
-            tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
-            keys = UInt64(megabytes) * 1000
-            try putAll()
-            try store.checkpoint()
-        }
-
-        /// In transactions that fit the log.
-        func putAll() throws {
-            for part in stride(from: 0, to: keys, by: 500) {
-                try store.write(durability: .async) { tx in
-                    for key in part..<part + 500 { try tx.put(Sample.value(key), for: key, in: tree) }
-                }
-            }
-        }
-
-        func expectAllValues(_ sourceLocation: SourceLocation = #_sourceLocation) throws {
-            try store.read { view in
-                for key in 0..<keys where try view.get(key, in: tree) != Sample.value(key) {
-                    Issue.record("key \(key)", sourceLocation: sourceLocation)
-                }
-            }
-        }
-
-        /// Waits until no operation of another test interferes.
-        func settle(_ isDone: (StoreStats) -> Bool) throws -> StoreStats {
-            let limit = ContinuousClock.now + .seconds(60)
-            while !isDone(store.stats), ContinuousClock.now < limit {
-                while try store.step() {}
-                yieldThread()
-            }
-            return store.stats
-        }
-    }
-
     // MARK: Lowering
 
     @Test(arguments: [4096, 16 << 10]) func loweringTheBudgetGivesMemoryBack(unitBytes: Int) throws {
-        let sample = try Sample(megabytes: 12, unitBytes: unitBytes)
+        let sample = try CacheBudgetSample(megabytes: 12, unitBytes: unitBytes)
         try sample.expectAllValues()
         #expect(sample.store.cacheBytes == 64 << 20)
         #expect(sample.store.stats.cacheMappedBytes > 10 << 20)
@@ -82,7 +24,7 @@ import Testing
 
     /// Frames that are allocated again after their memory was returned hold what is read into them.
     @Test(arguments: [4096, 16 << 10]) func aBudgetThatIsRaisedAgainIsUsed(unitBytes: Int) throws {
-        let sample = try Sample(megabytes: 8, unitBytes: unitBytes)
+        let sample = try CacheBudgetSample(megabytes: 8, unitBytes: unitBytes)
         for _ in 0..<3 {
             try sample.store.setCacheBytes(1 << 20)
             let low = try sample.settle { $0.cacheMappedBytes <= 1 << 20 }
@@ -97,7 +39,7 @@ import Testing
 
     /// Memory that a transaction counts beside pages reduces the pages at once, not at the next background step.
     @Test func memoryBesidePagesIsTakenFromThem() throws {
-        let sample = try Sample(megabytes: 12, cacheBytes: 8 << 20)
+        let sample = try CacheBudgetSample(megabytes: 12, cacheBytes: 8 << 20)
         try sample.expectAllValues()
         let frames = sample.store.frames
         #expect(frames.frameCounts.mapped > 1900)
@@ -116,7 +58,7 @@ import Testing
 
     /// Pages that only memory has stay until the checkpoint has written them.
     @Test(arguments: [4096, 16 << 10]) func dirtyPagesStayUntilTheyAreWritten(unitBytes: Int) throws {
-        let sample = try Sample(megabytes: 8, unitBytes: unitBytes)
+        let sample = try CacheBudgetSample(megabytes: 8, unitBytes: unitBytes)
         try sample.putAll()
         let dirty = sample.store.frames.dirtyFrames * pageBytes
         #expect(dirty > 6 << 20)
@@ -131,7 +73,7 @@ import Testing
     }
 
     @Test func snapshotsCursorsAndTransactionsGoOn() throws {
-        let sample = try Sample(megabytes: 6)
+        let sample = try CacheBudgetSample(megabytes: 6)
         let view = try sample.store.snapshot()
         var cursor = try view.cursor(in: sample.tree)
         #expect(try cursor.first())
@@ -140,7 +82,7 @@ import Testing
         try sample.store.setCacheBytes(256 << 10)
         var count: UInt64 = 0
         repeat {
-            if try cursor.value() != CacheBudgetTests.Sample.value(cursor.integerKey) {
+            if try cursor.value() != CacheBudgetTests.CacheBudgetSample.value(cursor.integerKey) {
                 Issue.record("key \(cursor.integerKey)")
             }
             count += 1
@@ -160,7 +102,7 @@ import Testing
     /// A store that only reads does no work in the background; what it gives back it gives back at once.
     @Test func aReaderKeepsItsBudgetWhenItFollowsTheWriter() throws {
         let disk = SimulatedDisk(seed: 1)
-        let sample = try Sample(megabytes: 6, on: disk)
+        let sample = try CacheBudgetSample(megabytes: 6, on: disk)
         var options = StoreOptions()
         options.fileSystem = disk
         options.readOnly = true
@@ -191,7 +133,7 @@ import Testing
     }
 
     @Test(arguments: [Int.min, -1, 0, 1, 1 << 20, .max]) func aBudgetMayBeAnyNumber(bytes: Int) throws {
-        let sample = try Sample(megabytes: 1)
+        let sample = try CacheBudgetSample(megabytes: 1)
         try sample.store.setCacheBytes(bytes)
         #expect(sample.store.cacheBytes >= 256 << 10)
         try sample.expectAllValues()
@@ -214,7 +156,7 @@ import Testing
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }
             let path = folder.appendingPathComponent("s.mako").path
-            let sample = try Sample(megabytes: 56, at: path, on: POSIXFileSystem())
+            let sample = try CacheBudgetSample(megabytes: 56, at: path, on: POSIXFileSystem())
             try sample.expectAllValues()
             let full = ProcessMemory.now
             try sample.store.setCacheBytes(4 << 20)
@@ -232,7 +174,7 @@ import Testing
         @Test func twentyStoresTakeLittleAddressSpace() async throws {
             let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
                 let before = ProcessMemory.now
-                let samples = try (0..<20).map { _ in try Sample(megabytes: 1) }
+                let samples = try (0..<20).map { _ in try CacheBudgetSample(megabytes: 1) }
                 let after = ProcessMemory.now
                 print("address space of 20 stores: \(after.reserved - before.reserved)")
                 for sample in samples { try sample.store.close() }
@@ -251,7 +193,7 @@ import Testing
 
     /// The default budget is more than one chunk, and reserved chunk by chunk.
     @Test func addressSpaceIsReservedAsNeeded() throws {
-        let small = try Sample(megabytes: 1, cacheBytes: 256 << 20)
+        let small = try CacheBudgetSample(megabytes: 1, cacheBytes: 256 << 20)
         #expect(small.store.frames.reservedBytes == 48 << 20)
         for page in UInt64(100_000)..<120_000 { _ = try small.store.frames.makeDirty(page: page) }
         #expect(small.store.frames.reservedBytes == 16 << 20 + 4 * 32 << 20)
@@ -269,7 +211,7 @@ import Testing
     /// A file beyond 16 GiB needs a larger page table, which must take over the entries of the smaller one: dirty pages
     /// are in memory only.
     @Test func aTableThatGrowsKeepsItsEntries() throws {
-        let sample = try Sample(megabytes: 4)
+        let sample = try CacheBudgetSample(megabytes: 4)
         let writer = try sample.store.beginWrite()
         for key in 0..<sample.keys { try writer.put([UInt8(key & 255)], for: key, in: sample.tree) }
         let before = sample.store.frames.reservedBytes
@@ -291,7 +233,7 @@ import Testing
     }
 
     @Test func aPageBeyondTheTableIsRefused() throws {
-        let sample = try Sample(megabytes: 1)
+        let sample = try CacheBudgetSample(megabytes: 1)
         #expect(throws: StorageError.self) {
             _ = try sample.store.frames.makeDirty(page: UInt64(PageTables.mostEntries))
         }
