@@ -194,8 +194,11 @@ if isFuzzing {
 let leftOut = Context.environment["MAKO_LEFT_OUT"]?.split(separator: ",").map(String.init) ?? []
 if !leftOut.isEmpty {
     package.targets.removeAll { target in
-        ["CommandTests", "MacroTests", "StudioTests", "RepositoryTests", "FuzzTests", "MakoDemo", "SoakRunner", "KillRunner", "CallSteps"]
-            .contains(target.name)
+        [
+            "CommandTests", "MacroTests", "StudioTests", "RepositoryTests", "FuzzTests", "MakoDemo", "SoakRunner",
+            "KillRunner", "CallSteps",
+        ]
+        .contains(target.name)
     }
     for target in package.targets {
         let folder = "Tests/\(target.name)/"

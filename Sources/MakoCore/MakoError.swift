@@ -88,7 +88,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "\(path) is open already, here with other options or elsewhere; use the open database or close it first"
         case .rolledBack: "the transaction was rolled back on request; nothing was changed"
         case .vetoed(let entity, let hook):
-            "\(hook) of a \(entity) refused; nothing was changed. Change the object, or what the hook asks for"
+            "\(hook) of a \(entity) refused; nothing was changed. Change the object, or what the hook requires"
         case .transactionEnded:
             "the transaction has ended or belongs to another thread; use it only inside its closure, on the thread that runs it"
         case .foreignObject(let entity):
@@ -127,9 +127,9 @@ extension MakoError: CustomStringConvertible, LocalizedError {
         case .unknownProperty(let entity, let name, let nearest):
             "\(entity) has no property \(name)" + (nearest.map { "; did you mean \($0)?" } ?? "")
         case .query(let message): message
-        case .tableNaming(let path, let stored, let asked):
+        case .tableNaming(let path, let stored, let wanted):
             "the tables of \(path) are named by \(stored.map { "'\($0)'" } ?? "their types"), and not by "
-                + "\(asked.map { "'\($0)'" } ?? "their types"); open it with that 'tableNaming', or give the types their "
+                + "\(wanted.map { "'\($0)'" } ?? "their types"); open it with that 'tableNaming', or give the types their "
                 + "tables by @Entity(\"name\")"
         case .migration(let entity, let reason): "the stored \(entity) cannot be migrated: \(reason)"
         case .propertyKey(let entity, let property, let problem): "\(entity).\(property) is encrypted: \(problem)"

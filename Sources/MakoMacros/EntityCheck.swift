@@ -54,7 +54,7 @@ struct EntityCheck {
         if !source.isObservable { return [] }
         if !source.isClass {
             return finding(
-                "observableStruct", "a struct is observed by whoever holds it; remove 'observable:'",
+                "observableStruct", "a struct is observed by its owner; remove 'observable:'",
                 source.option("observable").flatMap(Repair.removing(option:)))
         }
         guard source.isSubclass, !superclassObservable else { return [] }

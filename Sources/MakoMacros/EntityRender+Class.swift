@@ -209,7 +209,7 @@ extension EntityRender {
         if isLazy || source.ignoresSuperclass || source.isInHierarchy && !source.isSubclass {
             let inherited = source.isSubclass && !source.ignoresSuperclass ? "super._$lazyProperties | " : ""
             members.append(
-                "/// The properties that stay in the row until they are asked for.\n"
+                "/// The properties that stay in the row until they are read.\n"
                     + "\(member)\(source.isInHierarchy ? "class" : "static") var _$lazyProperties: UInt64 {\n"
                     + "    \(inherited)\(isLazy ? lazyMask : "0")\n}")
         }

@@ -6,5 +6,5 @@ import MakoCommand
     StudioServing.use { try StudioServer.serve($0) }
 #endif
 
-// The program's entry point stands alone so that tests can import everything else.
+// The program's entry point is a module of its own so that tests can import everything else.
 MakoProgram.start()

@@ -75,7 +75,7 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
         case .unsupportedFeatures(let path, let bits):
             "\(path) uses features of the file format (bits \(bits)) that this build does not know; open it with the version of Mako that wrote it"
         case .alreadyOpen(let path):
-            "\(path) is in use elsewhere, and whoever writes needs it alone; close it there first"
+            "\(path) is in use elsewhere, and a writer needs it alone; close it there first"
         case .encrypted(let path):
             "\(path) is encrypted; open it with its key or passphrase"
         case .wrongKey(let path, let reason):
@@ -85,7 +85,7 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
         case .encryptionUnavailable(let path):
             "\(path) needs encryption, which this build of Mako was made without; build it with the package trait Encryption"
         case .identityLost(let path):
-            "both copies of the header of \(path) are lost, and no log file beside it tells the database's identity, without which its pages cannot be checked; put its log files beside it, or restore a backup"
+            "both copies of the header of \(path) are lost, and no log file beside it has the database's identity, without which its pages cannot be checked; put its log files beside it, or restore a backup"
         case .logDamaged(let path, let reason):
             "the log of \(path) cannot be used: \(reason); restore the log files beside the database, or a backup, or salvage what can be read"
         case .wrongBase(let path, let reason):

@@ -44,16 +44,16 @@ import Testing
                         lhs: Parts.build_KeyPath(root: other, keyPath: \Vessel.tons), rhs: Parts.build_Arg(3))
                 }
             ),
-            ("… is asked of a value that is no property", #Predicate { ($0.tons + 1).bitWidth == 3 }),
+            ("… is used on a value that is no property", #Predicate { ($0.tons + 1).bitWidth == 3 }),
             ("… is no stored property", #Predicate { $0.tons.magnitude == 3 }),
             ("… is no stored property", #Predicate { $0.ports.contains { $0.first == nil } }),
-            ("… asks for one of many", #Predicate { $0.ports.first == "Kiel" }),
+            ("… reads one of many", #Predicate { $0.ports.first == "Kiel" }),
             ("a captured Crate is no value that a property can have", #Predicate { _ in crate == crate }),
             ("no property is in a ClosedRange<Crate>", #Predicate { _ in crates.contains(crate) }),
             ("a choice between values; choose between conditions", #Predicate { ($0.tons > 3 ? $0.tons : 0) > 3 }),
             ("a constant in place of an optional property", #Predicate { $0.fleet.flatMap { _ in 3 } == 4 }),
             (
-                "contains(…) asks properties that hold many, captured lists, ranges and texts",
+                "contains(…) works on properties that hold many, captured lists, ranges and texts",
                 Predicate {
                     Parts.build_contains(
                         Parts.build_NilCoalesce(
@@ -63,17 +63,17 @@ import Testing
             ),
             ("contains(…) of a list in another", #Predicate { $0.ports.contains(["Kiel"]) }),
             ("starts(with:) of something that is no text", #Predicate { $0.ports.starts(with: ["Kiel"]) }),
-            ("a condition stands where a value is needed", #Predicate { flags.contains($0.tons > 3) }),
+            ("a condition is used where a value is needed", #Predicate { flags.contains($0.tons > 3) }),
             (
-                "a captured list, range or value with several columns stands where one value is needed",
+                "a captured list, range or value with several columns is used where one value is needed",
                 #Predicate { _ in span == span }
             ),
             (
-                "contains(where:) asks properties that hold many, and captured lists",
+                "contains(where:) works on properties that hold many, and captured lists",
                 #Predicate { ($0.fleet.flatMap { $0.name } ?? "").contains { _ in true } }
             ),
             (
-                "a condition on each of many must begin with what is asked of them",
+                "a condition on each of many must begin with a property of them",
                 #Predicate { vessel in vessel.ports.contains { _ in vessel.tons > 1 } }
             ),
         ]

@@ -306,7 +306,7 @@ import Testing
             ("@Entity final class A { @Wrapped var x = 1 }", "cannot be combined"),
             ("@Entity @Observable final class A { var x = 1 }", "write @Entity(observable: true)"),
             ("@MainActor @Entity final class A { var x = 1 }", "put @MainActor on what uses the objects"),
-            ("@Entity(observable: true) struct A { var x = 1 }", "a struct is observed by whoever holds it"),
+            ("@Entity(observable: true) struct A { var x = 1 }", "a struct is observed by its owner"),
             ("@Entity(observable: yes) final class A { }", "'observable' must be written as true or false"),
             ("@Entity(observable: false) final class A { }", "not observable by themselves"),
             ("@Entity final class A { @Attribute(.column(\"Y\")) var x = 1; var y = 2 }", "share the column"),

@@ -128,7 +128,7 @@ extension AnythingLater.Human: Migratable {
         #expect(try taxes.referencedCount() == 2)
         #expect(try account.referencing(Memo.self).map(\.text) == ["1"])
         #expect(try db.query(Memo.self).referencing(taxes).orderBy(\.text).fetch().map(\.text) == ["0", "3"])
-        #expect(try db.query(Memo.self).referencing(.nobody).fetch().map(\.text) == ["2"])
+        #expect(try db.query(Memo.self).referencing(.null).fetch().map(\.text) == ["2"])
         #expect(try db.query(Memo.self).where(\.subject == account).fetch().map(\.text) == ["1"])
         #expect(try db.query(Memo.self).where(\.subject == nil).fetch().map(\.text) == ["2"])
         #expect(
@@ -137,7 +137,7 @@ extension AnythingLater.Human: Migratable {
         let memo = try #require(try stored(db).first)
         #expect(try db.query(Folder.self).referenced(by: memo).fetch().map(\.name) == ["taxes"])
         #expect(try db.query(Account.self).referenced(by: memo).count() == 0)
-        #expect(try db.query(Account.self).referenced(by: .nobody).count() == 0)
+        #expect(try db.query(Account.self).referenced(by: .null).count() == 0)
         // An index answers it.
         #expect(try db.query(Memo.self).where(\.subject == taxes).explain().description.contains("subject"))
     }

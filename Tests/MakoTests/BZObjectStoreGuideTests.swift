@@ -49,8 +49,8 @@ enum BZGuide {
             .fetch()
         let from = try db.query(SampleModel.self).referenced(by: sample1).fetch()  // reference.from = sample1
         let to = try db.query(SampleModel.self).referencing(sample1).fetch()  // reference.to = sample1
-        let unused = try db.query(SampleModel.self).referenced(by: .nobody).fetch()  // reference.from = NSNull
-        let leaves = try db.query(SampleModel.self).referencing(.nobody).fetch()  // reference.to = NSNull
+        let unused = try db.query(SampleModel.self).referenced(by: .null).fetch()  // reference.from = NSNull
+        let leaves = try db.query(SampleModel.self).referencing(.null).fetch()  // reference.to = NSNull
         // EXAMPLE ends
         return [dear.array, from.array, to.array, unused.array, leaves.array]
     }

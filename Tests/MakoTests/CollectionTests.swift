@@ -150,7 +150,7 @@ enum Colour: String, Codable { case red, green }
         #expect(try all[1].playlists.count == 1)
         #expect(try all[0].playlists.where(\.name > "a").fetch().map(\.name) == ["b"])
         #expect(try db.query(Playlist.self).referencing(all[1]).fetch().map(\.name) == ["b"])
-        #expect(try db.query(Playlist.self).referencing(.nobody).fetch().map(\.name) == ["c"])
+        #expect(try db.query(Playlist.self).referencing(.null).fetch().map(\.name) == ["c"])
         #expect(try all[0].referencedCount() == 2)
         let lists = try db.query(Playlist.self).orderBy(\.name).fetch()
         #expect(
@@ -160,7 +160,7 @@ enum Colour: String, Codable { case red, green }
         #expect(try db.query(Tune.self).referenced(by: lists[1]).where(\.title == "song 2").count() == 1)
         #expect(try db.query(Tune.self).referenced(by: lists[2]).count() == 0)
         try db.save(Tune(title: "alone"))
-        #expect(try db.query(Tune.self).referenced(by: .nobody).fetch().map(\.title) == ["alone"])
+        #expect(try db.query(Tune.self).referenced(by: .null).fetch().map(\.title) == ["alone"])
         #expect(try db.query(Tune.self).referenced(by: Playlist()).count() == 0)
     }
 
@@ -169,11 +169,11 @@ enum Colour: String, Codable { case red, green }
         list.sides = [[], []]
         list.shelves = [7: []]
         try db.save([list, Playlist(name: "full", songs: songs(1))])
-        #expect(try db.query(Playlist.self).referencing(.nobody).fetch().map(\.name) == ["empty parts"])
+        #expect(try db.query(Playlist.self).referencing(.null).fetch().map(\.name) == ["empty parts"])
         let tune = Tune(title: "of itself")
         tune.remix = tune
         try db.save(tune)
-        let alone = try db.query(Tune.self).referenced(by: .nobody).fetch().map(\.title)
+        let alone = try db.query(Tune.self).referenced(by: .null).fetch().map(\.title)
         #expect(alone == ["of itself"])
     }
 

@@ -138,7 +138,7 @@ enum DatabasesExample {
         // EXAMPLE Databases.md
         let report = try Database.salvage(from: damaged, to: saved)
         for table in report.tables where !table.isComplete {
-            print(table.name, table.rows, "saved,", table.missing.map { "\($0) lost" } ?? "nobody knows how many lost")
+            print(table.name, table.rows, "saved,", table.missing.map { "\($0) lost" } ?? "an unknown number lost")
         }
         if !report.isComplete { print(report.storage.findings + report.findings) }
         // EXAMPLE ends
@@ -158,7 +158,7 @@ enum DatabasesExample {
     static func plain(_ path: String, _ newBytes: [UInt8]) throws {
         // EXAMPLE Databases.md
         let options = DatabaseOptions(encryption: .key(newBytes))
-        try Database.encrypt(at: path, with: nil, options: options)  // rewritten, for anybody to read
+        try Database.encrypt(at: path, with: nil, options: options)  // rewritten as plain text
         // EXAMPLE ends
     }
 

@@ -14,7 +14,7 @@ import Mako
     var harbour: Harbour?
 }
 
-/// Keeps two boats, and tells the names of those in the north that are longer than ten metres.
+/// Keeps two boats, and returns the names of those in the north that are longer than ten metres.
 func longBoats(at path: String) throws -> [String] {
     let db = try Database(at: path, entities: [Harbour.self, Boat.self])  // opened, or made when it is not there
     let north = Harbour(name: "North")

@@ -73,7 +73,7 @@ enum ImportingExample {
     static func listed(_ station: Station) throws -> ([String: StoredValue], Station) {
         // EXAMPLE ImportingAndExporting.md
         let values = station.asDictionary  // ["code": 'OSL', "region": 'N', "height": 12.5, …]
-        let again = try Station(values)  // stands for the same row, once it is saved
+        let again = try Station(values)  // represents the same row, once it is saved
         // EXAMPLE ends
         return (values, again)
     }

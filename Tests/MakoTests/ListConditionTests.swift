@@ -70,8 +70,8 @@ import Testing
         #expect(try names(all.where("department NOT IN ?", [departments[0]])) == ["Letters", "Sails"])
         #expect(try names(all.where("grade IN \([Grade.junior, .senior])")).count == 3)
         #expect(try names(all.where("grade IN (\([Grade.junior]))")) == ["Engines"])
-        let nobody: Grade? = nil
-        #expect(try names(all.where("grade = \(nobody)")).isEmpty)
+        let none: Grade? = nil
+        #expect(try names(all.where("grade = \(none)")).isEmpty)
         let one = Everything()
         one.level = .high
         try db.save([one, Everything()])
@@ -88,7 +88,7 @@ import Testing
             all.where("age IN (1 + ?)", [36]), all.where("age BETWEEN ? AND 3", [1]),
         ] {
             let error = #expect(throws: MakoError.self) { try query.fetch() }
-            #expect(String(describing: error).contains("a list of values stands only behind IN"))
+            #expect(String(describing: error).contains("a list of values is allowed after IN only"))
         }
         let error = #expect(throws: MakoError.self) { try all.where("age IN ?", [36], 5).fetch() }
         #expect(String(describing: error).contains("the text has 1 parameter, but 2 values were given"))

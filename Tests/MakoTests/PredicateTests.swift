@@ -61,7 +61,7 @@ enum PredicateModels {
         let db = try fleet()
         let limit = 12
         let bora: String? = "Bora"
-        let nobody: String? = nil
+        let none: String? = nil
         try check(#Predicate { $0.length > limit }, db)
         try check(#Predicate { $0.length >= limit && $0.name != "Alba" }, db)
         try check(#Predicate { !($0.length < limit || $0.isFast) }, db)
@@ -73,7 +73,7 @@ enum PredicateModels {
         try check(#Predicate { $0.isFast != ($0.length > limit) }, db)
         try check(#Predicate { _ in true }, db)
         try check(#Predicate { _ in false }, db)
-        try check(#Predicate { $0.nickname == nobody }, db)
+        try check(#Predicate { $0.nickname == none }, db)
         try check(#Predicate { $0.id == 2 }, db)
     }
 

@@ -169,9 +169,9 @@ enum RelationshipExample {
         // EXAMPLE Relationships.md
         let members = try team.referencing(Member.self)
         let count = try team.referencedCount()  // of any entity
-        let alone = try db.query(Member.self).referencing(.nobody).count()
+        let alone = try db.query(Member.self).referencing(.null).count()
         let stops = try db.query(Sight.self).referenced(by: walk).where(\.name != "tower").fetch()
-        let unused = try db.query(Sight.self).referenced(by: .nobody).count()
+        let unused = try db.query(Sight.self).referenced(by: .null).count()
         // EXAMPLE ends
         return (members, count, alone, stops.array, unused)
     }

@@ -85,9 +85,9 @@ enum SwiftyGuide {
         // EXAMPLE FromSwiftyDB.md
         let ghost = try db.find(Wolf.self, "Ghost")
         let jon = try db.query(Stark.self).where(\.wolf == ghost).fetch()
-        let nobody = try db.query(Stark.self).where(\.wolf == Wolf(name: "Ghost")).fetch()  // a wolf without a row
+        let none = try db.query(Stark.self).where(\.wolf == Wolf(name: "Ghost")).fetch()  // a wolf without a row
         // EXAMPLE ends
-        return (jon.array, nobody.array)
+        return (jon.array, none.array)
     }
 
     static func ordered(_ db: Database) throws -> [Stark] {
@@ -185,8 +185,8 @@ enum SwiftyGuide {
         let found = try E.filtered(db).map(names)
         #expect(found[0].count == 5 && found[1] == ["Arya", "Brandon", "Sansa"] && found[2] == ["Jon", "Sansa"])
         #expect(found[3] == ["Arya", "Sansa"] && found[4] == ["Eddard"])
-        let (jon, nobody) = try E.owners(db)
-        #expect(names(jon) == ["Jon"] && nobody.isEmpty)
+        let (jon, none) = try E.owners(db)
+        #expect(names(jon) == ["Jon"] && none.isEmpty)
         #expect(try E.ordered(db).map(\.name) == ["Eddard", "Jon", "Sansa"])
         #expect(try E.deleted(db) == 1)
         // The deletion of a wolf nullifies the references to it.

@@ -115,7 +115,7 @@ enum TransactionExample {
             try till.commit()
             till.balance = 2
             try till.commit()
-            print("nothing was told yet")
+            print("nothing was reported yet")
         }
         token.cancel()  // it would also end with its last reference
         // EXAMPLE ends
@@ -247,7 +247,7 @@ enum TransactionExample {
     }
 
     @Test func eventsComeAfterTheEnd() async throws {
-        #expect(try E.watched(db, first) == ["nothing was told yet", "[\"balance\"] of first"])
+        #expect(try E.watched(db, first) == ["nothing was reported yet", "[\"balance\"] of first"])
         #expect(try E.compared(db, first) == ["2 is 7"])
         #expect(try await E.soft(db, [first, second]) == 0)
         #expect(try await E.listened(db, first) == ["delete"])

@@ -217,7 +217,7 @@ import Testing
         #expect(try engines.referencing(Person.self).map(\.name) == ["Ada", "Bob"])
         #expect(try engines.referencing(Node.self).isEmpty)
         #expect(try db.query(Person.self).referencing(engines).count() == 2)
-        #expect(try db.query(Person.self).referencing(.nobody).fetch().map(\.name) == ["Eve"])
+        #expect(try db.query(Person.self).referencing(.null).fetch().map(\.name) == ["Eve"])
         #expect(try db.query(Person.self).referencing(Department(name: "new")).count() == 0)
         #expect(throws: MakoError.self) { try db.query(Person.self).referencing(Den()).count() }
         // Twice in one row counts once.

@@ -77,7 +77,7 @@ enum WatchingExample {
         func rebuild() { done("rebuild") }
     }
 
-    static func observed(_ db: Database, _ told: @Sendable ([String]) -> Void) async throws {
+    static func observed(_ db: Database, _ show: @Sendable ([String]) -> Void) async throws {
         // EXAMPLE Watching.md
         var rows: [String] = []
         for try await difference in db.query(Message.self).where(\.stars > 0).orderBy(\.stars).observe() {
@@ -89,7 +89,7 @@ enum WatchingExample {
                 rows.insert(new[place].text, at: place)
             }
             for place in difference.updates { rows[place] = new[place].text }
-            told(rows)
+            show(rows)
             if rows.isEmpty && !difference.isInitial { break }
         }
         // EXAMPLE ends

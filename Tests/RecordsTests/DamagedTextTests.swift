@@ -311,12 +311,12 @@ import Testing
         (
             [(term("rope"), [1, 1])],
             [
-                "Note: index words has not the word rope of row 1 as it stands there",
-                "Note: index words has not the word rope of row 2 as it stands there",
+                "Note: index words has not the word rope of row 1 as it is there",
+                "Note: index words has not the word rope of row 2 as it is there",
             ]
         ),
         ([(term("sail"), [2, 1, 1, 1])], ["Note: index words has words that no row has"]),
-        ([(term("sail"), nil)], ["Note: index words has not the word sail of row 2 as it stands there"]),
+        ([(term("sail"), nil)], ["Note: index words has not the word sail of row 2 as it is there"]),
         ([(lengthKey(1), [1, 2, 1, 2, 2, 9, 3, 1, 3])], ["Note: index words has another length of row 2"]),
     ]
 

@@ -98,7 +98,7 @@ import Testing
         Case("the text has no parameter :limti; did you mean limit?", "age > :limit", at: "") { text, _ in
             try ParameterPlaces.ofCondition(text).check(["limti"], in: text)
         },
-        Case("a list of values stands only behind IN", "age > ?", at: "?") { text, _ in
+        Case("a list of values is allowed after IN only", "age > ?", at: "?") { text, _ in
             _ = try ParameterPlaces.ofCondition(text).filled(text, [.list([.integer(1)])], [:])
         },
         Case(
@@ -108,13 +108,13 @@ import Testing
             "OFFSET takes a whole number from 0 on, not text 'x'", "SELECT name FROM Person LIMIT 1 OFFSET ?", at: "?",
             { try $1.run($0, parameters: [.text("x")]) }),
         Case(
-            "in what MATCH seeks, this is nested too deeply; the limit is 100",
+            "in the pattern of MATCH, this is nested too deeply; the limit is 100",
             String(repeating: "(", count: 100) + "a", at: "a", { try $1.seek($0) }),
         Case(
-            "in what MATCH seeks, this is nested too deeply; the limit is 100",
+            "in the pattern of MATCH, this is nested too deeply; the limit is 100",
             String(repeating: "body: ", count: 99) + "(body: a)", at: "body", { try $1.seek($0) }),
         Case(
-            "in what MATCH seeks, this is too long; the limit is 1000 words and phrases",
+            "in the pattern of MATCH, this is too long; the limit is 1000 words and phrases",
             String(repeating: "a ", count: 1000) + "b", at: "b", { try $1.seek($0) }),
     ]
 

@@ -109,12 +109,12 @@ import Testing
 
     @Test(arguments: [
         ("due >", "the text ends"), ("duee > 1", "did you mean due?"),
-        ("due IN (SELECT due FROM Task)", "asks for more than the columns of the row"),
-        ("due = (SELECT max(due) FROM Task)", "asks for more than the columns of the row"),
-        ("EXISTS (SELECT 1 FROM Task)", "asks for more than the columns of the row"),
-        ("boss.due > 1", "asks for more than the columns of the row"),
-        ("ANY team.due > 1", "asks for more than the columns of the row"),
-        ("team.@sum.due > 1", "asks for more than the columns of the row"),
+        ("due IN (SELECT due FROM Task)", "needs more than the columns of the row"),
+        ("due = (SELECT max(due) FROM Task)", "needs more than the columns of the row"),
+        ("EXISTS (SELECT 1 FROM Task)", "needs more than the columns of the row"),
+        ("boss.due > 1", "needs more than the columns of the row"),
+        ("ANY team.due > 1", "needs more than the columns of the row"),
+        ("team.@sum.due > 1", "needs more than the columns of the row"),
         ("title MATCH 'x'", "full-text index"), ("rank > 1", "MATCH"), ("count(*) > 1", "of many rows"),
     ])
     func conditionsOnOtherRowsAreRefused(condition: String, words: String) throws {

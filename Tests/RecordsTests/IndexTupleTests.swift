@@ -218,7 +218,7 @@ import Testing
             #expect(session.refusal("SELECT nobody.*, a FROM \(question)").contains("there is no table nobody"))
         }
         #expect(try session.rows("SELECT q.*, a FROM (SELECT a FROM T) q WHERE a = 1") == [[.integer(1), .integer(1)]])
-        #expect(session.refusal("SELECT a FROM T GROUP BY a HAVING NOT T MATCH 'x'").contains("MATCH asks rows"))
+        #expect(session.refusal("SELECT a FROM T GROUP BY a HAVING NOT T MATCH 'x'").contains("MATCH tests rows"))
     }
 
     /// A number of a double column is the number of a whole one only where it is exactly that.

@@ -7,7 +7,7 @@ import Testing
 @Suite struct QueryErrorTests {
     private static let ofPeople: [(String, String)] = [
         ("ANY tags = tags.size", "tags holds plain values, which have no size"),
-        ("friends.age.@count > 3", "@count stands behind what is counted"),
+        ("friends.age.@count > 3", "@count follows what is counted"),
         ("friends.@min.nothing > 3", "no column nothing"),
         ("name IN (SELECT age FROM Pet)", "and the sub-query gives"),
         ("'x' IN (SELECT age FROM Pet)", "and the sub-query gives"),
@@ -50,7 +50,7 @@ import Testing
             "must stand in GROUP BY"
         ),
         ("SELECT age FROM Person GROUP BY age + 1", "must stand in GROUP BY"),
-        ("SELECT name FROM Person GROUP BY name HAVING name MATCH 'x'", "it stands in WHERE"),
+        ("SELECT name FROM Person GROUP BY name HAVING name MATCH 'x'", "write it in WHERE"),
         ("SELECT age FROM Person GROUP BY sum(age)", "not grouped by what is known of groups only"),
         ("SELECT sum(max(age)) FROM Person", "an aggregate of aggregates is not there"),
         // How many.
@@ -91,7 +91,7 @@ import Testing
         (.elements(.all, ["friends", "age"], .constant(true)), "friends.age leads to no more than one row or value"),
         (
             .comparison(.greater, .collection(["friends"], .count, ["age"]), .literal(.integer(3))),
-            "@count stands behind what is counted"
+            "@count follows what is counted"
         ),
         (
             .truth(
@@ -123,7 +123,7 @@ import Testing
             Selection(table: "Person"), outputs: [(.path("name"), "name")], groupBy: [.path("name")], having: having,
             orderBy: [], limit: nil, offset: nil)
         let error = Fixture.error { _ = try statement.run(all.catalogue, view: all.fixture.store.snapshot()) }
-        #expect("\(String(describing: error))".contains("asks rows, not groups"))
+        #expect("\(String(describing: error))".contains("tests rows, not groups"))
     }
 
     /// Each step leads on to many, so that each is a condition in the one before it.
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("SELECT title FROM Article GROUP BY title HAVING title MATCH 'steam'", "MATCH asks rows, not groups"),
+        ("SELECT title FROM Article GROUP BY title HAVING title MATCH 'steam'", "MATCH tests rows, not groups"),
         ("SELECT highlight() FROM Article WHERE Article MATCH 'steam'", "highlight takes 1 to 3 values, not 0"),
         (
             "SELECT highlight(body, 'a', 'b', 'c') FROM Article WHERE Article MATCH 'steam'",

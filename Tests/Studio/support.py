@@ -70,7 +70,7 @@ class PageCase(unittest.TestCase):
         self.assertEqual(self.page.logged, [], "the page wrote errors to the console")
         self.assertIsNone(self.page.run("window.pwned ?? null"), "a value ran as a script")
         outside = [one for one in self.page.requests if not one.startswith((self.address, "data:"))]
-        self.assertEqual(outside, [], "the page asked for something outside this machine")
+        self.assertEqual(outside, [], "the page requested something outside this machine")
 
     def go(self, place, ready):
         """Shows a place of the page that is open, drawn anew, and waits for an element that fits `ready`."""

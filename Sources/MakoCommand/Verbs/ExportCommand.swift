@@ -20,7 +20,7 @@ struct ExportCommand: Verb {
     @Argument(help: "The table.")
     var table: String
 
-    @Option(name: .shortAndLong, help: "The file to write; its ending tells the format. Standard output when left out.")
+    @Option(name: .shortAndLong, help: "The file to write; its extension gives the format. Standard output when omitted.")
     var output: String?
 
     @Flag(help: "Replace an output file that exists.")

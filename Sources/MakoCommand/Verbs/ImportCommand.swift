@@ -26,10 +26,10 @@ struct ImportCommand: Verb {
     @Option(name: .shortAndLong, help: "The table; named after the file when left out.")
     var table: String?
 
-    @Option(name: .shortAndLong, help: "csv, tsv, json or jsonl; told by the file's ending when left out.")
+    @Option(name: .shortAndLong, help: "csv, tsv, json or jsonl; taken from the extension of its name when omitted.")
     var format: InputFormat?
 
-    @Option(name: .shortAndLong, help: "What stands between the fields of CSV: one character, or 'tab'.")
+    @Option(name: .shortAndLong, help: "The character between the fields of CSV, or 'tab'.")
     var delimiter: String?
 
     @Flag(help: "The first line is data and does not name the columns.")

@@ -3,7 +3,7 @@ import MakoStorage
 
 struct PageCommand: Verb {
     static let configuration = CommandConfiguration(
-        commandName: "page", abstract: "Shows what stands in one page of a file.",
+        commandName: "page", abstract: "Shows the content of one page of a file.",
         discussion: """
             Works on damaged files, and on such that another process has open. The exit status is 1 when the page is damaged.
 

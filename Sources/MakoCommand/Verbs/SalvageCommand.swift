@@ -81,7 +81,7 @@ struct SalvageCommand: Verb {
         case .some(let missing):
             lines.append(
                 "\(table.name): \(DisplayText.count(Int(missing), "row")) lost, \(ranges(table.damagedRanges)).")
-        case nil: lines.append("\(table.name): nobody knows how many rows there were.")
+        case nil: lines.append("\(table.name): the number of its rows is unknown.")
         }
         if table.doubtful > 0 {
             lines.append("\(table.name): \(DisplayText.count(Int(table.doubtful), "row")) doubtful.")
@@ -109,7 +109,7 @@ struct SalvageCommand: Verb {
             let parts = [range.lower.map { "from \($0)" }, range.upper.map { "below \($0)" }].compactMap(\.self)
             return parts.isEmpty ? "anywhere" : parts.joined(separator: " and ")
         }
-        guard !shown.isEmpty else { return "and nobody knows which" }
+        guard !shown.isEmpty else { return "and which ones is unknown" }
         return "with keys " + shown.joined(separator: ", or ") + (ranges.count > 5 ? ", or elsewhere" : "")
     }
 

@@ -76,23 +76,23 @@ extension Database {
 
     /// Advances to the newest commit.
     ///
-    /// - Parameter told: the commit that watchers have been notified of.
+    /// - Parameter notified: the commit that watchers have been notified of.
     /// - Returns: the changes since that commit; nil: none.
-    private func look(_ told: inout UInt64) throws(MakoError) -> News? {
+    private func look(_ notified: inout UInt64) throws(MakoError) -> News? {
         let before = try moment()
         _ = try storage { () throws(StorageError) in try store.refresh() }
         let view = try storage { () throws(StorageError) in try store.snapshot() }
         let schema = try goOn(from: before, to: view)
-        if view.commitNumber == told { return nil }
+        if view.commitNumber == notified { return nil }
         var news = News(base: max(view.commitNumber, 1) - 1, schema: schema)
-        if before.view.commitNumber == told {
+        if before.view.commitNumber == notified {
             try compare(before, (view, schema), &news)
         } else {
             // The database is ahead of its watchers, because `store.refresh()` was called directly or an earlier
             // refresh failed.
             news.covered = []
         }
-        told = view.commitNumber
+        notified = view.commitNumber
         return news
     }
 

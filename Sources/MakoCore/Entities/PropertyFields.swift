@@ -116,7 +116,7 @@ extension EntityModel {
                 throw .migration(
                     entity: name,
                     reason: "\(property.parts[0].name), the first part of \(coding.typeName), cannot be optional: it "
-                        + "tells whether there is a value in \(property.name)")
+                        + "says whether there is a value in \(property.name)")
             }
         }
     }

@@ -79,7 +79,7 @@ extension Query {
 
 // MARK: - Texts
 
-// As Swift compares texts: cases count, and no character stands for others. `~=` is LIKE.
+// As Swift compares texts: cases count, and no character is a wildcard. `~=` is LIKE.
 extension KeyPath {
     /// The text contains another: `$0.name.contains("da")`. Cases count.
     public func contains<R: Entity>(_ part: String) -> Condition<R> where Root == Row<R>, Value == Column<String> {

@@ -7,7 +7,7 @@ extension PredicateScope {
     /// The steps to a property with a collection.
     fileprivate mutating func many(_ part: any PredicateExpression, _ word: String) throws(MakoError) -> [PathStep] {
         guard case .path(let steps, _) = try term(part), !steps.isEmpty else {
-            throw .predicate("\(word) asks properties that hold many, and captured lists")
+            throw .predicate("\(word) works on properties that hold many, and captured lists")
         }
         return steps
     }
@@ -35,7 +35,7 @@ extension PredicateScope {
         for step in steps { names.append(try step.name.get()) }
         // The first column of a condition on a collection names the collection.
         guard let first = condition.paths.first, first.drop(while: \.isEmpty).starts(with: names) else {
-            throw .predicate("a condition on each of many must begin with what is asked of them")
+            throw .predicate("a condition on each of many must begin with a property of them")
         }
         return condition
     }

@@ -21,9 +21,9 @@ enum PredicateTerm {
             return try steps.expr()
         case .value(let expr, _): return expr
         case .constant(let value): return .literal(value, at: .none)
-        case .test: throw .predicate("a condition stands where a value is needed")
+        case .test: throw .predicate("a condition is used where a value is needed")
         case .parts, .list, .range:
-            throw .predicate("a captured list, range or value with several columns stands where one value is needed")
+            throw .predicate("a captured list, range or value with several columns is used where one value is needed")
         }
     }
 

@@ -122,7 +122,7 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
             }
         }
         guard case .path(let steps, _) = root else {
-            throw .predicate("\(keyPath.text) is asked of a value that is no property")
+            throw .predicate("\(keyPath.text) is used on a value that is no property")
         }
         let isOptional = Output.self is any OptionalValue.Type
         if let many = Root.Output.self as? any ManyValues.Type {
@@ -131,7 +131,7 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
                 return .value(try (steps + [.count]).expr(), isOptional: false)
             }
             if kind == .collectionIsEmpty || keyPath == many._$isEmpty { return .test(try .isEmpty(steps)) }
-            if kind != nil { throw .predicate("\(keyPath.text) asks for one of many") }
+            if kind != nil { throw .predicate("\(keyPath.text) reads one of many") }
         }
         if let entity = Root.Output.self as? any Entity.Type {
             return .path(steps + [try PredicateTerm.step(entity, keyPath)], isOptional: isOptional)
@@ -384,7 +384,7 @@ extension PredicateExpressions.SequenceContains: TranslatablePredicate {
         case .range(let range): return .test(range.contains(try element.expr()))
         case .path(let steps, _) where LHS.Output.self is any ManyValues.Type:
             return .test(try .holds(steps, element))
-        default: throw .predicate("contains(…) asks properties that hold many, captured lists, ranges and texts")
+        default: throw .predicate("contains(…) works on properties that hold many, captured lists, ranges and texts")
         }
     }
 }

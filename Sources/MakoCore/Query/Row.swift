@@ -263,7 +263,7 @@ extension [PathStep] {
     var withoutParts: MakoError {
         switch last?.name {
         case .failure(let error)?: error
-        case .success(let name)?: .query(message: "\(name) is stored in one column; its parts cannot be asked for")
+        case .success(let name)?: .query(message: "\(name) is stored in one column; it has no parts to query")
         case nil: .query(message: "an object has no parts")
         }
     }

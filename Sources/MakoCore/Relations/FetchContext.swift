@@ -14,12 +14,12 @@ final class FetchContext: Sendable {
         init(model: Int) { self.model = model }
 
         mutating func object(_ key: RowKey) -> AnyObject? {
-            if case .rowID(let id) = key, id != NumberedObjects.nobody { return numbered.object(id) }
+            if case .rowID(let id) = key, id != NumberedObjects.noObject { return numbered.object(id) }
             return keyed.object(key)
         }
 
         mutating func set(_ key: RowKey, _ object: AnyObject) {
-            if case .rowID(let id) = key, id != NumberedObjects.nobody {
+            if case .rowID(let id) = key, id != NumberedObjects.noObject {
                 numbered.set(id, object)
             } else {
                 keyed.set(key, object)

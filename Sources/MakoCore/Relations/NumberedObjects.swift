@@ -1,7 +1,7 @@
 /// A hash map from row numbers to objects, without retaining the objects.
 struct NumberedObjects {
     /// Marks a free slot: no row has this number here.
-    static let nobody = Int64.min
+    static let noObject = Int64.min
     /// The hash seed, random in each process, so that row numbers cannot be chosen to collide.
     private static let spread = UInt64.random(in: .min ... .max) | 1
 
@@ -44,7 +44,7 @@ struct NumberedObjects {
         // consecutive numbers for some seeds.
         let mixed = UInt64(bitPattern: id) &* spread
         var place = Int(truncatingIfNeeded: ((mixed ^ mixed >> 32) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
-        while ids[place] != id && ids[place] != Self.nobody { place = (place + 1) & mask }
+        while ids[place] != id && ids[place] != Self.noObject { place = (place + 1) & mask }
         return place
     }
 
@@ -60,7 +60,7 @@ struct NumberedObjects {
             }
         }
         let places = max(8, known.count * 4 > ids.count ? ids.count * 2 : ids.count)
-        ids = Array(repeating: Self.nobody, count: places)
+        ids = Array(repeating: Self.noObject, count: places)
         objects = Array(repeating: nil, count: places)
         for (id, object) in known {
             let place = place(of: id)

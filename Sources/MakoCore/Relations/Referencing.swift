@@ -1,10 +1,10 @@
 import MakoRecords
 import MakoStorage
 
-/// No object, as the argument of ``Query/referencing(_:)-(Nobody)`` and ``Query/referenced(by:)-(Nobody)``.
-public struct Nobody: Sendable {
+/// No object, as the argument of ``Query/referencing(_:)-(NullReference)`` and ``Query/referenced(by:)-(NullReference)``.
+public struct NullReference: Sendable {
     /// The only value: no object.
-    public static let nobody = Nobody()
+    public static let null = NullReference()
 }
 
 extension Query {
@@ -35,8 +35,8 @@ extension Query {
         referencing(value.storedValueKey, Value.entityModel)
     }
 
-    /// Adds the condition that no property refers to an object: `referencing(.nobody)`.
-    public func referencing(_ nobody: Nobody) -> Query {
+    /// Adds the condition that no property refers to an object: `referencing(.null)`.
+    public func referencing(_ null: NullReference) -> Query {
         return T.entityModel.columns.contains(where: \.isReference) ? adding(.unreferring) : self
     }
 
@@ -50,10 +50,10 @@ extension Query {
         return adding(.referred(by: key, of: type(of: object).entityModel))
     }
 
-    /// Adds the condition that no object of any entity refers to the objects of the query: `referenced(by: .nobody)`.
+    /// Adds the condition that no object of any entity refers to the objects of the query: `referenced(by: .null)`.
     ///
     /// - Complexity: for each object an index look-up for each property that could refer to it.
-    public func referenced(by nobody: Nobody) -> Query { adding(.unreferred) }
+    public func referenced(by null: NullReference) -> Query { adding(.unreferred) }
 }
 
 extension ObjectEntity {

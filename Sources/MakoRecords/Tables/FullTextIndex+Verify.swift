@@ -61,7 +61,7 @@ private final class TextCheck {
             else {
                 find(
                     "has not the word \(String(decoding: term, as: UTF8.self)) of row \(key.text(in: table.schema)) as it "
-                        + "stands there")
+                        + "is there")
                 continue
             }
         }

@@ -139,7 +139,7 @@ package struct MatchParser {
     private func error(_ message: String, _ offset: Int, _ length: Int, nearest: String? = nil) -> RecordError {
         .syntax(
             QueryError(
-                text: text, offset: offset, length: max(1, length), message: "in what MATCH seeks, \(message)",
+                text: text, offset: offset, length: max(1, length), message: "in the pattern of MATCH, \(message)",
                 nearest: nearest))
     }
 
@@ -177,7 +177,7 @@ package struct MatchParser {
     // MARK: Grammar
 
     mutating func query(_ columns: UInt64) throws(RecordError) -> MatchNode {
-        if token.kind == .end { throw error("nothing is sought; name a word", token) }
+        if token.kind == .end { throw error("the pattern is empty; name a word", token) }
         let node = try or(columns)
         if token.kind != .end { throw error("this has no meaning here; put text in quotes", token) }
         return node
@@ -235,7 +235,7 @@ package struct MatchParser {
 
     private mutating func not(_ columns: UInt64) throws(RecordError) -> MatchNode {
         if isWord("NOT") {
-            throw error("NOT stands behind what is sought: this NOT that", token)
+            throw error("NOT follows a word: this NOT that", token)
         }
         let first = try primary(columns)
         var others: [MatchNode] = []
@@ -308,7 +308,7 @@ package struct MatchParser {
             throw error("a word is expected here", start)
         }
         if isWord("AND") || isWord("OR") || isWord("NOT") {
-            throw error("a word is expected here; what is sought itself stands in quotes", start)
+            throw error("a word is expected here; search for operators in quotes", start)
         }
         place += 1
         phrases += 1

@@ -62,7 +62,7 @@ final class DatabaseKeys: Sendable {
         guard Encryption.isAvailable else { throw .encryptionUnavailable(path: path) }
         guard let encryption else { throw .encrypted(path: path) }
         guard record.derivation.isPossible else {
-            throw .corrupted(page: 0, reason: "its key derivation asks for more time or memory than Mako ever does")
+            throw .corrupted(page: 0, reason: "its key derivation needs more time or memory than Mako ever uses")
         }
         var key = [UInt8](repeating: 0, count: KeyRecord.keyBytes)
         defer { forget(&key) }

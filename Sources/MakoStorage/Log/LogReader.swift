@@ -447,7 +447,7 @@ struct LogReader {
             {
                 throw .logDamaged(
                     path: path,
-                    reason: "it is damaged at \(lsn); a later frame says that what stood there was durable")
+                    reason: "it is damaged at \(lsn); a later frame says that the frame there was durable")
             }
             place += block
         }

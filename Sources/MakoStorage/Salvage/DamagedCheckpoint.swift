@@ -49,7 +49,7 @@ struct CheckpointFinder {
         for meta in metas {
             let found = checkpoint(meta)
             if found.isListWhole {
-                if partial != nil { findings.append("the older checkpoint, of commit \(meta.commit), stands in") }
+                if partial != nil { findings.append("the older checkpoint, of commit \(meta.commit), is used instead") }
                 return found
             }
             findings.append("the directory of the checkpoint of commit \(meta.commit) is damaged")

@@ -94,7 +94,7 @@ public struct Blob: Sendable {
     /// - Complexity: linear in the length of the range.
     public func bytes(in range: Range<UInt64>) throws(StorageError) -> [UInt8] {
         guard range.upperBound <= count else {
-            throw .invalidArgument("bytes up to \(range.upperBound) were asked for of a value of \(count) bytes")
+            throw .invalidArgument("bytes up to \(range.upperBound) were requested from a value of \(count) bytes")
         }
         let range = range.clamped(to: 0..<count)
         guard !range.isEmpty else { return [] }

@@ -124,7 +124,7 @@ extension Binder {
     mutating func bindElements(
         _ quantifier: Quantifier, _ path: [String], _ condition: Condition, isRelative: Bool, _ at: SourcePosition
     ) throws(RecordError) -> BoundCondition {
-        if results != nil { throw at.error("a condition on many asks rows, not groups; it stands in WHERE") }
+        if results != nil { throw at.error("a condition on many tests rows, not groups; write it in WHERE") }
         guard let (collection, count) = collection(path, isExpected: true), count == path.count else {
             throw at.error("\(Expr.written(path)) leads to no more than one row or value")
         }
@@ -191,7 +191,7 @@ extension Binder {
             value = .gathered(BoundGathered(try bind(.column(own, at: at)), holdsKeys: true, function: .count))
         case .rows(let rows):
             if function != .count, further.isEmpty { throw at.error("@\(function.rawValue) needs a property") }
-            if function == .count, !further.isEmpty { throw at.error("@count stands behind what is counted") }
+            if function == .count, !further.isEmpty { throw at.error("@count follows what is counted") }
             value = .subquery(
                 try bound(rows, qualified(own), at, .scalar) { (inner) throws(RecordError) in
                     if further.isEmpty { return (nil, nil, function) }

@@ -2,9 +2,9 @@
 extension Binder {
     mutating func bindMatch(_ left: Expr, _ right: Expr) throws(RecordError) -> BoundCondition {
         guard case .column(let path, let at) = left else {
-            throw left.position.error("MATCH asks a column, or a table, with a full-text index")
+            throw left.position.error("MATCH needs a column, or a table, with a full-text index")
         }
-        if results != nil { throw at.error("MATCH asks rows, not groups; it stands in WHERE") }
+        if results != nil { throw at.error("MATCH tests rows, not groups; write it in WHERE") }
         let sought = try bind(right)
         guard let value = sought.constant else {
             throw right.position.error("MATCH takes a text or a parameter")
@@ -108,7 +108,7 @@ extension Binder {
         }
         guard let (match, number) = found else {
             throw place.error(
-                "no MATCH in the condition asks an index with \(column.path), so \(name) has nothing to show")
+                "no MATCH in the condition uses an index with \(column.path), so \(name) has nothing to show")
         }
         var style = ExcerptStyle()
         if arguments.count > 1 { style.before = try constantText(arguments[1], name) }

@@ -18,7 +18,7 @@ extension Binder {
             let column = try resolve(path, at)
             if column.isSealed {
                 throw at.error(
-                    "\(column.path) is encrypted, so that nothing can be asked of it but whether it is nil: "
+                    "\(column.path) is encrypted, so that conditions can only test whether it is nil: "
                         + "IS NULL, IS NOT NULL, == nil, != nil")
             }
             return .column(column)
@@ -156,7 +156,7 @@ extension Binder {
                     throw at.error("\(bare.rawValue) takes 1 value, not \(arguments.count)")
                 }
                 throw at.error(
-                    "\(bare.rawValue) is of many rows: it stands among the columns, in HAVING or in ORDER BY")
+                    "\(bare.rawValue) is of many rows: write it among the columns, in HAVING or in ORDER BY")
             }
             throw at.error("there is no function \(name)", nearest: Spelling.nearest(to: name, in: names))
         }

@@ -145,8 +145,8 @@ extension Condition {
     /// Refuses conditions on rows before the names in them are resolved, so that the error names the cause.
     fileprivate func refuseInGroups() throws(RecordError) {
         switch self {
-        case .match(let value, _): throw value.position.error("MATCH asks rows, not groups; it stands in WHERE")
-        case .quantified(_, _, let at): throw at.error("a condition on many asks rows, not groups; it stands in WHERE")
+        case .match(let value, _): throw value.position.error("MATCH tests rows, not groups; write it in WHERE")
+        case .quantified(_, _, let at): throw at.error("a condition on many tests rows, not groups; write it in WHERE")
         case .and(let parts), .or(let parts): for part in parts { try part.refuseInGroups() }
         case .not(let inner): try inner.refuseInGroups()
         default: return

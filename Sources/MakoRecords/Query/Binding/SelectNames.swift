@@ -111,7 +111,7 @@ struct SelectNames {
     ) throws(RecordError) -> Expr? {
         guard case .literal(.integer(let number), let at) = expr else { return nil }
         guard number >= 1, number <= outputs.count else {
-            throw at.error("there is no column \(number) among those asked for, \(outputs.count) in all")
+            throw at.error("there is no column \(number) among the results, \(outputs.count) in all")
         }
         return outputs[Int(number) - 1].expr
     }

@@ -23,7 +23,7 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
             throw SourcePosition.none.error("characters(…) is not the same in every version of Unicode")
         }
         guard binder.joins.isEmpty, let columns = OwnColumns(bound) else {
-            throw SourcePosition.none.error("it asks for more than the columns of the row")
+            throw SourcePosition.none.error("it needs more than the columns of the row")
         }
         conjuncts = bound.conjuncts
         self.columns = columns.set
@@ -75,7 +75,7 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
                 }
             } catch {
                 if case .storage = error { throw error }
-                let further = SourcePosition.none.error("it asks for more than the columns of the row")
+                let further = SourcePosition.none.error("it needs more than the columns of the row")
                 throw refused(index.schema, record.schema.name, asksFurther(parsed, record.schema) ? further : error)
             }
         }

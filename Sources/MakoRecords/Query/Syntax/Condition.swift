@@ -23,9 +23,9 @@ public struct SourcePosition: Sendable, Hashable {
 
     /// Returns the error for more values than the text has parameters; it points to the end of the text.
     static func valuesLeftOver(_ given: Int, places: Int, in text: String) -> RecordError {
-        let asked = places == 0 ? "no parameters" : places == 1 ? "1 parameter" : "\(places) parameters"
+        let expected = places == 0 ? "no parameters" : places == 1 ? "1 parameter" : "\(places) parameters"
         return SourcePosition(text: text, offset: text.utf8.count, length: 1).error(
-            "the text has \(asked), but \(given == 1 ? "1 value was" : "\(given) values were") given")
+            "the text has \(expected), but \(given == 1 ? "1 value was" : "\(given) values were") given")
     }
 
     /// Returns a hint for an unknown name in double quotes, which may be meant as a text; empty for other names.

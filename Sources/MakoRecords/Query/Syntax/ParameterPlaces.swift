@@ -116,7 +116,7 @@ public struct ParameterPlaces: Sendable {
         var spread: Set<Int> = []
         for list in lists { filling.spread(list.items, isEnclosed: list.isEnclosed, &spread) }
         for (parameter, at) in parameters where !spread.contains(at.offset) {
-            if filling.list(parameter) != nil { throw at.error("a list of values stands only behind IN") }
+            if filling.list(parameter) != nil { throw at.error("a list of values is allowed after IN only") }
             if let number = filling.renumbered(parameter) { filling.edits.append((at.range, "?\(number + 1)")) }
         }
         return filling.applied(to: text)

@@ -25,7 +25,7 @@ struct RealmCommitCases {
                 let heard = Counter()
                 try engine.listen { heard.increment() }
                 let time = try self.options.clock.measure { try engine.commit(count) }
-                guard heard.value == count else { throw BenchmarkError("\(heard.value) of \(count) commits were told") }
+                guard heard.value == count else { throw BenchmarkError("\(heard.value) of \(count) commits were delivered") }
                 return time
             }
         case "published-realm-commits-seen":
@@ -40,7 +40,7 @@ struct RealmCommitCases {
 
     /// Until another thread has seen the last of the commits.
     private func seen(_ engine: any CommitEngine, _ count: Int) throws -> UInt64 {
-        guard let engine = engine as? any CrossThreadEngine else { throw BenchmarkError("tells no other thread") }
+        guard let engine = engine as? any CrossThreadEngine else { throw BenchmarkError("notifies no other thread") }
         let (begun, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         try engine.follow(on: DispatchQueue(label: "seen")) { number in
             if number == 0 { begun.signal() }
@@ -57,7 +57,7 @@ struct RealmCommitCases {
 
     /// Two threads alternate: each sees the other's commit and makes the next.
     private func pingPong(_ engine: any CommitEngine, _ count: Int) throws -> UInt64 {
-        guard let engine = engine as? any CrossThreadEngine else { throw BenchmarkError("tells no other thread") }
+        guard let engine = engine as? any CrossThreadEngine else { throw BenchmarkError("notifies no other thread") }
         let (begun, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let turns = Turns(engine)
         for parity in 0..<2 {
