@@ -83,7 +83,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
         switch self {
         case .noDatabase(let entity):
             "no database for \(entity): set Database.default, use Database.withDefault, or call db.save and db.query"
-        case .closed(let path): "the database \(path) is closed; open it again"
+        case .closed(let path): "the database\(path.isEmpty ? "" : " " + path) is closed; open it again"
         case .alreadyOpen(let path):
             "\(path) is open already, here with other options or elsewhere; use the open database or close it first"
         case .rolledBack: "the transaction was rolled back on request; nothing was changed"
@@ -143,7 +143,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
         case .storage(let error): "\(error)"
         case .cancelled: "the task was cancelled; nothing was changed"
         case .invalidArgument(let what): what
-        case .unsupported(let what): "\(what) is not supported yet"
+        case .unsupported(let what): "\(what) is not supported"
         case .tableInUse(let table, let entity, let remedy):
             "\(table) is in use by \(entity); nothing was changed. To do without it, \(remedy)"
         }

@@ -128,7 +128,7 @@ struct EntityParser {
                 find(
                     "entityOption",
                     "@Entity takes the table's name as a string literal; the option "
-                        + "'\(argument.label?.text ?? argument.expression.trimmedDescription)' is not supported yet",
+                        + "'\(argument.label?.text ?? argument.expression.trimmedDescription)' is not supported",
                     Syntax(argument),
                     argument.label.flatMap { label in
                         nearest(to: label.text, of: Self.switches.keys + ["database"]).map {
@@ -229,7 +229,7 @@ struct EntityParser {
             }
             if argument.label != nil {
                 find(
-                    "indexOption", "#\(name): '\(argument.label?.text ?? "")' is not supported yet; remove it",
+                    "indexOption", "#\(name): '\(argument.label?.text ?? "")' is not supported; remove it",
                     Syntax(argument))
                 continue
             }

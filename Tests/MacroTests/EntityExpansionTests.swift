@@ -312,7 +312,7 @@ import Testing
             ("@Entity final class A { @Attribute(.column(\"Y\")) var x = 1; var y = 2 }", "share the column"),
             ("@Entity final class A { #Index<A>(keys) ; var x = 1 }", "array literals"),
             ("@Entity final class A { #Index<A>() ; var x = 1 }", "at least one"),
-            ("@Entity(tuned: .forInserts) final class A { }", "'tuned' is not supported yet"),
+            ("@Entity(tuned: .forInserts) final class A { }", "'tuned' is not supported"),
             ("@Entity final class A { var id: Int { 3 } }", "'id' is taken"),
             ("func f() { @Entity final class A { } }", "inside a function"),
             ("struct S<T> { @Entity final class A { } }", "inside a generic type"),

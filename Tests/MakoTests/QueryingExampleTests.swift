@@ -46,6 +46,20 @@ enum QueryingExample {
         return [large.array, onTheRhine.array, middling.array, some.array, none.array]
     }
 
+    static func built(_ db: Database) throws -> [[City]] {
+        // EXAMPLE Querying.md
+        let big = try db.query(City.self).where { $0.population > 1_000_000 && $0.name.hasPrefix("V") }.fetch()
+        let near = try db.query(City.self).where { ["AT", "DE"].contains($0.country) || $0.river.name.contains("are") }
+            .fetch()
+        let sorted = try db.query(City.self)
+            .where { (100_000..<500_000).contains($0.population) }
+            .orderBy(\.country, \.name)
+            .limit(2, offset: 1)
+            .fetch()
+        // EXAMPLE ends
+        return [big.array, near.array, sorted.array]
+    }
+
     static func textual(_ db: Database, _ rhine: River, _ typed: String) throws -> [[City]] {
         // EXAMPLE Querying.md
         let country = "CH"
@@ -442,6 +456,7 @@ enum QueryingExample {
             try E.typed(db, rhine).map { names($0).sorted() } == [
                 ["Vienna"], ["Basel", "Bern"], ["Basel", "Bern", "Zurich"], ["Basel", "Bern", "Vienna"], ["Nowhere"],
             ])
+        #expect(try E.built(db).map(names) == [["Vienna"], ["Bern", "Vienna"], ["Bern", "Zurich"]])
         #expect(
             try E.textual(db, rhine, "population < ? AND population > 0").map { names($0).sorted() } == [
                 ["Basel", "Bern", "Zurich"], ["Basel", "Bern"], ["Basel"], ["Basel", "Bern", "Vienna", "Zurich"], [],

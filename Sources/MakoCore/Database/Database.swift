@@ -125,21 +125,23 @@ public final class Database: MadeElsewhere, Sendable {
     /// ```
     ///
     /// - Parameter name: a name without a directory; the file is `name.mako`.
-    /// - Throws: `MakoError.unsupported` for a name that is not a file name; otherwise as
+    /// - Throws: `MakoError.invalidArgument` for a name that is not a file name; otherwise as
     ///   ``init(at:mode:entities:options:)``.
     public convenience init(
         named name: String, mode: DatabaseMode = .normal, entities: [any Entity.Type] = [],
         options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) {
         if name.isEmpty || name.contains("/") || name.hasPrefix(".") {
-            throw .unsupported("a database named '\(name)', which is no plain file name,")
+            throw .invalidArgument(
+                "'\(name)' is not a file name; pass a name without '/' that does not begin with '.', or open a path by Database(at:)")
         }
         let directory: URL
         do {
             directory = try FileManager.default.url(
                 for: .applicationSupportDirectory, in: .userDomainMask, appropriateFor: nil, create: true)
         } catch {
-            throw .unsupported("a database by name: there is no directory for data of applications (\(error)), which")
+            throw .invalidArgument(
+                "there is no directory for the data of applications (\(error)); open a path by Database(at:)")
         }
         try self.init(
             at: directory.appendingPathComponent(name + ".mako").path, mode: mode, entities: entities, options: options)

@@ -32,7 +32,8 @@ final class Sandbox: Sendable {
         do {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         } catch {
-            throw .unsupported("a sandbox in \(directory.path) (\(error))")
+            throw .invalidArgument(
+                "the sandbox \(directory.path) cannot be created (\(error)); set TMPDIR to a writable directory")
         }
         guard FileManager.default.fileExists(atPath: original) else { return }
         do throws(MakoError) {

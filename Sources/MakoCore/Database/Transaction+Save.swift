@@ -78,7 +78,7 @@ extension Transaction {
         else { return }
         throw .unsupported(
             "\(model.name).\(model.columns[property].name) referring to a \(Swift.type(of: child).entityModel.name), "
-                + "a subclass of \(target.entityModel.name), (mark the property @Relationship(.subclasses), or write "
+                + "a subclass of \(target.entityModel.name) (mark the property @Relationship(.subclasses), or write "
                 + "'(any ObjectEntity)?', for a collection an entity in between)")
     }
 

@@ -91,7 +91,7 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
         _ codec: Held.Type, _ keyPath: AnyKeyPath, of root: inout Root, in transaction: Transaction
     ) throws(MakoError) {
         guard let path = keyPath as? WritableKeyPath<Root, Held.Property> else {
-            throw .unsupported("saving what \(keyPath.text) holds, which cannot be set,")
+            throw .unsupported("saving what \(keyPath.text) holds, a property that cannot be set,")
         }
         try codec.save(&root[keyPath: path], in: transaction)
     }

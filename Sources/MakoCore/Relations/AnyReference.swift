@@ -185,7 +185,7 @@ extension LazyLoad {
         guard let target else {
             throw .unsupported(
                 "\(model.name) referring to an object in the table \(reference.table), whose class is not in use (name it in "
-                    + "'entities:' when the database is opened),")
+                    + "'entities:' when the database is opened)")
         }
         return try loaded(target, reference.key, owner)
     }
