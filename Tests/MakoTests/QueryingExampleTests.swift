@@ -49,8 +49,7 @@ enum QueryingExample {
     static func built(_ db: Database) throws -> [[City]] {
         // EXAMPLE Querying.md
         let big = try db.query(City.self).where { $0.population > 1_000_000 && $0.name.hasPrefix("V") }.fetch()
-        let near = try db.query(City.self).where { ["AT", "DE"].contains($0.country) || $0.river.name.contains("are") }
-            .fetch()
+        let near = try db.query(City.self).where { ["AT", "DE"].contains($0.country) || $0.isCapital }.fetch()
         let sorted = try db.query(City.self)
             .where { (100_000..<500_000).contains($0.population) }
             .orderBy(\.country, \.name)

@@ -20,7 +20,7 @@ struct ExportCommand: Verb {
     @Argument(help: "The table.")
     var table: String
 
-    @Option(name: .shortAndLong, help: "The file to write; its extension gives the format. Standard output when omitted.")
+    @Option(name: .shortAndLong, help: "The file to write; its extension gives the format. Standard output by default.")
     var output: String?
 
     @Flag(help: "Replace an output file that exists.")

@@ -133,7 +133,8 @@ public final class Database: MadeElsewhere, Sendable {
     ) throws(MakoError) {
         if name.isEmpty || name.contains("/") || name.hasPrefix(".") {
             throw .invalidArgument(
-                "'\(name)' is not a file name; pass a name without '/' that does not begin with '.', or open a path by Database(at:)")
+                "'\(name)' is not a file name; pass a name without '/' that does not begin with '.', or open a path by Database(at:)"
+            )
         }
         let directory: URL
         do {
