@@ -128,7 +128,7 @@ def order(folder):
 
 
 PLANNER = "/Query/Planning/"
-DOORS = re.compile(r"\b(?:Planner\.(?!(?:plan|explanation)\b)\w+|(?:Select|Join|Subquery)Planner\b|StatementWay\b|SelectionShape\b|KeptPlan\b)")
+DOORS = re.compile(r"\b(?:Planner\.(?!(?:plan|explanation)\b)\w+|(?:Select|Join|Subquery)Planner\b|SelectOptimizer\b|QueryFingerprint\b|CachedPlan\b)")
 
 
 def plans_elsewhere(folder):

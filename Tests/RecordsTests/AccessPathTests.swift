@@ -41,7 +41,7 @@ import Testing
         let view = try fixture.store.snapshot()
         let whole = try plan(fixture, "A", condition, order: order)
         for size in [1, 2, 3, 6, 50] {
-            var portions = Portions(of: whole)
+            var portions = BatchedCursor(of: whole)
             var found: [RowKey] = []
             while !portions.isAtEnd { try portions.next(size, in: view) { key, _ in found.append(key) } }
             // A cursor at its end gives no further rows.

@@ -75,7 +75,7 @@ import Testing
     @Test func aPortionIsTheLast() throws {
         let all = try all()
         let view = try all.fixture.store.snapshot()
-        var portions = Portions(of: try all.plan("Person", "salary > 0"))
+        var portions = BatchedCursor(of: try all.plan("Person", "salary > 0"))
         #expect(portions.cancellation == nil)
         let cancellation = Cancellation()
         portions.cancellation = cancellation

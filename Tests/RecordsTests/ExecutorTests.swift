@@ -82,7 +82,7 @@ import Testing
             }
             #expect(walked == found, note)
             var inPortions: [RowKey] = []
-            var portions = Portions(of: plan)
+            var portions = BatchedCursor(of: plan)
             while !portions.isAtEnd, inPortions.count <= found.count {
                 try portions.next(Int.random(in: 1...40, using: &random), in: view) { key, _ in inPortions.append(key) }
             }

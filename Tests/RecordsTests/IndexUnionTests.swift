@@ -72,7 +72,7 @@ import Testing
         #expect(try found.keys(in: view) == expected)
         #expect(try found.count(in: view) == expected.count)
         var inPortions: [RowKey] = []
-        var portions = Portions(of: found)
+        var portions = BatchedCursor(of: found)
         while !portions.isAtEnd { try portions.next(9, in: view) { key, _ in inPortions.append(key) } }
         #expect(inPortions == expected)
         if table == "T" {

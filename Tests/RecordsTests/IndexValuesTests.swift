@@ -160,7 +160,7 @@ import Testing
         ) { _ in nil }.plan()
         guard case .join(var ways) = join.feed else { return }
         ways.cancellation = cancellation
-        let run = try JoinRun(ways, view, SuppliedRows(rows: 2, results: 0))
+        let run = try JoinExecutor(ways, view, RowContext(rows: 2, results: 0))
         #expect(throws: RecordError.cancelled) { try run.forEachRow { true } }
     }
 }

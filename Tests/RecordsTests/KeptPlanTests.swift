@@ -125,7 +125,7 @@ import Testing
         let selection = Selection(table: "T", condition: parsed, parameters: values)
         let view = try fixture.store.snapshot()
         let first = try selection.plan(fixture.catalogue, in: view)
-        let shape = try #require(SelectionShape(selection))
+        let shape = try #require(QueryFingerprint(selection))
         let kept = try #require(
             try fixture.catalogue.plans[shape.key]?.plan(shape.values, values, [:], fixture.catalogue, view))
         #expect(kept.description == first.description)
@@ -156,7 +156,7 @@ import Testing
         // Few rows are scanned as fast as they are searched.
         _ = try keys(fixture, text, [.text("Word1"), .text("Word2")])
         let shape = try #require(
-            SelectionShape(
+            QueryFingerprint(
                 Selection(
                     table: "T", condition: try Condition.parse(text), parameters: [.text("Word1"), .text("Word2")])))
         let kept = try #require(fixture.catalogue.plans[shape.key])
@@ -174,7 +174,7 @@ import Testing
             table: "T", condition: try Condition.parse("id > ? AND number > ?"), parameters: [.integer(2), .integer(3)])
         let first = try selection.plan(fixture.catalogue, in: fixture.store.snapshot())
         #expect(first.description.hasPrefix("search T by key range (id > 2)"))
-        let shape = try #require(SelectionShape(selection))
+        let shape = try #require(QueryFingerprint(selection))
         let kept = try #require(fixture.catalogue.plans[shape.key])
         #expect(try kept.plan(shape.values, [], [:], fixture.catalogue, fixture.store.snapshot()) != nil)
         try fixture.insertAll(
@@ -190,8 +190,8 @@ import Testing
     /// Queries of many different shapes do not fill the memory.
     @Test func plansOfManyShapesAreForgotten() throws {
         let fixture = try filled(150)
-        func shape(_ limit: Int) throws -> SelectionShape.Key? {
-            SelectionShape(
+        func shape(_ limit: Int) throws -> QueryFingerprint.Key? {
+            QueryFingerprint(
                 Selection(
                     table: "T", condition: try Condition.parse("number = ?"), parameters: [.integer(3)], limit: limit))?
                 .key
@@ -226,8 +226,8 @@ import Testing
     @Test func shapesDiffer() throws {
         func key(
             _ text: String, _ values: [Value] = [], orderBy: [Order] = [], limit: Int? = nil, offset: Int? = nil
-        ) throws -> SelectionShape.Key? {
-            SelectionShape(
+        ) throws -> QueryFingerprint.Key? {
+            QueryFingerprint(
                 Selection(
                     table: "T", condition: try Condition.parse(text), parameters: values, orderBy: orderBy,
                     limit: limit,
@@ -252,7 +252,7 @@ import Testing
         #expect(try key("a = NULL") == nil)
         var deep = try Condition.parse("a = 1")
         for _ in 0..<30 { deep = .and([deep]) }
-        #expect(SelectionShape(Selection(table: "T", condition: deep)) == nil)
+        #expect(QueryFingerprint(Selection(table: "T", condition: deep)) == nil)
         #expect(try key("a LIKE 'x'") == nil)
         #expect(try key("a = 1 OR b = 2") == nil)
         #expect(try key("a + 1 = 2") == nil)

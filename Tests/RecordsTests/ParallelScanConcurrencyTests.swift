@@ -32,12 +32,12 @@ import Testing
             try session.store.write { tx in
                 let catalogue = try Catalogue.load(view: tx.view)
                 var changes = ChangeSet()
-                let group = try KeptStatement("INSERT INTO g VALUES (?, ?)")
+                let group = try CachedStatement("INSERT INTO g VALUES (?, ?)")
                 for number in 1...20 {
                     let row: [Value] = [.integer(Int64(number)), .text("g\(number % 7)")]
                     _ = try group.run(catalogue, in: tx, changes: &changes, parameters: row)
                 }
-                let insert = try KeptStatement("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)")
+                let insert = try CachedStatement("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)")
                 for row in inserted { _ = try insert.run(catalogue, in: tx, changes: &changes, parameters: row) }
             }
             try session.store.close()
@@ -363,7 +363,7 @@ import Testing
             let session = try database.open(threads: 3)
             let expected = Self.bits(try session.rows("SELECT id, s FROM t WHERE k > 0"))
             try session.store.read { view in
-                let question = try KeptStatement("SELECT id, s FROM t WHERE k > 0").planned(
+                let question = try CachedStatement("SELECT id, s FROM t WHERE k > 0").planned(
                     try Catalogue.load(view: view), view: view)
                 for wanted in [Int.max, 400] {
                     var found: [[Value]] = []

@@ -131,7 +131,7 @@ import Testing
                             !Binder.holds(known, x < Double(a) ? -1 : x > Double(a) ? 1 : 0)
                                 || Binder.holds(asked, x < Double(b) ? -1 : x > Double(b) ? 1 : 0)
                         }
-                        let isProven = Implication.follows(wanted, from: fact)
+                        let isProven = PredicateImplication.follows(wanted, from: fact)
                         #expect(isProven == isTrue, "\(wanted) from \(fact)")
                         if isProven { proven += 1 }
                     }

@@ -102,13 +102,13 @@ import Testing
         var random = Seeded(2)
         var writer = RowWriter()
         let companion = Companion()
-        var keeper = RowKeeper(firstChunk: 64, companion: companion)
+        var keeper = RowArena(firstChunk: 64, companion: companion)
         #expect(!keeper.holds(layout))
-        var kept: [(chunk: RowChunk, offset: UInt16, values: [Value])] = []
+        var kept: [(chunk: RowArenaChunk, offset: UInt16, values: [Value])] = []
         for round in 0..<400 {
             var values = ColumnType.allCases.map { random.chance(20) ? Value.null : random.value($0) }
             // Larger than any chunk.
-            if round % 100 == 50 { values[5] = .blob([UInt8](repeating: 7, count: RowKeeper.largestChunk * 2)) }
+            if round % 100 == 50 { values[5] = .blob([UInt8](repeating: 7, count: RowArena.largestChunk * 2)) }
             writer.begin(layout)
             for (index, value) in values.enumerated() { writer.set(index, value) }
             let reader = try RowReader(writer.finish(), layout)
@@ -144,9 +144,9 @@ import Testing
         let reader = try RowReader(writer.finish(), layout)
         var companion: Companion? = Companion()
         let chunksStay = { [weak companion] in companion != nil }
-        var taken: [RowChunk] = []
+        var taken: [RowArenaChunk] = []
         do {
-            var keeper = RowKeeper(firstChunk: 64, companion: companion)
+            var keeper = RowArena(firstChunk: 64, companion: companion)
             companion = nil
             for round in 0..<1000 {
                 _ = keeper.keep(reader)
@@ -176,8 +176,8 @@ import Testing
         #expect(late.areTexts(0b101) && !late.areTexts(0b111) && !late.areTexts(1 << 40) && late.areTexts(0))
         var random = Seeded(3)
         var writer = RowWriter()
-        var keeper = RowKeeper(firstChunk: 1024, textsOnly: true)
-        var kept: [(chunk: RowChunk, offset: UInt16, values: [Value])] = []
+        var keeper = RowArena(firstChunk: 1024, textsOnly: true)
+        var kept: [(chunk: RowArenaChunk, offset: UInt16, values: [Value])] = []
         for _ in 0..<400 {
             let usual = layout(Array(columns.prefix(columns.count - random.pick(Array(0..<10)))))
             writer.begin(usual)

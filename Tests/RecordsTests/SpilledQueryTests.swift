@@ -44,9 +44,9 @@ import Testing
                 try session.store.write { tx in
                     let catalogue = try Catalogue.load(view: tx.view)
                     var changes = ChangeSet()
-                    let insert = try KeptStatement("INSERT INTO t (id, k, d, s, w) VALUES (?, ?, ?, ?, ?)")
+                    let insert = try CachedStatement("INSERT INTO t (id, k, d, s, w) VALUES (?, ?, ?, ?, ?)")
                     for row in inserted { _ = try insert.run(catalogue, in: tx, changes: &changes, parameters: row) }
-                    let other = try KeptStatement("INSERT INTO u (id, k, s) VALUES (?, ?, ?)")
+                    let other = try CachedStatement("INSERT INTO u (id, k, s) VALUES (?, ?, ?)")
                     for row in inserted where row[0] != .integer(2) && row[1] != .integer(7) {
                         guard case .integer(let id) = row[0], id % 3 == 0 else { continue }
                         _ = try other.run(
@@ -140,7 +140,7 @@ import Testing
         try pair.scarce.store.write { tx in
             let catalogue = try Catalogue.load(view: tx.view)
             var changes = ChangeSet()
-            let insert = try KeptStatement("INSERT INTO n (id, a, b) VALUES (?, ?, ?)")
+            let insert = try CachedStatement("INSERT INTO n (id, a, b) VALUES (?, ?, ?)")
             for number in 1...20_000 as ClosedRange<Int64> {
                 let values: [Value] = [
                     .integer(number), number % 11 == 0 ? .null : .integer(number * 7919 % 10_007),
@@ -193,7 +193,7 @@ import Testing
         let view = try pair.scarce.store.snapshot()
         let catalogue = try Catalogue.load(view: view)
         for question in Self.spilling + ["SELECT s FROM t UNION SELECT s FROM u ORDER BY 1"] {
-            let rows = try KeptStatement(question).planned(catalogue, view: view)
+            let rows = try CachedStatement(question).planned(catalogue, view: view)
             let cancellation = Cancellation()
             var count = 0
             var error: RecordError?
@@ -217,7 +217,7 @@ import Testing
         for question in Self.questions {
             let all = try pair.ample.rows(question)
             var found: [[Value]] = []
-            let rows = try KeptStatement(question).planned(catalogue, view: view)
+            let rows = try CachedStatement(question).planned(catalogue, view: view)
             try rows.give(in: view, rows: 3, bytes: 1 << 20) { batch in
                 #expect(batch.count <= 3)
                 found += batch
@@ -236,7 +236,7 @@ import Testing
         }
         let view = try pair.scarce.store.snapshot()
         var sizes: [Int] = []
-        try KeptStatement("SELECT x FROM b").planned(try Catalogue.load(view: view), view: view)
+        try CachedStatement("SELECT x FROM b").planned(try Catalogue.load(view: view), view: view)
             .give(in: view, rows: 256, bytes: 2500) { batch in
                 sizes.append(batch.count)
                 return true

@@ -42,7 +42,7 @@ struct GroupsCommand {
             SELECT (a.n * \(columns) + b.n) * 7919 % \(modulus) AS k, count(*), sum(b.n) FROM a, b
             WHERE a.n * \(columns) + b.n < \(count) GROUP BY (a.n * \(columns) + b.n) * 7919 % \(modulus)
             """
-        let question = try KeptStatement(text).planned(try Catalogue.load(view: view), view: view)
+        let question = try CachedStatement(text).planned(try Catalogue.load(view: view), view: view)
         let start = ContinuousClock.now
         let meter = MemoryMeter()
         let found = Groups()
@@ -97,7 +97,7 @@ struct GroupsCommand {
             let create = try Statement.parse("CREATE TABLE \(table) (n INTEGER PRIMARY KEY)")
             _ = try create.run(try Catalogue.load(view: tx.view), in: tx, changes: &changes)
             let catalogue = try Catalogue.load(view: tx.view)
-            let insert = try KeptStatement("INSERT INTO \(table) (n) VALUES (?)")
+            let insert = try CachedStatement("INSERT INTO \(table) (n) VALUES (?)")
             for number in 0..<count {
                 _ = try insert.run(catalogue, in: tx, changes: &changes, parameters: [.integer(Int64(number))])
                 changes.removeAll()

@@ -95,8 +95,8 @@ struct ParallelCommand {
                 _ = try Statement.parse(text).run(try Catalogue.load(view: tx.view), in: tx, changes: &changes)
             }
             let catalogue = try Catalogue.load(view: tx.view)
-            let insert = try KeptStatement("INSERT INTO t (id, k, d, s) VALUES (?, ?, ?, ?)")
-            let other = try KeptStatement("INSERT INTO u (id, kind, name) VALUES (?, ?, ?)")
+            let insert = try CachedStatement("INSERT INTO t (id, k, d, s) VALUES (?, ?, ?, ?)")
+            let other = try CachedStatement("INSERT INTO u (id, kind, name) VALUES (?, ?, ?)")
             for number in 0..<5000 {
                 let name = Value.text("text number \(number)")
                 _ = try other.run(

@@ -82,7 +82,7 @@ import Testing
         try sample.store.setCacheBytes(256 << 10)
         var count: UInt64 = 0
         repeat {
-            if try cursor.value() != CacheBudgetTests.CacheBudgetSample.value(cursor.integerKey) {
+            if try cursor.value() != CacheBudgetSample.value(cursor.integerKey) {
                 Issue.record("key \(cursor.integerKey)")
             }
             count += 1

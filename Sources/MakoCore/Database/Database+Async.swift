@@ -80,7 +80,7 @@ extension Database {
     public func rawQuery(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) async throws(MakoError) -> RawResults {
-        let asked = try AskedStatement(text, parameters, named)
+        let asked = try StatementCall(text, parameters, named)
         return try await onOwnThread(writes: !asked.kept.isReadOnly) { () throws(MakoError) in
             try self.run(asked)
         }

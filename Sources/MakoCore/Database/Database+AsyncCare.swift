@@ -14,7 +14,7 @@ extension Database {
     public func rawQuery(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) async throws(MakoError) -> RawResults {
-        let asked = try AskedStatement(WhereText(text: text), parameters, named)
+        let asked = try StatementCall(WhereText(text: text), parameters, named)
         return try await onOwnThread(writes: !asked.kept.isReadOnly) { () throws(MakoError) in
             try self.run(asked)
         }

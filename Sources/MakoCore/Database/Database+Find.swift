@@ -17,7 +17,7 @@ extension Database {
                 try binding.table.withRow(key, layout: binding.layout, in: view) { reader in
                     let extra =
                         key.rowID == nil ? ObjectExtra(context: context, key: key) : ObjectExtra(context: context)
-                    var keeper = RowKeeper(firstChunk: 0, companion: extra)
+                    var keeper = RowArena(firstChunk: 0, companion: extra)
                     return FoundRow(key, reader, &keeper, number, extra)
                 } ?? nil
             }

@@ -51,7 +51,7 @@ public final class Database: MadeElsewhere, Sendable {
         var holders = 1
         var migrations: [MigrationStep] = []
         /// In a read-only database, the commits to which `schema` applies.
-        var shown: ShownCommits
+        var shown: VisibleCommits
         /// The version of the newest schema.
         var lastVersion = 0
     }
@@ -172,7 +172,7 @@ public final class Database: MadeElsewhere, Sendable {
         let view = try storage { () throws(StorageError) in try store.snapshot() }
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
         naming = try NamingAgreement(path, options.tableNaming, catalogue, view)
-        let shown = ShownCommits(view)
+        let shown = VisibleCommits(view)
         lastTold = Protected(view.commitNumber)
         view.close()
         let schema = try SchemaState(catalogue: catalogue, models: [])

@@ -5,7 +5,7 @@ import MakoStorage
 // database gets newer commits from another process, so that its current schema fits some snapshots and not others.
 
 /// The range of commits, within one opening of a file, that have the same schema.
-struct ShownCommits {
+struct VisibleCommits {
     private let opening: ObjectIdentifier
     private let first: UInt64
     /// The number of the newest of them.
@@ -22,7 +22,7 @@ struct ShownCommits {
 
     /// Extends the range to a later snapshot with the same schema.
     mutating func extend(to view: Snapshot) {
-        if opening == view.opening { newest = max(newest, view.commitNumber) } else { self = ShownCommits(view) }
+        if opening == view.opening { newest = max(newest, view.commitNumber) } else { self = VisibleCommits(view) }
     }
 }
 
@@ -52,7 +52,7 @@ extension Database {
         state.with { state in
             // The shared schema only moves forward.
             guard state.schema === known, view.commitNumber > state.shown.newest else { return }
-            (state.schema, state.shown) = (tables, ShownCommits(view))
+            (state.schema, state.shown) = (tables, VisibleCommits(view))
         }
         return tables
     }
@@ -77,14 +77,14 @@ extension Database {
             return state.with { state in
                 // Another thread may have bound a type meanwhile.
                 if !state.shown.contain(before.view) && !state.shown.contain(view) {
-                    (state.schema, state.shown) = (before.schema, ShownCommits(view))
+                    (state.schema, state.shown) = (before.schema, VisibleCommits(view))
                 }
                 state.shown.extend(to: view)
                 return state.schema
             }
         }
         let tables = try readTables(of: view, before.schema.models)
-        state.with { ($0.schema, $0.shown) = (tables, ShownCommits(view)) }
+        state.with { ($0.schema, $0.shown) = (tables, VisibleCommits(view)) }
         return tables
     }
 

@@ -123,7 +123,7 @@ extension Transaction {
         graph.waiting[place].binding = binding
         guard
             let isWritten = try write(
-                object, ObjectNotes(saved.before), binding, saved.mode, saved.hooks, saved.array,
+                object, ObjectMetadata(saved.before), binding, saved.mode, saved.hooks, saved.array,
                 references: saved.references)
         else {
             graph.waiting[place].references = ResolvedReferences(of: object)
@@ -228,7 +228,7 @@ extension Transaction {
         defer { lock.unlock() }
         object.assignMissingKey()
         let key = RowKey(values: object.keyValues())
-        let before = ObjectNotes(object._$state)
+        let before = ObjectMetadata(object._$state)
         if key != before.extra?.key {
             undo.record(object, before)
             object._$state.setKey(key)

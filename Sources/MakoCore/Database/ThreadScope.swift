@@ -16,7 +16,7 @@ final class ThreadScope {
     let outer: ThreadScope?
     private let number: UInt32
     /// The row arena for rows that are found one at a time.
-    @exclusivity(unchecked) private var keeper = RowKeeper(firstChunk: 256)
+    @exclusivity(unchecked) private var keeper = RowArena(firstChunk: 256)
     /// The table of the last lookup. The pinned schema keeps its binding alive.
     @exclusivity(unchecked) private var known: Known?
 
@@ -72,7 +72,7 @@ final class ThreadScope {
             return try database.foundRow(model, key: key, context: nil)
         }
         hasRead = true
-        if !keeper.holds(binding.layout) { keeper = RowKeeper(firstChunk: 256) }
+        if !keeper.holds(binding.layout) { keeper = RowArena(firstChunk: 256) }
         let lookup = binding.table.lookup(binding.layout)
         // A transaction may rebind its tables.
         if transaction == nil { known = Known(model: ObjectIdentifier(model), lookup: lookup, view: snapshot) }

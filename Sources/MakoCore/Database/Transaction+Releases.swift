@@ -6,7 +6,7 @@ extension Transaction {
     func writeReleases() throws(MakoError) { try writeReleases(before: releases.mark) }
 
     /// - Parameter mark: entries after it stay pending.
-    func writeReleases(before mark: ListReleases.Mark) throws(MakoError) {
+    func writeReleases(before mark: PendingKeyRemovals.Mark) throws(MakoError) {
         // On failure the entries stay pending, because nothing may be committed without them. A separate writer,
         // because the transaction's own may contain a row that is stored after this.
         var writer = RowWriter()

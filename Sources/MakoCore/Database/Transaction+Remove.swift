@@ -60,7 +60,7 @@ extension Transaction {
         if let type = binding.model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval) {
             return false
         }
-        return binding.referrers.isEmpty && binding.owned == nil && silences.isEmpty
+        return binding.referrers.isEmpty && binding.owned == nil && suppressedEvents.isEmpty
     }
 
     // MARK: The traversal
@@ -179,8 +179,8 @@ extension Transaction {
     private func delete(_ row: RowPlace, _ removed: RemovedObject?) throws(MakoError) -> Bool {
         guard let table = schema.catalogue.table(numbered: row.table) else { return false }
         // Before an entry of the object itself: the last entry of a row applies.
-        if !silences.isEmpty {
-            silences.append((EventHub.Identity(table: table.schema.name, key: row.key), false))
+        if !suppressedEvents.isEmpty {
+            suppressedEvents.append((EventHub.Identity(table: table.schema.name, key: row.key), false))
         }
         let owned = try owned(by: row.key, of: table)
         let wasThere = try tableAlone(table) { (table, tx) throws(RecordError) in

@@ -11,7 +11,7 @@ extension Transaction {
     /// - Returns: false when the object was removed before; nil when its references changed meanwhile, so that they
     ///   must be saved first.
     func write<T: ObjectEntity>(
-        _ object: T, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks,
+        _ object: T, _ noted: ObjectMetadata?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks,
         _ array: ArrayNotes?, references: ResolvedReferences?
     ) throws(MakoError) -> Bool? {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
@@ -57,7 +57,7 @@ extension Transaction {
     /// An object whose row is in the writer.
     private struct EncodedRow {
         /// The object's metadata before.
-        let state: ObjectNotes
+        let state: ObjectMetadata
         /// The properties that an update sets.
         let properties: UInt64
         /// The object's key; nil: the row gets a new number.
@@ -82,12 +82,12 @@ extension Transaction {
 
     /// Encodes the changes of an object into the writer, under its lock.
     private func encodeRow<T: ObjectEntity>(
-        of object: T, _ lock: ObjectLock, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode,
+        of object: T, _ lock: ObjectLock, _ noted: ObjectMetadata?, _ binding: Binding, _ mode: SaveMode,
         _ references: ResolvedReferences?
     ) throws(MakoError) -> Encoding {
         lock.lock()
         defer { lock.unlock() }
-        let state = ObjectNotes(object._$state)
+        let state = ObjectMetadata(object._$state)
         // A hook may have removed it.
         if state.flags.contains(.sterile) {
             object._$state.flags.remove(.saving)
@@ -128,7 +128,7 @@ extension Transaction {
 
     /// - Returns: the key of the stored row.
     private func store<T: ObjectEntity>(
-        _ row: EncodedRow, of object: T, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode
+        _ row: EncodedRow, of object: T, _ noted: ObjectMetadata?, _ binding: Binding, _ mode: SaveMode
     ) throws(MakoError) -> RowKey {
         guard row.isUpdate, let key = row.key else {
             // The new row copies the columns that the object does not read.
@@ -164,8 +164,8 @@ extension Transaction {
             completions.note(object, kind, hooks, options)
         }
         let isSilent = options?.raisesEvents == false
-        if isSilent || !silences.isEmpty {
-            silences.append((EventHub.Identity(table: model.table, key: key), isSilent))
+        if isSilent || !suppressedEvents.isEmpty {
+            suppressedEvents.append((EventHub.Identity(table: model.table, key: key), isSilent))
         }
         if hub.hasWatchers && hub.isWatched(model) {
             touched[EventHub.Identity(table: model.table, key: key)] = object

@@ -11,7 +11,7 @@ public final class Transaction: @unchecked Sendable {
     /// The database that it changes.
     public let database: Database
     let hub: EventHub
-    let turn: WriteTurn
+    let turn: WriteLockGuard
     let view: Snapshot
     @exclusivity(unchecked) var schema: SchemaState
     /// The schema at the start.
@@ -42,13 +42,13 @@ public final class Transaction: @unchecked Sendable {
     /// The objects of their rows, for classes with removal hooks, in the same order.
     @exclusivity(unchecked) var removed: [RemovedObject?] = []
     /// Rows whose events are suppressed or enabled again; the last entry of a row applies.
-    @exclusivity(unchecked) var silences: [(row: EventHub.Identity, isSilent: Bool)] = []
+    @exclusivity(unchecked) var suppressedEvents: [(row: EventHub.Identity, isSilent: Bool)] = []
     /// Rows released by their owners, or stored again afterwards; the last entry of a row applies.
     @exclusivity(unchecked) var orphans: [(row: RowPlace, isStoredAnew: Bool)] = []
     /// Deleted keys still to be removed from to-many columns.
-    @exclusivity(unchecked) var releases = ListReleases()
+    @exclusivity(unchecked) var releases = PendingKeyRemovals()
     /// The part of `releases` from before the running call.
-    @exclusivity(unchecked) var earlierReleases = ListReleases.Mark()
+    @exclusivity(unchecked) var earlierReleases = PendingKeyRemovals.Mark()
     /// Whether a row is being read that no pending removal affects.
     @exclusivity(unchecked) var keepsReleases = false
     /// The state to which a failing call that writes several rows returns.
@@ -76,7 +76,7 @@ public final class Transaction: @unchecked Sendable {
         try database.requireOpen()
         self.database = database
         hub = database.hub
-        turn = try WriteTurn(database.store)
+        turn = try WriteLockGuard(database.store)
         view = turn.view
         schema = database.writerSchema
         base = schema
@@ -162,7 +162,7 @@ public final class Transaction: @unchecked Sendable {
     /// The rows whose events are suppressed.
     private var silentRows: Set<EventHub.Identity> {
         var rows: Set<EventHub.Identity> = []
-        for (row, isSilent) in silences {
+        for (row, isSilent) in suppressedEvents {
             if isSilent { rows.insert(row) } else { rows.remove(row) }
         }
         return rows
@@ -207,7 +207,7 @@ public final class Transaction: @unchecked Sendable {
         let outerSteps = steps
         let outerRewrites = rewrites
         let mark = undo.savepoint()
-        let tellings = (completions.mark, silences.count, orphans.count)
+        let tellings = (completions.mark, suppressedEvents.count, orphans.count)
         do {
             let result = try body()
             try throwIfDoomed()
@@ -252,9 +252,9 @@ public final class Transaction: @unchecked Sendable {
         }
     }
 
-    private func forgetTellings(after mark: (completions: CompletionLog.Mark, silences: Int, orphans: Int)) {
+    private func forgetTellings(after mark: (completions: CompletionLog.Mark, suppressedEvents: Int, orphans: Int)) {
         completions.rollback(to: mark.completions)
-        silences.removeSubrange(mark.silences...)
+        suppressedEvents.removeSubrange(mark.suppressedEvents...)
         orphans.removeSubrange(mark.orphans...)
     }
 
@@ -262,7 +262,7 @@ public final class Transaction: @unchecked Sendable {
     /// objects.
     func joining<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let mark = undo.mark
-        let tellings = (completions.mark, silences.count, orphans.count)
+        let tellings = (completions.mark, suppressedEvents.count, orphans.count)
         let outer = (furtherRows, isJoined, batch, earlierReleases)
         // A nested call, as from a hook, must report its own duplicates: its index entries are not deferred.
         if outer.2 != nil || changes.hasUniqueClashes {
@@ -425,7 +425,7 @@ public final class Transaction: @unchecked Sendable {
         schema = try SchemaState(catalogue: catalogue, models: others, version: old.version + 1)
         if !model.raisesEvents {
             for change in changes.changes where change.table == model.table {
-                silences.append((EventHub.Identity(table: change.table, key: change.key), true))
+                suppressedEvents.append((EventHub.Identity(table: change.table, key: change.key), true))
             }
         }
         steps.append(MigrationStep(entity: model.table, description: "dropped"))

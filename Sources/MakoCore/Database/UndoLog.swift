@@ -2,7 +2,7 @@
 final class UndoLog {
     private enum Entry {
         /// The object's metadata before it was saved or removed.
-        case notes(any ObjectEntity, ObjectNotes)
+        case notes(any ObjectEntity, ObjectMetadata)
         case property(any ObjectEntity, () -> Void)
         case array(ArrayNotes)
     }
@@ -25,10 +25,10 @@ final class UndoLog {
     }
 
     func recordState(of object: any ObjectEntity, _ state: ObjectState) {
-        record(object, ObjectNotes(state))
+        record(object, ObjectMetadata(state))
     }
 
-    func record(_ object: any ObjectEntity, _ notes: ObjectNotes) { entries.append(.notes(object, notes)) }
+    func record(_ object: any ObjectEntity, _ notes: ObjectMetadata) { entries.append(.notes(object, notes)) }
 
     /// Adds an entry for objects that are saved together.
     func begin<T: ObjectEntity>(_ objects: [T]) -> ArrayNotes {
@@ -62,7 +62,7 @@ final class UndoLog {
 }
 
 /// The part of an object's metadata that saving changes.
-struct ObjectNotes {
+struct ObjectMetadata {
     let rowID: Int64
     let dirty: UInt64
     let database: UInt32
@@ -102,7 +102,7 @@ final class ArrayNotes {
     @exclusivity(unchecked) private var fresh: [Range<Int>] = []
     /// Objects of whose metadata saving changes only the dirty flags.
     @exclusivity(unchecked) private var changed: [Run] = []
-    @exclusivity(unchecked) private var others: [(place: Int, notes: ObjectNotes)] = []
+    @exclusivity(unchecked) private var others: [(place: Int, notes: ObjectMetadata)] = []
     /// The index of the object that is being saved.
     @exclusivity(unchecked) var place = 0
 
@@ -111,7 +111,7 @@ final class ArrayNotes {
     }
 
     /// Records the metadata of the object at the current index before it is written.
-    func note(_ before: ObjectNotes) {
+    func note(_ before: ObjectMetadata) {
         if !before.isFresh {
             others.append((place, before))
         } else if let last = fresh.last, last.upperBound == place {
@@ -142,7 +142,7 @@ final class ArrayNotes {
                 }
             }
         }
-        let notes = ObjectNotes(ObjectState())
+        let notes = ObjectMetadata(ObjectState())
         for range in fresh.reversed() {
             for place in range.reversed() { restoreObject(place) { notes.restore(&$0) } }
         }

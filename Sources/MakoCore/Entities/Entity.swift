@@ -157,7 +157,7 @@ public struct EntityRow {
     @usableFromInline unowned(unsafe) let extra: ObjectExtra?
     @usableFromInline let hasExtra: Bool
     /// The copy of the row in the row arena, for the properties that stay in it.
-    @usableFromInline let rows: LentChunk
+    @usableFromInline let rows: BorrowedRowChunk
     @usableFromInline let offset: UInt16
     @usableFromInline let pending: UInt64
     /// Whether an object is being refreshed, which also reads the properties marked `.loadOnRefresh`.
@@ -165,7 +165,8 @@ public struct EntityRow {
 
     @inlinable @inline(__always)
     init(
-        _ reader: RowReader, rowID: Int64, database: UInt32, extra: ObjectExtra?, rows: LentChunk, offset: UInt16,
+        _ reader: RowReader, rowID: Int64, database: UInt32, extra: ObjectExtra?, rows: BorrowedRowChunk,
+        offset: UInt16,
         pending: UInt64, isRefresh: Bool = false
     ) {
         self.reader = reader

@@ -132,7 +132,7 @@ extension ObjectState {
     }
 
     /// The chunk with the object's row, while properties are not decoded.
-    @usableFromInline var rows: RowChunk? {
+    @usableFromInline var rows: RowArenaChunk? {
         guard isMarked(.inRow) else { return nil }
         switch held {
         case .nothing: return nil
@@ -162,7 +162,7 @@ extension ObjectState {
     }
 
     private mutating func hold(
-        _ extra: ObjectExtra?, _ rows: RowChunk?, _ dirty: UInt64, _ overwritten: UInt64
+        _ extra: ObjectExtra?, _ rows: RowArenaChunk?, _ dirty: UInt64, _ overwritten: UInt64
     ) {
         // An `extra` with the old row must not retain it.
         let extra = rows == nil && extra?.rows != nil ? extra?.withoutRows : extra
@@ -186,13 +186,13 @@ extension ObjectState {
 enum Held: Sendable {
     case nothing
     /// The row, in a chunk whose companion is the object's ``ObjectExtra``, if it has one.
-    case rows(RowChunk)
+    case rows(RowArenaChunk)
     /// The extra data, possibly with the row.
     case extra(ObjectExtra)
     case more(ObjectMore)
 
     @usableFromInline
-    init(_ rows: RowChunk, _ extra: ObjectExtra) {
+    init(_ rows: RowArenaChunk, _ extra: ObjectExtra) {
         self =
             if rows.companion === extra { .rows(rows) } else if extra.rows === rows { .extra(extra) } else {
                 .more(ObjectMore(extra, rows))
@@ -204,11 +204,11 @@ enum Held: Sendable {
 @usableFromInline
 final class ObjectMore: Sendable {
     let extra: ObjectExtra?
-    let rows: RowChunk?
+    let rows: RowArenaChunk?
     let dirty: UInt64
     let overwritten: UInt64
 
-    init(_ extra: ObjectExtra?, _ rows: RowChunk?, dirty: UInt64 = 0, overwritten: UInt64 = 0) {
+    init(_ extra: ObjectExtra?, _ rows: RowArenaChunk?, dirty: UInt64 = 0, overwritten: UInt64 = 0) {
         self.extra = extra
         self.rows = rows
         self.dirty = dirty
@@ -232,16 +232,16 @@ final class ObjectExtra: Sendable {
     /// The prefetched to-many relationships, by the columns that refer to the object.
     let prefetched: [String: PrefetchedMany]?
     /// The chunk with the row, while properties are not decoded.
-    let rows: RowChunk?
+    let rows: RowArenaChunk?
 
     @usableFromInline
-    convenience init(context: FetchContext? = nil, key: RowKey? = nil, rows: RowChunk? = nil) {
+    convenience init(context: FetchContext? = nil, key: RowKey? = nil, rows: RowArenaChunk? = nil) {
         self.init(context: context, key: key, loadError: nil, options: nil, joined: nil, prefetched: nil, rows: rows)
     }
 
     fileprivate init(
         context: FetchContext?, key: RowKey?, loadError: MakoError?, options: CommitOptions?,
-        joined: [String: StoredValue]?, prefetched: [String: PrefetchedMany]?, rows: RowChunk? = nil
+        joined: [String: StoredValue]?, prefetched: [String: PrefetchedMany]?, rows: RowArenaChunk? = nil
     ) {
         self.rows = rows
         self.context = context

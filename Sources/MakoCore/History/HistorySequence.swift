@@ -72,7 +72,7 @@ final class HistoryStream: Sendable {
     }
 
     private let database: Database
-    private let bell = HistoryBell()
+    private let bell = HistoryNotifier()
     private let follower: Int
     // Sequential use; the lock is for copies of an iterator.
     private let state: Protected<State>

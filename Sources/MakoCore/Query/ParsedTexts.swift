@@ -58,13 +58,13 @@ enum KnownTexts {
     static let conditions = ParsedTexts<PreparedCondition>()
     /// Comparisons of a column with a value, by the name of the column.
     static let comparisons = ParsedTexts<PreparedCondition>()
-    private static let statements = ParsedTexts<KeptStatement>()
+    private static let statements = ParsedTexts<CachedStatement>()
     /// The places of parameters in texts with names or lists.
     static let conditionPlaces = ParsedTexts<ParameterPlaces>()
     static let statementPlaces = ParsedTexts<ParameterPlaces>()
 
     /// The parsed statement of a text.
-    static func statement(_ text: String) throws(RecordError) -> KeptStatement {
-        try statements.of(text, values: 0) { () throws(RecordError) in try KeptStatement(text) }
+    static func statement(_ text: String) throws(RecordError) -> CachedStatement {
+        try statements.of(text, values: 0) { () throws(RecordError) in try CachedStatement(text) }
     }
 }

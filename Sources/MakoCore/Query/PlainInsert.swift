@@ -9,7 +9,7 @@ extension Transaction {
     /// work must come first.
     ///
     /// - Throws: as ``Database/rawQuery(_:_:named:)``.
-    func insertPlain(_ kept: KeptStatement, _ values: [StoredValue]) throws(MakoError) -> RawResults? {
+    func insertPlain(_ kept: CachedStatement, _ values: [StoredValue]) throws(MakoError) -> RawResults? {
         guard kept.isInsert, batch == nil, !isEncoding, !changes.hasUniqueClashes, releases.isEmpty else { return nil }
         try throwIfDoomed()
         guard let insert = try prepared(kept), insert.plainParameters == values.count else { return nil }
@@ -20,7 +20,7 @@ extension Transaction {
         return try store(insert, values)
     }
 
-    func prepared(_ kept: KeptStatement) throws(MakoError) -> PreparedInsert? {
+    func prepared(_ kept: CachedStatement) throws(MakoError) -> PreparedInsert? {
         try records { () throws(RecordError) in try kept.preparedInsert(schema.catalogue) }
     }
 

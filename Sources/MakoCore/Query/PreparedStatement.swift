@@ -18,7 +18,7 @@ public struct PreparedStatement: Sendable {
     /// The text of the statement.
     public let text: String
     let database: Database
-    private let kept: KeptStatement
+    private let kept: CachedStatement
 
     init(_ text: String, _ database: Database) throws(MakoError) {
         self.text = text
@@ -97,9 +97,9 @@ public struct PreparedStatement: Sendable {
 
     func asked(
         _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
-    ) throws(MakoError) -> AskedStatement {
-        if named.isEmpty, let values = parameters.plainValues { return AskedStatement(kept, values) }
-        return try AskedStatement(WhereText(text: text), parameters, named)
+    ) throws(MakoError) -> StatementCall {
+        if named.isEmpty, let values = parameters.plainValues { return StatementCall(kept, values) }
+        return try StatementCall(WhereText(text: text), parameters, named)
     }
 }
 

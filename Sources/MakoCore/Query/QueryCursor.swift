@@ -79,7 +79,7 @@ struct ObjectPortions<T: Entity>: Sendable {
     private let view: Snapshot
     private let binding: Binding
     private let schema: SchemaState
-    private var rows: Portions
+    private var rows: BatchedCursor
 
     init(_ query: Query<T>, _ database: Database) throws(MakoError) {
         try query.prepareJoins(database)
@@ -92,7 +92,7 @@ struct ObjectPortions<T: Entity>: Sendable {
             return (view, binding, schema, plan)
         }
         (self.query, self.database, self.view, self.binding, self.schema) = (query, database, view, binding, schema)
-        rows = Portions(of: plan)
+        rows = BatchedCursor(of: plan)
     }
 
     /// The next objects; empty at the end.

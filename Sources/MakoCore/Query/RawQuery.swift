@@ -97,7 +97,7 @@ extension Database {
     public func rawQuery(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RawResults {
-        try run(try AskedStatement(text, parameters, named))
+        try run(try StatementCall(text, parameters, named))
     }
 
     /// Runs a SQL statement whose text is known only at run time.
@@ -105,10 +105,10 @@ extension Database {
     public func rawQuery(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RawResults {
-        try run(try AskedStatement(WhereText(text: text), parameters, named))
+        try run(try StatementCall(WhereText(text: text), parameters, named))
     }
 
-    func run(_ asked: AskedStatement) throws(MakoError) -> RawResults {
+    func run(_ asked: StatementCall) throws(MakoError) -> RawResults {
         let (kept, values, named) = (asked.kept, asked.values, asked.named)
         if kept.isReadOnly {
             let found = try viewing { (view, schema) throws(MakoError) in
@@ -140,14 +140,14 @@ extension Database {
 }
 
 /// A SQL statement with the values of its parameters.
-struct AskedStatement: Sendable {
-    let kept: KeptStatement
+struct StatementCall: Sendable {
+    let kept: CachedStatement
     let values: [StoredValue]
     let named: [String: StoredValue]
 
     var statement: Statement { kept.statement }
 
-    init(_ kept: KeptStatement, _ values: [StoredValue]) {
+    init(_ kept: CachedStatement, _ values: [StoredValue]) {
         self.kept = kept
         self.values = values
         named = [:]

@@ -5,7 +5,7 @@ import MakoStorage
 
 extension Transaction {
     func run(
-        _ kept: KeptStatement, _ values: [StoredValue], _ named: [String: StoredValue]
+        _ kept: CachedStatement, _ values: [StoredValue], _ named: [String: StoredValue]
     ) throws(MakoError) -> RawResults {
         if isEncoding { throw .unsupported("a statement while an object is being written") }
         try settle()
@@ -91,15 +91,15 @@ extension Transaction {
 
     /// Objects that this transaction saved before do not show the change, so observers must not get them.
     private func noteChanged(_ done: ChangeSet) {
-        if !hasTouched && silences.isEmpty { return }
+        if !hasTouched && suppressedEvents.isEmpty { return }
         for change in done.changes { noteChanged(change.table, change.key) }
     }
 
     func noteChanged(_ table: String, _ key: RowKey) {
-        if !hasTouched && silences.isEmpty { return }
+        if !hasTouched && suppressedEvents.isEmpty { return }
         let row = EventHub.Identity(table: table, key: key)
         if hasTouched { touched[row] = .some(nil) }
-        if !silences.isEmpty { silences.append((row, false)) }
+        if !suppressedEvents.isEmpty { suppressedEvents.append((row, false)) }
     }
 
     /// Binds the types again to the tables that a statement created, changed or dropped.

@@ -11,7 +11,7 @@ struct RowMaker {
     @usableFromInline let context: FetchContext?
     /// The properties that stay in the row arena until they are read.
     @usableFromInline let lazyProperties: UInt64
-    @usableFromInline var keeper: RowKeeper
+    @usableFromInline var keeper: RowArena
     @usableFromInline var extra: ObjectExtra?
 
     @inlinable
@@ -20,14 +20,14 @@ struct RowMaker {
         self.context = context
         self.lazyProperties = lazyProperties
         extra = ObjectExtra(context: context)
-        keeper = RowKeeper(firstChunk: 1024, textsOnly: layout.areTexts(lazyProperties), companion: extra)
+        keeper = RowArena(firstChunk: 1024, textsOnly: layout.areTexts(lazyProperties), companion: extra)
     }
 
     @inlinable @inline(__always)
     mutating func row(_ id: Int64, _ reader: RowReader) -> EntityRow {
         if lazyProperties == 0 {
             return EntityRow(
-                reader, rowID: id, database: database, extra: extra, rows: LentChunk(nil), offset: 0, pending: 0)
+                reader, rowID: id, database: database, extra: extra, rows: BorrowedRowChunk(nil), offset: 0, pending: 0)
         }
         let offset = keeper.keep(reader)
         return EntityRow(
@@ -42,7 +42,7 @@ struct RowMaker {
         let rows = lazyProperties == 0 ? nil : keeper.chunk
         extra = ObjectExtra(context: context, key: key, rows: rows)
         return EntityRow(
-            reader, rowID: 0, database: database, extra: extra, rows: LentChunk(rows), offset: offset,
+            reader, rowID: 0, database: database, extra: extra, rows: BorrowedRowChunk(rows), offset: offset,
             pending: lazyProperties)
     }
 }
@@ -240,7 +240,7 @@ final class NumberedRows: Sendable {
 /// The copy of a row that was found by its key. Small, so that it is returned in registers.
 @frozen @usableFromInline
 struct FoundRow {
-    @usableFromInline let rows: RowChunk
+    @usableFromInline let rows: RowArenaChunk
     @usableFromInline let extra: ObjectExtra?
     @usableFromInline let rowID: Int64
     @usableFromInline let database: UInt32
@@ -250,7 +250,7 @@ struct FoundRow {
     /// Copies a row.
     ///
     /// - Parameter extra: the extra state of the object and of the row arena's chunks.
-    init?(_ key: RowKey, _ reader: RowReader, _ keeper: inout RowKeeper, _ database: UInt32, _ extra: ObjectExtra?) {
+    init?(_ key: RowKey, _ reader: RowReader, _ keeper: inout RowArena, _ database: UInt32, _ extra: ObjectExtra?) {
         offset = keeper.keep(reader)
         // There is a chunk as soon as the arena has a row.
         guard let chunk = keeper.lentChunk.chunk else { return nil }
@@ -277,7 +277,7 @@ struct FoundRow {
             return try type.init(
                 row: EntityRow(
                     reader, rowID: rowID, database: database, extra: extra,
-                    rows: LentChunk(lazyProperties == 0 ? nil : rows), offset: offset, pending: lazyProperties,
+                    rows: BorrowedRowChunk(lazyProperties == 0 ? nil : rows), offset: offset, pending: lazyProperties,
                     isRefresh: isRefresh))
         }
     }

@@ -42,7 +42,7 @@ public final class RowStream: AsyncSequence {
         let isLent: Bool
     }
 
-    init(_ asked: AskedStatement, _ database: Database) throws(MakoError) {
+    init(_ asked: StatementCall, _ database: Database) throws(MakoError) {
         try asked.requireQuestion()
         if ThreadScope.current(of: database)?.transaction != nil {
             throw .invalidArgument(
@@ -175,7 +175,7 @@ public final class RowStream: AsyncSequence {
     }
 }
 
-extension AskedStatement {
+extension StatementCall {
     /// - Throws: `MakoError.invalidArgument` for a statement that writes.
     fileprivate func requireQuestion() throws(MakoError) {
         if statement.isReadOnly { return }
@@ -213,14 +213,14 @@ extension Database {
     public func rows(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RowStream {
-        try RowStream(try AskedStatement(text, parameters, named), self)
+        try RowStream(try StatementCall(text, parameters, named), self)
     }
 
     /// Returns the rows of a `SELECT` whose text is known only at run time.
     public func rows(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RowStream {
-        try RowStream(try AskedStatement(WhereText(text: text), parameters, named), self)
+        try RowStream(try StatementCall(WhereText(text: text), parameters, named), self)
     }
 
     /// Calls a closure with each row of a `SELECT` on this thread, with a few rows in memory at a time.
@@ -238,10 +238,10 @@ extension Database {
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         _ body: (ResultRow) throws -> Void
     ) throws {
-        try forEachRow(of: try AskedStatement(text, parameters, named), body)
+        try forEachRow(of: try StatementCall(text, parameters, named), body)
     }
 
-    func forEachRow(of asked: AskedStatement, _ body: (ResultRow) throws -> Void) throws {
+    func forEachRow(of asked: StatementCall, _ body: (ResultRow) throws -> Void) throws {
         try asked.requireQuestion()
         let transaction = ThreadScope.current(of: self)?.transaction
         var fault: (any Error)?

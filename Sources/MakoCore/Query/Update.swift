@@ -277,12 +277,12 @@ extension Transaction {
         if isEncoding { throw .unsupported("an update while an object is being written") }
         let names = fields.flatMap { $0.property.fields.map(\.column) }
         var portions = try records { () throws(RecordError) in
-            try Portions(of: plan, changing: names, in: view)
+            try BatchedCursor(of: plan, changing: names, in: view)
         }
         let computed = fields.filter(\.isComputed)
         let width = computed.reduce(0) { $0 + $1.values.count }
         let values = try records { () throws(RecordError) in
-            try ExpressionRun(computed.flatMap(\.values), plan, view)
+            try ExpressionExecutor(computed.flatMap(\.values), plan, view)
         }
         var isOwning = false
         for field in fields where binding.model.ownedColumns & 1 << UInt64(field.position) != 0 { isOwning = true }
@@ -374,10 +374,10 @@ extension Transaction {
     /// Objects that this transaction saved before do not show the change, so observers must not get them. Suppressed
     /// events apply to the saves only.
     private func noteUpdated(_ key: RowKey, _ binding: Binding) {
-        if !hasTouched && silences.isEmpty { return }
+        if !hasTouched && suppressedEvents.isEmpty { return }
         let row = EventHub.Identity(table: binding.model.table, key: key)
         if hasTouched { touched[row] = .some(nil) }
-        if !silences.isEmpty { silences.append((row, false)) }
+        if !suppressedEvents.isEmpty { suppressedEvents.append((row, false)) }
     }
 }
 

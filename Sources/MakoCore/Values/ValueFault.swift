@@ -172,7 +172,7 @@ final class ReadableRows: RowCheck {
             // Without a database, because encrypted properties are not read.
             let row = EntityRow(
                 try row.arranged(by: reading.layout), rowID: key?.rowID ?? 0, database: 0, extra: nil,
-                rows: LentChunk(nil), offset: 0, pending: 0)
+                rows: BorrowedRowChunk(nil), offset: 0, pending: 0)
             for property in concerned {
                 guard let reason = property.coding.fault(reading: row, property.position) else { continue }
                 throw .valueRefused(

@@ -2,7 +2,7 @@ import MakoStorage
 
 /// The tables of a migration whose primary keys change.
 struct KeyChanges {
-    private(set) var changes: [String: (plan: MigrationPlan, program: StepProgram?)] = [:]
+    private(set) var changes: [String: (plan: MigrationPlan, program: CompiledSteps?)] = [:]
     /// The old and new names of tables whose rows get other keys.
     private(set) var moving: Set<String> = []
 
@@ -22,7 +22,7 @@ struct KeyChanges {
         let names = Set(records.map(\.schema.name))
         let merged = Set(all.flatMap { $0.sources(names) })
         if merged.contains(stored.schema.name) { return }
-        let program = try StepProgram(migration, from: stored, records)
+        let program = try CompiledSteps(migration, from: stored, records)
         let plan = try MigrationPlan(
             migration.request.schema, migration.request.dropsRetired, records, found: stored, program: program, view)
         if plan.newKey == nil { return }
@@ -41,8 +41,8 @@ struct KeyChanges {
     }
 
     /// Returns the tables after the rewrite of foreign keys.
-    func outlook(_ records: [TableRecord]) -> FollowedReferences.Outlook {
-        let tables = changes.values.compactMap { MergedTable(planning: $0.plan) }
-        return FollowedReferences(tables, renamed: [:]).outlook(records)
+    func outlook(_ records: [TableRecord]) -> ForeignKeyRewrite.Outlook {
+        let tables = changes.values.compactMap { TableMerge(planning: $0.plan) }
+        return ForeignKeyRewrite(tables, renamed: [:]).outlook(records)
     }
 }

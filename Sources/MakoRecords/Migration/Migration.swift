@@ -133,11 +133,11 @@ extension Catalogue {
             return plan.report
         }
         let number = try StoredCatalogue.takeTableID(trees.catalogue, tx)
-        let table = try MergedTable(
+        let table = try TableMerge(
             rekeying: plan, nil, number, moving: [wanted.name, plan.stored?.schema.name ?? wanted.name], .none,
             trees.ids,
             tx.view)
-        let followed = try FollowedReferences([table], renamed: [:], fewestLoaded: fewestLoaded).run(
+        let followed = try ForeignKeyRewrite([table], renamed: [:], fewestLoaded: fewestLoaded).run(
             try StoredCatalogue.records(in: tx.view), trees, tx)
         plan = try MigrationPlan(wanted, dropsRetired, try StoredCatalogue.records(in: tx.view), tx.view)
         try TableRewrite(
@@ -153,8 +153,8 @@ extension Catalogue {
     ) throws(RecordError) -> MigrationReport {
         let records = try StoredCatalogue.records(in: view)
         let plan = try MigrationPlan(wanted, dropsRetired, records, view)
-        guard plan.newKey != nil, let table = MergedTable(planning: plan) else { return plan.report }
-        let outlook = FollowedReferences([table], renamed: [:]).outlook(records)
+        guard plan.newKey != nil, let table = TableMerge(planning: plan) else { return plan.report }
+        let outlook = ForeignKeyRewrite([table], renamed: [:]).outlook(records)
         return try MigrationPlan(wanted, dropsRetired, outlook.records, view)
             .report(after: outlook.steps[table.record.schema.name])
     }

@@ -24,7 +24,7 @@ struct MigrationPlan {
     private(set) var addedIndexes: Set<UInt32> = []
     private(set) var droppedIndexes: [UInt32] = []
     /// The data that the steps affect, for a survey to count.
-    private(set) var subjects: [Int: StepProgram.Subject]
+    private(set) var subjects: [Int: CompiledSteps.Subject]
     private(set) var conversionOfStep: [Int: Int] = [:]
     /// The new keys; `nil` if the primary key does not change.
     private(set) var newKey: NewKey?
@@ -36,7 +36,7 @@ struct MigrationPlan {
     private(set) var namesBefore: [String: String] = [:]
     let rows: Int
     /// The columns that manual steps have added, by ordinal.
-    private let added: [Int: StepProgram.Origin]
+    private let added: [Int: CompiledSteps.Origin]
 
     var report: MigrationReport { report(after: nil) }
 
@@ -50,7 +50,7 @@ struct MigrationPlan {
     ///   - program: the manual steps, which come first.
     init(
         _ wanted: EntitySchema, _ dropsRetired: Bool, _ records: [TableRecord], found: TableRecord? = nil,
-        program: StepProgram? = nil, _ view: Snapshot
+        program: CompiledSteps? = nil, _ view: Snapshot
     ) throws(RecordError) {
         try wanted.validate()
         try wanted.validateConditions()
@@ -239,7 +239,7 @@ struct MigrationPlan {
     }
 
     /// Returns the fill value of a column added by manual steps, for rows without a value.
-    private func fill(_ origin: StepProgram.Origin, _ column: ColumnSchema) throws(RecordError) -> Value {
+    private func fill(_ origin: CompiledSteps.Origin, _ column: ColumnSchema) throws(RecordError) -> Value {
         guard case .constant(let value) = origin else { return column.defaultValue }
         if column.sealedType != nil && !value.isNull {
             throw .migrationFailed(

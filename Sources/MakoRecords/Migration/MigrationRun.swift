@@ -73,9 +73,9 @@ private struct MigrationRun {
 
     /// The tables whose rows move or get other keys, and the steps of tables that refer to them.
     private struct Moves {
-        var merged: [String: [MergedTable]] = [:]
+        var merged: [String: [TableMerge]] = [:]
         /// Tables whose primary key changes.
-        var rekeyed: [String: MergedTable] = [:]
+        var rekeyed: [String: TableMerge] = [:]
         var ids: [String: UInt32] = [:]
         /// By the number of the table.
         var followed: [UInt32: [MigrationStep]] = [:]
@@ -110,7 +110,7 @@ private struct MigrationRun {
             if let change = keys.changes[migration.name] {
                 let number = try StoredCatalogue.takeTableID(trees.catalogue, tx)
                 moves.ids[migration.name] = number
-                moves.rekeyed[migration.name] = try MergedTable(
+                moves.rekeyed[migration.name] = try TableMerge(
                     rekeying: change.plan, change.program, number, moving: keys.moving, migration.request.access,
                     trees.ids, tx.view)
             }
@@ -136,14 +136,14 @@ private struct MigrationRun {
                 try take(source, migration.name)
                 for record in records where record.schema.name == source {
                     moves.merged[migration.name, default: []].append(
-                        try MergedTable(
+                        try TableMerge(
                             record, into: migration.request.schema, id, keepsIDs: migration.request.keepsIDs,
                             next: &next, trees.ids, tx.view))
                 }
             }
         }
         let sources = moves.merged.values.flatMap { $0 } + moves.rekeyed.values
-        let followed = try FollowedReferences(sources, renamed: renamed, fewestLoaded: fewestLoaded)
+        let followed = try ForeignKeyRewrite(sources, renamed: renamed, fewestLoaded: fewestLoaded)
             .run(records, trees, progress: progress, tx)
         for record in records { moves.followed[record.id] = followed[record.schema.name] }
         return moves
@@ -157,7 +157,7 @@ private struct MigrationRun {
         let schema = migration.request.schema
         let records = try StoredCatalogue.records(in: tx.view)
         let stored = records.first { $0.id == migration.storedID }
-        let program = try StepProgram(migration, from: stored, records)
+        let program = try CompiledSteps(migration, from: stored, records)
         let plan = try MigrationPlan(
             schema, migration.request.dropsRetired, records, found: stored, program: program, tx.view)
         let report = plan.report(after: migration.storedID.flatMap { moves.followed[$0] })

@@ -77,7 +77,7 @@ extension Catalogue {
 extension MigrationSurvey {
     /// Makes the survey of a table in which only references change.
     fileprivate init(
-        _ record: TableRecord, _ outlook: FollowedReferences.Outlook, _ view: Snapshot
+        _ record: TableRecord, _ outlook: ForeignKeyRewrite.Outlook, _ view: Snapshot
     ) throws(RecordError) {
         self.init(record.schema.name)
         rows = try StoredCatalogue.rowCount(of: record, view)
@@ -87,7 +87,7 @@ extension MigrationSurvey {
 
 private struct TableSurvey {
     private let plan: MigrationPlan
-    private let program: StepProgram?
+    private let program: CompiledSteps?
     private let records: [TableRecord]
     /// The present ordinals of columns whose values change.
     private let origins: [Int: Int]
@@ -99,7 +99,7 @@ private struct TableSurvey {
     private var survey: MigrationSurvey
 
     init(
-        _ migration: ResolvedMigration, _ outlook: FollowedReferences.Outlook, _ moving: Set<String>, _ view: Snapshot
+        _ migration: ResolvedMigration, _ outlook: ForeignKeyRewrite.Outlook, _ moving: Set<String>, _ view: Snapshot
     ) throws(RecordError) {
         records = outlook.records
         self.moving = moving
@@ -107,7 +107,7 @@ private struct TableSurvey {
         access = migration.request.access
         let stored = records.first { $0.id == migration.storedID }
         let schema = migration.request.schema
-        program = try StepProgram(migration, from: stored, records)
+        program = try CompiledSteps(migration, from: stored, records)
         plan = try MigrationPlan(schema, migration.request.dropsRetired, records, found: stored, program: program, view)
         survey = MigrationSurvey(schema.name)
         survey.rows = plan.rows
@@ -174,7 +174,7 @@ private struct TableSurvey {
             table: stored.schema.name, tableID: stored.id, version: UInt32(truncatingIfNeeded: stored.schema.version),
             columns: stored.columns, positions: stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
         )
-        var machine = program.map { RowMachine($0, of: stored.schema, access) }
+        var machine = program.map { RowTransform($0, of: stored.schema, access) }
         var pieces = try RowPieces(table, view)
         while try pieces.next() {
             for place in 0..<pieces.count {
@@ -222,7 +222,7 @@ private struct TableSurvey {
     }
 
     private mutating func runSteps(
-        _ machine: inout RowMachine?, _ key: RowKey, _ row: RowReader
+        _ machine: inout RowTransform?, _ key: RowKey, _ row: RowReader
     ) throws(RecordError) {
         guard let program else { return }
         do throws(RecordError) {
@@ -240,14 +240,14 @@ private struct TableSurvey {
     }
 
     private mutating func lookAtRows(
-        of merge: StepProgram.Merge, _ number: Int, _ program: StepProgram
+        of merge: CompiledSteps.Merge, _ number: Int, _ program: CompiledSteps
     ) throws(RecordError) {
         guard let source = records.first(where: { $0.schema.name == merge.source }) else { return }
         let step = firstByHand + merge.step
         let reader = try MergedRows(
             source, merge, into: program.table, access, try StoredCatalogue.idTree(in: view), view)
         let names = program.finalNames
-        var machine = RowMachine(program, of: source.schema, access)
+        var machine = RowTransform(program, of: source.schema, access)
         var pieces = try RowPieces(reader.table, view)
         while try pieces.next() {
             for place in 0..<pieces.count {

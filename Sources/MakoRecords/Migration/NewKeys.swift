@@ -3,7 +3,7 @@ import MakoStorage
 /// Computes the new keys of a table's rows when its primary key changes.
 struct NewKeys {
     private let plan: MigrationPlan
-    private let program: StepProgram?
+    private let program: CompiledSteps?
     /// The tables whose rows get other keys.
     private let moving: Set<String>
     /// The present ordinals of the plan's columns, where they differ.
@@ -13,7 +13,7 @@ struct NewKeys {
     private let view: Snapshot
 
     init(
-        _ plan: MigrationPlan, _ program: StepProgram?, moving: Set<String>, _ access: CipherAccess, _ idTree: Tree,
+        _ plan: MigrationPlan, _ program: CompiledSteps?, moving: Set<String>, _ access: CipherAccess, _ idTree: Tree,
         origins: [Int: Int] = [:], _ view: Snapshot
     ) {
         self.origins = origins
@@ -76,7 +76,7 @@ struct NewKeys {
             columns: stored.columns, positions: stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
         )
         let isComputed = columns.contains { program?.added[$0.ordinal] != nil }
-        var machine = isComputed ? program.map { RowMachine($0, of: stored.schema, access) } : nil
+        var machine = isComputed ? program.map { RowTransform($0, of: stored.schema, access) } : nil
         var keys: [RowKey: RowKey] = [:]
         var taken: Set<RowKey> = []
         var pieces = try RowPieces(table, view)
@@ -111,7 +111,7 @@ struct NewKeys {
 
     /// Returns a row's value of a key column.
     private func value(
-        _ column: ColumnSchema, _ old: RowKey, _ row: RowReader, _ machine: RowMachine?
+        _ column: ColumnSchema, _ old: RowKey, _ row: RowReader, _ machine: RowTransform?
     ) throws(RecordError) -> Value {
         let ordinal = column.ordinal
         let found: Value

@@ -25,8 +25,8 @@ struct RowRewrite: ~Copyable {
 
     private let plan: MigrationPlan
     private let record: TableRecord
-    private let program: StepProgram?
-    private let following: FollowedReferences?
+    private let program: CompiledSteps?
+    private let following: ForeignKeyRewrite?
     private let access: CipherAccess
     /// The layouts of all columns, before and after.
     let before: RowLayout
@@ -39,7 +39,7 @@ struct RowRewrite: ~Copyable {
     private var kept: UInt64 = 0
     /// The texts and blobs that are not copied.
     private var emptied: UInt64 = 0
-    private var machine: RowMachine?
+    private var machine: RowTransform?
     private var failures: ConversionFailures
     /// The row after ``make(_:_:as:split:)``.
     var writer = RowWriter()
@@ -50,7 +50,7 @@ struct RowRewrite: ~Copyable {
     ///   - following: the new values of converted references; `nil` to convert values to another type.
     init(
         _ plan: MigrationPlan, _ stored: TableRecord, _ record: TableRecord, isRenumbered: Bool,
-        _ program: StepProgram?, following: FollowedReferences?, _ access: CipherAccess
+        _ program: CompiledSteps?, following: ForeignKeyRewrite?, _ access: CipherAccess
     ) {
         self.plan = plan
         self.record = record
@@ -59,7 +59,7 @@ struct RowRewrite: ~Copyable {
         self.access = access
         before = RowLayout(ofAllColumns: stored, table: record.schema.name)
         after = RowLayout(ofAllColumns: record, table: record.schema.name)
-        machine = program.map { RowMachine($0, of: stored.schema, access) }
+        machine = program.map { RowTransform($0, of: stored.schema, access) }
         failures = ConversionFailures(stored, record, plan.conversions, access)
         for conversion in plan.conversions {
             conversions.append(
@@ -99,7 +99,7 @@ struct RowRewrite: ~Copyable {
     /// - Parameters:
     ///   - row: a row in the layout ``before``.
     ///   - new: its new key, if it changes.
-    ///   - split: see `RowMachine`.
+    ///   - split: see `RowTransform`.
     /// - Returns: `false` if this row or one before cannot be converted; the failure is recorded.
     mutating func make(
         _ row: RowReader, _ key: () -> RowKey, as new: RowKey? = nil,
@@ -181,7 +181,7 @@ struct RowRewrite: ~Copyable {
     }
 
     private func follow(
-        _ value: Value, _ following: FollowedReferences, _ from: Int, _ ordinal: Int, _ key: RowKey
+        _ value: Value, _ following: ForeignKeyRewrite, _ from: Int, _ ordinal: Int, _ key: RowKey
     ) throws(RecordError) -> Value {
         guard let old = plan.stored?.columns[from] else { return value }
         let new = try following.followed(value, old, record.schema.name)

@@ -2,7 +2,7 @@ import MakoStorage
 
 /// A table whose rows move to another one, and their new keys. A table whose primary key changes moves to itself, under
 /// a new number.
-final class MergedTable {
+final class TableMerge {
     let record: TableRecord
     private let target: EntitySchema
     private let targetID: UInt32
@@ -44,7 +44,7 @@ final class MergedTable {
     ///
     /// - Throws: `duplicateKey`, `conversionFailed`, `stepFailed` if rows have no unique new key.
     convenience init(
-        rekeying plan: MigrationPlan, _ program: StepProgram?, _ number: UInt32, moving: Set<String>,
+        rekeying plan: MigrationPlan, _ program: CompiledSteps?, _ number: UInt32, moving: Set<String>,
         _ access: CipherAccess, _ idTree: Tree, _ view: Snapshot
     ) throws(RecordError) {
         guard let stored = plan.stored else { throw .tableNotFound(name: plan.record.schema.name, nearest: nil) }
@@ -193,7 +193,7 @@ struct MergedRows {
     private let access: CipherAccess
 
     init(
-        _ source: TableRecord, _ merge: StepProgram.Merge, into target: String, _ access: CipherAccess,
+        _ source: TableRecord, _ merge: CompiledSteps.Merge, into target: String, _ access: CipherAccess,
         _ idTree: Tree, _ view: Snapshot
     ) throws(RecordError) {
         self.access = access

@@ -3,12 +3,12 @@ import MakoStorage
 /// Migrates one stored table to its planned form.
 struct TableRewrite {
     private let plan: MigrationPlan
-    private let program: StepProgram?
-    private let merged: [MergedTable]
+    private let program: CompiledSteps?
+    private let merged: [TableMerge]
     /// The move of the table to itself, if its primary key changes.
-    private let rekeyed: MergedTable?
+    private let rekeyed: TableMerge?
     /// The new values of references; `nil` to convert values to another type.
-    private let following: FollowedReferences?
+    private let following: ForeignKeyRewrite?
     private var record: TableRecord
     private let trees: (catalogue: Tree, ids: Tree)
     private let sequences: RowIDSequences
@@ -18,8 +18,8 @@ struct TableRewrite {
     private let fewestLoaded: Int
 
     init(
-        _ plan: MigrationPlan, _ program: StepProgram?, merged: [MergedTable] = [], rekeyed: MergedTable? = nil,
-        following: FollowedReferences? = nil, id: UInt32,
+        _ plan: MigrationPlan, _ program: CompiledSteps?, merged: [TableMerge] = [], rekeyed: TableMerge? = nil,
+        following: ForeignKeyRewrite? = nil, id: UInt32,
         _ trees: (catalogue: Tree, ids: Tree), _ sequences: RowIDSequences, _ access: CipherAccess,
         meter: ProgressMeter? = nil, fewestLoaded: Int
     ) {
@@ -57,7 +57,7 @@ struct TableRewrite {
                 try engine { () throws(StorageError) in try tx.dropTree(tree) }
             }
         }
-        let splits = SplitTables(trees.ids, sequences, access)
+        let splits = TableSplit(trees.ids, sequences, access)
         if plan.rows > 0, rewritesRows { try rewriteRows(splits, tx) }
         if let program, !program.merges.isEmpty { try mergeRows(program, splits, tx) }
         try splits.flush(tx)
@@ -94,7 +94,7 @@ struct TableRewrite {
 
     // MARK: Existing rows
 
-    private func rewriteRows(_ splits: SplitTables, _ tx: borrowing WriteTransaction) throws(RecordError) {
+    private func rewriteRows(_ splits: TableSplit, _ tx: borrowing WriteTransaction) throws(RecordError) {
         guard var stored = plan.stored else { return }
         // Kept indexes read unchanged columns only, so that their entries stay valid.
         stored.indexes = []
@@ -111,7 +111,7 @@ struct TableRewrite {
 
     /// Writes each row in place, or under its new key.
     private func putRows(
-        _ rows: inout RowRewrite, _ table: TableHandle, _ splits: SplitTables, _ tx: borrowing WriteTransaction
+        _ rows: inout RowRewrite, _ table: TableHandle, _ splits: TableSplit, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
         guard let target = rekeyed == nil ? table.rows : tx.view.tree(named: record.rowsTree) else { return }
         var keys = KeyBuffer()
@@ -204,7 +204,7 @@ struct TableRewrite {
     }
 
     private func mergeRows(
-        _ program: StepProgram, _ splits: SplitTables, _ tx: borrowing WriteTransaction
+        _ program: CompiledSteps, _ splits: TableSplit, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
         var kept = record
         kept.indexes.removeAll { plan.addedIndexes.contains($0.id) }
@@ -219,7 +219,7 @@ struct TableRewrite {
         let batch = IndexBatch()
         var changes = ChangeSet()
         for (merge, source) in zip(program.merges, merged) {
-            var machine = RowMachine(program, of: source.record.schema, access)
+            var machine = RowTransform(program, of: source.record.schema, access)
             let reader = try MergedRows(
                 try current(source.record, tx.view), merge, into: record.schema.name, access, trees.ids, tx.view)
             var pieces = try RowPieces(reader.table, tx.view)
@@ -260,7 +260,8 @@ extension TableRecord {
     ///
     /// - Parameter source: the source table of the row, for the key in an error.
     func fitting(
-        _ value: Value?, _ ordinal: Int, _ row: RowKey, of source: EntitySchema?, _ step: Int?, _ program: StepProgram?
+        _ value: Value?, _ ordinal: Int, _ row: RowKey, of source: EntitySchema?, _ step: Int?,
+        _ program: CompiledSteps?
     ) throws(RecordError) -> Value {
         let column = columns[ordinal]
         let value = value ?? column.defaultValue

@@ -31,7 +31,7 @@ public struct JoinedValues {
     public func read(
         _ keys: [RowKey], of table: TableHandle, in view: Snapshot, _ body: (Int, [String: Value]) -> Void
     ) throws(RecordError) {
-        let run = ExpressionRun(bound: exprs, table, nodes, view)
+        let run = ExpressionExecutor(bound: exprs, table, nodes, view)
         func take(_ place: Int, _ row: RowReader) throws(RecordError) {
             body(place, Dictionary(zip(names, try run.all(row, keys[place]))) { first, _ in first })
         }

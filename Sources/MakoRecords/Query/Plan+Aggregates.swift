@@ -7,7 +7,7 @@ extension Plan {
     public func rows(
         _ columns: [Expr], compared: Bool = false, in view: Snapshot
     ) throws(RecordError) -> [[Value]] {
-        let values = try ExpressionRun(columns, self, view, areCompared: compared)
+        let values = try ExpressionExecutor(columns, self, view, areCompared: compared)
         var rows: [[Value]] = []
         try recorded {
             try covered(reading: values.program).forEachRow(in: view) { key, row in
@@ -30,7 +30,7 @@ extension Plan {
     func aggregate(
         _ function: AggregateFunction, of expr: Expr, in view: Snapshot, _ measure: PlanMeasure?
     ) throws(RecordError) -> Value {
-        let values = try ExpressionRun([expr], self, view)
+        let values = try ExpressionExecutor([expr], self, view)
         if let first = try firstRow(of: function, expr, values) {
             return try measure.during(.extremes) { (found) throws(RecordError) in
                 found?.counts.passed += 1
@@ -50,7 +50,7 @@ extension Plan {
     ///
     /// - Throws: `syntax` for an expression without that aggregate.
     func firstRow(
-        of function: AggregateFunction, _ expr: Expr, _ values: ExpressionRun
+        of function: AggregateFunction, _ expr: Expr, _ values: ExpressionExecutor
     ) throws(RecordError) -> Plan? {
         if values.kinds[0] == .decimal, function == .minimum || function == .maximum { return nil }
         try function.check(values.kinds[0], expr)
@@ -63,7 +63,7 @@ extension Plan {
     }
 
     private func aggregate(
-        _ function: AggregateFunction, of expr: Expr, _ values: ExpressionRun, in view: Snapshot,
+        _ function: AggregateFunction, of expr: Expr, _ values: ExpressionExecutor, in view: Snapshot,
         _ measure: PlanMeasure?
     ) throws(RecordError) -> Value {
         if values.kinds[0] == .decimal, function == .minimum || function == .maximum {
@@ -81,7 +81,7 @@ extension Plan {
             try forEachPart(
                 parts, in: view, measure,
                 { (part, measure) throws(RecordError) in
-                    let values = ExpressionRun(bound: [argument], table, joins, view)
+                    let values = ExpressionExecutor(bound: [argument], table, joins, view)
                     let aggregate = RowAggregate(function, values, isNoCase, table)
                     try aggregate.addRows(of: part, in: view, measure)
                     return aggregate
@@ -102,15 +102,15 @@ extension Plan {
     }
 
     /// Returns whether the aggregate is combined from those of the parts of a parallel scan.
-    func addsParts(_ function: AggregateFunction, _ values: ExpressionRun) -> Bool {
+    func addsParts(_ function: AggregateFunction, _ values: ExpressionExecutor) -> Bool {
         guard threads != nil else { return false }
-        if ColumnTallies([(function, values.bound(0))], table) != nil { return true }
+        if VectorAggregates([(function, values.bound(0))], table) != nil { return true }
         return function != .minimum && function != .maximum && values.program.subqueries.isEmpty
             && values.program.matches.isEmpty
     }
 
     private func extremeDecimal(
-        _ function: AggregateFunction, _ values: ExpressionRun, in view: Snapshot, _ measure: PlanMeasure?
+        _ function: AggregateFunction, _ values: ExpressionExecutor, in view: Snapshot, _ measure: PlanMeasure?
     ) throws(RecordError) -> Value {
         var best: (value: Value, order: [UInt8])?
         try forEachResult(in: view, measure) { (key, row) throws(RecordError) in
@@ -147,7 +147,7 @@ extension Plan {
     private func hashedCounts(
         by expr: Expr, in view: Snapshot, _ measure: PlanMeasure?
     ) throws(RecordError) -> [[UInt8]: (value: Value, count: Int)] {
-        let values = try ExpressionRun([expr], self, view)
+        let values = try ExpressionExecutor([expr], self, view)
         let isDecimal = values.kinds[0] == .decimal
         let isNoCase = Plan.isNoCase(expr, values.bound(0))
         var groups: [[UInt8]: (value: Value, count: Int)] = [:]
@@ -176,16 +176,16 @@ extension Plan {
 
 /// One aggregate of an expression over rows, which may come in parts.
 private final class RowAggregate {
-    private let values: ExpressionRun
+    private let values: ExpressionExecutor
     /// The vectorised aggregate, where the expression is a numeric column.
-    private let tallies: ColumnTallies?
+    private let tallies: VectorAggregates?
     private var accumulator: Accumulator
     /// The number of the part, from 1 on; 0 if rows do not come in parts.
     private var part: Int32 = 0
 
-    init(_ function: AggregateFunction, _ values: ExpressionRun, _ isNoCase: Bool, _ table: TableHandle) {
+    init(_ function: AggregateFunction, _ values: ExpressionExecutor, _ isNoCase: Bool, _ table: TableHandle) {
         self.values = values
-        tallies = ColumnTallies([(function, values.bound(0))], table)
+        tallies = VectorAggregates([(function, values.bound(0))], table)
         accumulator = Accumulator(function, isNoCase: isNoCase)
     }
 

@@ -44,7 +44,7 @@ extension Plan {
     private func node(
         of function: AggregateFunction, _ expr: Expr, _ view: Snapshot, _ measure: PlanMeasure?
     ) throws(RecordError) -> PlanNode {
-        let values = try ExpressionRun([expr], self, view)
+        let values = try ExpressionExecutor([expr], self, view)
         let text = "\(function.rawValue)(\(values.bound(0)))"
         if let first = try firstRow(of: function, expr, values) {
             return PlanNode(
@@ -59,7 +59,7 @@ extension Plan {
     private func valuesNode(
         _ expr: Expr, counting: Bool, _ view: Snapshot, _ measure: PlanMeasure?
     ) throws(RecordError) -> PlanNode {
-        let values = try ExpressionRun([expr], self, view)
+        let values = try ExpressionExecutor([expr], self, view)
         // With a truncated entry, the rows were read instead.
         let isCut = measure?.ran(.hashAggregate) ?? false
         if !isCut, let index = try valuesIndex(expr)?.index {

@@ -7,7 +7,7 @@ import MakoStorage
 ///     outcome.rows = returned?.rows ?? outcome.rows
 struct ReturnedRows {
     private let target: TableHandle
-    private let values: ExpressionRun
+    private let values: ExpressionExecutor
     private(set) var rows: QueryRows
 
     /// - Returns: `nil` without RETURNING.
@@ -22,7 +22,7 @@ struct ReturnedRows {
         var binder = Binder(target, catalogue, parameters, named)
         var bound: [BoundExpr] = []
         for output in outputs { bound.append(try binder.bindUnseen(output.expr)) }
-        values = ExpressionRun(bound: Planner.plan(bound, in: view), target, binder.joins, view)
+        values = ExpressionExecutor(bound: Planner.plan(bound, in: view), target, binder.joins, view)
         rows = QueryRows(columns: outputs.map(\.name), rows: [])
     }
 

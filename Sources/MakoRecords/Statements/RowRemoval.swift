@@ -5,7 +5,7 @@ import MakoStorage
 struct RowRemoval: ~Copyable {
     private let catalogue: Catalogue
     private var walk = RemovalWalk()
-    private var releases = ListReleases()
+    private var releases = PendingKeyRemovals()
     /// Rows that may have lost their last owner.
     private var letGo: [RowPlace] = []
     /// Rows referenced by columns without a rule: these references must be gone at the end.

@@ -249,8 +249,8 @@ struct StatementRun {
             table: target.schema.name, condition: statement.condition, parameters: parameters, namedParameters: named
         ).plan(catalogue, in: view)
         plan.cancellation = cancellation
-        let values = try ExpressionRun(statement.assignments.map(\.value), plan, view)
-        var portions = try Portions(of: plan, changing: names, in: view)
+        let values = try ExpressionExecutor(statement.assignments.map(\.value), plan, view)
+        var portions = try BatchedCursor(of: plan, changing: names, in: view)
         let layout = try target.layout(for: names)
         var references = ReferenceCheck(ignoresReferences ? [] : columns, of: target, catalogue)
         var removal = RowRemoval(catalogue)

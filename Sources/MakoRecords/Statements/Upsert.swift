@@ -18,10 +18,10 @@ struct Upsert {
         let columns: [ColumnSchema]
         let names: [ColumnName]
         let layout: RowLayout
-        let values: ExpressionRun
+        let values: ExpressionExecutor
         let condition: Evaluator?
         /// Supplies the new row, `excluded` in expressions.
-        let supply: SuppliedRows
+        let supply: RowContext
         let ownsRows: Bool
     }
 
@@ -40,11 +40,11 @@ struct Upsert {
         let condition = try clause.condition.map { (condition) throws(RecordError) in
             Planner.plan(try binder.bind(condition), in: view)
         }
-        let supply = try SuppliedRows(rows: binder.joins.count, results: 0)
+        let supply = try RowContext(rows: binder.joins.count, results: 0)
         let owned = run.ignoresReferences ? nil : try run.catalogue.ownedColumns(of: target)
         change = Change(
             columns: columns, names: assignments.map(\.column), layout: try target.layout(for: columns.map(\.name)),
-            values: ExpressionRun(bound: Planner.plan(bound, in: view), target, binder.joins, view, supply),
+            values: ExpressionExecutor(bound: Planner.plan(bound, in: view), target, binder.joins, view, supply),
             condition: condition.map { Evaluator(Program(target, $0, joins: binder.joins), view, supply) },
             supply: supply, ownsRows: owned.map { owned in columns.contains { owned.contains($0.name) } } ?? false)
     }
@@ -102,8 +102,8 @@ struct Upsert {
         let view = tx.view
         let excluded = try RowReader(try new.finish(), target.layout)
         var found: [Value] = []
-        change.supply.rows[0] = SuppliedRows.Place(row: excluded, id: id?.rowID ?? 0)
-        defer { change.supply.rows[0] = SuppliedRows.Place() }
+        change.supply.rows[0] = RowContext.Place(row: excluded, id: id?.rowID ?? 0)
+        defer { change.supply.rows[0] = RowContext.Place() }
         let isWanted = try recorded {
             try target.withRow(key, in: view) { row in
                 guard try change.condition?.test(row, key) ?? true else { return false }

@@ -50,7 +50,7 @@ public struct ChangeSet: Sendable {
     private var runTable: Int32 = -1
     private var runNext: Int64 = 0
     /// The row images, if requested.
-    var values: ValueLog?
+    var values: RowImageLog?
     /// Rows that temporarily share values of unique indexes.
     var clashes = UniqueClashes()
 

@@ -8,7 +8,7 @@ final class SalvageTarget {
 
     /// The new tree for each tree of the damaged database.
     private(set) var trees: [UInt32: Tree] = [:]
-    private(set) var tallies: [UInt32: Tally] = [:]
+    private(set) var tallies: [UInt32: VectorAggregate] = [:]
     private var batch: [Entry] = []
     private var batchBytes = 0
 
@@ -22,7 +22,7 @@ final class SalvageTarget {
         case doubtful
     }
 
-    struct Tally {
+    struct VectorAggregate {
         var recovered: UInt64 = 0
         var doubtful: UInt64 = 0
     }
@@ -65,7 +65,7 @@ final class SalvageTarget {
         let (tree, name) = try SalvageTarget.createTree(number, keys: keys, options, named: wanted, transaction)
         try transaction.commit(durability: .async)
         trees[number] = tree
-        tallies[number] = Tally()
+        tallies[number] = VectorAggregate()
         return name
     }
 

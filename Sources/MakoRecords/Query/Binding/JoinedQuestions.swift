@@ -3,7 +3,7 @@ struct JoinedQuestions {
     struct Source {
         let name: String
         /// The query; `nil` for a table.
-        let question: AskedQuestion?
+        let question: InlinedQuery?
         let columns: [String]
         /// A column that `*` omits.
         var hidden: String?
@@ -126,12 +126,12 @@ extension JoinedQuestions.Source {
         name = alias ?? table
         guard let common = statement.commonTable(table) else {
             question = nil
-            let schema = try AskedQuestion.source(alias, table, at, catalogue).table.schema
+            let schema = try InlinedQuery.source(alias, table, at, catalogue).table.schema
             columns = schema.visibleNames.sorted { first, _ in first == schema.idColumn }
             hidden = schema.hidesID ? schema.idColumn : nil
             return
         }
-        let asked = try AskedQuestion(common, as: alias ?? table, catalogue)
+        let asked = try InlinedQuery(common, as: alias ?? table, catalogue)
         guard asked.isPlain, asked.statement.joins.isEmpty, !asked.statement.hasNoTable else {
             throw at.notWrittenOut
         }

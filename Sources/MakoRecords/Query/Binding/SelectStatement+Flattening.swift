@@ -35,7 +35,7 @@ extension SelectStatement {
         var named = self
         named.commonTables = queries
         if !joins.isEmpty { return try joining(named, catalogue) }
-        let asked = try AskedQuestion(queries[0], as: alias ?? table, catalogue)
+        let asked = try InlinedQuery(queries[0], as: alias ?? table, catalogue)
         if asked.isPlain { return try asking(plain: asked, catalogue) }
         if isWhole, let passed = try passing(asked, tableAt) { return passed }
         return try asking(groups: asked)
@@ -51,7 +51,7 @@ extension SelectStatement {
     }
 
     /// Returns the outputs, with `*` expanded.
-    private func outputs(of asked: AskedQuestion) throws(RecordError) -> [Output] {
+    private func outputs(of asked: InlinedQuery) throws(RecordError) -> [Output] {
         let all = asked.columns.map { Output(expr: .column([$0.name]), name: $0.name) }
         if outputs.isEmpty { return all }
         var result: [Output] = []
@@ -68,7 +68,7 @@ extension SelectStatement {
 
     /// Returns the statement with the query's expressions substituted for its names. ORDER BY may name outputs of the
     /// statement.
-    private func naming(_ asked: AskedQuestion) throws(RecordError) -> SelectStatement {
+    private func naming(_ asked: InlinedQuery) throws(RecordError) -> SelectStatement {
         var copy = self
         copy.outputs = try outputs(of: asked)
         let given = copy.outputs.filter(\.isNamed).map(\.name)
@@ -111,7 +111,7 @@ extension SelectStatement {
         return copy
     }
 
-    private func asking(plain asked: AskedQuestion, _ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
+    private func asking(plain asked: InlinedQuery, _ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
         var copy = try naming(asked)
         let inner = asked.statement
         (copy.table, copy.alias, copy.joins, copy.tableAt) = (inner.table, inner.alias, inner.joins, inner.tableAt)
@@ -127,7 +127,7 @@ extension SelectStatement {
     }
 
     /// Returns the whole query with this statement's order and limits; `nil` if the two cannot be combined.
-    private func passing(_ asked: AskedQuestion, _ at: SourcePosition) throws(RecordError) -> SelectStatement? {
+    private func passing(_ asked: InlinedQuery, _ at: SourcePosition) throws(RecordError) -> SelectStatement? {
         var copy = asked.statement
         let isCut = copy.limit != nil || copy.offset != nil
         if isCut && (!orderBy.isEmpty || limit != nil || offset != nil) || !compounds.isEmpty { return nil }
@@ -143,7 +143,7 @@ extension SelectStatement {
     }
 
     /// Returns the groups of a query, with this statement's condition as HAVING; `nil` if the statement needs more.
-    private func asking(groups asked: AskedQuestion) throws(RecordError) -> SelectStatement? {
+    private func asking(groups asked: InlinedQuery) throws(RecordError) -> SelectStatement? {
         let inner = asked.statement
         guard inner.isGrouped, !inner.isDistinct, inner.compounds.isEmpty, inner.limit == nil, inner.offset == nil,
             !isGrouped
@@ -166,7 +166,7 @@ extension Subquery {
     /// Returns the sub-query with an outer query's expressions substituted for its names.
     ///
     /// - Parameter source: the name of the query's table.
-    func naming(_ asked: AskedQuestion, by source: String) throws(RecordError) -> Subquery {
+    func naming(_ asked: InlinedQuery, by source: String) throws(RecordError) -> Subquery {
         let own = [statement.alias ?? statement.table] + statement.joins.map(\.name)
         if own.contains(where: asked.isNamed) { return self }
         var isShadowed = false

@@ -62,10 +62,10 @@ extension RowScan {
     ///   - run: receives each entry before its row is passed on.
     ///   - isReversed: the direction; `nil` for that of the plan.
     func walkEntries(
-        _ index: IndexHandle, _ ranges: [KeyRange], _ cover: IndexCover, _ layout: RowLayout,
-        telling run: EntryRun? = nil, isReversed: Bool? = nil, _ body: (RowKey, RowReader) throws -> Bool
+        _ index: IndexHandle, _ ranges: [KeyRange], _ cover: CoveringIndex, _ layout: RowLayout,
+        telling run: IndexOnlyScan? = nil, isReversed: Bool? = nil, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
-        let made = EntryRow(cover, layout)
+        let made = IndexTuple(cover, layout)
         let evaluator = evaluator
         var count = 0
         defer { measure?.access.counts.entries += count }

@@ -2,10 +2,10 @@ import MakoStorage
 
 /// Encodes one side of join equations, so that equal values have equal bytes.
 struct JoinKeyCoding {
-    private let values: ExpressionRun
+    private let values: ExpressionExecutor
     private let rounded: [Bool]
 
-    init(_ values: ExpressionRun, _ rounded: [Bool]) {
+    init(_ values: ExpressionExecutor, _ rounded: [Bool]) {
         self.values = values
         self.rounded = rounded
     }
@@ -28,12 +28,12 @@ struct JoinKeyCoding {
 /// Encodes the key by which rows are looked up, from the outer rows.
 final class JoinKey {
     private let parts: [JoinKeyPart]
-    private let values: ExpressionRun
-    private let supply: SuppliedRows
+    private let values: ExpressionExecutor
+    private let supply: RowContext
     @exclusivity(unchecked) private var buffer = KeyBuffer()
     @exclusivity(unchecked) private(set) var bytes: [UInt8] = []
 
-    init(_ parts: [JoinKeyPart], _ joins: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows) {
+    init(_ parts: [JoinKeyPart], _ joins: [JoinNode], _ view: Snapshot, _ supply: RowContext) {
         self.parts = parts
         let exprs = parts.map { part in
             switch part.origin {
@@ -41,7 +41,7 @@ final class JoinKey {
             case .constant(let value): BoundExpr.constant(value)
             }
         }
-        values = ExpressionRun(bound: exprs, nil, joins, view, supply)
+        values = ExpressionExecutor(bound: exprs, nil, joins, view, supply)
         self.supply = supply
     }
 

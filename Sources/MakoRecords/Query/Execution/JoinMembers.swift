@@ -6,7 +6,7 @@ final class JoinMembers {
         /// Rows that hold a key of the outer rows.
         case holders(column: String, JoinKey, isRowID: Bool)
         /// Rows whose keys a column of the outer rows holds.
-        case held(ExpressionRun, SuppliedRows)
+        case held(ExpressionExecutor, RowContext)
     }
 
     private let source: Source
@@ -19,7 +19,7 @@ final class JoinMembers {
         self.view = view
     }
 
-    init(heldBy values: ExpressionRun, _ table: TableHandle, _ supply: SuppliedRows, _ view: Snapshot) {
+    init(heldBy values: ExpressionExecutor, _ table: TableHandle, _ supply: RowContext, _ view: Snapshot) {
         source = .held(values, supply)
         self.table = table
         self.view = view

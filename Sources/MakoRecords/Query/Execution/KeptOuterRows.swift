@@ -7,7 +7,7 @@ import MakoStorage
 final class KeptOuterRows {
     /// The outer tables, with the columns that are read.
     private let sources: [(source: Int, layout: RowLayout)]
-    private let supply: SuppliedRows
+    private let supply: RowContext
     private let inner: JoinKeyCoding
     private let outer: JoinKeyCoding
     private let kept: KeptOuterTable
@@ -15,7 +15,7 @@ final class KeptOuterRows {
 
     init(
         _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode],
-        before sources: [(source: Int, layout: RowLayout)], _ view: Snapshot, _ supply: SuppliedRows,
+        before sources: [(source: Int, layout: RowLayout)], _ view: Snapshot, _ supply: RowContext,
         _ cancellation: Cancellation?, _ other: KeptOuterRows?
     ) {
         kept = other?.kept ?? KeptOuterTable(SpilledJoinRows(view, cancellation))
@@ -24,8 +24,9 @@ final class KeptOuterRows {
         let nodes = JoinSources(joins).local(step.source)
         let rounded = equalities.map(\.isRounded)
         inner = JoinKeyCoding(
-            ExpressionRun(bound: equalities.map { nodes.expr($0.inner) }, step.own.table, nodes.joins, view), rounded)
-        outer = JoinKeyCoding(ExpressionRun(bound: equalities.map(\.outer), nil, joins, view, supply), rounded)
+            ExpressionExecutor(bound: equalities.map { nodes.expr($0.inner) }, step.own.table, nodes.joins, view),
+            rounded)
+        outer = JoinKeyCoding(ExpressionExecutor(bound: equalities.map(\.outer), nil, joins, view, supply), rounded)
     }
 
     /// Adds the current rows.
@@ -127,11 +128,11 @@ final class KeptOuterRows {
         for (index, (source, layout)) in sources.enumerated() {
             let row = kept.rows[start + index]
             guard row.count >= 0 else {
-                supply.rows[source] = SuppliedRows.Place(row: nil)
+                supply.rows[source] = RowContext.Place(row: nil)
                 continue
             }
             let raw = kept.bytes.raw(from: row.offset, to: row.offset + row.count)
-            supply.rows[source] = SuppliedRows.Place(row: try RowReader(raw, layout), id: row.id)
+            supply.rows[source] = RowContext.Place(row: try RowReader(raw, layout), id: row.id)
         }
     }
 
@@ -140,12 +141,12 @@ final class KeptOuterRows {
         for (source, layout) in sources {
             let count = reader.varint()
             guard count > 0 else {
-                supply.rows[source] = SuppliedRows.Place(row: nil)
+                supply.rows[source] = RowContext.Place(row: nil)
                 continue
             }
             let id = Int64(bitPattern: reader.varint())
             let row = reader.bytes(Int(truncatingIfNeeded: count - 1))
-            supply.rows[source] = SuppliedRows.Place(row: try RowReader(row, layout), id: id)
+            supply.rows[source] = RowContext.Place(row: try RowReader(row, layout), id: id)
         }
     }
 }

@@ -57,13 +57,13 @@ struct KeyGathering {
     let cancellation: Cancellation?
 
     /// - Parameter measure: counts what is read, if the run is measured.
-    func keys(_ source: KeySource, _ measure: PlanMeasure?) throws(RecordError) -> [RowKey] {
+    func keys(_ source: RowIDSet, _ measure: PlanMeasure?) throws(RecordError) -> [RowKey] {
         if table.isRowID { return try gather(source, Int64.self, measure).map(\.rowKey) }
         return try gather(source, [UInt8].self, measure).map(\.rowKey)
     }
 
     private func gather<Key: GatheredKey>(
-        _ source: KeySource, _ kind: Key.Type, _ measure: PlanMeasure?, isSorted: Bool = true
+        _ source: RowIDSet, _ kind: Key.Type, _ measure: PlanMeasure?, isSorted: Bool = true
     ) throws(RecordError) -> [Key] {
         if cancellation?.isCancelled == true { throw .cancelled }
         guard let measure else { return try gathered(source, kind, nil, isSorted) }
@@ -77,7 +77,7 @@ struct KeyGathering {
     }
 
     private func gathered<Key: GatheredKey>(
-        _ source: KeySource, _ kind: Key.Type, _ measure: PlanMeasure?, _ isSorted: Bool
+        _ source: RowIDSet, _ kind: Key.Type, _ measure: PlanMeasure?, _ isSorted: Bool
     ) throws(RecordError) -> [Key] {
         switch source {
         case .access(.gathered(let inner)): return try gathered(inner, kind, measure, isSorted)
@@ -100,7 +100,7 @@ struct KeyGathering {
             }
             return common ?? []
         case .members(let subquery, let index):
-            let list = try SubqueryRun(subquery, view, cancellation).wholeList()
+            let list = try SubqueryExecutor(subquery, view, cancellation).wholeList()
             measure?.access.operation = index == nil ? .subqueryKeys : .indexSearch
             if let index {
                 return KeyGathering.sorted(try walk(index, list.codings(index.parts[0].slot.type), kind, measure))

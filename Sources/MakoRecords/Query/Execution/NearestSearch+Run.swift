@@ -28,7 +28,7 @@ extension NearestSearch {
         let sorter = Sorter(plan, view)
         let scan = RowScan(Plan(plan, by: .index(index, ranges(radius, isWhole))), view)
         scan.measure = measure
-        let values = ExpressionRun(bound: [distance], plan.table, plan.bound.joins, view)
+        let values = ExpressionExecutor(bound: [distance], plan.table, plan.bound.joins, view)
         var found = 0
         try recorded {
             try scan.forEachRow(plan.table.layout, expecting: 1 << 20) { key, row in

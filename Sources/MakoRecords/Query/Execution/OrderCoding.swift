@@ -2,15 +2,15 @@ import MakoStorage
 
 /// Encodes the ORDER BY columns of rows, so that comparing the bytes compares the rows.
 struct OrderCoding {
-    private let values: ExpressionRun
+    private let values: ExpressionExecutor
     private let orders: [BoundOrder]
 
     init(_ orders: [BoundOrder], _ bound: BoundSelection, _ view: Snapshot) {
-        self.init(orders, ExpressionRun(bound: orders.map(\.expr), bound.table, bound.joins, view))
+        self.init(orders, ExpressionExecutor(bound: orders.map(\.expr), bound.table, bound.joins, view))
     }
 
     /// - Parameter values: the expressions of the order.
-    init(_ orders: [BoundOrder], _ values: ExpressionRun) {
+    init(_ orders: [BoundOrder], _ values: ExpressionExecutor) {
         self.orders = orders
         self.values = values
     }

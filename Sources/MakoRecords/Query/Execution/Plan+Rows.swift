@@ -229,7 +229,7 @@ extension Plan {
     func firstValue(
         of column: BoundExpr, in view: Snapshot, _ measure: PlanMeasure? = nil
     ) throws(RecordError) -> Value {
-        let run = ExpressionRun(bound: [column], table, bound.joins, view)
+        let run = ExpressionExecutor(bound: [column], table, bound.joins, view)
         let scan = RowScan(self, view)
         scan.measure = measure
         var value = Value.null

@@ -9,11 +9,11 @@ final class RowScan {
     let view: Snapshot
     let table: TableHandle
     @exclusivity(unchecked) private var madeEvaluator: Evaluator?
-    private let outers: OuterValues?
+    private let outers: CorrelatedParameters?
     private let hasTest: Bool
     /// The program of the pushed-down predicate.
     private let program: Program?
-    private let prefilter: RowPrefilter?
+    private let prefilter: PushedPredicate?
     /// The number of rows looked up by key.
     @exclusivity(unchecked) private(set) var fetched = 0
     private let cancellation: Cancellation?
@@ -21,7 +21,7 @@ final class RowScan {
     /// Counts what is read, if the run is measured; updated after a scan or a batch, never for a single row.
     var measure: PlanMeasure?
 
-    init(_ plan: Plan, _ view: Snapshot, _ outers: OuterValues? = nil, _ cancellation: Cancellation? = nil) {
+    init(_ plan: Plan, _ view: Snapshot, _ outers: CorrelatedParameters? = nil, _ cancellation: Cancellation? = nil) {
         self.plan = plan
         self.view = view
         table = plan.table
@@ -31,7 +31,7 @@ final class RowScan {
         if hasTest, case .rows = plan.access {
             let program = plan.program
             self.program = program
-            prefilter = RowPrefilter(program, plan.table.layout)
+            prefilter = PushedPredicate(program, plan.table.layout)
         } else {
             program = nil
             prefilter = nil
@@ -181,7 +181,7 @@ final class RowScan {
         }
     }
 
-    private func gathered(_ source: KeySource) throws(RecordError) -> [RowKey] {
+    private func gathered(_ source: RowIDSet) throws(RecordError) -> [RowKey] {
         measure?.access.operation = .rowIDLookup
         let keys = try KeyGathering(table: table, view: view, cancellation: cancellation)
             .keys(source, measure?.part(0))
@@ -260,7 +260,7 @@ final class RowScan {
     }
 
     private func walk(
-        _ range: ClosedRange<UInt64>, _ tests: RowPrefilter.Tests, _ layout: RowLayout,
+        _ range: ClosedRange<UInt64>, _ tests: PushedPredicate.Tests, _ layout: RowLayout,
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let (evaluator, cancellation) = (evaluator, cancellation)

@@ -9,8 +9,8 @@ extension SelectPlan {
 
     /// Groups the rows of a large table part by part, on several threads while the groups are few.
     func addParts(
-        of plan: Plan, _ group: BoundGroups, _ operation: PlanNode.Operator, to run: GroupRun, _ view: Snapshot,
-        _ supply: SuppliedRows, _ measure: PlanMeasure?
+        of plan: Plan, _ group: BoundGroups, _ operation: PlanNode.Operator, to run: GroupExecutor, _ view: Snapshot,
+        _ supply: RowContext, _ measure: PlanMeasure?
     ) throws(RecordError) {
         let parts = try plan.parts(in: view)
         let join = try keptJoin(in: view, supply, measure)
@@ -20,9 +20,9 @@ extension SelectPlan {
             let share = 4 * (1 + Plan.partsAhead) * (plan.threads ?? 1)
             try plan.forEachPart(
                 parts, in: view, measure,
-                { (part, measure) throws(RecordError) -> GroupRun? in
-                    let supply = try SuppliedRows(rows: nodes.count, results: 0)
-                    let run = GroupRun(group, table, nodes, view, supply, cancellation, share: share)
+                { (part, measure) throws(RecordError) -> GroupExecutor? in
+                    let supply = try RowContext(rows: nodes.count, results: 0)
+                    let run = GroupExecutor(group, table, nodes, view, supply, cancellation, share: share)
                     run.begin()
                     try add(part, join, operation, to: run, endsWhenFull: true, view, supply, measure)
                     return run.isFull ? nil : run
@@ -46,8 +46,9 @@ extension SelectPlan {
     }
 
     private func add(
-        _ part: Plan, _ join: KeptJoin?, _ operation: PlanNode.Operator, to run: GroupRun, endsWhenFull: Bool = false,
-        _ view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?
+        _ part: Plan, _ join: KeptJoin?, _ operation: PlanNode.Operator, to run: GroupExecutor,
+        endsWhenFull: Bool = false,
+        _ view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?
     ) throws(RecordError) {
         try measure.during(operation) { (_) throws(RecordError) in
             if join == nil, let tallies = run.tallies,
@@ -67,7 +68,7 @@ extension SelectPlan {
     ///
     /// - Returns: the plan of the remaining parts, from the first one whose rows exceed its share of the query memory.
     func giveParts(
-        of plan: Plan, to output: RowBatches, _ view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?
+        of plan: Plan, to output: RowBatches, _ view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?
     ) throws(RecordError) -> Plan? {
         let parts = try plan.parts(in: view)
         let join = try keptJoin(in: view, supply, measure)
@@ -78,8 +79,8 @@ extension SelectPlan {
         try plan.forEachPart(
             parts, in: view, measure,
             { (part, measure) throws(RecordError) -> [[Value]]? in
-                let supply = try SuppliedRows(rows: nodes.count, results: 0)
-                let values = ExpressionRun(bound: outputs, table, nodes, view, supply)
+                let supply = try RowContext(rows: nodes.count, results: 0)
+                let values = ExpressionExecutor(bound: outputs, table, nodes, view, supply)
                 var rows: [[Value]] = []
                 var bytes = 0
                 try forEachRow(of: part, join, in: view, supply, measure) { (row, key) throws(RecordError) in
@@ -102,7 +103,7 @@ extension SelectPlan {
 
     /// Calls a closure with the rows of a part; those of a join are in the supply.
     private func forEachRow(
-        of part: Plan, _ join: KeptJoin?, in view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?,
+        of part: Plan, _ join: KeptJoin?, in view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?,
         _ body: (RowReader, RowKey) throws(RecordError) -> Bool
     ) throws(RecordError) {
         guard let join else {
@@ -112,17 +113,17 @@ extension SelectPlan {
                 try scan.forEachRow(part.table.layout, expecting: 1 << 20) { key, row in try body(row, key) }
             }
         }
-        let run = try JoinRun(join.plan.reading(part), view, supply, measure?.part(0), sharing: join.run)
+        let run = try JoinExecutor(join.plan.reading(part), view, supply, measure?.part(0), sharing: join.run)
         let key = RowKey.rowID(0)
         try recorded { try run.forEachRow { try body(supply.blank, key) } }
     }
 
     /// Returns the join with the hash tables that all parts share; `nil` for one table.
     private func keptJoin(
-        in view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?
+        in view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?
     ) throws(RecordError) -> KeptJoin? {
         guard case .join(let plan) = feed else { return nil }
-        let run = try JoinRun(plan, view, supply, measure?.part(0))
+        let run = try JoinExecutor(plan, view, supply, measure?.part(0))
         try recorded { try run.keep() }
         return KeptJoin(plan: plan, run: run)
     }
@@ -133,7 +134,7 @@ private struct KeptJoin: @unchecked Sendable {
     // Unchecked: other threads only read the hash tables in memory, and never run the join.
 
     let plan: JoinPlan
-    let run: JoinRun
+    let run: JoinExecutor
 
     /// Whether several threads may look rows up concurrently.
     var isShareable: Bool { !run.isSpilled }

@@ -48,7 +48,7 @@ extension SelectPlan {
 
     /// Outputs the rows that are found one by one.
     private func giveFound(to output: RowBatches, in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) {
-        let supply = try SuppliedRows(
+        let supply = try RowContext(
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
         if let group { return try giveGroups(group, to: output, view, supply, measure) }
         if let plan = gatheredRows {
@@ -61,10 +61,10 @@ extension SelectPlan {
             measure?.note(.gather, rows: output.rows.count, passed: output.rows.count)
             return
         }
-        let sink = ResultSink(
+        let sink = ResultPipeline(
             outputs, orders, isDistinct: isDistinct, collations, isInOrder: isInOrder, limit: isCut ? nil : limit,
             offset: isCut ? 0 : offset, to: output, view, cancellation
-        ) { ExpressionRun(bound: $0, table, nodes, view, supply) }
+        ) { ExpressionExecutor(bound: $0, table, nodes, view, supply) }
         if limit == 0 { return }
         if let measure { return try giveMeasured(in: view, supply, measure, sink) }
         if output.isHandedOver, sink.givesAtOnce, case .table(let plan) = feed,
@@ -79,7 +79,7 @@ extension SelectPlan {
     /// Outputs the rows of a table in batches of a cursor, so that no page is pinned in between. Returns `false` if
     /// they can only be found all at once.
     private func givePortions(
-        of plan: Plan, through sink: ResultSink, to output: RowBatches, _ view: Snapshot
+        of plan: Plan, through sink: ResultPipeline, to output: RowBatches, _ view: Snapshot
     ) throws(RecordError) -> Bool {
         var isWanted = true
         if !plan.orders.isEmpty {
@@ -95,7 +95,7 @@ extension SelectPlan {
             }
             return true
         }
-        var portions = Portions(of: plan)
+        var portions = BatchedCursor(of: plan)
         guard portions.holdsPlaceOnly else { return false }
         try recorded {
             while isWanted, !portions.isAtEnd {
@@ -114,15 +114,15 @@ extension SelectPlan {
     }
 
     private func giveGroups(
-        _ group: BoundGroups, to output: RowBatches, _ view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?
+        _ group: BoundGroups, to output: RowBatches, _ view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?
     ) throws(RecordError) {
-        let run = GroupRun(group, table, nodes, view, supply, cancellation)
+        let run = GroupExecutor(group, table, nodes, view, supply, cancellation)
         run.begin()
-        let sink = ResultSink(
+        let sink = ResultPipeline(
             group.outputs, orders, isDistinct: isDistinct, collations, limit: limit, offset: offset, to: output, view,
             cancellation
         ) {
-            ExpressionRun(bound: $0, nil, [], view, supply)
+            ExpressionExecutor(bound: $0, nil, [], view, supply)
         }
         let having = group.having.map { Evaluator(Program(nil, $0), view, supply) }
         let key = RowKey.rowID(0)
@@ -169,14 +169,15 @@ extension SelectPlan {
     }
 
     /// Adds all rows in one plain scan, if vectorised aggregates allow it.
-    private func addByWalk(_ run: GroupRun, _ view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool {
+    private func addByWalk(_ run: GroupExecutor, _ view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool
+    {
         guard case .table(let plan) = feed, let tallies = run.tallies else { return false }
         return try recorded { try tallies.addRows(of: plan, in: view, measure?.part(0)) != nil }
     }
 
     /// Calls a closure with the rows from which the result is made; those of a join are in the supply.
     private func forEachRow(
-        in view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure?,
+        in view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?,
         _ body: (RowReader, RowKey) throws(RecordError) -> Bool
     ) throws(RecordError) {
         switch feed {
@@ -191,7 +192,7 @@ extension SelectPlan {
                 }
             }
         case .join(let plan):
-            let run = try JoinRun(plan, view, supply, measure?.part(0))
+            let run = try JoinExecutor(plan, view, supply, measure?.part(0))
             let key = RowKey.rowID(0)
             try recorded { try run.forEachRow { try body(supply.blank, key) } }
         case .count, .extremes: return
@@ -202,7 +203,7 @@ extension SelectPlan {
 
     /// Outputs the rows that are found one by one, in a measured run.
     private func giveMeasured(
-        in view: Snapshot, _ supply: SuppliedRows, _ measure: PlanMeasure, _ sink: ResultSink
+        in view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure, _ sink: ResultPipeline
     ) throws(RecordError) {
         var count = 0
         let result = measure.at(sortTerms.isEmpty ? .project : limit == nil ? .sort : .topN)
@@ -216,7 +217,7 @@ extension SelectPlan {
     }
 
     /// Outputs the rows that waited for the last one, and records the counts.
-    private func finish(_ sink: ResultSink, _ given: Int, _ measure: PlanMeasure?) throws(RecordError) {
+    private func finish(_ sink: ResultPipeline, _ given: Int, _ measure: PlanMeasure?) throws(RecordError) {
         guard let measure else { return try sink.finish() }
         let isSorted = !sortTerms.isEmpty
         let result = measure.at(isSorted ? limit == nil ? .sort : .topN : .project)

@@ -41,7 +41,7 @@ final class SubqueryGroups {
     }
 
     /// Returns the group of the rows linked to the outer row; `nil` if there are none.
-    func place(_ outers: OuterValues, _ key: inout KeyBuffer) throws(RecordError) -> Int? {
+    func place(_ outers: CorrelatedParameters, _ key: inout KeyBuffer) throws(RecordError) -> Int? {
         if places.count == 1 {
             let value = outers.values[places[0]]
             return value.isNull ? nil : table.find(value)

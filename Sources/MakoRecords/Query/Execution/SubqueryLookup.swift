@@ -8,19 +8,19 @@ final class SubqueryLookup {
     private let places: [Int]
     private let table: TableHandle
     private let view: Snapshot
-    private let outers: OuterValues
+    private let outers: CorrelatedParameters
     private let cancellation: Cancellation?
     /// Counts the rows looked up and those that pass, if the run is measured.
     private let measure: PlanMeasure?
     private let lookup: OperatorMeasure?
     private let evaluator: Evaluator?
     /// The row made of an index entry, for an index-only lookup.
-    private let made: EntryRow?
+    private let made: IndexTuple?
     private var key = KeyBuffer()
 
     init(
         _ probe: SubqueryProbe, _ link: SubqueryPlan.Link, _ plan: Plan, reading output: BoundExpr?,
-        _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?, _ measure: PlanMeasure?
+        _ view: Snapshot, _ outers: CorrelatedParameters, _ cancellation: Cancellation?, _ measure: PlanMeasure?
     ) {
         self.probe = probe
         columns = probe.order.map { link.columns[$0] }
@@ -36,8 +36,8 @@ final class SubqueryLookup {
         if case .index(let index) = probe.way {
             let reads = Program(plan.table, probe.residual, joins: plan.bound.joins)
             if let output { _ = reads.add(output) }
-            made = reads.ownColumns.flatMap { IndexCover(index, plan.table, reading: $0) }
-                .map { EntryRow($0, plan.table.layout) }
+            made = reads.ownColumns.flatMap { CoveringIndex(index, plan.table, reading: $0) }
+                .map { IndexTuple($0, plan.table.layout) }
         } else {
             made = nil
         }
@@ -122,7 +122,7 @@ final class SubqueryLookup {
     }
 
     private func walkEntries(
-        _ index: IndexHandle, _ made: EntryRow, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
+        _ index: IndexHandle, _ made: IndexTuple, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
     ) throws(RecordError) {
         try recorded {
             let walk = IndexWalk(index, table, view, false)

@@ -1,5 +1,5 @@
 /// COUNT, SUM, AVG and TOTAL. NULLs are skipped.
-struct Tally {
+struct VectorAggregate {
     private(set) var count: Int64 = 0
     private var whole: Int128 = 0
     private var broken = 0.0
@@ -23,7 +23,7 @@ struct Tally {
     }
 
     /// Adds the tally of a part.
-    mutating func add(_ other: Tally, of part: Int32) {
+    mutating func add(_ other: VectorAggregate, of part: Int32) {
         count &+= other.count
         whole += other.whole
         if other.isWhole { return }
@@ -57,7 +57,7 @@ struct Tally {
 /// The state of one aggregate. NULLs are skipped.
 struct Accumulator {
     let function: AggregateFunction
-    private var tally = Tally()
+    private var tally = VectorAggregate()
     private var best: Value = .null
     /// Whether texts are compared without case.
     private let isNoCase: Bool

@@ -3,7 +3,7 @@ import MakoStorage
 /// Evaluates a program for rows. One for each run and thread; not thread-safe.
 final class Evaluator {
     private let program: Program
-    private let related: [RelatedRows]
+    private let related: [RelatedRowCache]
     @exclusivity(unchecked) private var arena = Arena()
     @exclusivity(unchecked) private var scratch = KeyBuffer()
     private let view: Snapshot?
@@ -16,13 +16,13 @@ final class Evaluator {
     private let patterns: UnsafeMutableBufferPointer<TextPattern>
     private let searches: UnsafeMutableBufferPointer<RunSearch?>
     /// The rows of a join, and the values of groups.
-    private let supply: SuppliedRows?
-    private let supplied: UnsafeMutableBufferPointer<SuppliedRows.Place>
+    private let supply: RowContext?
+    private let supplied: UnsafeMutableBufferPointer<RowContext.Place>
     private let results: UnsafeMutableBufferPointer<Operand>
     /// The sub-queries of the program, made on demand.
     private var subqueries: [SubqueryAnswers?]
     /// The correlated parameters, in a sub-query.
-    private let outers: OuterValues?
+    private let outers: CorrelatedParameters?
     /// The element, inside a condition on a collection.
     private var element = Operand.null
     /// The operand of the enclosing CASE.
@@ -31,7 +31,7 @@ final class Evaluator {
     private let isDeep: Bool
 
     init(
-        _ program: Program, _ view: Snapshot?, _ supply: SuppliedRows? = nil, outers: OuterValues? = nil,
+        _ program: Program, _ view: Snapshot?, _ supply: RowContext? = nil, outers: CorrelatedParameters? = nil,
         _ cancellation: Cancellation? = nil
     ) {
         self.program = program
@@ -44,7 +44,7 @@ final class Evaluator {
         results = supply?.results ?? UnsafeMutableBufferPointer(start: nil, count: 0)
         self.view = view
         matched = Array(repeating: nil, count: program.matches.count)
-        related = view.map { view in program.joins.map { RelatedRows($0, view) } } ?? []
+        related = view.map { view in program.joins.map { RelatedRowCache($0, view) } } ?? []
         values = Evaluator.copy(program.values)
         conditions = Evaluator.copy(program.conditions)
         lists = Evaluator.copy(program.lists)

@@ -1,7 +1,7 @@
 import MakoStorage
 
 /// The correlated parameters of a sub-query, set for each outer row. Operands are valid while that row is current.
-final class OuterValues {
+final class CorrelatedParameters {
     var values: [Operand]
 
     init(_ count: Int) { values = Array(repeating: .null, count: count) }
@@ -15,9 +15,9 @@ protocol RunnableSubquery: PlannedSubquery {
 
 /// Evaluates a sub-query for the outer row whose values ``outers`` holds. This base class is the empty result.
 class SubqueryAnswers {
-    let outers: OuterValues
+    let outers: CorrelatedParameters
 
-    init(_ outers: OuterValues) { self.outers = outers }
+    init(_ outers: CorrelatedParameters) { self.outers = outers }
 
     /// Returns whether there is a row.
     func exists() throws(RecordError) -> Bool { false }

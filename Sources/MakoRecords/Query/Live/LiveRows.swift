@@ -23,7 +23,7 @@ public struct LiveRows: Sendable {
     private let orders: [BoundOrder]
     private let isDescending: Bool
     private let columns: ReadColumns
-    private let shown: ShownRows
+    private let shown: VisibleRows
     private let offset: Int
     /// The largest number of rows held.
     private let bound: Int
@@ -52,7 +52,7 @@ public struct LiveRows: Sendable {
         let selected = plan.bound
         orders = Array(plan.bound.orders.dropLast(keyNames.count))
         columns = ReadColumns(selected)
-        shown = ShownRows(selected)
+        shown = VisibleRows(selected)
         program = plan.bound.condition.map { Program(selected.table, $0, joins: selected.joins) }
         try run(in: view)
     }

@@ -10,7 +10,7 @@ enum Access: Sendable {
     case index(IndexHandle, [KeyRange])
     case fullText(TextAccess)
     /// A row-id set scan: collects row ids, then reads the rows in their order.
-    case gathered(KeySource)
+    case gathered(RowIDSet)
     /// The rows of a query in FROM, which runs for them.
     indirect case query(StatementPlan)
 }

@@ -99,7 +99,7 @@ extension JoinStep {
         case .key, .held: []
         case .index(let index, _): [index.schema.name]
         case .holders(let holders, _): [holders.index.schema.name]
-        case .first, .kept, .walked: KeySource.access(own.access).indexes
+        case .first, .kept, .walked: RowIDSet.access(own.access).indexes
         }
     }
 }

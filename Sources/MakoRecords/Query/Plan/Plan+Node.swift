@@ -146,17 +146,17 @@ extension BoundOrder {
     }
 }
 
-extension KeySource {
+extension RowIDSet {
     /// Returns the operators that collect row ids.
     func node(_ measure: PlanMeasure?) -> PlanNode {
         func made(_ operation: PlanNode.Operator, _ text: String, _ inputs: [PlanNode] = []) -> PlanNode {
             PlanNode(operation, text, inputs, measure?.counts(operation))
         }
-        func parts(_ sources: [KeySource]) -> [PlanNode] {
+        func parts(_ sources: [RowIDSet]) -> [PlanNode] {
             sources.enumerated().map { $1.node(measure?.part($0)) }
         }
         switch self {
-        case .access(let access): return KeySource.node(access, measure)
+        case .access(let access): return RowIDSet.node(access, measure)
         case .union(let sources): return made(.union, "union of row ids", parts(sources))
         case .intersection(let sources): return made(.intersection, "intersection of row ids", parts(sources))
         case .members(let subquery, nil): return made(.subqueryKeys, "row ids", [subquery.node(measure?.run)])

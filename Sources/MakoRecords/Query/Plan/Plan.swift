@@ -32,10 +32,10 @@ public struct Plan: Sendable, CustomStringConvertible {
 
     /// The covering index. An object, because few plans have one, and all plans are copied.
     private final class Entries: Sendable {
-        let cover: IndexCover?
-        let skip: EntrySkip?
+        let cover: CoveringIndex?
+        let skip: SkipScan?
 
-        init?(_ cover: IndexCover?, _ skip: EntrySkip?) {
+        init?(_ cover: CoveringIndex?, _ skip: SkipScan?) {
             if cover == nil && skip == nil { return nil }
             self.cover = cover
             self.skip = skip
@@ -73,12 +73,12 @@ public struct Plan: Sendable, CustomStringConvertible {
     var partition = Partition.none
     private var entries: Entries?
     /// How rows are made of index entries; `nil` if rows are looked up.
-    var cover: IndexCover? {
+    var cover: CoveringIndex? {
         get { entries?.cover }
         set { entries = Entries(newValue, skip) }
     }
     /// The skip scan of these entries; `nil` if every entry is read.
-    var skip: EntrySkip? {
+    var skip: SkipScan? {
         get { entries?.skip }
         set { entries = Entries(cover, newValue) }
     }
@@ -202,7 +202,7 @@ protocol PlanTemplate: SelectionTemplate {
     /// Whether there is a residual condition.
     var hasResidual: Bool { get }
     /// The index of the access path and, if it is a covering index, how rows are made of its entries.
-    var covered: (index: IndexHandle, cover: IndexCover?)? { get }
+    var covered: (index: IndexHandle, cover: CoveringIndex?)? { get }
     func program(_ values: [Value?]) -> Program
     func residual(_ values: [Value?]) -> BoundCondition?
     func note(_ values: [Value?]) -> PlanNote

@@ -76,7 +76,7 @@ struct JoinGraph {
     init() {}
 
     init(_ planner: JoinPlanner) {
-        mayTurn = planner.question.orders.isEmpty && planner.question.wanted == nil
+        mayTurn = planner.input.orders.isEmpty && planner.input.wanted == nil
         for source in planner.sources.indices { add(source, planner) }
     }
 
@@ -94,7 +94,7 @@ struct JoinGraph {
             for condition in left { addEquation(condition, source, planner) }
         } else {
             let me: SourceSet = 1 << SourceSet(source)
-            for (condition, mask) in zip(planner.question.conjuncts, planner.masks) where mask & me != 0 && mask != me {
+            for (condition, mask) in zip(planner.input.conjuncts, planner.masks) where mask & me != 0 && mask != me {
                 if addEquation(condition, source, planner) { continue }
                 filters.append(TermNumbers(needs: mask & ~me, share: Selectivity.comparison))
             }

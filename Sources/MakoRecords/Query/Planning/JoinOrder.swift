@@ -37,7 +37,7 @@ struct JoinOrder {
     init(_ planner: JoinPlanner) {
         self.planner = planner
         graph = planner.graph
-        wanted = planner.question.wanted.map(Double.init)
+        wanted = planner.input.wanted.map(Double.init)
     }
 
     /// The order found.
@@ -102,7 +102,7 @@ struct JoinOrder {
     }
 
     private func starts() -> [OrderPath] {
-        let isSorted = planner.question.orders.isEmpty
+        let isSorted = planner.input.orders.isEmpty
         return graph.tables.indices.filter { !graph.tables[$0].isLeft }.map { source in
             let table = graph.tables[source]
             var path = OrderPath(

@@ -34,7 +34,7 @@ struct JoinQuestion: Sendable {
 /// Inner joins may be reordered; a left join follows the tables that its condition names. A left join whose row of
 /// NULLs the rest of the condition always rejects is first turned into an inner join.
 struct JoinPlanner {
-    let question: JoinQuestion
+    let input: JoinQuestion
     let sets: JoinSources
     /// The tables that each conjunct names.
     let masks: [SourceSet]
@@ -50,49 +50,49 @@ struct JoinPlanner {
     let ownShares: [Double]
     private(set) var graph = JoinGraph()
 
-    var sources: [JoinSource] { question.sources }
+    var sources: [JoinSource] { input.sources }
 
-    static func plan(_ question: JoinQuestion) -> JoinPlan { JoinPlanner(question).plan() }
+    static func plan(_ input: JoinQuestion) -> JoinPlan { JoinPlanner(input).plan() }
 
     init(_ asked: JoinQuestion) {
-        var question = asked
-        let sets = JoinSources(question.joins)
+        var input = asked
+        let sets = JoinSources(input.joins)
         self.sets = sets
-        question.conjuncts = question.conjuncts.flatMap(\.conjuncts).filter { $0 != .constant(true) }
-        JoinPlanner.strengthen(&question, sets)
-        self.question = question
-        masks = question.conjuncts.map { sets.of($0) }
-        leftNeeds = question.sources.enumerated().map { index, source in
+        input.conjuncts = input.conjuncts.flatMap(\.conjuncts).filter { $0 != .constant(true) }
+        JoinPlanner.strengthen(&input, sets)
+        self.input = input
+        masks = input.conjuncts.map { sets.of($0) }
+        leftNeeds = input.sources.enumerated().map { index, source in
             (source.left ?? []).reduce(0) { $0 | sets.of($1) } & ~(1 << SourceSet(index))
         }
         var own: [Plan] = []
         var ownCosts: [Double] = []
-        for index in question.sources.indices {
-            let (plan, cost) = JoinPlanner.ownPlan(index, question, sets)
+        for index in input.sources.indices {
+            let (plan, cost) = JoinPlanner.ownPlan(index, input, sets)
             own.append(plan)
             ownCosts.append(cost)
         }
         (self.own, self.ownCosts) = (own, ownCosts)
         var ordered: [Int: Plan] = [:]
-        for index in question.sources.indices where JoinPlanner.ordersDepend(on: index, question, sets) {
-            ordered[index] = JoinPlanner.orderedPlan(index, question, sets)
+        for index in input.sources.indices where JoinPlanner.ordersDepend(on: index, input, sets) {
+            ordered[index] = JoinPlanner.orderedPlan(index, input, sets)
         }
         self.ordered = ordered
-        ownShares = zip(own, question.sources).map { JoinEstimate.ownShare($0, $1) }
+        ownShares = zip(own, input.sources).map { JoinEstimate.ownShare($0, $1) }
         graph = JoinGraph(self)
     }
 
     /// Turns left joins whose row of NULLs never passes the conditions into inner joins.
-    private static func strengthen(_ question: inout JoinQuestion, _ sets: JoinSources) {
+    private static func strengthen(_ input: inout JoinQuestion, _ sets: JoinSources) {
         var goesOn = true
         while goesOn {
             goesOn = false
-            for index in question.sources.indices {
-                guard let condition = question.sources[index].left,
-                    question.conjuncts.contains(where: { sets.needs(index, $0) })
+            for index in input.sources.indices {
+                guard let condition = input.sources[index].left,
+                    input.conjuncts.contains(where: { sets.needs(index, $0) })
                 else { continue }
-                question.sources[index].left = nil
-                question.conjuncts += condition
+                input.sources[index].left = nil
+                input.conjuncts += condition
                 goesOn = true
             }
         }
@@ -100,35 +100,35 @@ struct JoinPlanner {
 
     /// Returns the conditions of one table alone, which can be tested before the join.
     static func ownConditions(
-        _ source: Int, _ question: JoinQuestion, _ sets: JoinSources
+        _ source: Int, _ input: JoinQuestion, _ sets: JoinSources
     ) -> [BoundCondition] {
-        (question.sources[source].left ?? question.conjuncts).filter { sets.of($0) == 1 << SourceSet(source) }
+        (input.sources[source].left ?? input.conjuncts).filter { sets.of($0) == 1 << SourceSet(source) }
     }
 
     private static func ownPlan(
-        _ source: Int, _ question: JoinQuestion, _ sets: JoinSources
+        _ source: Int, _ input: JoinQuestion, _ sets: JoinSources
     ) -> (plan: Plan, cost: Double) {
-        let selection = ownSelection(source, question, sets, [], nil)
-        if let query = question.sources[source].query {
-            return (Planner.rows(of: query, selection), question.sources[source].size)
+        let selection = ownSelection(source, input, sets, [], nil)
+        if let query = input.sources[source].query {
+            return (Planner.rows(of: query, selection), input.sources[source].size)
         }
         // An unreadable table is planned without sizes; the executor reports the error when it reads the rows.
-        let view = question.sources[source].statistics?.view
+        let view = input.sources[source].statistics?.view
         let estimates = view.flatMap { try? TableEstimates(selection.table, $0) } ?? .unknown
-        guard let choice = Planner.choice(Planner.Question(selection, estimates)) else {
+        guard let choice = Planner.choice(Planner.Input(selection, estimates)) else {
             return (Planner.nothing(selection), 0)
         }
         // Small tables are planned with the minimum size of the estimates, and their cost is scaled down.
-        let share = choice.best.isFewRows ? 1 : question.sources[source].size / estimates.rows
+        let share = choice.best.isFewRows ? 1 : input.sources[source].size / estimates.rows
         return (choice.plan(), choice.best.cost * share)
     }
 
     /// Returns the plan that reads a table in the wanted order. With a limit, that plan favours the first few rows, but
     /// a join may need more of them.
-    private static func orderedPlan(_ source: Int, _ question: JoinQuestion, _ sets: JoinSources) -> Plan {
-        let whole = ownSelection(source, question, sets, question.orders, nil)
-        guard let wanted = question.wanted else { return Planner.plan(whole) }
-        let few = Planner.plan(ownSelection(source, question, sets, question.orders, wanted))
+    private static func orderedPlan(_ source: Int, _ input: JoinQuestion, _ sets: JoinSources) -> Plan {
+        let whole = ownSelection(source, input, sets, input.orders, nil)
+        guard let wanted = input.wanted else { return Planner.plan(whole) }
+        let few = Planner.plan(ownSelection(source, input, sets, input.orders, wanted))
         guard few.orders.isEmpty else { return Planner.plan(whole) }
         return Plan(
             whole, access: few.access, isReversed: few.isReversed, orders: [],
@@ -136,26 +136,26 @@ struct JoinPlanner {
     }
 
     private static func ownSelection(
-        _ source: Int, _ question: JoinQuestion, _ sets: JoinSources, _ orders: [BoundOrder], _ limit: Int?
+        _ source: Int, _ input: JoinQuestion, _ sets: JoinSources, _ orders: [BoundOrder], _ limit: Int?
     ) -> BoundSelection {
         let nodes = sets.local(source)
-        let conditions = ownConditions(source, question, sets).map { nodes.condition($0) }
+        let conditions = ownConditions(source, input, sets).map { nodes.condition($0) }
         return BoundSelection(
-            table: question.sources[source].table, catalogue: question.catalogue, joins: nodes.joins,
+            table: input.sources[source].table, catalogue: input.catalogue, joins: nodes.joins,
             condition: BoundCondition.all(conditions),
             orders: orders.map { nodes.order($0) }, limit: limit, offset: 0, parameters: [], namedParameters: [:])
     }
 
     /// Returns whether the rows of one table determine the order alone.
-    private static func ordersDepend(on source: Int, _ question: JoinQuestion, _ sets: JoinSources) -> Bool {
-        !question.orders.isEmpty && question.sources[source].query == nil
-            && question.orders.allSatisfy { sets.of($0.expr) & ~(1 << SourceSet(source)) == 0 }
+    private static func ordersDepend(on source: Int, _ input: JoinQuestion, _ sets: JoinSources) -> Bool {
+        !input.orders.isEmpty && input.sources[source].query == nil
+            && input.orders.allSatisfy { sets.of($0.expr) & ~(1 << SourceSet(source)) == 0 }
     }
 
     private func plan() -> JoinPlan {
-        let isImpossible = question.conjuncts.contains { $0 == .constant(false) || $0 == .constant(nil) }
-        if isImpossible || question.wanted == 0 {
-            return JoinPlan(sources: sources.map(\.joined), joins: question.joins, steps: [], isOrdered: true)
+        let isImpossible = input.conjuncts.contains { $0 == .constant(false) || $0 == .constant(nil) }
+        if isImpossible || input.wanted == 0 {
+            return JoinPlan(sources: sources.map(\.joined), joins: input.joins, steps: [], isOrdered: true)
         }
         let found = JoinOrder(self).best()
         let order = found.order
@@ -166,9 +166,9 @@ struct JoinPlanner {
             steps.append(step(source, placed, outer, &applied))
             placed |= 1 << SourceSet(source)
         }
-        let isOrdered = question.orders.isEmpty || ordered[order[0].source] != nil
+        let isOrdered = input.orders.isEmpty || ordered[order[0].source] != nil
         return JoinPlan(
-            sources: sources.map(\.joined), joins: question.joins, steps: steps, isOrdered: isOrdered,
+            sources: sources.map(\.joined), joins: input.joins, steps: steps, isOrdered: isOrdered,
             expectedRows: found.rows, cost: found.cost, weighed: found.weighed)
     }
 
@@ -176,23 +176,23 @@ struct JoinPlanner {
         _ source: Int, _ placed: SourceSet, _ outer: Double, _ applied: inout Set<Int>
     ) -> JoinStep {
         let me: SourceSet = 1 << SourceSet(source)
-        let due = question.conjuncts.indices.filter { !applied.contains($0) && masks[$0] & ~(placed | me) == 0 }
+        let due = input.conjuncts.indices.filter { !applied.contains($0) && masks[$0] & ~(placed | me) == 0 }
         applied.formUnion(due)
         let plan = placed == 0 ? ordered[source] ?? own[source] : own[source]
         if placed == 0 {
             // Conditions that name no table are also tested here.
-            let rest = due.filter { masks[$0] != me }.map { question.conjuncts[$0] }
+            let rest = due.filter { masks[$0] != me }.map { input.conjuncts[$0] }
             return JoinStep(source: source, isLeft: false, method: .first, own: plan, match: rest, after: [])
         }
         var conditions: [BoundCondition]
         var after: [BoundCondition] = []
         if let left = sources[source].left {
             conditions = left.filter { sets.of($0) != me }
-            after = due.map { question.conjuncts[$0] }
+            after = due.map { input.conjuncts[$0] }
         } else {
-            conditions = due.filter { masks[$0] != me }.map { question.conjuncts[$0] }
+            conditions = due.filter { masks[$0] != me }.map { input.conjuncts[$0] }
         }
-        let way = JoinWay.best(source, placed, self, outer)
+        let way = JoinMethod.best(source, placed, self, outer)
         conditions.removeAll { way.answered.contains($0) }
         return JoinStep(
             source: source, isLeft: sources[source].left != nil, method: way.method,

@@ -23,7 +23,7 @@ final class PlanCache: CatalogueCache, @unchecked Sendable {
     let statistics = IndexStatistics()
     private let lock = Lock()
     /// Guarded by the lock.
-    private var plans: [SelectionShape.Key: KeptPlan] = [:]
+    private var plans: [QueryFingerprint.Key: CachedPlan] = [:]
     /// The number of invalidations. Guarded by the lock.
     private var forgotten = 0
     /// Plans of prepared conditions, hashed by their keys; a collision replaces the older plan. Guarded by the lock.
@@ -33,12 +33,12 @@ final class PlanCache: CatalogueCache, @unchecked Sendable {
         let key: PreparedSelection.Key
         /// Retained, so that its identity is not reused.
         let condition: PreparedCondition
-        let plan: KeptPlan
+        let plan: CachedPlan
     }
 
-    subscript(key: SelectionShape.Key) -> KeptPlan? { lock.withLock { plans[key] } }
+    subscript(key: QueryFingerprint.Key) -> CachedPlan? { lock.withLock { plans[key] } }
 
-    func keep(_ plan: KeptPlan, for key: SelectionShape.Key) {
+    func keep(_ plan: CachedPlan, for key: QueryFingerprint.Key) {
         lock.withLock {
             if plans.count >= PlanCache.limit { plans.removeAll(keepingCapacity: true) }
             plans[key] = plan
@@ -57,7 +57,7 @@ final class PlanCache: CatalogueCache, @unchecked Sendable {
 
     private static func place(_ key: PreparedSelection.Key) -> Int { Int(key.mixed) % limit }
 
-    subscript(prepared key: PreparedSelection.Key) -> KeptPlan? {
+    subscript(prepared key: PreparedSelection.Key) -> CachedPlan? {
         let place = PlanCache.place(key)
         lock.lock()
         defer { lock.unlock() }
@@ -65,7 +65,7 @@ final class PlanCache: CatalogueCache, @unchecked Sendable {
         return found.plan
     }
 
-    func keep(_ plan: KeptPlan, for key: PreparedSelection.Key, of condition: PreparedCondition) {
+    func keep(_ plan: CachedPlan, for key: PreparedSelection.Key, of condition: PreparedCondition) {
         let place = PlanCache.place(key)
         lock.withLock { prepared[place] = Prepared(key: key, condition: condition, plan: plan) }
     }

@@ -11,42 +11,42 @@ extension Planner {
 
     /// Returns the rows for which a member of a collection fulfils a condition that does not read the row itself; `nil`
     /// for other conditions.
-    static func collection(_ condition: BoundCondition, _ question: Question) -> CollectionWay? {
+    static func collection(_ condition: BoundCondition, _ input: Input) -> CollectionWay? {
         guard case .exists(let bound) = condition, let subquery = bound.plan as? SubqueryPlan else { return nil }
-        let table = question.bound.table
+        let table = input.bound.table
         switch subquery.source {
         case .held(let all):
             guard bound.outers.count == 1, case .column(let column) = bound.outers[0], column.node < 0,
                 let index = table.elementIndexes.first(where: { Int($0.slot.ordinal) == column.ordinal }),
-                let others = others(all, [], question)
+                let others = others(all, [], input)
             else { return nil }
-            let rows = question.estimates.holders(of: others, of: all.table, index)
+            let rows = input.estimates.holders(of: others, of: all.table, index)
             return CollectionWay(
                 source: CollectionSource(subquery: subquery, others: others.plan(), link: .holders(index)),
-                rows: min(question.estimates.rows, rows),
-                cost: others.best.cost + min(others.rows, question.estimates.rows(of: all.table, share: 1))
+                rows: min(input.estimates.rows, rows),
+                cost: others.best.cost + min(others.rows, input.estimates.rows(of: all.table, share: 1))
                     * CostModel.stretch)
         case .holders(let all, let name, _):
             guard isOwnKey(bound.outers, table),
                 let index = all.table.elementIndexes.first(where: { $0.schema.columns.first?.name == name }),
-                let others = others(all, [index.slot], question)
+                let others = others(all, [index.slot], input)
             else { return nil }
-            let rows = max(1, others.rows * question.estimates.perRow(index, of: all.table))
+            let rows = max(1, others.rows * input.estimates.perRow(index, of: all.table))
             return CollectionWay(
                 source: CollectionSource(subquery: subquery, others: others.plan(), link: .held(index)),
-                rows: min(question.estimates.rows, rows), cost: others.best.cost)
+                rows: min(input.estimates.rows, rows), cost: others.best.cost)
         case .plan, .statement, .perRow: return nil
         }
     }
 
     /// Returns the access path to the other side; `nil` if its condition reads the outer row.
-    private static func others(_ all: Plan, _ reading: [ColumnSlot], _ question: Question) -> Choice? {
+    private static func others(_ all: Plan, _ reading: [ColumnSlot], _ input: Input) -> Choice? {
         guard let condition = all.bound.condition, !condition.readsOuter else { return nil }
-        var asked = Question(all.bound, question.estimates.of(all.table))
+        var asked = Input(all.bound, input.estimates.of(all.table))
         let columns = reading.map {
             BoundExpr.column(BoundColumn(node: -1, ordinal: Int($0.ordinal), type: $0.type, path: ""))
         }
-        asked.reads = Question.reads(columns, all.table, all.bound.joins)
+        asked.reads = Input.reads(columns, all.table, all.bound.joins)
         return choice(asked)
     }
 
@@ -60,7 +60,7 @@ extension Planner {
     }
 }
 
-extension Planner.Question {
+extension Planner.Input {
     /// Returns the cost, for one row, of testing conditions on members of its collections.
     func membersCost(_ conditions: [BoundCondition]) -> Double {
         conditions.reduce(0) { $0 + estimates.membersCost($1, of: bound.table) }
@@ -101,7 +101,7 @@ extension TableEstimates {
 extension Planner.Choice {
     /// The expected number of rows.
     fileprivate var rows: Double {
-        max(1, best.rows * (question.leavesResidual(best.answered) ? Selectivity.passing : 1))
+        max(1, best.rows * (input.leavesResidual(best.answered) ? Selectivity.passing : 1))
     }
 }
 

@@ -4,20 +4,20 @@ extension Planner {
     private static let manyRows = 4096.0
     private static let longestUnion = 64
 
-    static func combinations(_ question: Question, singles: [Candidate]) -> [Candidate] {
-        let (bound, conjuncts, estimates) = (question.bound, question.conjuncts, question.estimates)
+    static func combinations(_ input: Input, singles: [Candidate]) -> [Candidate] {
+        let (bound, conjuncts, estimates) = (input.bound, input.conjuncts, input.estimates)
         var found: [Candidate] = []
         func add(
-            _ source: KeySource, keys: Double, rows: Double, extra: Double = 0, answered: Set<Int>, used: [Int]
+            _ source: RowIDSet, keys: Double, rows: Double, extra: Double = 0, answered: Set<Int>, used: [Int]
         ) {
-            let reversed = rowOrder(question)
-            let isOrdered = question.orders.isEmpty || reversed != nil
+            let reversed = rowOrder(input)
+            let isOrdered = input.orders.isEmpty || reversed != nil
             found.append(
                 Candidate(
                     access: .gathered(source), isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
                     used: used,
                     cost: extra + keys * CostModel.gatheredKey
-                        + question.searchCost(
+                        + input.searchCost(
                             rows: rows, perRow: CostModel.orderedRow, isOrdered: isOrdered, answered: answered,
                             sort: CostModel.sort),
                     rows: rows))
@@ -28,7 +28,7 @@ extension Planner {
                     .union(union.sources), keys: union.rows, rows: union.rows, answered: union.isExact ? [place] : [],
                     used: [place])
             }
-            if let way = collection(conjunct, question) {
+            if let way = collection(conjunct, input) {
                 add(
                     .collection(way.source), keys: way.rows, rows: way.rows, extra: way.cost, answered: [place],
                     used: [])
@@ -57,15 +57,15 @@ extension Planner {
     /// Returns the access path for `a = 1 OR b = 2`, where an index or the key answers each part.
     private static func union(
         _ bound: BoundSelection, _ condition: BoundCondition, _ estimates: TableEstimates
-    ) -> (sources: [KeySource], rows: Double, isExact: Bool)? {
+    ) -> (sources: [RowIDSet], rows: Double, isExact: Bool)? {
         guard case .or(let parts) = condition, parts.count <= longestUnion else { return nil }
-        var sources: [KeySource] = []
+        var sources: [RowIDSet] = []
         var rows = 0.0
         var isExact = true
         for part in parts {
             if part == .constant(false) || part == .constant(nil) { continue }
             let conjuncts = part.conjuncts
-            let alone = Question(bound.alone(conjuncts), estimates)
+            let alone = Input(bound.alone(conjuncts), estimates)
             let ways = searches(alone).ways
             guard let best = ways.filter({ !$0.used.isEmpty }).min(by: { $0.rows < $1.rows }) else { return nil }
             sources.append(.access(best.access))
@@ -78,8 +78,8 @@ extension Planner {
     /// Returns the access path for rows whose column is among the values of a sub-query, or which its rows reference.
     private static func members(
         _ table: TableHandle, _ condition: BoundCondition, _ estimates: TableEstimates
-    ) -> [(KeySource, keys: Double, rows: Double)] {
-        var found: [(KeySource, keys: Double, rows: Double)] = []
+    ) -> [(RowIDSet, keys: Double, rows: Double)] {
+        var found: [(RowIDSet, keys: Double, rows: Double)] = []
         switch condition {
         case .isInQuery(.column(let column), let bound):
             guard column.node < 0, let subquery = bound.plan as? SubqueryPlan, !subquery.isCorrelated,

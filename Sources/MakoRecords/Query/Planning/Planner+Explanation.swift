@@ -1,30 +1,30 @@
 extension Planner {
     /// Returns the access path of a selection, and the alternatives with their costs.
     static func explanation(_ bound: BoundSelection, _ estimates: TableEstimates) -> PlanExplanation {
-        let asked = Question(bound, estimates)
+        let asked = Input(bound, estimates)
         if asked.isEmpty {
             let plan = nothing(bound).node
             let way = PlanExplanation.Way(text: plan.summary, expectedRows: 0, cost: 0, indexes: [])
             return PlanExplanation(
                 chosen: way, rejected: [], tableRows: estimates.rows, missingIndexes: [], plan: plan)
         }
-        var (question, candidates) = candidates(asked)
+        var (input, candidates) = candidates(asked)
         let best = cheapest(candidates)
         let chosen = candidates.remove(at: best)
-        let ways = candidates.sorted { $0.cost < $1.cost }.map { way($0, question) }
+        let ways = candidates.sorted { $0.cost < $1.cost }.map { way($0, input) }
         return PlanExplanation(
-            chosen: way(chosen, question), rejected: ways, tableRows: estimates.rows,
-            missingIndexes: missing(chosen, bound, question.constraints), plan: node(chosen, question))
+            chosen: way(chosen, input), rejected: ways, tableRows: estimates.rows,
+            missingIndexes: missing(chosen, bound, input.constraints), plan: node(chosen, input))
     }
 
-    private static func node(_ candidate: Candidate, _ question: Question) -> PlanNode {
-        Choice(question: question, best: candidate, rivals: .none).plan().node
+    private static func node(_ candidate: Candidate, _ input: Input) -> PlanNode {
+        Choice(input: input, best: candidate, rivals: .none).plan().node
     }
 
-    private static func way(_ candidate: Candidate, _ question: Question) -> PlanExplanation.Way {
-        let source = KeySource.access(candidate.access)
+    private static func way(_ candidate: Candidate, _ input: Input) -> PlanExplanation.Way {
+        let source = RowIDSet.access(candidate.access)
         return PlanExplanation.Way(
-            text: node(candidate, question).summary,
+            text: node(candidate, input).summary,
             expectedRows: candidate.rows, cost: candidate.cost, indexes: source.indexes)
     }
 

@@ -2,28 +2,28 @@
 extension Planner {
     /// Returns the access path to rows within a radius or a box or, ordered by distance with a limit, to the nearest
     /// ones.
-    static func byPlace(_ index: IndexHandle, _ question: Question) -> Candidate? {
-        let area = area(index, question.conjuncts, question.constraints)
-        if let search = nearest(index, question.bound, question.conjuncts, question.orders) {
+    static func byPlace(_ index: IndexHandle, _ input: Input) -> Candidate? {
+        let area = area(index, input.conjuncts, input.constraints)
+        if let search = nearest(index, input.bound, input.conjuncts, input.orders) {
             // The last ring has up to four times the area that is needed, the ones before it a third of that.
-            let wanted = Double(search.wanted) * 4 * (question.leavesResidual([]) ? 10 : 1) + 100
-            let rows = min(wanted, question.estimates.rows)
+            let wanted = Double(search.wanted) * 4 * (input.leavesResidual([]) ? 10 : 1) + 100
+            let rows = min(wanted, input.estimates.rows)
             return Candidate(
                 access: .index(index, [KeyRange(lower: [], upper: nil)]), isReversed: false, isOrdered: false,
                 answered: [], used: [],
-                cost: question.searchCost(
-                    rows: rows, perRow: question.estimates.indexCost, isOrdered: false, answered: []),
+                cost: input.searchCost(
+                    rows: rows, perRow: input.estimates.indexCost, isOrdered: false, answered: []),
                 rows: rows, nearest: search)
         }
         guard let area else { return nil }
         let ranges = SpaceCurve.ranges(area.boxes).map { KeyRange(cells: $0) }
-        let isOrdered = question.orders.isEmpty
-        let rows = max(1, question.estimates.rows * max(0.0005, area.boxes.reduce(0) { $0 + $1.share }))
+        let isOrdered = input.orders.isEmpty
+        let rows = max(1, input.estimates.rows * max(0.0005, area.boxes.reduce(0) { $0 + $1.share }))
         return Candidate(
             access: ranges.isEmpty ? .nothing : .index(index, ranges), isReversed: false, isOrdered: isOrdered,
             answered: [], used: area.used,
-            cost: question.searchCost(
-                rows: rows, perRow: question.estimates.indexCost, isOrdered: isOrdered, answered: []),
+            cost: input.searchCost(
+                rows: rows, perRow: input.estimates.indexCost, isOrdered: isOrdered, answered: []),
             rows: rows)
     }
 
@@ -94,12 +94,14 @@ extension Planner {
         var farthest = Double.infinity
         for conjunct in conjuncts {
             guard case .comparison(let operation, let side, .constant(let value)) = conjunct,
-                [.less, .lessOrEqual, .equal].contains(operation), Implication.isSame(side, first.expr),
+                [.less, .lessOrEqual, .equal].contains(operation), PredicateImplication.isSame(side, first.expr),
                 let radius = value.number
             else { continue }
             farthest = min(farthest, radius)
         }
-        let isSomewhere = columns.contains { column in conjuncts.contains { Implication.excludesNull($0, column) } }
+        let isSomewhere = columns.contains { column in
+            conjuncts.contains { PredicateImplication.excludesNull($0, column) }
+        }
         return NearestSearch(
             index: index, latitude: centre.latitude, longitude: centre.longitude, distance: first.expr, wanted: wanted,
             isSomewhere: isSomewhere, farthest: farthest)

@@ -10,11 +10,11 @@ extension Planner {
     static func plan(
         _ rows: BoundSelection, reading expressions: [BoundExpr]? = nil, in view: Snapshot? = nil
     ) -> Plan {
-        var question = Question(rows, .known(rows.table, view))
-        question.reads = expressions.flatMap {
-            Question.reads($0 + rows.orders.map(\.expr), rows.table, rows.joins)
+        var input = Input(rows, .known(rows.table, view))
+        input.reads = expressions.flatMap {
+            Input.reads($0 + rows.orders.map(\.expr), rows.table, rows.joins)
         }
-        return choice(question)?.plan() ?? nothing(question.bound)
+        return choice(input)?.plan() ?? nothing(input.bound)
     }
 
     /// Plans a query.

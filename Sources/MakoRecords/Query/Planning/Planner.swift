@@ -19,7 +19,7 @@ enum Planner {
         /// The search in rings around a place, of a spatial index.
         var nearest: NearestSearch?
         /// How rows are made of the entries of a covering index.
-        var cover: IndexCover?
+        var cover: CoveringIndex?
 
         /// Whether the rows are given by a list of at most 1,000 keys.
         var isFewRows: Bool {
@@ -34,45 +34,45 @@ enum Planner {
     }
 
     /// Returns the cheapest access path; `nil` if the result is empty.
-    static func choice(_ asked: Question) -> Choice? {
+    static func choice(_ asked: Input) -> Choice? {
         if asked.isEmpty { return nil }
-        let (question, candidates) = candidates(asked)
+        let (input, candidates) = candidates(asked)
         let best = cheapest(candidates)
         let rivals = candidates.indices.filter { $0 != best }
         return Choice(
-            question: question, best: candidates[best],
+            input: input, best: candidates[best],
             rivals: rivals.isEmpty ? .none : rivals == [0] ? .scan : .others)
     }
 
     /// Returns the access paths, of which the first is a scan, and the input with the estimates used for them.
-    static func candidates(_ asked: Question) -> (question: Question, ways: [Candidate]) {
-        let (question, singles) = searches(asked)
-        let combined = combinations(question, singles: singles)
+    static func candidates(_ asked: Input) -> (input: Input, ways: [Candidate]) {
+        let (input, singles) = searches(asked)
+        let combined = combinations(input, singles: singles)
         // For a condition on a collection, the estimate of the other side is the number of rows that pass.
         let known = combined.filter { if case .gathered(.collection) = $0.access { true } else { false } }
         let ways =
-            [scan(question, besides: singles + known)] + singles + combined + (byText(question).map { [$0] } ?? [])
-        return (question, ways)
+            [scan(input, besides: singles + known)] + singles + combined + (byText(input).map { [$0] } ?? [])
+        return (input, ways)
     }
 
     /// Returns the access paths by the key and by one index.
-    static func searches(_ asked: Question) -> (question: Question, ways: [Candidate]) {
+    static func searches(_ asked: Input) -> (input: Input, ways: [Candidate]) {
         let found = singles(asked)
         // For ranges with many rows, the costs depend on how many, and on the length of the rows.
         guard asked.estimates.countsEntries, found.contains(where: { $0.rows >= TableEstimates.counted }) else {
             return (asked, found)
         }
-        let question = asked.lookingFar
-        return (question, singles(question))
+        let input = asked.lookingFar
+        return (input, singles(input))
     }
 
-    private static func singles(_ question: Question) -> [Candidate] {
-        (own(question).map { [$0] } ?? []) + question.bound.table.indexes.compactMap { byIndex($0, question) }
+    private static func singles(_ input: Input) -> [Candidate] {
+        (own(input).map { [$0] } ?? []) + input.bound.table.indexes.compactMap { byIndex($0, input) }
     }
 
     /// Returns the access path by the row id or the key.
-    static func own(_ question: Question) -> Candidate? {
-        question.bound.table.isRowID ? byID(question) : byKey(question)
+    static func own(_ input: Input) -> Candidate? {
+        input.bound.table.isRowID ? byID(input) : byKey(input)
     }
 
     /// Returns the index of the cheapest access path, and of equals the first. MATCH runs its index search in any case,
@@ -86,38 +86,38 @@ enum Planner {
     }
 
     /// Returns the direction in which the table's own order serves, if it does.
-    static func rowOrder(_ question: Question) -> Bool? {
-        let (bound, orders) = (question.bound, question.orders)
+    static func rowOrder(_ input: Input) -> Bool? {
+        let (bound, orders) = (input.bound, input.orders)
         guard let first = orders.first, case .column(let column) = first.expr, column.node < 0 else { return nil }
         if bound.table.isRowID { return column.ordinal == nil ? first.descending : nil }
         return serves(bound.table.keyParts, 0, orders)
     }
 
     /// - Parameter singles: other access paths, whose estimates tell how many rows pass the condition or a part of it.
-    static func scan(_ question: Question, besides singles: [Candidate] = []) -> Candidate {
-        let reversed = rowOrder(question)
-        let isOrdered = question.orders.isEmpty || reversed != nil
+    static func scan(_ input: Input, besides singles: [Candidate] = []) -> Candidate {
+        let reversed = rowOrder(input)
+        let isOrdered = input.orders.isEmpty || reversed != nil
         let access: Access =
-            question.bound.table.isRowID ? .rows(.min ... .max) : .keyRanges([KeyRange(lower: [], upper: nil)])
-        let rows = question.estimates.rows
+            input.bound.table.isRowID ? .rows(.min ... .max) : .keyRanges([KeyRange(lower: [], upper: nil)])
+        let rows = input.estimates.rows
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: [], used: [],
-            cost: question.scanCost(rows: rows, known: singles, isOrdered: isOrdered, answered: []),
+            cost: input.scanCost(rows: rows, known: singles, isOrdered: isOrdered, answered: []),
             rows: rows)
     }
 
-    private static func byID(_ question: Question) -> Candidate? {
-        let mine = question.constraints.filter { $0.term.ordinal == nil }
+    private static func byID(_ input: Input) -> Candidate? {
+        let mine = input.constraints.filter { $0.term.ordinal == nil }
         if mine.isEmpty { return nil }
-        let reversed = rowOrder(question)
-        let isOrdered = question.orders.isEmpty || reversed != nil
+        let reversed = rowOrder(input)
+        let isOrdered = input.orders.isEmpty || reversed != nil
         let (access, deciding) = idAccess(mine.map(\.test))
         let rows: Double
         switch access {
         case .keys(let keys): rows = Double(keys.count)
         case .rows(let ids):
             rows =
-                question.estimates.rows
+                input.estimates.rows
                 * (ids.lowerBound > .min && ids.upperBound < .max ? Selectivity.keyTwoEnds : Selectivity.keyOneEnd)
         default: rows = 0
         }
@@ -125,7 +125,7 @@ enum Planner {
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
             used: answered.sorted(),
-            cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: answered), rows: rows)
+            cost: input.scanCost(rows: rows, isOrdered: isOrdered, answered: answered), rows: rows)
     }
 
     /// Returns the rows that the tests on the row id select, and the numbers of the tests that decide.
@@ -161,40 +161,40 @@ enum Planner {
         return (low > high ? .nothing : .rows(low...high), deciding)
     }
 
-    private static func byKey(_ question: Question) -> Candidate? {
-        let parts = question.bound.table.keyParts
-        let search = KeySearch(parts, question.constraints, limit: TableHandle.longestKey)
+    private static func byKey(_ input: Input) -> Candidate? {
+        let parts = input.bound.table.keyParts
+        let search = KeySearch(parts, input.constraints, limit: TableHandle.longestKey)
         if search.used.isEmpty { return nil }
-        let reversed = serves(parts, search.equalCount, question.orders)
-        let isOrdered = question.orders.isEmpty || reversed != nil
+        let reversed = serves(parts, search.equalCount, input.orders)
+        let isOrdered = input.orders.isEmpty || reversed != nil
         let access: Access =
             search.isPoint ? .keys(search.ranges.map { .bytes($0.lower) }) : .keyRanges(search.ranges)
-        let rows = search.isPoint ? Double(search.ranges.count) : question.estimates.rows * search.share
+        let rows = search.isPoint ? Double(search.ranges.count) : input.estimates.rows * search.share
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: search.answered,
             used: search.used,
-            cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: search.answered), rows: rows)
+            cost: input.scanCost(rows: rows, isOrdered: isOrdered, answered: search.answered), rows: rows)
     }
 
-    static func byIndex(_ index: IndexHandle, _ question: Question) -> Candidate? {
-        if index.isSpatial { return byPlace(index, question) }
-        let (orders, estimates) = (question.orders, question.estimates)
+    static func byIndex(_ index: IndexHandle, _ input: Input) -> Candidate? {
+        if index.isSpatial { return byPlace(index, input) }
+        let (orders, estimates) = (input.orders, input.estimates)
         var implied: Set<Int> = []
         if let conjuncts = index.conjuncts {
-            guard let found = Implication.answered(by: conjuncts, question.conjuncts) else { return nil }
+            guard let found = PredicateImplication.answered(by: conjuncts, input.conjuncts) else { return nil }
             implied = found
         }
         let parts = index.keyParts
-        let search = KeySearch(parts, question.constraints, limit: IndexHandle.keptBytes)
+        let search = KeySearch(parts, input.constraints, limit: IndexHandle.keptBytes)
         // Entries with equal columns are sorted by row id.
         let ending =
-            question.bound.table.isRowID && !index.isUnique
+            input.bound.table.isRowID && !index.isUnique
             ? [KeyPattern.Part(term: .init(ordinal: nil, noCase: false), descending: false)] : []
         let reversed = serves(parts + ending, search.equalCount, orders)
         let answered = search.answered.union(implied)
-        let cover = question.cover(index, answered)
+        let cover = input.cover(index, answered)
         if search.used.isEmpty && index.condition == nil && (orders.isEmpty || reversed == nil)
-            && !question.walksAlone(cover)
+            && !input.walksAlone(cover)
         {
             return nil
         }
@@ -215,14 +215,14 @@ enum Planner {
             isOrdered: isOrdered, answered: answered,
             used: search.used + implied.subtracting(search.used).sorted(),
             cost: Double(max(0, search.ranges.count - 1)) * CostModel.stretch
-                + question.searchCost(rows: rows, perRow: entryCost, isOrdered: isOrdered, answered: answered),
+                + input.searchCost(rows: rows, perRow: entryCost, isOrdered: isOrdered, answered: answered),
             rows: rows, cover: search.ranges.isEmpty ? nil : cover)
     }
 
     /// Returns the access path by a full-text index. MATCH runs its index search in any case, also to test single rows.
-    private static func byText(_ question: Question) -> Candidate? {
-        let (bound, orders) = (question.bound, question.orders)
-        for (place, conjunct) in question.conjuncts.enumerated() {
+    private static func byText(_ input: Input) -> Candidate? {
+        let (bound, orders) = (input.bound, input.orders)
+        for (place, conjunct) in input.conjuncts.enumerated() {
             guard case .match(let match) = conjunct, match.isOwn else { continue }
             var isRanked = false
             var rest = orders[...]

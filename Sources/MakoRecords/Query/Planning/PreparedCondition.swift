@@ -13,14 +13,14 @@ public final class PreparedCondition: Sendable {
     /// The condition with its parameters.
     public let condition: Condition
     package let levels: Int
-    /// The sources of the values of a ``SelectionShape``, in its order; `nil` if the condition has no shape.
+    /// The sources of the values of a ``QueryFingerprint``, in its order; `nil` if the condition has no shape.
     fileprivate let sources: [Source]?
 
     /// Prepares a condition.
     public init(_ condition: Condition) {
         self.condition = condition
         levels = condition.levels
-        sources = SelectionShape(sourcesOf: condition)?.sources?.map { expr in
+        sources = QueryFingerprint(sourcesOf: condition)?.sources?.map { expr in
             switch expr {
             case .literal(let value, _): .literal(value)
             case .parameter(.position(let number), _): .position(number)
@@ -91,7 +91,7 @@ public struct PreparedSelection {
             case .position(let number): value = parameters.indices.contains(number) ? parameters[number] : nil
             case .name(let name): value = names[name]
             }
-            guard let value, let kind = SelectionShape.kind(value) else { return nil }
+            guard let value, let kind = QueryFingerprint.kind(value) else { return nil }
             kinds = kinds &<< 4 | UInt64(kind)
             values.append(value)
         }
@@ -107,6 +107,6 @@ public struct PreparedSelection {
 
     /// Caches the template of a plan, if the planner has made one.
     public func keep(_ plan: Plan, _ catalogue: Catalogue) {
-        if let kept = plan.kept as? KeptPlan { catalogue.plans.keep(kept, for: key, of: condition) }
+        if let kept = plan.kept as? CachedPlan { catalogue.plans.keep(kept, for: key, of: condition) }
     }
 }

@@ -31,7 +31,7 @@ struct SelectPlanner {
             rest = plan.bound.orders
             plan = Planner.plan(plan.bound.ordered([]), in: view)
         }
-        let way = StatementWay(
+        let way = SelectOptimizer(
             plan, bound.group, bound.outputs, orders: rest, isDistinct: bound.isDistinct, bound.collations, bound.nodes,
             view)
         if bound.countsRows {

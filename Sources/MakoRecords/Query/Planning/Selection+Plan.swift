@@ -14,7 +14,7 @@ extension Selection {
         guard let view else {
             return try followingTree(isDeep) { () throws(RecordError) in Planner.plan(try bind(catalogue)) }
         }
-        let shape = SelectionShape(self)
+        let shape = QueryFingerprint(self)
         if let shape, let kept = catalogue.plans[shape.key],
             let plan = try kept.plan(shape.values, parameters, namedParameters, catalogue, view)
         {
@@ -26,14 +26,14 @@ extension Selection {
     }
 
     private func newPlan(
-        _ catalogue: Catalogue, _ view: Snapshot, _ budget: SubqueryBudget?, _ shape: SelectionShape?
+        _ catalogue: Catalogue, _ view: Snapshot, _ budget: SubqueryBudget?, _ shape: QueryFingerprint?
     ) throws(RecordError) -> Plan {
         let bound = try bind(catalogue, budget ?? SubqueryBudget())
         let estimates = try TableEstimates(bound.table, view)
-        let question = Planner.Question(bound, estimates)
-        guard let choice = Planner.choice(question) else { return Planner.nothing(question.bound) }
+        let input = Planner.Input(bound, estimates)
+        guard let choice = Planner.choice(input) else { return Planner.nothing(input.bound) }
         let plan = choice.plan()
-        if let shape, let kept = KeptPlan(shape, choice, plan) { catalogue.plans.keep(kept, for: shape.key) }
+        if let shape, let kept = CachedPlan(shape, choice, plan) { catalogue.plans.keep(kept, for: shape.key) }
         return plan
     }
 }

@@ -1,0 +1,122 @@
+import MakoStorage
+
+/// Pending foreign-key removals: deleted keys still to be removed from columns of keys, batched, so that a long list is
+/// written once for all of its deleted members.
+public struct PendingKeyRemovals {
+    /// A row, and its column of keys.
+    private struct Holder: Hashable {
+        let row: RowPlace
+        // By bytes, because names that differ in Unicode composition are different.
+        let column: [UInt8]
+    }
+
+    /// The keys to be removed from one column of one row.
+    public struct Release {
+        let referrer: Referrer
+        let row: RowKey
+        var keys: Set<RowKey>
+
+        /// Removes the keys from the column.
+        public func write(
+            _ writer: inout RowWriter, in tx: borrowing WriteTransaction, changes: inout ChangeSet
+        ) throws(RecordError) {
+            let view = tx.view
+            let rest = try recorded {
+                try referrer.table.withRow(row, layout: referrer.layout, in: view) { reader in
+                    KeyTree(reader.blob(0))?.removing { $0 == 0 && keys.contains($1) }?.encoded
+                } ?? nil
+            }
+            writer.begin(referrer.layout)
+            if let rest { writer.set(0, rest) } else { writer.setNull(0) }
+            _ = try referrer.table.update(&writer, key: row, in: tx, changes: &changes)
+        }
+    }
+
+    /// A position to which records can be rolled back.
+    public struct Mark {
+        fileprivate let round: Int
+        fileprivate let count: Int
+
+        /// Makes the mark of the start.
+        public init() { self.init(round: 0, count: 0) }
+
+        fileprivate init(round: Int, count: Int) {
+            self.round = round
+            self.count = count
+        }
+    }
+
+    private var notes: [(holder: Holder, referrer: Referrer, key: RowKey)] = []
+    /// The number of times that records were removed: older marks do not refer to the present ones.
+    private var round = 0
+    /// The numbers of the tables with holding or held rows.
+    private var tables: Set<UInt32> = []
+    /// The numbers of the tables with holding rows.
+    private var holders: Set<UInt32> = []
+
+    /// Makes an empty set.
+    public init() {}
+
+    /// Whether nothing is pending.
+    public var isEmpty: Bool { notes.isEmpty }
+    /// The mark of the present state.
+    public var mark: Mark { Mark(round: round, count: notes.count) }
+
+    /// Returns whether anything was recorded after a mark.
+    public func reach(beyond mark: Mark) -> Bool { notes.count > count(before: mark) }
+
+    /// Returns whether a table has rows with pending removals, or removed rows.
+    public func concern(_ table: TableHandle) -> Bool { tables.contains(table.number) }
+
+    /// Returns whether a table has rows with pending removals.
+    public func concernHolders(of table: TableHandle) -> Bool { holders.contains(table.number) }
+
+    /// Records a deleted key.
+    ///
+    /// - Parameter row: the row that holds the key.
+    public mutating func note(_ key: RowKey, heldBy row: RowKey, _ referrer: Referrer) {
+        let holder = Holder(row: RowPlace(referrer.table, row), column: Array(referrer.column.utf8))
+        notes.append((holder, referrer, key))
+        tables.formUnion([referrer.target.number, referrer.table.number])
+        holders.insert(referrer.table.number)
+    }
+
+    /// Returns what was recorded before a mark, once for each column of a row, in order.
+    public func releases(before mark: Mark) -> [Release] {
+        var releases: [Release] = []
+        var places: [Holder: Int] = [:]
+        for note in notes.prefix(count(before: mark)) {
+            if let place = places[note.holder] {
+                releases[place].keys.insert(note.key)
+            } else {
+                places[note.holder] = releases.count
+                releases.append(Release(referrer: note.referrer, row: note.holder.row.key, keys: [note.key]))
+            }
+        }
+        return releases
+    }
+
+    /// Discards what was recorded before a mark.
+    public mutating func remove(before mark: Mark) {
+        let count = count(before: mark)
+        if count == 0 { return }
+        notes.removeFirst(count)
+        round += 1
+        forgetTables()
+    }
+
+    /// Discards what was recorded after a mark.
+    public mutating func rollback(to mark: Mark) {
+        notes.removeSubrange(count(before: mark)...)
+        forgetTables()
+    }
+
+    /// Discards everything.
+    public mutating func removeAll() { rollback(to: Mark(round: round, count: 0)) }
+
+    private func count(before mark: Mark) -> Int { mark.round == round ? min(mark.count, notes.count) : 0 }
+
+    private mutating func forgetTables() {
+        if notes.isEmpty { (tables, holders) = ([], []) }
+    }
+}
