@@ -49,6 +49,7 @@ let package = Package(
         .library(name: "Mako", targets: ["Mako"]),
         .library(name: "MakoCore", targets: ["MakoCore"]),
         .library(name: "MakoStorage", targets: ["MakoStorage"]),
+        .library(name: "MakoReplication", targets: ["MakoReplication"]),
         .library(name: "MakoTestSupport", targets: ["MakoTestSupport"]),
         // The program `mako`. Not by that name: on file systems that do not tell cases apart its products would be those of `Mako`.
         .executable(name: "mako-cli", targets: ["MakoMain"]),
@@ -87,6 +88,7 @@ let package = Package(
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
             ], swiftSettings: engineSettings),
         .target(name: "MakoRecords", dependencies: ["MakoStorage", "CPlatform"], swiftSettings: settings),
+        .target(name: "MakoReplication", dependencies: ["MakoStorage", "CPlatform"], swiftSettings: settings),
         .target(
             name: "MakoCore",
             dependencies: [
@@ -124,6 +126,9 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
                 .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
             ], exclude: ["Scripts", "Golden"], swiftSettings: settings),
+        .testTarget(
+            name: "ReplicationTests", dependencies: ["MakoReplication", "MakoStorage", "MakoTestSupport"],
+            swiftSettings: settings),
         // Random work on records and objects beside plain models of them, for the tests and for `make soak`.
         .target(
             name: "RandomRuns", dependencies: ["MakoCore", "MakoRecords", "MakoTestSupport"], path: "Tests/RandomRuns",

@@ -44,6 +44,7 @@ import Testing
         "Sources/MakoStorage/Files/Thread.swift",
         "Sources/MakoStorage/Log/GrowingBytes.swift",
         "Sources/MakoStorage/Commit/LogWriter.swift",
+        "Sources/MakoStorage/Log/LogArchiveReader.swift",
         "Sources/MakoStorage/Log/LogFormat.swift",
         "Sources/MakoStorage/Log/LogReader.swift",
         "Sources/MakoStorage/Log/LogRecord.swift",

@@ -10,6 +10,7 @@ import Testing
         // The packages behind traits: see Package.swift.
         "MakoStorage": ["CLZ4", "Compression", "CPlatform", "Logging", "Metrics"],
         "MakoRecords": ["MakoStorage", "CPlatform"],
+        "MakoReplication": ["MakoStorage", "CPlatform"],
         "MakoCore": [
             "MakoRecords", "MakoStorage", "CPlatform", "Foundation", "Dispatch", "Observation", "CoreLocation",
             "CoreGraphics", "UIKit", "AppKit", "ObjectiveC", "OrderedCollections",

@@ -62,6 +62,8 @@ final class LogWriter {
     @exclusivity(unchecked) private var segments: [Segment] = []
     /// Files of retired segments, for reuse.
     private var spare: [String] = []
+    /// Files of retired segments that replication still wants.
+    @exclusivity(unchecked) var archive: SegmentArchive
     private var lastNumber: UInt64
     /// Whether the last segment was written before this opening, so that nothing may be appended to it.
     @exclusivity(unchecked) private var isSealed = false
@@ -101,6 +103,7 @@ final class LogWriter {
         self.database = database
         self.dataFile = dataFile
         self.segmentBytes = Int(SegmentHeader.segmentBytes(wanted: segmentBytes))
+        archive = SegmentArchive(segmentBytes: self.segmentBytes)
         self.keys = keys
         overhead = keys == nil ? 0 : SegmentCipher.overhead
         self.entropy = entropy
@@ -428,7 +431,7 @@ final class LogWriter {
                 Segment(number: found.number, path: found.path, file: found.file, salt: 0, isRecorded: true))
         }
         isSealed = true
-        spare = tail.spare
+        spare = archive.adopt(tail.spare, of: path, before: tail.end.lsn)
         lastNumber = max(lastNumber, tail.highestNumber)
         position = tail.end
         durable = tail.end.lsn
@@ -438,25 +441,38 @@ final class LogWriter {
     /// Releases the segments before the one that holds `lsn`. Keeps up to two files for reuse; returns the others for
     /// the caller to remove.
     func retire(before lsn: UInt64) -> [String] {
-        var unused: [String] = []
         let keep = lsn / UInt64(segmentBytes)
         while segments.count > 1, let oldest = segments.first, oldest.number < keep {
             oldest.file.close()
             segments.removeFirst()
-            if spare.count < 2 { spare.append(oldest.path) } else { unused.append(oldest.path) }
+            archive.append(oldest.number, oldest.path)
         }
+        return releaseArchive()
+    }
+
+    /// Lets go of files that replication has shipped, or that are beyond its limit. Some serve again, the others are the caller's to remove.
+    func releaseArchive() -> [String] {
+        var unused: [String] = []
+        for path in archive.release() { if spare.count < 2 { spare.append(path) } else { unused.append(path) } }
         return unused
     }
 
     /// Removes all segment files. Only after a checkpoint that needs none of them.
-    func removeAll() throws(FileError) {
+    ///
+    /// - Parameter keepsArchive: whether the segments that replication has not shipped stay.
+    func removeAll(keepsArchive: Bool) throws(FileError) {
         // If a removal fails, nothing may be appended to the remaining segments.
         isSealed = true
         buffer.removeAll(keeping: LogWriter.keptBytes)
         for segment in segments {
             segment.file.close()
-            try fileSystem.remove(segment.path)
+            if keepsArchive && archive.wants(end: min((segment.number + 1) * UInt64(segmentBytes), position.lsn)) {
+                archive.append(segment.number, segment.path)
+            } else {
+                try fileSystem.remove(segment.path)
+            }
         }
+        spare += keepsArchive ? archive.release() : archive.removeAll()
         for file in spare { try fileSystem.remove(file) }
         segments = []
         spare = []

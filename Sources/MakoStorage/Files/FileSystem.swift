@@ -158,6 +158,22 @@ public protocol File: AnyObject, Sendable {
 }
 
 extension File {
+    /// Reads so many bytes, or those that there are.
+    package func bytes(from offset: UInt64, count: Int) throws(FileError) -> [UInt8] {
+        var failure: FileError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            do throws(FileError) {
+                initialized = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+            } catch { failure = error }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    package func write(_ bytes: [UInt8], at offset: UInt64) throws(FileError) {
+        try writeBytes(self, bytes, count: bytes.count, at: offset)
+    }
+
     /// Returns false: blocks cannot be shared.
     public func shareBlocks(of other: any File) throws(FileError) -> Bool { false }
 

@@ -161,6 +161,17 @@ public struct POSIXFileSystem: FileSystem {
         return POSIXDirectory(path: path, descriptor: descriptor)
     }
 
+    /// Makes a directory, unless there is one of that name. Its own directory must exist.
+    ///
+    /// - Returns: whether it was made. Its name is not durable yet.
+    package func makeDirectory(_ path: String) throws(FileError) -> Bool {
+        do throws(FileError) { _ = try posix("create directory", path) { mkdir(path, 0o777) } } catch {
+            if error.isExists && isDirectory(path) { return false }
+            throw error
+        }
+        return true
+    }
+
     /// Whether a path is a directory.
     public func isDirectory(_ path: String) -> Bool {
         var information = stat()

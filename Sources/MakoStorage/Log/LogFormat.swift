@@ -200,6 +200,46 @@ struct SegmentHeader {
     }
 }
 
+extension SegmentHeader {
+    /// The bytes that describe a segment, without the rest of its first block.
+    var encoded: [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: SegmentHeader.bytes)
+        bytes.withUnsafeMutableBytes { buffer in
+            if let block = buffer.baseAddress { write(to: block) }
+        }
+        return bytes
+    }
+
+    /// Nil when the bytes are not those.
+    init?(encoded bytes: [UInt8]) {
+        let header = bytes.withUnsafeBytes { buffer in
+            buffer.count == SegmentHeader.bytes ? buffer.baseAddress.flatMap { SegmentHeader($0) } : nil
+        }
+        guard let header else { return nil }
+        self = header
+    }
+}
+
+/// What the header of a frame says of itself. Nothing of it is checked.
+struct FrameClaim {
+    /// Bytes of the frame, with padding to the next one.
+    var bytes: Int
+    var lsn: UInt64
+    var commit: UInt64
+    var chain: UInt64
+
+    /// - Parameter frame: at least a header.
+    init(_ frame: ArraySlice<UInt8>) {
+        func word(_ offset: Int, _ bytes: Int = 8) -> UInt64 {
+            (0..<bytes).reduce(0) { $0 | UInt64(frame[frame.startIndex + offset + $1]) << UInt64($1 * 8) }
+        }
+        bytes = LogFrame.bytes(payload: Int(word(0, 4)))
+        lsn = word(8)
+        commit = word(16)
+        chain = word(48)
+    }
+}
+
 /// The identity of a database file, chosen at random when it is created.
 struct DatabaseID: Hashable {
     var high: UInt64

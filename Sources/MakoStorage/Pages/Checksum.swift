@@ -85,6 +85,16 @@ package enum Checksum {
         return mix(mix(a ^ k0, b ^ k3), k1 ^ UInt64(truncatingIfNeeded: count))
     }
 
+    /// The checksum of some bytes.
+    package static func hash(_ bytes: ArraySlice<UInt8>, seed: UInt64) -> UInt64 {
+        bytes.withUnsafeBytes { buffer in
+            withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { none in
+                let start = buffer.baseAddress ?? none.baseAddress.map { UnsafeRawPointer($0) }
+                return start.map { hash($0, count: buffer.count, seed: seed) } ?? 0
+            }
+        }
+    }
+
     @inline(__always)
     private static func word(_ at: UnsafeRawPointer) -> UInt64 {
         UInt64(littleEndian: at.loadUnaligned(as: UInt64.self))

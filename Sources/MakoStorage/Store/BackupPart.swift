@@ -5,9 +5,9 @@ public struct BackupPoint: Sendable, Hashable, Codable {
     /// The number of the commit that the backup shows.
     public private(set) var commit: UInt64
     /// The transaction id of a checkpoint whose pages are all in the backup.
-    private(set) var basis: UInt64
+    package private(set) var basis: UInt64
     /// The log's chain value at the commit. It differs after a restore and different commits.
-    private(set) var chain: UInt64
+    package private(set) var chain: UInt64
 
     init(database: DatabaseID, commit: UInt64, basis: UInt64, chain: UInt64) {
         databaseHigh = database.high
@@ -15,6 +15,12 @@ public struct BackupPoint: Sendable, Hashable, Codable {
         self.commit = commit
         self.basis = basis
         self.chain = chain
+    }
+
+    /// The point of a backup that replication made, out of what it has noted.
+    package init(databaseHigh: UInt64, databaseLow: UInt64, commit: UInt64, basis: UInt64, chain: UInt64) {
+        self.init(
+            database: DatabaseID(high: databaseHigh, low: databaseLow), commit: commit, basis: basis, chain: chain)
     }
 
     var database: DatabaseID { DatabaseID(high: databaseHigh, low: databaseLow) }

@@ -83,6 +83,7 @@ struct Opening {
                 position: meta.log,
                 lastNumber: max(
                     numbers.last ?? 0, dataFile.header.newestSegment, meta.log.lsn / dataFile.header.segmentBytes))
+            log.archive.limitBytes = UInt64(clamping: options.logArchiveBytes)
             report = RecoveryReport(findings: dataFile.findings + chosen.findings)
             if options.readOnly { try readLog() }
         } catch {

@@ -97,29 +97,61 @@ extension Store {
         try new.refuseExisting()
         let source = try captureForBackup()
         defer { source.close() }
-        guard point.database == dataFile.header.id else {
-            throw .wrongBase(path: self.path, reason: "the backup is of another database")
-        }
-        guard point.commit <= source.version.commit, point.basis <= source.basis else {
-            throw .wrongBase(path: self.path, reason: "the backup shows commit \(point.commit), which is newer")
-        }
+        try check(point, for: source)
         var report = CopyReport(commitNumber: source.version.commit, bytes: 0)
         let access = try storage { () throws(FileError) in try dataFile.file.access() }
         let isMade = try new.make(access: access) { file throws(StorageError) in
-            let part = BackupPart(writing: file, listsPages: frames.codec.isEncrypted)
-            let backup = try Backup(of: self, source, to: part, since: point.basis)
-            try backup.writePages(backup.pages, progress)
-            let filePages = try backup.writeTables()
-            let own = BackupPoint(
-                database: dataFile.header.id, commit: source.version.commit, basis: source.basis,
-                chain: source.version.log.chain)
-            try storage { () throws(FileError) in
-                try part.finish(base: point, own: own, filePages: filePages)
-            }
+            try writePart(source, to: file, since: point, progress)
             report.bytes = try storage { () throws(FileError) in try file.size() }
         }
         guard isMade else { throw new.taken }
         return report
+    }
+
+    /// Writes a backup, or what one lacks of it, into an empty file. All that it holds is durable here, too, when this returns.
+    ///
+    /// - Returns: what the backup shows, and where the log goes on from it.
+    func writeBackup(to file: any File, since base: BackupPoint?) throws(StorageError) -> (BackupPoint, LogPlace) {
+        let source = try captureForBackup()
+        defer { source.close() }
+        if let base {
+            try check(base, for: source)
+            try writePart(source, to: file, since: base) { _ in }
+        } else {
+            let backup = try Backup(of: self, source, to: file)
+            try backup.writePages(backup.pages) { _ in }
+            try backup.writeTables()
+        }
+        // An asynchronous commit is published before it is durable. A copy elsewhere must not be ahead of this one.
+        try flush(.durable)
+        return (point(of: source), LogPlace(source.version))
+    }
+
+    private func check(_ base: BackupPoint, for source: BackupSource) throws(StorageError) {
+        guard base.database == dataFile.header.id else {
+            throw .wrongBase(path: path, reason: "the backup is of another database")
+        }
+        guard base.commit <= source.version.commit, base.basis <= source.basis else {
+            throw .wrongBase(path: path, reason: "the backup shows commit \(base.commit), which is newer")
+        }
+    }
+
+    private func writePart(
+        _ source: BackupSource, to file: any File, since base: BackupPoint, _ progress: (CopyProgress) -> Void
+    ) throws(StorageError) {
+        let part = BackupPart(writing: file, listsPages: frames.codec.isEncrypted)
+        let backup = try Backup(of: self, source, to: part, since: base.basis)
+        try backup.writePages(backup.pages, progress)
+        let filePages = try backup.writeTables()
+        try storage { () throws(FileError) in
+            try part.finish(base: base, own: point(of: source), filePages: filePages)
+        }
+    }
+
+    private func point(of source: BackupSource) -> BackupPoint {
+        BackupPoint(
+            database: dataFile.header.id, commit: source.version.commit, basis: source.basis,
+            chain: source.version.log.chain)
     }
 
     /// Returns the latest commit, durable, with the bitmaps of its pages, which stay as long as the snapshot.

@@ -54,7 +54,7 @@ extension Store {
 }
 
 /// A backup and the parts that are applied to it.
-private struct Restoration {
+struct Restoration {
     private let base: String
     private let fileSystem: any FileSystem
     private let parts: [(path: String, header: BackupPart.Header)]
@@ -159,6 +159,11 @@ private struct Restoration {
             }
         }
         for part in parts { try put(part.path, part.header, onto: file, tell) }
+    }
+
+    /// Puts the parts onto a file that holds the backup already.
+    func putParts(onto file: any File) throws(StorageError) {
+        for part in parts { try put(part.path, part.header, onto: file) { _ in } }
     }
 
     private func put(

@@ -249,14 +249,19 @@ public final class Store: @unchecked Sendable {
             try next?.close()
         }
         guard clean, !options.readOnly, !pipeline.hasFailed.load(ordering: .acquiring) else { return }
-        try checkpointer.lock.withLock { () throws(StorageError) in try finish() }
+        try checkpointer.lock.withLock { () throws(StorageError) in try finish(keepsArchive: true) }
         if options.diskReserveBytes == 0 { try cutOffUnused() }
     }
 
     /// Writes the last checkpoint to both meta slots, so that the log is no longer needed.
-    func finish() throws(StorageError) {
+    func finish() throws(StorageError) { try finish(keepsArchive: false) }
+
+    /// - Parameter keepsArchive: whether the segments that replication has not shipped stay.
+    private func finish(keepsArchive: Bool) throws(StorageError) {
         try flush(.durable)
-        let hasFiles = pipeline.lock.withLock { pipeline.log.hasFiles }
+        let hasFiles = pipeline.lock.withLock {
+            pipeline.log.hasFiles || !keepsArchive && !pipeline.log.archive.isEmpty
+        }
         let usesLog = dataFile.header.newestSegment != 0 || hasFiles
         guard usesLog || newest.commit != checkpointer.last.meta.commit else { return }
         try checkpointer.runToEnd(self)
@@ -268,7 +273,8 @@ public final class Store: @unchecked Sendable {
             try dataFile.lock.withLock { () throws(FileError) in
                 try dataFile.update { $0.newestSegment = 0 }
             }
-            try pipeline.lock.withLock { () throws(FileError) in try pipeline.log.removeAll() }
+            try pipeline.lock.withLock { () throws(FileError) in try pipeline.log.removeAll(keepsArchive: keepsArchive)
+            }
             try dataFile.syncDirectory()
         } catch { throw StorageError(error) }
     }

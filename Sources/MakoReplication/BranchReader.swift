@@ -1,0 +1,208 @@
+import MakoStorage
+
+/// Reads the objects of one branch.
+struct BranchReader {
+    let store: any ObjectStore
+    let names: ReplicaNames
+    let branch: UInt64
+    let origin: BranchOrigin
+
+    /// Nil when there is no such branch.
+    init?(_ store: any ObjectStore, _ names: ReplicaNames, _ branch: UInt64) throws(ReplicationError) {
+        let name = names.origin(branch)
+        let found: ObjectBytes
+        do throws(ObjectStoreError) { found = try store.get(name, nil) } catch {
+            if case .notFound = error { return nil }
+            throw .objects(error)
+        }
+        guard let origin = BranchOrigin(found.bytes) else {
+            throw .damaged(object: name, reason: "it is no origin, or damaged")
+        }
+        guard origin.database.name == names.database, origin.branch == branch else {
+            throw .damaged(object: name, reason: "it is of another branch")
+        }
+        self.store = store
+        self.names = names
+        self.branch = branch
+        self.origin = origin
+    }
+
+    /// All branches of a database, in the order in which they were made.
+    static func all(_ store: any ObjectStore, _ names: ReplicaNames) throws(ReplicationError) -> [BranchReader] {
+        var branches: [BranchReader] = []
+        while let next = try BranchReader(store, names, UInt64(branches.count) + 1) { branches.append(next) }
+        return branches
+    }
+
+    /// Begins a branch behind the last one. The number is that of whichever branch is made: another writer may be faster.
+    static func make(
+        _ store: any ObjectStore, _ names: ReplicaNames, _ database: ReplicaIdentity,
+        parent: (branch: UInt64, chain: UInt64), start: LogPlace, date: UInt64
+    ) throws(ReplicationError) -> BranchReader {
+        var number: UInt64 = UInt64(try all(store, names).count) + 1
+        while true {
+            let origin = BranchOrigin(database, branch: number, parent: parent, start: start, date: date)
+            do throws(ObjectStoreError) {
+                _ = try store.put(names.origin(number), ObjectContent(origin.encoded), .ifAbsent)
+            } catch {
+                guard case .exists = error else { throw .objects(error) }
+            }
+            // Where the answer to an earlier attempt was lost it is this one's.
+            if let branch = try BranchReader(store, names, number), branch.origin == origin { return branch }
+            number += 1
+        }
+    }
+
+    func name(_ number: UInt64) -> String { names.sequence(branch, number) }
+
+    /// The header of an object; nil when there is none.
+    func header(_ number: UInt64) throws(ReplicationError) -> SequenceHeader? {
+        let found: ObjectBytes
+        do throws(ObjectStoreError) {
+            found = try store.get(name(number), 0..<UInt64(SequenceHeader.bytes))
+        } catch {
+            if case .notFound = error { return nil }
+            throw .objects(error)
+        }
+        guard let header = SequenceHeader(found.bytes) else {
+            throw .damaged(object: name(number), reason: "its header is damaged")
+        }
+        guard header.database == origin.database, header.branch == branch, header.number == number else {
+            throw .damaged(object: name(number), reason: "it is of another place")
+        }
+        let content = header.kind == .full ? 0 : header.contentBytes
+        guard found.total == UInt64(SequenceHeader.bytes) + content else {
+            throw .damaged(object: name(number), reason: "it has \(found.total) bytes")
+        }
+        return header
+    }
+
+    /// The number of the newest object; 0: there is none.
+    ///
+    /// The hint may be late or lost, and a listing late: behind both each name is tried.
+    func newest() throws(ReplicationError) -> UInt64 {
+        var newest = hint()
+        var after = newest > 0 ? name(newest) : nil
+        while true {
+            let listed = try objects { () throws(ObjectStoreError) in
+                try store.list(names.sequence(branch), after: after, limit: BranchReader.listed)
+            }
+            for name in listed { if let number = names.number(name, in: branch) { newest = max(newest, number) } }
+            guard listed.count == BranchReader.listed else { break }
+            after = listed.last
+        }
+        while try exists(newest + 1) { newest += 1 }
+        return newest
+    }
+
+    private static let listed = 1000
+
+    private func exists(_ number: UInt64) throws(ReplicationError) -> Bool {
+        do throws(ObjectStoreError) {
+            _ = try store.get(name(number), 0..<1)
+            return true
+        } catch {
+            if case .notFound = error { return false }
+            throw .objects(error)
+        }
+    }
+
+    // MARK: The content
+
+    /// The content of an object behind its header, checked.
+    func content(of header: SequenceHeader) throws(ReplicationError) -> [UInt8] {
+        let found = try objects { () throws(ObjectStoreError) in try store.get(name(header.number), nil) }
+        let bytes = Array(found.bytes.dropFirst(SequenceHeader.bytes))
+        guard Array(found.bytes.prefix(SequenceHeader.bytes)) == header.encoded,
+            UInt64(bytes.count) == header.contentBytes, Digest.of(bytes) == header.digest
+        else { throw .damaged(object: name(header.number), reason: "its checksum is wrong") }
+        return bytes
+    }
+
+    /// Hands on the content of a backup, in pieces, and checks it at the end.
+    func forEachPiece(
+        of header: SequenceHeader, _ body: (_ bytes: [UInt8], _ offset: UInt64) throws(StorageError) -> Void
+    ) throws(ReplicationError) {
+        let name = object(of: header)
+        let start = header.kind == .full ? 0 : UInt64(SequenceHeader.bytes)
+        var digest = Digest()
+        var offset: UInt64 = 0
+        while offset < header.contentBytes {
+            let end = min(offset + BranchReader.pieceBytes, header.contentBytes)
+            let piece = try objects { () throws(ObjectStoreError) in
+                try store.get(name, start + offset..<start + end)
+            }
+            guard UInt64(piece.bytes.count) == end - offset, piece.total == start + header.contentBytes else {
+                throw .damaged(object: name, reason: "it has \(piece.total) bytes")
+            }
+            digest.add(piece.bytes)
+            try storage { () throws(StorageError) in try body(piece.bytes, offset) }
+            offset = end
+        }
+        guard digest.finish() == header.digest else {
+            throw .damaged(object: name, reason: "its checksum is wrong")
+        }
+    }
+
+    private static let pieceBytes: UInt64 = 4 << 20
+
+    /// The object that has the content.
+    func object(of header: SequenceHeader) -> String {
+        header.kind == .full
+            ? names.full(branch, header.after.commit, digest: header.digest) : name(header.number)
+    }
+
+    // MARK: The hint
+
+    /// 0 when there is none, or it leads nowhere.
+    private func hint() -> UInt64 {
+        guard let found = try? store.get(names.head(branch), nil) else { return 0 }
+        let words = Words(found.bytes)
+        let number = words.word(2)
+        guard words.isSound, words.word(1) == BranchReader.headMagic, number > 0, number < 1 << 48 else { return 0 }
+        return (try? exists(number)) == true ? number : 0
+    }
+
+    /// Notes the newest number. Whether that succeeds changes nothing but the time that the next reader takes.
+    func noteHead(_ number: UInt64) {
+        let name = names.head(branch)
+        let content = ObjectContent(Words.encode([BranchReader.headMagic, number], bytes: 32))
+        do throws(ObjectStoreError) { _ = try store.put(name, content, .ifAbsent) } catch {
+            guard case .exists = error, let old = try? store.get(name, nil) else { return }
+            _ = try? store.put(name, content, .ifMatch(old.tag))
+        }
+    }
+
+    private static let headMagic: UInt64 = 0x3064_6548_6f6b_614d  // "MakoHed0"
+}
+
+/// The frames of an object: for each segment its description, the count of bytes and the frames.
+enum FrameContent {
+    static func encode(_ segments: [SegmentFrames]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for segment in segments {
+            bytes += segment.header
+            bytes += Words.bytes(of: UInt64(segment.frames.count))
+            bytes += segment.frames
+        }
+        return bytes
+    }
+
+    /// Nil when the bytes contradict themselves.
+    static func decode(_ bytes: [UInt8]) -> [SegmentFrames]? {
+        var segments: [SegmentFrames] = []
+        var offset = 0
+        while offset < bytes.count {
+            let start = offset + SegmentFrames.headerBytes + 8
+            guard start <= bytes.count else { return nil }
+            let count = Words(Array(bytes[start - 8..<start])).word(0)
+            guard count <= UInt64(bytes.count - start) else { return nil }
+            segments.append(
+                SegmentFrames(
+                    header: Array(bytes[offset..<offset + SegmentFrames.headerBytes]),
+                    frames: Array(bytes[start..<start + Int(count)])))
+            offset = start + Int(count)
+        }
+        return segments
+    }
+}

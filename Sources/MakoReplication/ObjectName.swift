@@ -1,0 +1,74 @@
+/// What names objects can have.
+enum ObjectName {
+    /// The parts of a name; nil for what no object is named.
+    static func parts(_ name: String) -> [Substring]? {
+        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.allSatisfy(isPart) ? parts : nil
+    }
+
+    static func isPart(_ part: some StringProtocol) -> Bool {
+        !part.isEmpty && part.utf8.first != UInt8(ascii: ".") && part.utf8.count <= 200
+            && part.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+                case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."): true
+                default: false
+                }
+            }
+    }
+
+    /// The order of names: by their bytes.
+    static func isBefore(_ left: String, _ right: String) -> Bool {
+        left.utf8.lexicographicallyPrecedes(right.utf8)
+    }
+
+    /// A number with zeros before it, so that names sort as their numbers do.
+    static func padded(_ number: UInt64, _ digits: Int, radix: Int = 10) -> String {
+        let text = String(number, radix: radix)
+        return String(repeating: "0", count: max(0, digits - text.count)) + text
+    }
+}
+
+/// The names of the objects of one database.
+struct ReplicaNames: Sendable, Hashable {
+    /// Of all databases under a prefix.
+    static func root(_ prefix: String) -> String { prefix.isEmpty ? "" : prefix + "/" }
+
+    /// The database's identity as 32 hexadecimal digits.
+    let database: String
+    private let folder: String
+
+    init(prefix: String, database: String) {
+        self.database = database
+        folder = ReplicaNames.root(prefix) + database + "/"
+    }
+
+    static func database(high: UInt64, low: UInt64) -> String {
+        ObjectName.padded(high, 16, radix: 16) + ObjectName.padded(low, 16, radix: 16)
+    }
+
+    private func branch(_ number: UInt64) -> String { folder + ObjectName.padded(number, 6) + "/" }
+
+    func origin(_ branch: UInt64) -> String { self.branch(branch) + "origin" }
+    func head(_ branch: UInt64) -> String { self.branch(branch) + "head" }
+    func sequence(_ branch: UInt64) -> String { self.branch(branch) + "seq/" }
+    func sequence(_ branch: UInt64, _ number: UInt64) -> String {
+        sequence(branch) + ObjectName.padded(number, ReplicaNames.sequenceDigits)
+    }
+
+    /// A backup. Its name holds the digest, so that two different backups of one commit are two objects.
+    func full(_ branch: UInt64, _ commit: UInt64, digest: UInt64) -> String {
+        self.branch(branch) + "full/" + ObjectName.padded(commit, 20) + "-" + ObjectName.padded(digest, 16, radix: 16)
+    }
+
+    private static let sequenceDigits = 12
+
+    /// The number in the name of an object of a sequence.
+    func number(_ name: String, in branch: UInt64) -> UInt64? {
+        let prefix = sequence(branch)
+        guard name.hasPrefix(prefix) else { return nil }
+        let digits = name.dropFirst(prefix.count)
+        guard let number = UInt64(digits), number > 0, sequence(branch, number) == name else { return nil }
+        return number
+    }
+}

@@ -1,0 +1,123 @@
+/// A store of immutable objects with names, as S3 and its relatives are: what replication ships a log to.
+///
+/// A name is parts of lower-case letters, digits, `-`, `_` and `.`, divided by `/`; no part begins with `.`. An object is there whole or
+/// not at all. A read behind the end of a `put` shows what it put; a listing may show it later.
+public protocol ObjectStore: Sendable {
+    /// Creates an object, or replaces one, where the condition holds.
+    ///
+    /// - Returns: a tag that changes with the content.
+    /// - Throws: ``ObjectStoreError/exists(name:)`` or ``ObjectStoreError/changed(name:)`` where the condition does not hold. After any other
+    ///   error the object may be there or not.
+    func put(_ name: String, _ content: ObjectContent, _ condition: PutCondition) throws(ObjectStoreError) -> ObjectTag
+
+    /// Reads an object, or those bytes of a range that it has. The tag may be empty where a range is read.
+    ///
+    /// - Throws: ``ObjectStoreError/notFound(name:)``.
+    func get(_ name: String, _ range: Range<UInt64>?) throws(ObjectStoreError) -> ObjectBytes
+
+    /// The names that begin with a prefix and come behind another name, ascending by their bytes.
+    ///
+    /// - Parameter limit: how many at most.
+    func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String]
+
+    /// Removes an object. One that is not there counts as removed.
+    func delete(_ name: String) throws(ObjectStoreError)
+}
+
+/// When an object may be written.
+public enum PutCondition: Sendable, Hashable {
+    /// There is no object of that name.
+    case ifAbsent
+    /// The object has this tag.
+    case ifMatch(ObjectTag)
+}
+
+/// A value that differs between the contents that an object has had.
+public struct ObjectTag: Sendable, Hashable {
+    public var text: String
+
+    public init(_ text: String) { self.text = text }
+}
+
+/// What was read of an object.
+public struct ObjectBytes: Sendable, Hashable {
+    public var bytes: [UInt8]
+    public var tag: ObjectTag
+    /// The size of the whole object.
+    public var total: UInt64
+
+    public init(bytes: [UInt8], tag: ObjectTag, total: UInt64) {
+        self.bytes = bytes
+        self.tag = tag
+        self.total = total
+    }
+}
+
+/// The content of an object, read in pieces.
+public struct ObjectContent {
+    /// The most bytes that a reader takes at a time.
+    public static let pieceBytes = 1 << 20
+
+    public let bytes: UInt64
+    private let source: (_ offset: UInt64, _ count: Int) throws(ObjectStoreError) -> [UInt8]
+
+    /// - Parameter source: gives exactly the bytes of a range inside the content.
+    public init(
+        bytes: UInt64, _ source: @escaping (_ offset: UInt64, _ count: Int) throws(ObjectStoreError) -> [UInt8]
+    ) {
+        self.bytes = bytes
+        self.source = source
+    }
+
+    public init(_ bytes: [UInt8]) {
+        self.init(bytes: UInt64(bytes.count)) { offset, count in Array(bytes[Int(offset)..<Int(offset) + count]) }
+    }
+
+    /// Hands on the content from the beginning to the end.
+    public func forEachPiece(_ body: ([UInt8]) throws(ObjectStoreError) -> Void) throws(ObjectStoreError) {
+        var offset: UInt64 = 0
+        while offset < bytes {
+            let count = Int(min(bytes - offset, UInt64(ObjectContent.pieceBytes)))
+            try body(try read(from: offset, count: count))
+            offset += UInt64(count)
+        }
+    }
+
+    /// Reads a range inside the content.
+    public func read(from offset: UInt64, count: Int) throws(ObjectStoreError) -> [UInt8] {
+        let piece = try source(offset, count)
+        guard piece.count == count else { throw .source("it ends at \(offset + UInt64(piece.count)) bytes") }
+        return piece
+    }
+}
+
+/// What an object store refused, or could not do.
+public enum ObjectStoreError: Error, Sendable, Hashable, CustomStringConvertible {
+    case notFound(name: String)
+    /// There is an object of that name already.
+    case exists(name: String)
+    /// The object has another tag than the one that it was to have.
+    case changed(name: String)
+    /// The store does not answer, or says that it is busy. The call may have had its effect.
+    case unavailable(reason: String)
+    /// The store does not permit it.
+    case refused(reason: String)
+    /// The place holds something else than objects.
+    case foreign(path: String, reason: String)
+    case invalidName(String)
+    /// The content to be put could not be read.
+    case source(String)
+
+    public var description: String {
+        switch self {
+        case .notFound(let name): "there is no object \(name)"
+        case .exists(let name): "there is an object \(name) already"
+        case .changed(let name): "the object \(name) was changed meanwhile"
+        case .unavailable(let reason): "the object store is not available: \(reason); try again later"
+        case .refused(let reason): "the object store refused it: \(reason)"
+        case .foreign(let path, let reason): "\(path) is no folder of objects: \(reason); use an empty folder"
+        case .invalidName(let name): "'\(name)' is not the name of an object"
+        case .source(let reason): "the content of an object could not be read: \(reason)"
+        }
+    }
+}

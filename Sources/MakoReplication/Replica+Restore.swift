@@ -1,0 +1,121 @@
+import MakoStorage
+
+/// What was restored.
+public struct RestoreReport: Sendable, Hashable {
+    public var commit: UInt64
+    /// The size of the new file, in bytes.
+    public var bytes: UInt64
+    /// The branch that the database ships to from now on.
+    public var branch: UInt64
+}
+
+extension Replica {
+    /// Makes a database of what was shipped, as one commit left it.
+    ///
+    /// The newest backup at or before the commit is downloaded, incremental ones are put onto it, and the log is replayed up to the commit by
+    /// the recovery that follows a crash. The file appears under its name when it is whole, verified and durable; nothing is replaced, and
+    /// after a failure nothing is left.
+    ///
+    /// What is restored begins a branch of its own: the one that it comes from stays restorable, and another process may still extend it.
+    ///
+    /// - Parameters:
+    ///   - path: where nothing must be yet.
+    ///   - database: its identity; nil where only one was shipped there.
+    ///   - branch: nil for the newest one from which something can be restored.
+    ///   - commit: nil for the newest.
+    ///   - beginsBranch: false to go on with the same branch, which only the newest commit can: what extends it elsewhere is fenced then, or
+    ///     fences this database.
+    ///   - options: the file system, the memory for replaying, and what the database opens with where it is encrypted.
+    /// - Throws: ``ReplicationError/noRestorePoint(commit:before:after:)``, ``ReplicationError/damaged(object:reason:)``, and what opening
+    ///   throws.
+    @discardableResult
+    public func restore(
+        to path: String, database: String? = nil, branch: UInt64? = nil, at commit: UInt64? = nil,
+        beginsBranch: Bool = true, options: StoreOptions = .init()
+    ) throws(ReplicationError) -> RestoreReport {
+        let names = try names(of: database)
+        let map = try map(names, branch)
+        guard let newest = map.points.newest else {
+            throw .noRestorePoint(commit: commit ?? 0, before: nil, after: nil)
+        }
+        let commit = commit ?? newest
+        let line = try map.line(to: commit)
+        let restoration = try storage { () throws(StorageError) in try LogRestoration(at: path, options: options) }
+        do throws(ReplicationError) {
+            try fill(restoration, line, map.reader, upTo: commit)
+            let chain = beginsBranch ? options.entropy.next() : nil
+            var number = map.reader.branch
+            let parent = (map.reader.branch, Replica.chain(of: line, restoration))
+            let finished = try Replica.finish(restoration, commit, chain) { end throws(ReplicationError) in
+                guard beginsBranch else { return }
+                // Before the file has its name: a branch without a database does no harm, the other way round would.
+                let own = try BranchReader.make(
+                    store, names, map.reader.origin.database, parent: parent, start: end,
+                    date: Replicator.milliseconds())
+                number = own.branch
+            }
+            return RestoreReport(commit: commit, bytes: finished.bytes, branch: number)
+        } catch {
+            restoration.discard()
+            throw error
+        }
+    }
+
+    private func map(_ names: ReplicaNames, _ branch: UInt64?) throws(ReplicationError) -> BranchMap {
+        if let branch {
+            guard let reader = try BranchReader(store, names, branch) else { throw .noBranch(branch) }
+            return try BranchMap(reader)
+        }
+        var map: BranchMap?
+        for reader in try BranchReader.all(store, names).reversed() {
+            let next = try BranchMap(reader)
+            if next.points.newest != nil { return next }
+            map = next
+        }
+        guard let map else { throw .noBranch(1) }
+        return map
+    }
+
+    private func fill(
+        _ restoration: LogRestoration, _ line: BranchMap.Line, _ reader: BranchReader, upTo commit: UInt64
+    ) throws(ReplicationError) {
+        for header in line.backups {
+            if header.kind == .full {
+                try reader.forEachPiece(of: header) { bytes, offset throws(StorageError) in
+                    try restoration.write(bytes, at: offset)
+                }
+            } else {
+                try storage { () throws(StorageError) in try restoration.beginPart() }
+                try reader.forEachPiece(of: header) { bytes, offset throws(StorageError) in
+                    try restoration.writePart(bytes, at: offset)
+                }
+            }
+        }
+        for header in line.frames {
+            guard let segments = FrameContent.decode(try reader.content(of: header)) else {
+                throw .damaged(object: reader.name(header.number), reason: "its frames contradict themselves")
+            }
+            for segment in segments {
+                try storage { () throws(StorageError) in try restoration.append(segment, upTo: commit) }
+            }
+        }
+    }
+
+    /// The chain value that the log of the branch has at the commit.
+    private static func chain(of line: BranchMap.Line, _ restoration: LogRestoration) -> UInt64 {
+        restoration.lastChain ?? line.backups.last?.after.chain ?? 0
+    }
+
+    private static func finish(
+        _ restoration: LogRestoration, _ commit: UInt64, _ chain: UInt64?,
+        _ prepare: (LogPlace) throws(ReplicationError) -> Void
+    ) throws(ReplicationError) -> (end: LogPlace, bytes: UInt64) {
+        do { return try restoration.finish(at: commit, chain: chain, beforePublishing: prepare) } catch {
+            switch error {
+            case let error as ReplicationError: throw error
+            case let error as StorageError: throw .storage(error)
+            default: throw .storage(.invalidArgument("\(error)"))
+            }
+        }
+    }
+}

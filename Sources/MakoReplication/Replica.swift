@@ -1,0 +1,196 @@
+import MakoStorage
+
+/// What of a database can be restored from one branch.
+public struct RestorePoints: Sendable, Hashable {
+    /// Commits that can be restored one by one.
+    public struct Run: Sendable, Hashable {
+        public var commits: ClosedRange<UInt64>
+        /// The commits were shipped between these moments, milliseconds since 1970.
+        public var dates: ClosedRange<UInt64>
+    }
+
+    public var branch: UInt64
+    /// The branch and the commit that this one was restored from; nil for one that began with a database.
+    public var parent: (branch: UInt64, commit: UInt64)? {
+        parentBranch == 0 ? nil : (parentBranch, start)
+    }
+    var parentBranch: UInt64
+    /// The commit that the branch begins behind.
+    public var start: UInt64
+    /// Ascending, without overlaps.
+    public var runs: [Run] = []
+    /// Commits between the first and the last run that cannot be restored by themselves.
+    public var gaps: [ClosedRange<UInt64>] = []
+    /// Objects that are missing, damaged, or do not continue those before them. The commits that need them are in ``gaps``.
+    public var findings: [String] = []
+
+    /// The newest commit that can be restored.
+    public var newest: UInt64? { runs.last?.commits.upperBound }
+
+    public func contains(_ commit: UInt64) -> Bool { runs.contains { $0.commits.contains(commit) } }
+}
+
+/// Databases in an object store, to be looked at and restored.
+///
+/// ```swift
+/// let replica = try Replica(FolderObjectStore(at: "/mnt/backup/mako"))
+/// let points = try replica.restorePoints()
+/// try replica.restore(to: "events.mako", at: 4711)
+/// ```
+public struct Replica: Sendable {
+    let store: any ObjectStore
+    let prefix: String
+
+    /// - Parameter prefix: of the names, as the replicator had it.
+    public init(_ store: any ObjectStore, prefix: String = "") throws(ReplicationError) {
+        if !prefix.isEmpty && ObjectName.parts(prefix) == nil { throw .objects(.invalidName(prefix)) }
+        self.store = store
+        self.prefix = prefix
+    }
+
+    /// The identities of the databases, 32 hexadecimal digits each.
+    public func databases() throws(ReplicationError) -> [String] {
+        let root = ReplicaNames.root(prefix)
+        var found: [String] = []
+        var after: String?
+        while true {
+            let names = try objects { () throws(ObjectStoreError) in try store.list(root, after: after, limit: 1) }
+            guard let name = names.first else { return found }
+            let part = String(name.dropFirst(root.count).prefix { $0 != "/" })
+            if part.utf8.count == 32, part.allSatisfy({ "0123456789abcdef".contains($0) }) { found.append(part) }
+            // Behind everything that begins with the part: `0` comes behind `/`.
+            after = root + part + "0"
+        }
+    }
+
+    /// What can be restored, of each branch in the order in which they were made.
+    ///
+    /// - Parameter database: its identity; nil where only one was shipped there.
+    /// - Complexity: one request for each object.
+    public func restorePoints(of database: String? = nil) throws(ReplicationError) -> [RestorePoints] {
+        var points: [RestorePoints] = []
+        for branch in try BranchReader.all(store, names(of: database)) { points.append(try BranchMap(branch).points) }
+        return points
+    }
+
+    func names(of database: String?) throws(ReplicationError) -> ReplicaNames {
+        let all = try databases()
+        if let database {
+            guard all.contains(database) else { throw .noDatabase(reason: "there is no database \(database)") }
+            return ReplicaNames(prefix: prefix, database: database)
+        }
+        guard let only = all.first else { throw .noDatabase(reason: "no database was shipped there") }
+        guard all.count == 1 else {
+            throw .noDatabase(reason: "there are \(all.count) databases: \(all.joined(separator: ", "))")
+        }
+        return ReplicaNames(prefix: prefix, database: only)
+    }
+}
+
+/// The objects of a branch, and which commits they lead to.
+struct BranchMap {
+    /// A backup, the objects that it builds on, and the objects of frames behind it.
+    struct Line {
+        /// From a full one on.
+        var backups: [SequenceHeader]
+        var frames: [SequenceHeader] = []
+    }
+
+    let reader: BranchReader
+    private(set) var points: RestorePoints
+    private var lines: [Line] = []
+
+    init(_ reader: BranchReader) throws(ReplicationError) {
+        self.reader = reader
+        let origin = reader.origin
+        points = RestorePoints(branch: reader.branch, parentBranch: origin.parent, start: origin.start.commit)
+        var before: (check: UInt64, place: LogPlace)? = (origin.check, origin.start)
+        let newest = try reader.newest()
+        for number in stride(from: UInt64(1), through: newest, by: 1) {
+            let header: SequenceHeader?
+            do throws(ReplicationError) { header = try reader.header(number) } catch {
+                guard case .damaged = error else { throw error }
+                points.findings.append("\(error)")
+                before = nil
+                continue
+            }
+            guard let header else {
+                points.findings.append("the object \(reader.name(number)) is missing")
+                before = nil
+                continue
+            }
+            let isLinked = before.map { $0.check == header.previous && $0.place == header.before }
+            if isLinked == false {
+                points.findings.append("the object \(reader.name(number)) does not continue the one before it")
+            }
+            take(header, isLinked: isLinked == true)
+            before = (header.check, header.after)
+        }
+        collectRuns()
+    }
+
+    private mutating func take(_ header: SequenceHeader, isLinked: Bool) {
+        switch header.kind {
+        case .full: lines.append(Line(backups: [header]))
+        case .part:
+            guard let base = lines.last(where: { $0.backups.last?.number == header.base }) else {
+                points.findings.append("what the object \(reader.name(header.number)) builds on is missing")
+                isOpen = false
+                return
+            }
+            lines.append(Line(backups: base.backups + [header]))
+        case .frames:
+            // Behind a gap frames lead nowhere until the next backup.
+            guard isOpen, isLinked, !lines.isEmpty else {
+                isOpen = false
+                return
+            }
+            lines[lines.count - 1].frames.append(header)
+            return
+        }
+        isOpen = true
+    }
+
+    /// Whether frames that come next continue the last line.
+    private var isOpen = false
+
+    private mutating func collectRuns() {
+        var runs: [RestorePoints.Run] = []
+        for line in lines {
+            for header in line.backups.suffix(1) + line.frames {
+                let isBackup = header.kind != .frames
+                guard let last = header.commits?.upperBound ?? (isBackup ? header.after.commit : nil) else { continue }
+                let first = isBackup ? last : header.before.commit + 1
+                let dates = min(header.dateBefore, header.date)...header.date
+                if let previous = runs.last, first <= previous.commits.upperBound + 1 {
+                    // A backup of a commit that frames led to already.
+                    guard last > previous.commits.upperBound else { continue }
+                    runs[runs.count - 1] = RestorePoints.Run(
+                        commits: previous.commits.lowerBound...last,
+                        dates: previous.dates.lowerBound...max(previous.dates.upperBound, dates.upperBound))
+                } else {
+                    runs.append(RestorePoints.Run(commits: first...last, dates: dates))
+                }
+            }
+        }
+        points.runs = runs
+        for (run, next) in zip(runs, runs.dropFirst()) {
+            points.gaps.append(run.commits.upperBound + 1...next.commits.lowerBound - 1)
+        }
+    }
+
+    /// The objects that lead to a commit: those of the newest line that does.
+    func line(to commit: UInt64) throws(ReplicationError) -> Line {
+        for line in lines.reversed() {
+            guard let backup = line.backups.last, backup.after.commit <= commit else { continue }
+            let reached = line.frames.last?.after.commit ?? backup.after.commit
+            guard reached >= commit else { continue }
+            return Line(
+                backups: line.backups, frames: line.frames.filter { $0.before.commit < commit })
+        }
+        let before = points.runs.last { $0.commits.lowerBound < commit }
+        let after = points.runs.first { $0.commits.lowerBound > commit }
+        throw .noRestorePoint(
+            commit: commit, before: before?.commits.upperBound, after: after?.commits.lowerBound)
+    }
+}

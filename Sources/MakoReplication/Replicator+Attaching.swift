@@ -1,0 +1,98 @@
+import MakoStorage
+
+extension Replicator {
+    /// What the log of a store says of a place.
+    enum Link {
+        /// The place is in the log, or at its end.
+        case continued
+        /// The log has something else there.
+        case foreign
+        /// The log does not reach back so far.
+        case gone
+    }
+
+    static func link(_ place: LogPlace, _ store: Store) throws(ReplicationError) -> Link {
+        let newest = try storage { () throws(StorageError) in try store.makeDurable() }
+        if place.lsn == newest.lsn { return place == newest ? .continued : .foreign }
+        if place.lsn > newest.lsn { return .foreign }
+        let piece = try storage { () throws(StorageError) in try store.archivedLog(after: place, limit: 1) }
+        if piece.end != place { return .continued }
+        switch piece.stop {
+        // The frame behind the place continues its chain value.
+        case .notSelfContained: return .continued
+        case .foreign: return .foreign
+        case .gone, .upToDate, .limit: return .gone
+        }
+    }
+
+    /// The newest branch that a store continues, and how far it has come.
+    ///
+    /// - Parameter first: of the branch to be made where there is none.
+    static func attach(
+        _ store: Store, _ objectStore: any ObjectStore, _ names: ReplicaNames, _ first: BranchOrigin
+    ) throws(ReplicationError) -> (BranchReader, State) {
+        var branches = try BranchReader.all(objectStore, names)
+        if branches.isEmpty {
+            do throws(ObjectStoreError) {
+                _ = try objectStore.put(names.origin(1), ObjectContent(first.encoded), .ifAbsent)
+            } catch {
+                // Two that begin at the same time begin the same branch, and its first object fences one of them.
+                guard case .exists = error else { throw .objects(error) }
+            }
+            branches = try BranchReader.all(objectStore, names)
+        }
+        var failure: ReplicationError?
+        for branch in branches.reversed() {
+            let state = try State(of: branch)
+            switch try link(state.end, store) {
+            case .continued: return (branch, state)
+            case .foreign:
+                failure =
+                    failure
+                    ?? .fenced(
+                        branch: branch.branch,
+                        reason: "it leads to commit \(state.end.commit), which is not in the log of this one")
+            case .gone: failure = .logGone(branch: branch.branch, commit: state.end.commit)
+            }
+        }
+        throw failure ?? .noBranch(1)
+    }
+}
+
+extension Replicator.State {
+    /// How far the objects of a branch lead.
+    init(of reader: BranchReader) throws(ReplicationError) {
+        self.init(reader.origin)
+        let newest = try reader.newest()
+        guard newest > 0 else { return }
+        let last = try Replicator.State.header(newest, reader)
+        accept(last)
+        var number = last.kind == .frames ? last.base : last.number
+        let own = frameBytes
+        (partBytes, backup) = (0, nil)
+        while number > 0 {
+            let header = try Replicator.State.header(number, reader)
+            if backup == nil { backup = (number, header.point) }
+            switch header.kind {
+            case .frames: throw .damaged(object: reader.name(number), reason: "it is no backup")
+            case .part:
+                partBytes += header.contentBytes
+                guard header.base < number else {
+                    throw .damaged(object: reader.name(number), reason: "it builds on a later object")
+                }
+                number = header.base
+            case .full:
+                fullBytes = header.contentBytes
+                number = 0
+            }
+        }
+        frameBytes = own
+    }
+
+    private static func header(_ number: UInt64, _ reader: BranchReader) throws(ReplicationError) -> SequenceHeader {
+        guard let header = try reader.header(number) else {
+            throw .damaged(object: reader.name(number), reason: "it is missing")
+        }
+        return header
+    }
+}

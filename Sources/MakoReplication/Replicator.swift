@@ -1,0 +1,301 @@
+import CPlatform
+import MakoStorage
+
+/// Ships the log of an open store to an object store, so that any shipped commit can be restored from there.
+///
+/// ```swift
+/// var options = StoreOptions()
+/// options.logArchiveBytes = 256 << 20
+/// let store = try Store(at: "events.mako", options: options)
+/// let replicator = try Replicator(store, to: FolderObjectStore(at: "/mnt/backup/mako"))
+/// while isRunning {
+///     try replicator.ship()
+///     try await Task.sleep(for: .seconds(1))
+/// }
+/// ```
+///
+/// The first call of ``ship()`` on a branch ships a full backup; later ones ship the frames of the log as they are in its files, so that what
+/// is encrypted stays so. Commits whose frames do not say everything (large transactions and values, a log that is gone) become an incremental
+/// backup: of these only the last one can be restored by itself, and none is missing. One object is under way at a time, and without new
+/// commits there is none.
+public final class Replicator: @unchecked Sendable {
+    /// Which branch a store is shipped to.
+    public enum Branch: Sendable, Hashable {
+        /// The one that it continues, by the chain values of its log; the first one where nothing of the database was shipped yet.
+        case continued
+        /// One that begins with this store as it is.
+        case new
+    }
+
+    /// How objects are made.
+    public struct Options: Sendable {
+        /// An object of frames has so many bytes, and the rest of the frame they end in, at most.
+        public var objectBytes = 1 << 20
+        /// After so many bytes of frames an incremental backup follows, or a full one where the incremental ones have come to half of the last
+        /// full one: restoring has to replay no more than these.
+        public var backupAfterBytes: UInt64 = 64 << 20
+        /// Milliseconds since 1970.
+        public var now: @Sendable () -> UInt64 = Replicator.milliseconds
+
+        public init() {}
+    }
+
+    /// What one call has shipped.
+    public struct Report: Sendable, Hashable {
+        public var objects = 0
+        public var bytes: UInt64 = 0
+        /// The newest commit that can be restored.
+        public var commit: UInt64 = 0
+    }
+
+    /// How far a branch has come.
+    struct State {
+        var number: UInt64 = 0
+        /// The check of the last object, or of the origin.
+        var check: UInt64
+        var end: LogPlace
+        var date: UInt64
+        /// The last backup: its number, and what an incremental one names that builds on it.
+        var backup: (number: UInt64, point: BackupPoint)?
+        var fullBytes: UInt64 = 0
+        /// Of incremental backups since the last full one, and of frames since the last backup.
+        var partBytes: UInt64 = 0
+        var frameBytes: UInt64 = 0
+
+        init(_ origin: BranchOrigin) {
+            check = origin.check
+            end = origin.start
+            date = origin.date
+        }
+
+        mutating func accept(_ header: SequenceHeader) {
+            number = header.number
+            check = header.check
+            end = header.after
+            date = header.date
+            switch header.kind {
+            case .frames: frameBytes += header.contentBytes
+            case .part: partBytes += header.contentBytes
+            case .full: (fullBytes, partBytes) = (header.contentBytes, 0)
+            }
+            if header.kind != .frames { (backup, frameBytes) = ((header.number, header.point), 0) }
+        }
+    }
+
+    let store: Store
+    let objectStore: any ObjectStore
+    let names: ReplicaNames
+    let database: ReplicaIdentity
+    let options: Options
+    private let lock = Lock()
+    private let reader: BranchReader
+    // Guarded by `lock`.
+    private var state: State
+    private var fence: ReplicationError?
+
+    /// Finds the branch that a store continues, or begins one.
+    ///
+    /// - Parameters:
+    ///   - store: open for writing, with ``StoreOptions/logArchiveBytes`` set.
+    ///   - objectStore: where the objects go.
+    ///   - prefix: of their names.
+    /// - Throws: ``ReplicationError/fenced(branch:reason:)`` when another database has extended the branch,
+    ///   ``ReplicationError/logGone(branch:commit:)`` when nothing says whether this one continues it.
+    public init(
+        _ store: Store, to objectStore: any ObjectStore, prefix: String = "", branch: Branch = .continued,
+        options: Options = Options()
+    ) throws(ReplicationError) {
+        if !prefix.isEmpty && ObjectName.parts(prefix) == nil { throw .objects(.invalidName(prefix)) }
+        let (high, low) = store.identity
+        database = ReplicaIdentity(high: high, low: low)
+        names = ReplicaNames(prefix: prefix, database: database.name)
+        self.store = store
+        self.objectStore = objectStore
+        self.options = options
+        let place = try storage { () throws(StorageError) in try store.makeDurable() }
+        switch branch {
+        case .new:
+            reader = try BranchReader.make(
+                objectStore, names, database, parent: (0, 0), start: place, date: options.now())
+            state = State(reader.origin)
+        case .continued:
+            (reader, state) = try Replicator.attach(
+                store, objectStore, names,
+                BranchOrigin(
+                    database, branch: 1, parent: (0, 0), start: place, date: options.now()))
+        }
+    }
+
+    /// The branch that the store is shipped to.
+    public var branch: UInt64 { reader.branch }
+
+    /// The newest commit that is shipped; nil before the first backup.
+    public var shippedCommit: UInt64? { lock.withLock { state.backup == nil ? nil : state.end.commit } }
+
+    /// Milliseconds since 1970, by the system's clock.
+    public static func milliseconds() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return UInt64(clamping: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+
+    /// Makes everything committed until now durable, and ships it.
+    ///
+    /// After an error of the object store the next call goes on where this one ended.
+    ///
+    /// - Throws: ``ReplicationError/fenced(branch:reason:)`` when another database extends the branch; every later call throws it, too.
+    @discardableResult
+    public func ship() throws(ReplicationError) -> Report {
+        lock.lock()
+        defer { lock.unlock() }
+        if let fence { throw fence }
+        do throws(ReplicationError) { return try shipAll() } catch {
+            if case .fenced = error { fence = error }
+            throw error
+        }
+    }
+
+    private func shipAll() throws(ReplicationError) -> Report {
+        let target = try storage { () throws(StorageError) in try store.makeDurable() }
+        var report = Report()
+        if state.backup == nil { try shipBackup(&report) }
+        while state.end.lsn < target.lsn || state.end.commit < target.commit {
+            if try !shipFrames(upTo: nil, &report) { try shipBackup(&report) }
+        }
+        if state.frameBytes >= options.backupAfterBytes { try shipBackup(&report) }
+        // What is shipped need not be read here again.
+        store.noteShipped(state.end.lsn)
+        report.commit = state.end.commit
+        return report
+    }
+
+    // MARK: Objects
+
+    /// Ships the next frames of the log. False when they do not say everything, or are gone.
+    private func shipFrames(upTo bound: UInt64?, _ report: inout Report) throws(ReplicationError) -> Bool {
+        let piece = try storage { () throws(StorageError) in
+            try store.archivedLog(after: state.end, upTo: bound, limit: options.objectBytes)
+        }
+        guard piece.end != state.end else { return false }
+        let content = FrameContent.encode(piece.segments)
+        var header = next(.frames, to: piece.end)
+        header.base = state.backup?.number ?? 0
+        header.contentBytes = UInt64(content.count)
+        header.digest = Digest.of(content)
+        try put(header, ObjectContent(header.encoded + content), &report)
+        return true
+    }
+
+    /// Ships a backup: the first one of a branch is full, and so is one that follows many incremental ones.
+    private func shipBackup(_ report: inout Report) throws(ReplicationError) {
+        let base = state.partBytes > state.fullBytes / 2 ? nil : state.backup
+        let backup = try storage { () throws(StorageError) in try store.replicaBackup(since: base?.point) }
+        defer { backup.discard() }
+        // Frames first, so that each commit before the backup can still be restored by itself.
+        if state.backup != nil {
+            while state.end.lsn < backup.end.lsn, try shipFrames(upTo: backup.end.lsn, &report) {}
+        }
+        // Another replicator of this store may have shipped more meanwhile.
+        guard backup.end.lsn >= state.end.lsn, backup.end.commit >= state.end.commit else { return }
+        let content = backup.content
+        var header = next(base == nil ? .full : .part, to: backup.end)
+        header.basis = backup.point.basis
+        header.base = base?.number ?? 0
+        header.contentBytes = content.bytes
+        header.digest = try objects { () throws(ObjectStoreError) in try Digest.of(content) }
+        if base == nil {
+            try putFull(header, content, &report)
+            try put(header, ObjectContent(header.encoded), &report)
+        } else {
+            try put(header, content.following(header.encoded), &report)
+        }
+    }
+
+    private func putFull(
+        _ header: SequenceHeader, _ content: ObjectContent, _ report: inout Report
+    ) throws(ReplicationError) {
+        let name = reader.object(of: header)
+        do throws(ObjectStoreError) {
+            _ = try objectStore.put(name, content, .ifAbsent)
+            report.objects += 1
+            report.bytes += content.bytes
+        } catch {
+            // The name has the digest: it is the same backup, whose answer was lost.
+            guard case .exists = error else { throw .objects(error) }
+        }
+        let found = try objects { () throws(ObjectStoreError) in try objectStore.get(name, 0..<1) }
+        guard found.total == content.bytes else { throw .damaged(object: name, reason: "it is cut short") }
+    }
+
+    private func next(_ kind: SequenceKind, to end: LogPlace) -> SequenceHeader {
+        var header = SequenceHeader(database, reader.branch, state.number + 1, kind, from: state.end, to: end)
+        // A clock that went back must not put a commit before an earlier one.
+        header.date = max(options.now(), state.date)
+        header.dateBefore = state.date
+        header.previous = state.check
+        return header
+    }
+
+    /// Puts the next object of the sequence, unless there is one of that number.
+    private func put(
+        _ header: SequenceHeader, _ content: ObjectContent, _ report: inout Report
+    ) throws(ReplicationError) {
+        do throws(ObjectStoreError) {
+            _ = try objectStore.put(reader.name(header.number), content, .ifAbsent)
+        } catch {
+            guard case .exists = error else { throw .objects(error) }
+            return try adopt(header.number)
+        }
+        report.objects += 1
+        report.bytes += content.bytes
+        state.accept(header)
+        if header.number % Replicator.objectsPerHint == 0 { reader.noteHead(header.number) }
+    }
+
+    private static let objectsPerHint: UInt64 = 32
+
+    /// Takes an object that was there already for this store's own: an answer was lost, or a process ended before it came. Its commits are in
+    /// this log then. Those of another database are not.
+    private func adopt(_ number: UInt64) throws(ReplicationError) {
+        guard let header = try reader.header(number) else {
+            throw .objects(.unavailable(reason: "\(reader.name(number)) is there and cannot be read"))
+        }
+        guard header.previous == state.check, header.before == state.end,
+            try Replicator.link(header.after, store) == .continued
+        else {
+            throw .fenced(
+                branch: reader.branch, reason: "object \(number) leads to commit \(header.after.commit) of another log")
+        }
+        guard header.kind == .full || state.backup != nil else {
+            throw .damaged(object: reader.name(number), reason: "nothing is before it")
+        }
+        try reader.forEachPiece(of: header) { _, _ in }
+        state.accept(header)
+    }
+}
+
+extension ReplicaBackup {
+    fileprivate var content: ObjectContent {
+        ObjectContent(bytes: bytes) { offset, count throws(ObjectStoreError) in
+            do throws(StorageError) { return try self.read(from: offset, count: count) } catch {
+                throw .source("\(error)")
+            }
+        }
+    }
+}
+
+extension ObjectContent {
+    /// The content behind a header.
+    fileprivate func following(_ header: [UInt8]) -> ObjectContent {
+        let start = UInt64(header.count)
+        return ObjectContent(bytes: start + bytes) { offset, count throws(ObjectStoreError) in
+            let end = offset + UInt64(count)
+            var piece = Array(header[Int(min(offset, start))..<Int(min(end, start))])
+            if end > start {
+                let from = max(offset, start) - start
+                piece += try self.read(from: from, count: Int(end - start - from))
+            }
+            return piece
+        }
+    }
+}

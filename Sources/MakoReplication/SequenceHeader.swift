@@ -1,0 +1,229 @@
+import MakoStorage
+
+// The objects of a sequence begin with a header of 256 bytes, little-endian; docs/replication.md draws it.
+
+/// What an object of a sequence holds.
+enum SequenceKind: UInt64 {
+    /// Frames of the log.
+    case frames = 1
+    /// An incremental backup.
+    case part = 2
+    /// The name of a backup, which is an object of its own.
+    case full = 3
+}
+
+/// The header of an object of a sequence: where it belongs, which commits it holds, and the checksum of the rest.
+struct SequenceHeader: Hashable {
+    static let bytes = 256
+    static let magic: UInt64 = 0x3071_6553_6f6b_614d  // "MakoSeq0"
+    static let format: UInt64 = 1
+    /// Commits and bytes are counted below this: sums of two cannot overflow.
+    private static let limit: UInt64 = 1 << 62
+
+    var database: ReplicaIdentity
+    var branch: UInt64
+    var number: UInt64
+    var kind: SequenceKind
+    var epoch: UInt64 = 1
+    /// The place that the object before leads to, and the one that this leads to.
+    var before: LogPlace
+    var after: LogPlace
+    /// Milliseconds since 1970: when this object was made, and the one before. The commits are from between.
+    var date: UInt64
+    var dateBefore: UInt64
+    /// The check of the object before; of the first one that of the origin.
+    var previous: UInt64
+    /// Of a backup or part: its basis, and the number of what it builds on. Of frames: the number of the last backup.
+    var basis: UInt64 = 0
+    var base: UInt64 = 0
+    /// Of what is behind the header, or of the object that a full backup is.
+    var contentBytes: UInt64 = 0
+    var digest: UInt64 = 0
+
+    /// The commits, where there are any.
+    var commits: ClosedRange<UInt64>? {
+        after.commit > before.commit ? before.commit + 1...after.commit : nil
+    }
+
+    /// What an incremental backup that builds on this one has to name.
+    var point: BackupPoint {
+        BackupPoint(
+            databaseHigh: database.high, databaseLow: database.low, commit: after.commit, basis: basis,
+            chain: after.chain)
+    }
+
+    /// The checksum of the header, and by the digest in it of the whole object.
+    var check: UInt64 { Words(encoded).word(0) }
+
+    var encoded: [UInt8] {
+        Words.encode(
+            [
+                SequenceHeader.magic, SequenceHeader.format, database.high, database.low, branch, number, kind.rawValue,
+                epoch, before.commit, before.lsn, before.chain, after.commit, after.lsn, after.chain, date, dateBefore,
+                previous, basis, base, contentBytes, digest,
+            ], bytes: SequenceHeader.bytes)
+    }
+
+    /// Nil when the bytes are no such header, or damaged.
+    init?(_ bytes: [UInt8]) {
+        let words = Words(bytes)
+        guard bytes.count == SequenceHeader.bytes, words.isSound, words.word(1) == SequenceHeader.magic,
+            words.word(2) == SequenceHeader.format, let kind = SequenceKind(rawValue: words.word(7)),
+            words.areZero(from: 22)
+        else { return nil }
+        self.kind = kind
+        database = ReplicaIdentity(high: words.word(3), low: words.word(4))
+        branch = words.word(5)
+        number = words.word(6)
+        epoch = words.word(8)
+        before = LogPlace(commit: words.word(9), lsn: words.word(10), chain: words.word(11))
+        after = LogPlace(commit: words.word(12), lsn: words.word(13), chain: words.word(14))
+        date = words.word(15)
+        dateBefore = words.word(16)
+        previous = words.word(17)
+        basis = words.word(18)
+        base = words.word(19)
+        contentBytes = words.word(20)
+        digest = words.word(21)
+        guard after.commit >= before.commit, after.lsn >= before.lsn, after.commit < SequenceHeader.limit,
+            contentBytes < SequenceHeader.limit
+        else { return nil }
+    }
+
+    init(
+        _ database: ReplicaIdentity, _ branch: UInt64, _ number: UInt64, _ kind: SequenceKind,
+        from before: LogPlace, to after: LogPlace
+    ) {
+        self.database = database
+        self.branch = branch
+        self.number = number
+        self.kind = kind
+        self.before = before
+        self.after = after
+        date = 0
+        dateBefore = 0
+        previous = 0
+    }
+}
+
+/// The identity of a database.
+struct ReplicaIdentity: Sendable, Hashable {
+    var high: UInt64
+    var low: UInt64
+
+    var name: String { ReplicaNames.database(high: high, low: low) }
+}
+
+/// Where a branch begins.
+struct BranchOrigin: Hashable {
+    static let bytes = 128
+    static let magic: UInt64 = 0x3067_724f_6f6b_614d  // "MakoOrg0"
+    static let format: UInt64 = 1
+
+    var database: ReplicaIdentity
+    var branch: UInt64
+    /// The branch that was restored; 0: none.
+    var parent: UInt64
+    /// The chain value at the commit on the parent.
+    var parentChain: UInt64
+    /// The place from which the log of this branch goes on.
+    var start: LogPlace
+    var date: UInt64
+
+    var check: UInt64 { Words(encoded).word(0) }
+
+    var encoded: [UInt8] {
+        Words.encode(
+            [
+                BranchOrigin.magic, BranchOrigin.format, database.high, database.low, branch, parent, parentChain,
+                start.commit, start.lsn, start.chain, date,
+            ], bytes: BranchOrigin.bytes)
+    }
+
+    init(
+        _ database: ReplicaIdentity, branch: UInt64, parent: (branch: UInt64, chain: UInt64), start: LogPlace,
+        date: UInt64
+    ) {
+        self.database = database
+        self.branch = branch
+        self.parent = parent.branch
+        parentChain = parent.chain
+        self.start = start
+        self.date = date
+    }
+
+    init?(_ bytes: [UInt8]) {
+        let words = Words(bytes)
+        guard bytes.count == BranchOrigin.bytes, words.isSound, words.word(1) == BranchOrigin.magic,
+            words.word(2) == BranchOrigin.format, words.areZero(from: 12)
+        else { return nil }
+        database = ReplicaIdentity(high: words.word(3), low: words.word(4))
+        branch = words.word(5)
+        parent = words.word(6)
+        parentChain = words.word(7)
+        start = LogPlace(commit: words.word(8), lsn: words.word(9), chain: words.word(10))
+        date = words.word(11)
+    }
+}
+
+/// Bytes as little-endian words, of which the first is the checksum of the others.
+struct Words {
+    private let bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    static func encode(_ words: [UInt64], bytes count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 8)
+        for word in words { bytes += self.bytes(of: word) }
+        bytes.append(contentsOf: repeatElement(0, count: count - bytes.count))
+        bytes.replaceSubrange(0..<8, with: self.bytes(of: Checksum.hash(bytes[8...], seed: 0)))
+        return bytes
+    }
+
+    static func bytes(of word: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64($0 * 8)) }
+    }
+
+    var isSound: Bool { bytes.count >= 8 && word(0) == Checksum.hash(bytes[8...], seed: 0) }
+
+    /// 0 behind the end.
+    func word(_ index: Int) -> UInt64 {
+        guard (index + 1) * 8 <= bytes.count else { return 0 }
+        return (0..<8).reduce(0) { $0 | UInt64(bytes[index * 8 + $1]) << UInt64($1 * 8) }
+    }
+
+    func areZero(from index: Int) -> Bool { bytes.dropFirst(index * 8).allSatisfy { $0 == 0 } }
+}
+
+/// The checksum of a content of any size: each MiB is hashed with the value of those before it as the seed.
+struct Digest {
+    private(set) var value: UInt64 = 0
+    private var waiting: [UInt8] = []
+
+    mutating func add(_ bytes: [UInt8]) {
+        waiting += bytes
+        while waiting.count >= ObjectContent.pieceBytes {
+            value = Checksum.hash(waiting[..<ObjectContent.pieceBytes], seed: value)
+            waiting.removeFirst(ObjectContent.pieceBytes)
+        }
+    }
+
+    /// The value of everything that was added.
+    mutating func finish() -> UInt64 {
+        if !waiting.isEmpty { value = Checksum.hash(waiting[...], seed: value) }
+        waiting = []
+        return value
+    }
+
+    static func of(_ bytes: [UInt8]) -> UInt64 {
+        var digest = Digest()
+        digest.add(bytes)
+        return digest.finish()
+    }
+
+    static func of(_ content: ObjectContent) throws(ObjectStoreError) -> UInt64 {
+        var digest = Digest()
+        try content.forEachPiece { piece throws(ObjectStoreError) in digest.add(piece) }
+        return digest.finish()
+    }
+}

@@ -1,0 +1,132 @@
+import MakoStorage
+import MakoTestSupport
+import Testing
+
+@testable import MakoReplication
+
+/// Objects that are damaged, cut short, exchanged or missing.
+@Suite struct DamagedObjectTests {
+    /// Ships a backup, frames, an incremental backup and frames again.
+    private func shipped(_ seed: UInt64) throws -> (Ledger, [String: [UInt8]]) {
+        let ledger = try Ledger(seed: seed)
+        let replicator = try ledger.replicator()
+        try ledger.commit(.small)
+        try replicator.ship()
+        try ledger.commit(.small)
+        try replicator.ship()
+        try ledger.commit(.many)
+        try replicator.ship()
+        try ledger.commit(.small)
+        try replicator.ship()
+        return (ledger, ledger.objects.objects)
+    }
+
+    /// Restores the newest commit, and says whether that was refused. Anything else must be the right state.
+    private func isRefused(_ ledger: Ledger, _ commit: UInt64) throws -> Bool {
+        do {
+            #expect(try ledger.restored(commit) == ledger.states[commit])
+            return false
+        } catch is ReplicationError { return true }
+    }
+
+    @Test func everyFlippedBitOfASmallObjectIsRefused() throws {
+        let (ledger, objects) = try shipped(41)
+        let newest = try ledger.commitNumber()
+        for name in objects.keys.sorted() where name.contains("/seq/") {
+            let bytes = try #require(objects[name])
+            let header = try #require(SequenceHeader(Array(bytes.prefix(SequenceHeader.bytes))))
+            // Of the incremental backup, which has many pages, some bits.
+            let step = header.kind == .part ? 1009 : 1
+            for bit in stride(from: 0, to: bytes.count * 8, by: step) {
+                var damaged = bytes
+                damaged[bit / 8] ^= 1 << UInt8(bit % 8)
+                // The header says so at once; what is behind it, its checksum.
+                let found = SequenceHeader(Array(damaged.prefix(SequenceHeader.bytes)))
+                if bit < SequenceHeader.bytes * 8 {
+                    #expect(found == nil, "bit \(bit) of \(name)")
+                } else {
+                    #expect(Digest.of(Array(damaged.dropFirst(SequenceHeader.bytes))) != header.digest)
+                }
+                guard bit % 97 == 0 else { continue }
+                ledger.objects.objects[name] = damaged
+                let isNeeded = header.kind != .frames || header.after.commit == newest
+                let refused = try isRefused(ledger, newest)
+                #expect(refused || !isNeeded, "bit \(bit) of \(name)")
+                ledger.objects.objects[name] = bytes
+            }
+        }
+    }
+
+    @Test func truncatedObjectsAreRefused() throws {
+        let (ledger, objects) = try shipped(42)
+        let newest = try ledger.commitNumber()
+        for name in objects.keys.sorted() where name.contains("/seq/") || name.contains("/full/") {
+            let bytes = try #require(objects[name])
+            for count in [0, 1, 100, 256, bytes.count / 2, bytes.count - 1] where count < bytes.count {
+                ledger.objects.objects[name] = Array(bytes.prefix(count))
+                _ = try isRefused(ledger, newest)
+            }
+            ledger.objects.objects[name] = bytes
+        }
+        #expect(try !isRefused(ledger, newest))
+    }
+
+    @Test func aMissingObjectIsAGapUntilTheNextBackup() throws {
+        let (ledger, objects) = try shipped(43)
+        let sequence = objects.keys.filter { $0.contains("/seq/") }.sorted()
+        let first = try #require(objects[sequence[1]].flatMap { SequenceHeader(Array($0.prefix(256))) })
+        #expect(first.kind == .frames)
+        ledger.objects.objects[sequence[1]] = nil
+        let points = try ledger.replica.restorePoints()[0]
+        #expect(!points.findings.isEmpty)
+        #expect(!points.contains(first.after.commit))
+        #expect(points.gaps.contains { $0.contains(first.after.commit) })
+        // The incremental backup builds on the full one, and leads on.
+        let newest = try ledger.commitNumber()
+        #expect(points.newest == newest)
+        #expect(try ledger.restored(newest) == ledger.state)
+    }
+
+    @Test func exchangedObjectsAreRefused() throws {
+        let (ledger, objects) = try shipped(44)
+        let (other, others) = try shipped(45)
+        let newest = try ledger.commitNumber()
+        let own = objects.keys.filter { $0.contains("/seq/") }.sorted()
+        let foreign = others.keys.filter { $0.contains("/seq/") }.sorted()
+        for (name, from) in zip(own, foreign) {
+            ledger.objects.objects[name] = others[from]
+            _ = try isRefused(ledger, newest)
+            ledger.objects.objects[name] = objects[name]
+        }
+        for name in own.dropFirst() {
+            ledger.objects.objects[name] = objects[own[0]]
+            _ = try isRefused(ledger, newest)
+            ledger.objects.objects[name] = objects[name]
+        }
+        #expect(try !isRefused(ledger, newest))
+        #expect(try other.restored(nil) == other.state)
+    }
+
+    @Test func aLostHintOrALateListingChangesNothing() throws {
+        let ledger = try Ledger(seed: 46)
+        var replicator = try ledger.replicator()
+        for round in 0..<70 {
+            try ledger.commit(.small)
+            try replicator.ship()
+            if round % 10 == 9 {
+                ledger.objects.lateNames = round
+                replicator = try ledger.replicator()
+                ledger.objects.lateNames = round % 4
+            }
+        }
+        let newest = try ledger.commitNumber()
+        let head = try #require(ledger.objects.names.first { $0.hasSuffix("/head") })
+        for damage in [nil, [], [1, 2, 3], ledger.objects.objects[head]?.reversed()] as [[UInt8]?] {
+            ledger.objects.objects[head] = damage
+            ledger.objects.lateNames = 5
+            #expect(try ledger.replica.restorePoints()[0].newest == newest)
+            try ledger.replicator().ship()
+        }
+        #expect(try ledger.restored(nil) == ledger.state)
+    }
+}

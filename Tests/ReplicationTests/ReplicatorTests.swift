@@ -1,0 +1,174 @@
+import MakoReplication
+import MakoStorage
+import MakoTestSupport
+import Testing
+
+/// What a replicator sends, when, and what it has the store keep for it.
+@Suite struct ReplicatorTests {
+    private func segments(_ ledger: Ledger) throws -> Int {
+        try ledger.disk.list(directory: ".").count { $0.contains("-wal-") && !$0.hasSuffix("spare") }
+    }
+
+    @Test func nothingIsSentWithoutNewCommits() throws {
+        let ledger = try Ledger(seed: 51)
+        let replicator = try ledger.replicator()
+        try ledger.commit(.small)
+        try replicator.ship()
+        let calls = ledger.objects.calls
+        for _ in 0..<5 { #expect(try replicator.ship().objects == 0) }
+        #expect(ledger.objects.calls == calls)
+    }
+
+    @Test func oneObjectTakesAllCommitsThatCameMeanwhile() throws {
+        let ledger = try Ledger(seed: 52)
+        let replicator = try ledger.replicator()
+        try ledger.commit(.small)
+        try replicator.ship()
+        for _ in 0..<50 { try ledger.commit(.small) }
+        let puts = ledger.objects.puts
+        let report = try replicator.ship()
+        #expect(report.objects == 1)
+        #expect(ledger.objects.puts == puts + 1)
+        // 62 bytes of header and padding for a frame of some 60, and 336 for the object and its segment.
+        #expect(report.bytes < 50 * 200 + 400)
+        #expect(report.commit == (try ledger.commitNumber()))
+        try ledger.checkAll()
+    }
+
+    @Test func segmentsStayUntilTheyAreShippedAndUpToTheLimit() throws {
+        let ledger = try Ledger(seed: 53, archiveBytes: 6 * 64 << 10)
+        let replicator = try ledger.replicator()
+        try ledger.commit(.small)
+        try replicator.ship()
+        func fill() throws {
+            for _ in 0..<30 { try ledger.commit(.several) }
+            try ledger.store.checkpoint()
+            try ledger.store.checkpoint()
+        }
+        try fill()
+        // Nothing that was not shipped is gone.
+        let kept = try segments(ledger)
+        #expect(kept > 1)
+        try replicator.ship()
+        #expect(try ledger.replica.restorePoints()[0].gaps == [])
+        try ledger.store.checkpoint()
+        #expect(try segments(ledger) < kept + 2)
+        // Hours of 503: the archive ends at its limit, and a part follows.
+        ledger.objects.isDown = true
+        for _ in 0..<12 {
+            try fill()
+            #expect(throws: ReplicationError.objects(.unavailable(reason: "503"))) { try replicator.ship() }
+        }
+        // Those of the archive, those that recovery needs and two that serve again.
+        #expect(try segments(ledger) <= 6 + 5)
+        ledger.objects.isDown = false
+        try replicator.ship()
+        let points = try ledger.replica.restorePoints()[0]
+        #expect(points.gaps.count == 1)
+        #expect(points.newest == (try ledger.commitNumber()))
+        try ledger.checkAll()
+    }
+
+    @Test func aFullDiskTakesWhatIsNotShipped() throws {
+        let ledger = try Ledger(seed: 60, archiveBytes: 16 << 20)
+        let replicator = try ledger.replicator()
+        try ledger.commit(.small)
+        try replicator.ship()
+        for _ in 0..<200 { try ledger.commit(.several) }
+        try ledger.store.checkpoint()
+        try ledger.store.checkpoint()
+        let kept = try segments(ledger)
+        #expect(kept > 6)
+        ledger.disk.capacity = ledger.disk.usedBytes
+        for _ in 0..<10 { try ledger.commit(.small) }
+        #expect(try segments(ledger) < kept)
+        ledger.disk.capacity = nil
+        try replicator.ship()
+        #expect(try ledger.replica.restorePoints()[0].gaps.count == 1)
+        try ledger.checkAll()
+    }
+
+    @Test func aCleanCloseKeepsWhatIsNotShipped() throws {
+        let ledger = try Ledger(seed: 54)
+        let first = try ledger.replicator()
+        try ledger.commit(.small)
+        try first.ship()
+        for _ in 0..<20 { try ledger.commit(.several) }
+        try ledger.reopen()
+        for _ in 0..<20 { try ledger.commit(.several) }
+        try ledger.reopen()
+        for _ in 0..<20 { try ledger.commit(.several) }
+        let replicator = try ledger.replicator()
+        try replicator.ship()
+        #expect(try ledger.replica.restorePoints()[0].gaps == [])
+        try ledger.checkAll()
+        // Everything is shipped: no segment stays.
+        try ledger.store.close()
+        #expect(try ledger.disk.list(directory: ".") == [Ledger.path])
+    }
+
+    @Test func anArchiveIsNoMatterToAStoreWithoutOne() throws {
+        let ledger = try Ledger(seed: 55)
+        for _ in 0..<40 { try ledger.commit(.several) }
+        ledger.options.logArchiveBytes = 0
+        try ledger.reopen()
+        for _ in 0..<40 { try ledger.commit(.several) }
+        #expect(try LedgerState(reading: ledger.store) == ledger.state)
+        try ledger.store.close()
+        #expect(try ledger.disk.list(directory: ".") == [Ledger.path])
+    }
+
+    @Test func aClockThatGoesBackKeepsTheOrderOfDates() throws {
+        let ledger = try Ledger(seed: 56)
+        var options = Replicator.Options()
+        let clock = SettableClock()
+        options.now = { clock.now }
+        let replicator = try Replicator(ledger.store, to: ledger.objects, options: options)
+        for now: UInt64 in [5000, 9000, 2000, 9500] {
+            clock.now = now
+            try ledger.commit(.small)
+            try replicator.ship()
+        }
+        #expect(try ledger.replica.restorePoints()[0].runs.map(\.dates).last?.upperBound == 9500)
+    }
+
+    @Test func backupsFollowMuchLogAndManyParts() throws {
+        let ledger = try Ledger(seed: 57)
+        var options = Replicator.Options()
+        options.backupAfterBytes = 8 << 10
+        let replicator = try Replicator(ledger.store, to: ledger.objects, options: options)
+        for _ in 0..<60 {
+            try ledger.commitAtRandom(selfContained: true)
+            try replicator.ship()
+        }
+        #expect(ledger.objects.names.count { $0.contains("/full/") } > 1)
+        #expect(try ledger.replica.restorePoints()[0].gaps == [])
+        try ledger.checkAll()
+    }
+
+    @Test func severalDatabasesShareAPlace() throws {
+        let first = try Ledger(seed: 58)
+        let second = try Ledger(seed: 59, objects: first.objects)
+        for ledger in [first, second] {
+            try ledger.commit(.small)
+            try ledger.replicator().ship()
+        }
+        let replica = try Replica(first.objects)
+        let databases = try replica.databases()
+        #expect(databases.count == 2)
+        #expect(throws: ReplicationError.self) { try replica.restorePoints() }
+        let files = MemoryFileSystem()
+        for (index, database) in databases.enumerated() {
+            let path = "restored-\(index).mako"
+            let own = Ledger.options(files, seed: 1)
+            try replica.restore(to: path, database: database, options: own)
+            let store = try Store(at: path, options: own)
+            let state = try LedgerState(reading: store)
+            #expect([first.state, second.state].contains(state))
+        }
+    }
+}
+
+private final class SettableClock: @unchecked Sendable {
+    var now: UInt64 = 0
+}
