@@ -71,7 +71,8 @@ public struct StoreOptions: Sendable {
     /// written, and, with a megabyte of log, when nothing was committed for two seconds: so an idle database opens quickly after a crash.
     public var checkpointBytes: Int = 64 << 20
     /// Bytes of log segments that no recovery needs and that stay beside the data file until replication has shipped them, after a clean close
-    /// too. They go where there is no room for another segment, not where the data file cannot grow. 0: none, and what replication has not shipped in time it ships as an incremental backup.
+    /// too. They go where there is no room for another segment, not where the data file cannot grow. 0: none, and what replication has not shipped
+    /// in time it ships as an incremental backup.
     public var logArchiveBytes: Int = 0
     /// Whether the file is made shorter in the background when much of it is free and nothing is written for a while. Such a step is a
     /// commit without changes: it has a number like any other.
