@@ -69,25 +69,6 @@ import Testing
         try ledger.checkAll()
     }
 
-    @Test func aFullDiskTakesWhatIsNotShipped() throws {
-        let ledger = try Ledger(seed: 60, archiveBytes: 16 << 20)
-        let replicator = try ledger.replicator()
-        try ledger.commit(.small)
-        try replicator.ship()
-        for _ in 0..<200 { try ledger.commit(.several) }
-        try ledger.store.checkpoint()
-        try ledger.store.checkpoint()
-        let kept = try segments(ledger)
-        #expect(kept > 6)
-        ledger.disk.capacity = ledger.disk.usedBytes
-        for _ in 0..<10 { try ledger.commit(.small) }
-        #expect(try segments(ledger) < kept)
-        ledger.disk.capacity = nil
-        try replicator.ship()
-        #expect(try ledger.replica.restorePoints()[0].gaps.count == 1)
-        try ledger.checkAll()
-    }
-
     @Test func aCleanCloseKeepsWhatIsNotShipped() throws {
         let ledger = try Ledger(seed: 54)
         let first = try ledger.replicator()

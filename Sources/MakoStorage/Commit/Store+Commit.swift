@@ -114,7 +114,6 @@ extension Store {
         if isBehind { try flush(.durable) }
         do throws(FileError) { try addSegment(payload) } catch {
             guard error.isNoSpace else { throw failed(error, "adding a log segment") }
-            dropArchive()
             // Return the pages that were taken ahead, because the checkpoint's own pages are among them.
             writer.returnUnusedNumbers()
             versions.lock.withLock { forgetPagesBehindTheFile() }

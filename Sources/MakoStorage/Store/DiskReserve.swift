@@ -66,20 +66,11 @@ extension Store {
     /// Takes two checkpoints, which frees what only older checkpoints need. The caller must hold the checkpointer's
     /// lock.
     private func renewCheckpoints() throws(StorageError) {
-        dropArchive()
-        // These checkpoints let go of more segments.
-        defer { dropArchive() }
         try flush(.durable)
         for _ in 0..<2 {
             try checkpointer.runToEnd(self)
             if try checkpointer.begin(self, anyway: true) { try checkpointer.runToEnd(self) }
         }
-    }
-
-    /// On a full disk: removes what replication has not shipped yet. Room for commits comes first.
-    func dropArchive() {
-        let archived = pipeline.lock.withLock { pipeline.log.archive.removeAll() }
-        for path in archived { try? options.files.remove(path) }
     }
 
     private func makeRoom(for writer: Writer) throws(StorageError) {

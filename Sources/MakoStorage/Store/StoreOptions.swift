@@ -77,9 +77,10 @@ public struct StoreOptions: Sendable {
     /// is dirty or, with a megabyte of log, if nothing was committed for two seconds, so that an idle database opens
     /// quickly after a crash.
     public var checkpointBytes: Int = 64 << 20
-    /// The bytes of log segments that stay beside the data file, though recovery does not need them, until replication has shipped
-    /// them; after a clean close too. A full disk removes them. 0: none; a commit that was not shipped in time is then shipped in an
-    /// incremental backup.
+    /// The bytes of log segments that stay beside the data file, though recovery does not need them, until replication
+    /// has shipped them; after a clean close too. They are removed if there is no room for another segment, but not if
+    /// the data file cannot grow. 0: none; a commit that was not shipped in time is then shipped in an incremental
+    /// backup.
     public var logArchiveBytes: Int = 0
     /// Whether to shrink the file in the background if much of it is free and nothing is written for a while. Each step
     /// is a commit without changes, with a commit number.
