@@ -168,7 +168,7 @@ struct Probe: StorableValue {
         #expect(try db.query(Department.self).count() == 51)
         #expect(try db.query(Person.self).where(\.name == "p37").fetch().map(\.age) == [1])
         let inEngines = engines.people
-        #expect(try inEngines.count() == 50)
+        #expect(try inEngines.count == 50)
         try expectSound(db)
         #expect(throws: MakoError.self) {
             try db.save(
