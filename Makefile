@@ -45,6 +45,8 @@ PREFIX ?= /usr/local
 
 # The macros are built against the toolchain's own swift-syntax where there is one: seconds instead of minutes.
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
+# Without it SwiftPM passes the traits to the compiler in another order at each call, takes that for other options, and builds everything again.
+BUILD := SWIFT_DETERMINISTIC_HASHING=1 swift build
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
 .PHONY: help demo demo-studio install test test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
@@ -85,32 +87,32 @@ help:
 demo:
 	@scripts/need swift lz4 macros
 ifneq ($(DATA),)
-	$(SYNTAX) swift build -c $(CONFIGURATION) --product mako-cli
+	$(SYNTAX) $(BUILD) -c $(CONFIGURATION) --product mako-cli
 endif
-	$(SYNTAX) swift build -c $(CONFIGURATION) --product MakoDemo
+	$(SYNTAX) $(BUILD) -c $(CONFIGURATION) --product MakoDemo
 	@$(SYNTAX) swift run -q --skip-build -c $(CONFIGURATION) MakoDemo $(if $(DATA),--data '$(DATA)') $(if $(KEEP),--keep '$(KEEP)')
 
 # The database of the demo, in the browser.
 demo-studio: KEPT = .build/studio-demo
 demo-studio:
 	$(MAKE) demo KEEP=$(KEPT)
-	$(SYNTAX) swift build -c $(CONFIGURATION) --traits Studio --product mako-cli
-	"$$($(SYNTAX) swift build -c $(CONFIGURATION) --show-bin-path)/mako-cli" studio "$$(ls $(KEPT)/*.mako | head -1)"
+	$(SYNTAX) $(BUILD) -c $(CONFIGURATION) --traits Studio --product mako-cli
+	"$$($(SYNTAX) $(BUILD) -c $(CONFIGURATION) --show-bin-path)/mako-cli" studio "$$(ls $(KEPT)/*.mako | head -1)"
 
 # With MAKO=program a program that is built already is tested.
 test-studio:
 	@scripts/need swift lz4 macros python3 chromium mcp
-	@if [ -z '$(MAKO)' ]; then $(SYNTAX) swift build --traits Studio --product mako-cli; fi
-	MAKO="$${MAKO:-$$($(SYNTAX) swift build --show-bin-path)/mako-cli}" python3 Tests/Studio/server.py
+	@if [ -z '$(MAKO)' ]; then $(SYNTAX) $(BUILD) --traits Studio --product mako-cli; fi
+	MAKO="$${MAKO:-$$($(SYNTAX) $(BUILD) --show-bin-path)/mako-cli}" python3 Tests/Studio/server.py
 	python3 Tests/Studio/run.py
 
 # The product has a name of its own, since a package's products must differ in more than their cases.
 install: CONFIGURATION = release
 install:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build -c $(CONFIGURATION) --traits Studio --product mako-cli
+	$(SYNTAX) $(BUILD) -c $(CONFIGURATION) --traits Studio --product mako-cli
 	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 755 "$$($(SYNTAX) swift build -c $(CONFIGURATION) --show-bin-path)/mako-cli" '$(DESTDIR)$(PREFIX)/bin/mako'
+	install -m 755 "$$($(SYNTAX) $(BUILD) -c $(CONFIGURATION) --show-bin-path)/mako-cli" '$(DESTDIR)$(PREFIX)/bin/mako'
 
 # So many tests at a time: all at once, some 1,500 wait for each other, and what one of them measures is the others.
 WIDTH := SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
@@ -122,7 +124,7 @@ AT_ONCE := -Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2
 TRAITS := --enable-all-traits
 test:
 	@scripts/need swift lz4 macros python3
-	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
+	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
 	$(SYNTAX) $(WIDTH) swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest 2>&1 | tee .build/test.log
 	@scripts/skipped .build/test.log
 
@@ -130,10 +132,10 @@ test:
 INTERRUPTED := 'StorageTests.FileSystemTests|OtherProcessTests|FileAccessTests|FileEdgeTests|NewFileTests|BackupTests'
 interrupted:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
+	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
 ifeq ($(shell uname),Linux)
 	clang -shared -fPIC -O1 -o .build/interrupted.so scripts/interrupted.c
-	LD_PRELOAD=$(CURDIR)/.build/interrupted.so "$$($(SYNTAX) swift build --show-bin-path)/makoPackageTests.xctest" \
+	LD_PRELOAD=$(CURDIR)/.build/interrupted.so "$$($(SYNTAX) $(BUILD) --show-bin-path)/makoPackageTests.xctest" \
 		--testing-library swift-testing --filter $(INTERRUPTED)
 endif
 
@@ -142,15 +144,15 @@ endif
 RECURSIVE := '^(RecordsTests\.(DeepNesting|Parser|Binder|Expression|Select|Subquery|SubqueryShape|SubqueryStatement|Compound|CommonTable|Match|Join|Statement|Upsert|Step|Reference|ForgedCatalogue|WhereDocument|PlanDocument|ToManyCondition)|CoreTests\.(PredicateRefusal|PredicateCollection|ManyCondition|ParsedText|PlanParity|Refusal)|MakoTests\.(DeepCondition|Predicate|LongChain|ObjectGraph|ObjectGraphRandom|CopiedObject|DeleteRule|Hook|Owned|ValueFault|HierarchyQuery|Relation))Tests/'
 test-small-stacks:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
-	tests="$$($(SYNTAX) swift build --show-bin-path)/makoPackageTests.xctest" && ulimit -S -s 512 && \
+	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
+	tests="$$($(SYNTAX) $(BUILD) --show-bin-path)/makoPackageTests.xctest" && ulimit -S -s 512 && \
 		$(SYNTAX) $(WIDTH) "$$tests" --testing-library swift-testing --filter $(RECURSIVE)
 
 # How many of a newcomer's first guesses compile, or are answered by the compiler with the right call, in the build of `make test`.
 guesses:
 	@scripts/need swift lz4 macros python3
-	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
-	@scripts/guesses "$$($(SYNTAX) swift build --show-bin-path)"
+	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
+	@scripts/guesses "$$($(SYNTAX) $(BUILD) --show-bin-path)"
 
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
 CHECKS := test guesses interrupted test-small-stacks test-random metamorphic processes check-platforms test-threads test-no-barrier
@@ -166,12 +168,12 @@ check:
 # Random runs and killed processes are programs of their own: in release, or, for `make check`, those of the build of `make test`, with assertions.
 RUNNERS ?= release
 ifeq ($(RUNNERS),debug)
-SOAK_RUNNER = $(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE) && .build/debug/SoakRunner
-KILL_RUNNER = $(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE) && .build/debug/KillRunner
+SOAK_RUNNER = $(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE) && .build/debug/SoakRunner
+KILL_RUNNER = $(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE) && .build/debug/KillRunner
 else
-SOAK_RUNNER = $(SYNTAX) swift build -c release --product SoakRunner && \
+SOAK_RUNNER = $(SYNTAX) $(BUILD) -c release --product SoakRunner && \
 	$(SYNTAX) swift run -q --skip-build -c release SoakRunner
-KILL_RUNNER = $(SYNTAX) swift build -c release --product KillRunner && \
+KILL_RUNNER = $(SYNTAX) $(BUILD) -c release --product KillRunner && \
 	$(SYNTAX) swift run -q --skip-build -c release KillRunner
 endif
 
@@ -200,7 +202,7 @@ sqllogictest:
 replay:
 	@test -n '$(SEED)' || { echo 'make replay SEED=1346 LAYER=records: the seed and the layer that the failure named'; exit 64; }
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build -c release --product SoakRunner
+	$(SYNTAX) $(BUILD) -c release --product SoakRunner
 	@for layer in $(LAYER); do echo "$$layer, seed $(SEED)"; .build/release/SoakRunner repeat "$$layer" '$(SEED)' || exit 1; done
 
 api-breakage:
@@ -221,7 +223,7 @@ THREADED_FILES = MAKO_LEFT_OUT="$$(scripts/threaded $(THREADED))"
 REPORT := $(CURDIR)/.build-tsan/report
 test-threads:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) $(PLAIN) $(THREADED_FILES) swift build --build-tests $(THREADS)
+	$(SYNTAX) $(PLAIN) $(THREADED_FILES) $(BUILD) --build-tests $(THREADS)
 	@rm -f $(REPORT).*
 	$(SYNTAX) $(PLAIN) $(THREADED_FILES) $(WIDTH) TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED) \
 		|| { cat $(REPORT).* 2>/dev/null; exit 1; }
@@ -230,9 +232,9 @@ test-threads:
 # plain and once under the sanitizer, in the builds of `test` and `test-threads`.
 test-no-barrier:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
+	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
 	$(SYNTAX) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter $(THREADED)
-	$(SYNTAX) $(PLAIN) $(THREADED_FILES) swift build --build-tests $(THREADS)
+	$(SYNTAX) $(PLAIN) $(THREADED_FILES) $(BUILD) --build-tests $(THREADS)
 	@rm -f $(REPORT).*
 	$(SYNTAX) $(PLAIN) $(THREADED_FILES) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 TSAN_OPTIONS='log_path=$(REPORT)' \
 		swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED) || { cat $(REPORT).* 2>/dev/null; exit 1; }
@@ -241,14 +243,14 @@ test-no-barrier:
 COVERAGE := --enable-code-coverage --scratch-path .build-coverage $(TRAITS) $(AT_ONCE)
 coverage:
 	@scripts/need swift lz4 macros python3
-	$(SYNTAX) $(PLAIN) swift build --build-tests $(COVERAGE)
+	$(SYNTAX) $(PLAIN) $(BUILD) --build-tests $(COVERAGE)
 	$(SYNTAX) $(PLAIN) MAKO_TEST_EFFORT=small MAKO_TEST_SEEDS=200 $(WIDTH) swift test --skip-build $(COVERAGE) --disable-xctest
 	@scripts/coverage "$$($(SYNTAX) swift test --show-codecov-path --scratch-path .build-coverage)"
 
 # Release, because it opens some two million databases.
 crash:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build --build-tests $(TRAITS) -c release -Xswiftc -enable-testing
+	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) -c release -Xswiftc -enable-testing
 	$(SYNTAX) MAKO_TEST_EFFORT=full swift test --skip-build $(TRAITS) -c release -Xswiftc -enable-testing --disable-xctest \
 		--filter 'CrashTests/everyCrash|StorageTests.FaultTests'
 
@@ -272,7 +274,7 @@ ROWS ?= 1000000
 CACHE ?= 8
 scale:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build -c release --product SoakRunner
+	$(SYNTAX) $(BUILD) -c release --product SoakRunner
 	@for kind in puts updates deletes; do .build/release/SoakRunner scale $(ENTRIES) $(CACHE) $$kind || exit 1; done
 	@for kind in index text migration; do .build/release/SoakRunner scale $(ROWS) $(CACHE) $$kind || exit 1; done
 
@@ -280,7 +282,7 @@ scale:
 sabotage:
 	@scripts/need swift lz4 macros python3
 	scripts/mutations weave .build-sabotage/package
-	$(SYNTAX) swift build --package-path .build-sabotage/package --scratch-path '$(CURDIR)/.build-sabotage' --build-tests $(TRAITS) $(AT_ONCE)
+	$(SYNTAX) $(BUILD) --package-path .build-sabotage/package --scratch-path '$(CURDIR)/.build-sabotage' --build-tests $(TRAITS) $(AT_ONCE)
 	@scripts/sabotage $(BUGS)
 
 bench:
@@ -302,7 +304,7 @@ differential:
 
 # Both sanitizers in one flag: of two flags the compiler would heed the last alone. Swift's own crash report is off, so that libFuzzer can
 # write the input that crashed to a file.
-FUZZ_BUILD = MAKO_FUZZ=1 $(SYNTAX) swift build -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer -Xswiftc -enable-testing
+FUZZ_BUILD = MAKO_FUZZ=1 $(SYNTAX) $(BUILD) -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer -Xswiftc -enable-testing
 # What makes whole stores is watched by edges alone, in a build of its own: being told of each comparison as well, and weighing inputs by how
 # rare what they reach is, took half of its time, and magic numbers are set right by the target itself.
 WHOLE_STORES := FileFuzz OperationFuzz
@@ -340,7 +342,7 @@ lint:
 docs:
 	@scripts/need swift lz4 macros
 	@rm -rf .build/symbol-graphs && mkdir -p .build/symbol-graphs
-	$(SYNTAX) swift build --target Mako --scratch-path .build/docs-build \
+	$(SYNTAX) $(BUILD) --target Mako --scratch-path .build/docs-build \
 		-Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc "$(CURDIR)/.build/symbol-graphs"
 	scripts/documentation .build/symbol-graphs .build/docs
 
