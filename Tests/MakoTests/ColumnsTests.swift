@@ -80,6 +80,7 @@ private enum Urgency: Int, Sendable { case low = 1, medium, high }
             try check({ $0.note.contains(part) }) { $0.note.map { part.isEmpty || $0.contains(part) } ?? false }
             try check({ $0.note.hasPrefix(part) }) { $0.note.map { part.isEmpty || $0.hasPrefix(part) } ?? false }
         }
+        try check({ $0.title.contains("U\u{308}ber") }) { _ in false }
         try check({ $0.title.like("emma%") }) { $0.title.lowercased().hasPrefix("emma") }
         try check({ $0.note.like("%sand_") }) { $0.note == "[sand]" }
     }
@@ -135,6 +136,13 @@ private enum Urgency: Int, Sendable { case low = 1, medium, high }
         #expect(try await db.save(inserted).id == inserted.id)
         await #expect(throws: MakoError.self) { try await db.insert(saved) }
         #expect(try await db.query(Scoring.self).orderBy(\.name).fetch().map(\.name) == ["a", "b", "c"])
+        let db = self.db
+        let stored = try await db.transaction {
+            let stored = try db.insert(Scoring(name: "d"))
+            #expect(try db.query(Scoring.self).count() == 4)
+            return stored.id
+        }
+        #expect(try await db.find(Scoring.self, stored)?.name == "d")
     }
 
     @Test func transactionsSaveFindAndDelete() throws {

@@ -70,6 +70,14 @@ extension Database {
         }
     }
 
+    /// The async form for a closure that does not use the transaction itself.
+    @discardableResult
+    public func transaction<R: Sendable>(
+        durability: Durability? = nil, _ body: @escaping @Sendable () throws -> R
+    ) async throws -> R {
+        try await transaction(durability: durability) { _ in try body() }
+    }
+
     /// Runs reads on one snapshot, which excludes commits made meanwhile.
     ///
     /// ```swift

@@ -79,7 +79,8 @@ extension Query {
 
 // MARK: - Texts
 
-// As Swift compares texts: cases count, and no character is a wildcard. `~=` is LIKE.
+// Cases count, and no character is a wildcard; `~=` is LIKE. Texts are compared by their scalars, as `==` compares them: unlike in Swift,
+// é as one scalar and as e with an accent differ.
 extension KeyPath {
     /// The text contains another: `$0.name.contains("da")`. Cases count.
     public func contains<R: Entity>(_ part: String) -> Condition<R> where Root == Row<R>, Value == Column<String> {

@@ -155,7 +155,8 @@ public struct Query<T: Entity>: Sendable {
 
     /// Returns at most this many objects after skipping others: a page of a longer result.
     ///
-    /// - Complexity: the skipped objects are read. For long results continue after the last key instead: `where(\.id > last).limit(n)`.
+    /// - Complexity: O(skipped rows), unless an index has the order and the condition. For long results continue after
+    ///   the last key instead: `where(\.id > last).limit(n)`.
     public func limit(_ count: Int, offset: Int) -> Query { limit(count).offset(offset) }
 
     /// Skips this many objects at the beginning. The call that runs the query throws `MakoError.invalidArgument` for a negative number.
