@@ -136,8 +136,7 @@ private enum Urgency: Int, Sendable { case low = 1, medium, high }
         #expect(try await db.save(inserted).id == inserted.id)
         await #expect(throws: MakoError.self) { try await db.insert(saved) }
         #expect(try await db.query(Scoring.self).orderBy(\.name).fetch().map(\.name) == ["a", "b", "c"])
-        let db = self.db
-        let stored = try await db.transaction {
+        let stored = try await db.transaction { [db] in
             let stored = try db.insert(Scoring(name: "d"))
             #expect(try db.query(Scoring.self).count() == 4)
             return stored.id
