@@ -391,6 +391,7 @@ final class Checkpointer: @unchecked Sendable {
         completed += 1
         lastError = nil
         store.versions.lock.unlock()
+        store.countSpace()
         let unused = store.pipeline.lock.withLock {
             store.pipeline.log.retire(before: min(kept.meta.log.lsn, record.meta.log.lsn))
         }

@@ -50,6 +50,8 @@ extension Store {
             let position = pipeline.lock.withLock { pipeline.log.position }
             let version = Version(of: writer, commit: newest.commit + 1, point: point, log: position)
             writer.gatherFreed()
+            // The freed pages become a list of the space map, and the checkpoint copies bitmaps.
+            writer.countLists(commitBytes: writer.freed.bytes + versions.lock.withLock { versions.space.bitmapBytes })
             request = CheckpointRequest(
                 version: version, allocated: writer.allocated, freed: writer.freed,
                 basePoint: writer.base.point, writesBarrier: true, fillsBothSlots: true)
@@ -70,6 +72,7 @@ extension Store {
             commit: committed.commit, point: committed.point, trees: committed.trees, treeCount: committed.treeCount,
             nextTreeID: committed.nextTreeID, names: committed.names, log: checkpointer.last.meta.log)
         versions.publish(version, freed: request.freed)
+        countSpace()
         pipeline.adopt(version)
     }
 

@@ -70,6 +70,7 @@ extension FrameStore {
     /// Gives memory over the budget back to the system, as far as its pages are clean and no operation reads them. May
     /// leave a few pages over the budget.
     func evictToBudget() {
+        returnTable()
         let counts = frameCounts
         guard counts.mapped > budgetFrames + budgetFrames / 128 else { return }
         // Bound the rounds, because readers may load pages as fast as they are evicted; the background thread

@@ -20,10 +20,12 @@ final class FrameStore: @unchecked Sendable {
     let file: any File
     let codec: PageCodec
     private let budget: Atomic<Int>
-    /// Frames taken off the budget for a transaction's lists.
+    /// The bytes of a transaction's lists, and of the space map's lists and bitmaps.
     private let lent = Atomic<Int>(0)
-    /// The number of pages of the file, as far as known; the table may take memory for each of them.
-    private let filePages = Atomic<Int>(0)
+    private let spaceBytes = Atomic<Int>(0)
+    /// The memory of the table in bytes, and the size at which its empty blocks are given back.
+    let tableBytes = Atomic<Int>(0)
+    let tableLimit = Atomic<Int>(0)
 
     /// The chunks with the frames and their words.
     let chunks: FrameChunks
@@ -32,9 +34,11 @@ final class FrameStore: @unchecked Sendable {
     let unitFrames: Int
     /// The table has entries for the pages below this number. Must be read before `table`, because the table only
     /// grows.
-    private let covered: Atomic<UInt64>
-    private let tableStart: Atomic<UnsafeMutablePointer<PageTables.Entry>>
-    @exclusivity(unchecked) private var tables: PageTables
+    let covered: Atomic<UInt64>
+    let tableStart: Atomic<UnsafeMutablePointer<PageTable.Entry>>
+    @exclusivity(unchecked) var tables: PageTables
+    /// The table at `tableStart`. Guarded by the load locks: changed under all of them, read under one.
+    @exclusivity(unchecked) var marked: PageTable
 
     /// Memory for copies of pages that are written to the file.
     let staging = PageStaging()
@@ -48,7 +52,8 @@ final class FrameStore: @unchecked Sendable {
     let isReadingSlowly = Atomic<Bool>(false)
 
     let lock = Lock()
-    private let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
+    /// An entry of the table is set under the lock of its page.
+    let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
     // Guarded by `lock`, without dynamic exclusivity checks, which would slow down every page read.
     @exclusivity(unchecked) var freeFrames: [UInt32] = []
     /// Whether `freeFrames` is in descending order. Removing its last element keeps the order.
@@ -100,11 +105,12 @@ final class FrameStore: @unchecked Sendable {
             let table = tables.add(covering: min(filePages, UInt64(PageTables.mostEntries)))
         else { throw .invalidArgument("the process has no address space left for the memory of a database") }
         self.tables = tables
+        marked = table
         self.chunks = chunks
         base = chunks.origin
         tableStart = Atomic(table.start)
         covered = Atomic(UInt64(table.count))
-        note(filePages: filePages)
+        noteTableLimit()
     }
 
     /// Gives all memory back to the system. Nothing may be read afterwards.
@@ -120,25 +126,20 @@ final class FrameStore: @unchecked Sendable {
     /// The budget that the caller has set.
     var wholeBudgetFrames: Int { budget.load(ordering: .relaxed) }
 
-    /// The target for page frames: the budget minus the table's entries and the memory that a transaction has outside
-    /// pages, but at least a quarter of the budget.
+    /// The target for page frames: the budget minus the memory of the table, of the space map, and of a transaction's
+    /// lists, but at least a quarter of the budget.
     var budgetFrames: Int {
         let whole = wholeBudgetFrames
-        let tableBytes = filePages.load(ordering: .relaxed) * MemoryLayout<PageTables.Entry>.stride
-        let beside = lent.load(ordering: .relaxed) + tableBytes / pageBytes
-        return whole - min(beside, whole / 4 * 3)
+        let beside =
+            lent.load(ordering: .relaxed) + spaceBytes.load(ordering: .relaxed) + tableBytes.load(ordering: .relaxed)
+        return whole - min((beside + pageBytes - 1) / pageBytes, whole / 4 * 3)
     }
 
     /// Takes the memory that a transaction has outside pages off the budget; 0 at its end.
-    func lend(bytes: Int) {
-        let frames = (bytes + pageBytes - 1) / pageBytes
-        lent.store(frames, ordering: .relaxed)
-    }
+    func lend(bytes: Int) { lent.store(bytes, ordering: .relaxed) }
 
-    /// Notes the number of pages of the file, for which table entries may take memory.
-    func note(filePages pages: UInt64) {
-        filePages.store(Int(min(pages, UInt64(PageTables.mostEntries))), ordering: .relaxed)
-    }
+    /// Takes the memory of the space map off the budget.
+    func count(spaceBytes bytes: Int) { spaceBytes.store(bytes, ordering: .relaxed) }
 
     private static func frames(ofBudget bytes: Int) -> Int {
         // No address space is larger.
@@ -165,35 +166,13 @@ final class FrameStore: @unchecked Sendable {
 
     /// The table has entries for the pages below this number. Must be read before `table`.
     @inline(__always)
-    private var tableCount: UInt64 { covered.load(ordering: .acquiring) }
+    var tableCount: UInt64 { covered.load(ordering: .acquiring) }
     @inline(__always)
     var table: UnsafeMutablePointer<Atomic<UInt32>> { tableStart.load(ordering: .relaxed) }
 
     /// Returns the word of a frame: its page id above, the state in the low byte.
     @inline(__always)
     func info(_ frame: UInt32) -> UnsafeMutablePointer<Atomic<UInt64>> { FrameChunks.word(base, frame) }
-
-    /// Grows the table to cover the pages below `limit`, up to the largest table. The caller must hold the writer lock.
-    func cover(below limit: UInt64) {
-        guard limit > tableCount, tableCount < UInt64(PageTables.mostEntries) else { return }
-        for lock in loadLocks { lock.lock() }
-        lock.lock()
-        defer {
-            lock.unlock()
-            for lock in loadLocks { lock.unlock() }
-        }
-        guard let larger = tables.add(covering: min(limit, UInt64(PageTables.mostEntries))) else { return }
-        for position in 0..<highWater {
-            let frame = chunks.frame(at: position)
-            let word = info(frame).pointee.load(ordering: .acquiring)
-            guard word & 0xff != State.free.rawValue, word &>> 8 < tableCount else { continue }
-            let entry = table[Int(word &>> 8)].load(ordering: .acquiring)
-            guard entry & ~FrameStore.coolingBit == frame &+ 1 else { continue }
-            larger.start[Int(word &>> 8)].store(entry, ordering: .relaxed)
-        }
-        tableStart.store(larger.start, ordering: .releasing)
-        covered.store(UInt64(larger.count), ordering: .releasing)
-    }
 
     private func beyondTheTable(_ number: UInt64) -> StorageError {
         .corrupted(
@@ -288,7 +267,7 @@ final class FrameStore: @unchecked Sendable {
             throw explained(error)
         }
         info(index).pointee.store(number &<< 8 | State.clean.rawValue, ordering: .releasing)
-        table[slot].store(index &+ 1, ordering: .releasing)
+        set(slot, to: index)
         return frame
     }
 
@@ -435,6 +414,8 @@ final class FrameStore: @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         for number in pages where number < tableCount {
+            // Looked at first, because an exchange takes memory for the table.
+            guard table[Int(number)].load(ordering: .relaxed) != 0 else { continue }
             let entry = table[Int(number)].exchange(0, ordering: .acquiringAndReleasing)
             guard entry != 0 else { continue }
             let index = (entry & ~FrameStore.coolingBit) &- 1
@@ -468,7 +449,7 @@ final class FrameStore: @unchecked Sendable {
         }
         let index = try takeFrame()
         noteDirty(index, number)
-        table[slot].store(index &+ 1, ordering: .releasing)
+        loadLocks[slot & 15].withLock { set(slot, to: index) }
         return base + Int(index) &<< 12
     }
 

@@ -19,6 +19,7 @@ extension Store {
         // spare segment must wait until one is filled with zeros.
         if try lookAfterLog() { return true }
         if try stepCheckpoint() { return true }
+        frames.returnTable()
         if frames.evictionStep() { return true }
         if try checkpointWhenIdle() { return true }
         return options.shrinksWhenIdle ? try background.vacuum.step(self) : false

@@ -68,6 +68,7 @@ extension Store {
         return try follower.lock.withLock { () throws(StorageError) in
             follower.empty(self)
             // Evict what a lowered budget could not evict during reads.
+            frames.returnTable()
             _ = frames.evictionStep()
             let shown = follower.successor ?? self
             let before = shown.newest.commit

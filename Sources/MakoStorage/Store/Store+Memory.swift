@@ -37,4 +37,10 @@ extension Store {
         frames.evictToBudget()
         background.wake()
     }
+
+    /// Counts the lists and bitmaps of the space map against the budget.
+    func countSpace() {
+        let space = versions.space
+        frames.count(spaceBytes: versions.lock.withLock { space.listBytes + space.bitmapBytes })
+    }
 }

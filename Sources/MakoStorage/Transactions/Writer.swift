@@ -330,11 +330,16 @@ final class Writer {
         isTidyDue = false
         if lists.dead.count >= returnSize { returnDeadPages() }
         if lists.unwritten.count >= spillSize { try spill() }
-        let (filePages, spaceBytes) = store.versions.lock.withLock {
-            (store.versions.room.pages, store.versions.space.listBytes + store.versions.space.bitmapBytes)
-        }
-        frames.note(filePages: filePages)
-        otherBytes = lists.bytes + memory.operations.capacity + spaceBytes
+        countLists()
+    }
+
+    /// Counts the lists of the transaction and of the space map against the budget. Outside of operations, because an
+    /// operation keeps the frames that are evicted for them.
+    ///
+    /// - Parameter commitBytes: the memory that the commit needs beside them.
+    func countLists(commitBytes: Int = 0) {
+        store.countSpace()
+        otherBytes = lists.bytes + memory.operations.capacity + commitBytes
         lend()
     }
 

@@ -27,14 +27,40 @@ extension Writer {
     func deleteAll<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         // Apply the puts of all trees, because this tree may be removed from the table, which moves the others.
         try enterWaitingPuts()
-        let entry = Epochs.enter()
-        defer { Epochs.leave(entry) }
         do throws(StorageError) {
-            let tree = trees[index]
-            if tree.levels > 0 { _ = try freeSubtree(layout, index, tree.root, level: tree.levels - 1) }
+            if trees[index].levels > 0 { try freePages(layout, index) }
             trees[index].becomeEmpty()
             hints[index] = .none
         } catch { throw fail(error) }
+    }
+
+    /// Frees all pages of a tree. In a large tree each child of the root is an operation of its own, because the list
+    /// of freed pages grows, and frames can be given up for it only between operations.
+    private func freePages<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+        let (root, level) = (trees[index].root, trees[index].levels - 1)
+        guard level > 1 else {
+            return try operation { () throws(StorageError) in
+                _ = try freeSubtree(layout, index, root, level: level)
+            }
+        }
+        var slot = 0
+        var count = 1
+        while slot < count {
+            try operation { () throws(StorageError) in
+                let page = try frames.resolve(root, type: Layout.innerType, level: level)
+                count = Page(page).count
+                _ = try freeChildren(layout, index, page, slot..<slot + 1, level: level)
+                slot += 1
+                if slot == count { free(page) }
+            }
+            countLists()
+        }
+    }
+
+    private func operation(_ body: () throws(StorageError) -> Void) throws(StorageError) {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        try body()
     }
 
     // MARK: Cutting
