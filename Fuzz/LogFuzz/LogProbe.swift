@@ -8,11 +8,11 @@ enum LogProbe {
     static func namedValues(_ values: [[UInt8]], in store: Store) throws(StorageError) -> [[UInt8]] {
         let transaction = try store.beginWrite()
         var lists: [[UInt8]] = []
-        var writers: [RunWriter] = []
+        var writers: [ExtentWriter] = []
         for value in values {
             let block = value.withUnsafeBytes { LZ4.compress($0, limit: value.count / 2) }
             let bytes = block ?? value
-            let writer = RunWriter(transaction.writer, tree: 1, bytes: bytes.count)
+            let writer = ExtentWriter(transaction.writer, tree: 1, bytes: bytes.count)
             try bytes.withUnsafeBytes { bytes in result { () throws(StorageError) in try writer.append(bytes) } }.get()
             lists.append(try writer.finish(length: UInt64(value.count)).encoded())
             writers.append(writer)
@@ -27,7 +27,7 @@ enum LogProbe {
         _ bytes: [UInt8], naming lists: [[UInt8]] = [], in transaction: borrowing WriteTransaction
     ) throws(StorageError) {
         let store = transaction.store
-        let runs = lists.compactMap { $0.withUnsafeBytes { ValueRuns($0) } }.flatMap(\.runs)
+        let runs = lists.compactMap { $0.withUnsafeBytes { ValueExtents($0) } }.flatMap(\.runs)
         transaction.writer.reserved = Set(runs)
         store.versions.lock.withLock {
             // Those that the transaction before took were given back with it.

@@ -116,7 +116,7 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
         case .wrongKeyKind(let tree, let expected):
             "the keys of tree \(tree) are \(expected == .integer ? "64-bit integers" : "bytes")"
         case .writerTimeout(let seconds):
-            "another write transaction held the turn for more than \(seconds) seconds"
+            "another write transaction held the writer lock for more than \(seconds) seconds"
         case .snapshotExpired(let limit):
             "the snapshot is older than the limit of \(limit) seconds and was ended; take a new one"
         case .closed:

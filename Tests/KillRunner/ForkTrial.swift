@@ -46,7 +46,7 @@ struct ForkTrial {
         snapshot.close()
         try readerOfTheParent(parent, tree)
         try ForkTrial.child("commits a transaction of before") {
-            try ForkTrial.refused(path) { try transaction.commitOrHold(durability: nil, isShown: true) }
+            try ForkTrial.refused(path) { try transaction.commitKeepingLock(durability: nil, isShown: true) }
         }
         try transaction.commit()
         try ForkTrial.child("calls") {

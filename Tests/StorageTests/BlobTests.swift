@@ -194,7 +194,7 @@ import Testing
     }
 
     /// The last run of pages of the first value.
-    private func lastRun(_ store: Store, _ tree: Tree) throws -> ValueRuns.Run? {
+    private func lastRun(_ store: Store, _ tree: Tree) throws -> ValueExtents.Extent? {
         try store.read { snapshot in
             var cursor = try snapshot.cursor(in: tree)
             return try cursor.first() ? try cursor.overflow()?.runs(from: store.frames).runs.last : nil
@@ -251,24 +251,24 @@ import Testing
 
     /// Lists that no program writes: they would lead readers beyond the last page, or to pages without end.
     @Test func listsThatContradictThemselvesAreDamage() throws {
-        let runs = [ValueRuns.Run(page: 20, serial: 5, count: 1), ValueRuns.Run(page: 30, serial: 6, count: 1)]
-        func decoded(_ value: ValueRuns) -> ValueRuns? { value.encoded().withUnsafeBytes { ValueRuns($0) } }
-        let whole = ValueRuns(length: 8000, stored: 8000, isCompressed: false, digest: 1, runs: runs)
+        let runs = [ValueExtents.Extent(page: 20, serial: 5, count: 1), ValueExtents.Extent(page: 30, serial: 6, count: 1)]
+        func decoded(_ value: ValueExtents) -> ValueExtents? { value.encoded().withUnsafeBytes { ValueExtents($0) } }
+        let whole = ValueExtents(length: 8000, stored: 8000, isCompressed: false, digest: 1, runs: runs)
         #expect(decoded(whole) == whole)
-        let packed = ValueRuns(length: 100_000, stored: 8000, isCompressed: true, digest: 1, runs: runs)
+        let packed = ValueExtents(length: 100_000, stored: 8000, isCompressed: true, digest: 1, runs: runs)
         #expect(decoded(packed) == nil)
-        let long = ValueRuns(length: 9000, stored: 9000, isCompressed: false, digest: 1, runs: runs)
+        let long = ValueExtents(length: 9000, stored: 9000, isCompressed: false, digest: 1, runs: runs)
         #expect(decoded(long) == nil)
         let store = try Store(at: Self.path, options: options(SimulatedDisk()))
         try store.write { tx in
-            let single = ValueRuns(
+            let single = ValueExtents(
                 length: 9000, stored: 4000, isCompressed: true, digest: 1, runs: [runs[0]])
             let list = try tx.writer.writeList(single, tree: 1)
             #expect(throws: StorageError.self) { try list.runs(from: store.frames) }
         }
-        let far = ValueRuns.Run(page: pageNumberLimit - 10, serial: 1, count: 5)
+        let far = ValueExtents.Extent(page: pageNumberLimit - 10, serial: 1, count: 5)
         #expect(try !store.reserve(far))
-        #expect(try !store.reserve(ValueRuns.Run(page: 2, serial: 1, count: 1)))
+        #expect(try !store.reserve(ValueExtents.Extent(page: 2, serial: 1, count: 1)))
     }
 
     /// Pages that replay writes must not be those that a later commit of the log names.

@@ -122,12 +122,12 @@ import Testing
     }
 
     /// The list of runs on an overflow page, if it holds one.
-    private func list(_ page: Int, of sample: SalvageSample) -> ValueRuns? {
+    private func list(_ page: Int, of sample: SalvageSample) -> ValueExtents? {
         let body = sample.file.bytes(at: UInt64(page * pageBytes + Page.bodyOffset), count: Overflow.payloadBytes)
         return body.withUnsafeBytes { body in
             (2..<20).lazy.compactMap { count in
-                ValueRuns(
-                    UnsafeRawBufferPointer(rebasing: body[..<(ValueRuns.headerBytes + count * ValueRuns.runBytes)]))
+                ValueExtents(
+                    UnsafeRawBufferPointer(rebasing: body[..<(ValueExtents.headerBytes + count * ValueExtents.runBytes)]))
             }.first
         }
     }

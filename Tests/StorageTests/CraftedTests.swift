@@ -332,7 +332,7 @@ import Testing
         let sample = try sample()
         let (integers, keyed) = (sample.integers.id, sample.bytes.id)
         let long = [UInt8](repeating: 1, count: 901)
-        let runs = ValueRuns(
+        let runs = ValueExtents(
             length: 8000, stored: 8000, isCompressed: false, digest: 1, runs: [.init(page: 9, serial: 1, count: 2)]
         ).encoded()
         let cases: [(operation: [UInt8], reason: String)] = [

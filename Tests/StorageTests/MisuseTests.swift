@@ -369,7 +369,7 @@ import Testing
         #expect(try sample.store.verify().isClean)
         #expect(
             "\(StorageError.writerTimeout(seconds: 0.03))"
-                == "another write transaction held the turn for more than 0.03 seconds")
+                == "another write transaction held the writer lock for more than 0.03 seconds")
     }
 
     /// Numbers that no store can have become ones that it can, or are refused.

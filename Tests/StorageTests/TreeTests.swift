@@ -850,7 +850,7 @@ private struct Pair {
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         let transaction = try store.beginWrite()
         try transaction.put([1], for: 1, in: tree)
-        try transaction.commitOrHold(durability: nil, isShown: true)
+        try transaction.commitKeepingLock(durability: nil, isShown: true)
         #expect(throws: StorageError.closed) { try transaction.view.get(1, in: tree) }
         #expect(transaction.view.trees.isEmpty && transaction.view.tree(named: "t") == nil)
         transaction.rollback()

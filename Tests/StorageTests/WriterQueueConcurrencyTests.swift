@@ -36,7 +36,7 @@ import Testing
 
     /// Waits until so many are in the queue.
     private func waiters(_ count: Int, of store: Store) async throws {
-        try await until { store.turn.waiting >= count }
+        try await until { store.writerLock.waiting >= count }
     }
 
     /// The results of a set of calls.
@@ -88,37 +88,37 @@ import Testing
 
     /// A thread that has slept for a while is not overtaken by a new one when the lock is released.
     @Test func waitingWritersAreNotStarved() throws {
-        let turn = WriterTurn()
-        #expect(turn.tryTake())
+        let writerLock = WriterLock()
+        #expect(writerLock.tryTake())
         for _ in 0..<20 {
             let isThere = Atomic(false)
             let mayGo = Atomic(false)
             let sleeper = try startThread(name: "sleeper") {
-                _ = turn.take(timeout: nil)
+                _ = writerLock.take(timeout: nil)
                 isThere.store(true, ordering: .releasing)
                 while !mayGo.load(ordering: .acquiring) { yieldThread() }
-                turn.release()
+                writerLock.release()
             }
-            while turn.waiting == 0 { yieldThread() }
+            while writerLock.waiting == 0 { yieldThread() }
             let start = ContinuousClock.now
             while ContinuousClock.now - start < .milliseconds(2) { yieldThread() }
-            turn.release()
-            let hasOvertaken = turn.tryTake()
+            writerLock.release()
+            let hasOvertaken = writerLock.tryTake()
             #expect(!hasOvertaken)
             mayGo.store(true, ordering: .releasing)
-            if !hasOvertaken { #expect(turn.take(timeout: nil)) }
-            turn.release()
+            if !hasOvertaken { #expect(writerLock.take(timeout: nil)) }
+            writerLock.release()
             sleeper.join()
             let wasThere = isThere.load(ordering: .acquiring)
             #expect(wasThere)
-            #expect(turn.tryTake())
+            #expect(writerLock.tryTake())
         }
     }
 
     /// Threads that wait forever, threads that give up at any moment, and calls: one holds the lock at a time, all end,
     /// and it is free then.
     @Test func noTurnIsLostAndNoneIsHadTwice() throws {
-        let turn = WriterTurn()
+        let writerLock = WriterLock()
         let holders = Count()
         let left = Count()
         let ended = Count()
@@ -128,7 +128,7 @@ import Testing
             if had.add(1, ordering: .acquiringAndReleasing).newValue != 1 { both.add() }
             holders.add()
             had.subtract(1, ordering: .acquiringAndReleasing)
-            turn.release()
+            writerLock.release()
         }
         let threads = try (0..<6).map { number in
             try startThread(name: "taker \(number)") {
@@ -136,12 +136,12 @@ import Testing
                 for _ in 0..<1500 {
                     switch number {
                     case 0, 1, 2:
-                        _ = turn.take(timeout: nil)
+                        _ = writerLock.take(timeout: nil)
                         hold()
                     case 3, 4:
-                        if turn.take(timeout: .microseconds(random.below(150))) { hold() } else { left.add() }
+                        if writerLock.take(timeout: .microseconds(random.below(150))) { hold() } else { left.add() }
                     default:
-                        if let ticket = turn.wait(hold), random.chance(50), turn.leave(ticket) { left.add() }
+                        if let ticket = writerLock.wait(hold), random.chance(50), writerLock.leave(ticket) { left.add() }
                     }
                 }
                 ended.add()
@@ -151,12 +151,12 @@ import Testing
         while ended.value < threads.count || holders.value + left.value < 6 * 1500, ContinuousClock.now < limit {
             yieldThread()
         }
-        try #require(ended.value == threads.count, "a turn was lost: \(turn.waiting) wait")
+        try #require(ended.value == threads.count, "a turn was lost: \(writerLock.waiting) wait")
         for thread in threads { thread.join() }
         #expect(holders.value + left.value == 6 * 1500)
         #expect(both.value == 0)
-        #expect(turn.waiting == 0)
-        #expect(turn.tryTake())
+        #expect(writerLock.waiting == 0)
+        #expect(writerLock.tryTake())
     }
 
     @Test func aCallHasATimeOfItsOwn() async throws {
@@ -170,7 +170,7 @@ import Testing
             try await store.write(timeout: .milliseconds(20)) { try $0.put([], for: 1, in: tree) }
             Issue.record("the turn was had twice")
         } catch { #expect(error as? StorageError == .writerTimeout(seconds: 0.02)) }
-        #expect(store.turn.waiting == 0)
+        #expect(store.writerLock.waiting == 0)
         first.rollback()
         try await store.write(timeout: .seconds(600)) { try $0.put([], for: 2, in: tree) }
         #expect(try await store.read { try ModelTree(reading: tree, of: $0).count } == 1)
@@ -186,7 +186,7 @@ import Testing
         task.cancel()
         // The lock is still held: only the cancellation can end this.
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(store.turn.waiting == 1)
+        #expect(store.writerLock.waiting == 1)
         first.rollback()
         try await other.value
         #expect(try await store.read { try $0.get(1, in: tree) } == nil)

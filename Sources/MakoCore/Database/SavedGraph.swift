@@ -213,7 +213,7 @@ extension Transaction {
         if let known = try rowOfIdentity(of: object, binding)?.rowID {
             id = known
         } else {
-            id = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            id = try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
                 try records { () throws(RecordError) in try binding.table.reserveRowID(in: tx) }
             }
         }

@@ -110,7 +110,7 @@ extension Database {
         }
         if isKnown { return }
         try writing { (transaction) throws(MakoError) in
-            try transaction.turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try transaction.writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
                 try records { () throws(RecordError) in try Catalogue.setTableNaming(naming.name, in: tx) }
             }
         }

@@ -11,7 +11,7 @@ extension Transaction {
         // because the transaction's own may contain a row that is stored after this.
         var writer = RowWriter()
         for release in releases.releases(before: mark) {
-            try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
                 try records { () throws(RecordError) in
                     try release.write(&writer, in: tx, changes: &self.changes)
                 }
@@ -58,7 +58,7 @@ extension Transaction {
     /// Writes the index entries of the batch; unique violations stay pending.
     func flushIndexes() throws(MakoError) {
         guard let batch, !batch.isEmpty else { return }
-        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+        try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in try batch.flush(in: tx, changes: &self.changes) }
         }
     }

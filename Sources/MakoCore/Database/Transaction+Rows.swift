@@ -132,7 +132,7 @@ extension Transaction {
     ) throws(MakoError) -> R {
         // User code runs while a row is being encoded.
         if isEncoding { throw .unsupported("changing rows while an object is being written") }
-        return try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) -> R in
+        return try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) -> R in
             do throws(RecordError) { return try body(table, tx) } catch { throw MakoError(error) }
         }
     }

@@ -11,7 +11,7 @@ public final class Transaction: @unchecked Sendable {
     /// The database that it changes.
     public let database: Database
     let hub: EventHub
-    let turn: WriteLockGuard
+    let writeLock: WriteLockGuard
     let view: Snapshot
     @exclusivity(unchecked) var schema: SchemaState
     /// The schema at the start.
@@ -76,8 +76,8 @@ public final class Transaction: @unchecked Sendable {
         try database.requireOpen()
         self.database = database
         hub = database.hub
-        turn = try WriteLockGuard(database.store)
-        view = turn.view
+        writeLock = try WriteLockGuard(database.store)
+        view = writeLock.view
         schema = database.writerSchema
         base = schema
         writer.database = database.number
@@ -124,7 +124,7 @@ public final class Transaction: @unchecked Sendable {
         do throws(MakoError) {
             try recordHistory()
             // Wait until the commit is visible before announcing a new table, even with async durability.
-            try turn.commit(durability, isShown: isMigrated)
+            try writeLock.commit(durability, isShown: isMigrated)
         } catch {
             forgetCommit(error, isMigrated: isMigrated)
             hub.cancel(ticket)
@@ -149,14 +149,14 @@ public final class Transaction: @unchecked Sendable {
     /// Makes the next writer start from the state of the file. The writer lock is still held.
     private func forgetCommit(_ error: MakoError, isMigrated: Bool) {
         // Otherwise the device failed and the store is read-only.
-        if turn.isHeld { database.historyWriter.invalidate() }
+        if writeLock.isHeld { database.historyWriter.invalidate() }
         if isMigrated {
             var isLatched = false
             if case .storage(.readOnly) = error { isLatched = true }
             // With the store read-only, no thread may wait for tables that will never be published.
             database.writerSchema = isLatched ? database.schema : base
         }
-        turn.rollback()
+        writeLock.rollback()
     }
 
     /// The rows whose events are suppressed.
@@ -169,7 +169,7 @@ public final class Transaction: @unchecked Sendable {
     }
 
     func abandon(_ cause: any Error) {
-        turn.rollback()
+        writeLock.rollback()
         undo.rollback(to: 0)
         end()
         tellEnd(.rolledBack(cause))
@@ -196,7 +196,7 @@ public final class Transaction: @unchecked Sendable {
         // Rolling back a savepoint does not revive a failed transaction.
         try throwIfDoomed()
         try settle()
-        let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
+        let savepoint = try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         // `swap` keeps the buffers uniquely referenced, so that the next change does not copy them.
         var outerChanges = changes.empty
         outerChanges.defersUnique = isCall
@@ -230,7 +230,7 @@ public final class Transaction: @unchecked Sendable {
             steps = outerSteps
             rewrites = outerRewrites
             undo.rollback(to: mark)
-            try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
                 try takeBack(savepoint, tx)
             }
             throw error
@@ -239,7 +239,7 @@ public final class Transaction: @unchecked Sendable {
 
     /// Releases a savepoint.
     private func release(_ savepoint: Savepoint) throws(MakoError) {
-        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+        try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try storage { () throws(StorageError) in try tx.release(savepoint) }
         }
     }
@@ -299,7 +299,7 @@ public final class Transaction: @unchecked Sendable {
         // The pending work of earlier calls must survive a failure of this one.
         try writeReleases(before: earlierReleases)
         var rows = FurtherRows(
-            savepoint: try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() },
+            savepoint: try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() },
             changes: changes.empty, schema: schema, steps: steps, rewrites: rewrites)
         rows.changes.defersUnique = true
         // `swap` keeps the buffers uniquely referenced, so that the next change does not copy them.
@@ -328,7 +328,7 @@ public final class Transaction: @unchecked Sendable {
         steps = rows.steps
         rewrites = rows.rewrites
         batch?.removeAll()
-        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+        try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try takeBack(rows.savepoint, tx)
         }
     }
@@ -355,7 +355,7 @@ public final class Transaction: @unchecked Sendable {
         let access = CipherAccess { [database] () throws(PropertyKeyProblem) in try database.valueCipher() }
         for place in tables.indices { tables[place].access = access }
         // A caller that catches the error and continues must not commit half a migration.
-        let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
+        let savepoint = try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         let reports: [MigrationReport]
         let cleared: [String]
         do throws(MakoError) {
@@ -368,7 +368,7 @@ public final class Transaction: @unchecked Sendable {
         } catch {
             // Without the bindings to tables that are rolled back.
             schema = old
-            try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in try takeBack(savepoint, tx) }
+            try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in try takeBack(savepoint, tx) }
             throw error
         }
         for report in reports {
@@ -383,7 +383,7 @@ public final class Transaction: @unchecked Sendable {
 
     /// The current catalogue, with the models' delete rules, which then apply to every writer of the file.
     private func catalogue(describing models: [EntityModel], previous: Catalogue) throws(MakoError) -> Catalogue {
-        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+        try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in
                 let loaded = try Catalogue.load(view: tx.view, previous: previous)
                 var rules = loaded.rules
@@ -397,7 +397,7 @@ public final class Transaction: @unchecked Sendable {
         _ tables: [TableMigration], from old: SchemaState
     ) throws(MakoError) -> [MigrationReport] {
         let told = database.options.onMigration
-        return try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) -> [MigrationReport] in
+        return try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) -> [MigrationReport] in
             do throws(RecordError) {
                 return try Catalogue.migrate(
                     tables, previous: old.catalogue, bound: Set(old.models.map(\.table)),
@@ -411,7 +411,7 @@ public final class Transaction: @unchecked Sendable {
     /// Removes a type's table, to whose rows no reference may remain.
     func drop(_ model: EntityModel) throws(MakoError) {
         try settle()
-        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+        try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             _ = try records { () throws(RecordError) in try Catalogue.dropTable(model.table, in: tx) }
         }
         let old = schema

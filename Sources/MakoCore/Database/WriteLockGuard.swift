@@ -31,7 +31,7 @@ final class WriteLockGuard {
     func commit(_ durability: Durability?, isShown: Bool) throws(MakoError) {
         try with { (transaction: borrowing WriteTransaction) throws(MakoError) in
             try storage { () throws(StorageError) in
-                try transaction.commitOrHold(durability: durability, isShown: isShown)
+                try transaction.commitKeepingLock(durability: durability, isShown: isShown)
             }
         }
         _ = transaction.take()
@@ -40,7 +40,7 @@ final class WriteLockGuard {
     /// Whether the writer lock is held.
     var isHeld: Bool {
         switch transaction {
-        case .some(let transaction): transaction.hasTurn
+        case .some(let transaction): transaction.holdsWriterLock
         case .none: false
         }
     }

@@ -201,7 +201,7 @@ extension Transaction {
     func changeHistory(
         _ body: (HistoryWriter, borrowing WriteTransaction) throws(RecordError) -> Void
     ) throws(MakoError) {
-        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+        try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             do throws(RecordError) { try body(database.historyWriter, tx) } catch { throw MakoError(error) }
         }
     }

@@ -108,7 +108,7 @@ extension Database {
         try allOrNothing { (transaction) throws(MakoError) in
             let table = try transaction.binding(T.entityModel).table
             try transaction.settle()
-            try transaction.turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try transaction.writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
                 try records { () throws(RecordError) in try table.rebuildText(in: tx) }
             }
         }

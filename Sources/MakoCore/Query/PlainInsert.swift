@@ -30,7 +30,7 @@ extension Transaction {
         // Code of the type runs while the row is checked.
         if check != nil { isEncoding = true }
         defer { if check != nil { isEncoding = false } }
-        let key = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+        let key = try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in
                 try insert.store(values, with: &writer, in: tx, changes: &changes, check: check)
             }

@@ -31,7 +31,7 @@ extension Transaction {
         // Code of the types runs while rows are checked.
         if check != nil { isEncoding = true }
         defer { if check != nil { isEncoding = false } }
-        let outcome = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+        let outcome = try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in
                 try kept.run(
                     before.catalogue, in: tx, changes: &done, parameters: values, named: named,

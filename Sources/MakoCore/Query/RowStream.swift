@@ -249,9 +249,9 @@ extension Database {
             let rows = try asked.planned(schema, view)
             let places = ColumnPlaces(rows.columns)
             var number = 0
-            let lent = transaction?.turn.lendsRows ?? false
-            transaction?.turn.lendsRows = true
-            defer { transaction?.turn.lendsRows = lent }
+            let lent = transaction?.writeLock.lendsRows ?? false
+            transaction?.writeLock.lendsRows = true
+            defer { transaction?.writeLock.lendsRows = lent }
             let result: Result<Void, MakoError> = withoutActuallyEscaping(body) { body in
                 do throws(MakoError) {
                     try records { () throws(RecordError) in

@@ -164,7 +164,7 @@ extension Transaction {
     func lockProperties(of models: [EntityModel]) throws(MakoError) {
         guard let key = database.options.propertyKey, models.contains(where: \.hasEncryptedColumns) else { return }
         let entropy = database.options.storage.entropy
-        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+        try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in
                 if try Catalogue.propertyLock(in: tx.view) != nil { return }
                 let lock: [UInt8]

@@ -62,7 +62,7 @@ extension Store {
         }
         writer.isEnded = true
         finishLargeCommit(request)
-        releaseTurn(of: writer)
+        releaseWriterLock(of: writer)
     }
 
     /// Publishes a commit that its checkpoint has made durable.

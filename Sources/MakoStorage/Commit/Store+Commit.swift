@@ -3,7 +3,7 @@
 // CommitPipeline+Refusal.swift. The table in CommitPipeline.swift numbers the steps.
 extension Store {
     func commit(_ writer: Writer, _ durability: Durability) throws(StorageError) {
-        do throws(StorageError) { try commitOrHold(writer, durability, isShown: false) } catch {
+        do throws(StorageError) { try commitKeepingLock(writer, durability, isShown: false) } catch {
             rollback(writer)
             throw error
         }
@@ -13,7 +13,7 @@ extension Store {
     /// it by a rollback.
     ///
     /// - Parameter isShown: whether to wait until new snapshots see this commit and all before it, at every durability.
-    func commitOrHold(_ writer: Writer, _ durability: Durability, isShown: Bool) throws(StorageError) {
+    func commitKeepingLock(_ writer: Writer, _ durability: Durability, isShown: Bool) throws(StorageError) {
         // A transaction that was open at the fork is a copy; the parent continues the original.
         guard !isInherited else { throw .inherited(path: path) }
         // Buffered changes before all steps, because the frame and the version must have the same entries.
@@ -52,7 +52,7 @@ extension Store {
         if publication == .atOnce { versions.publish(version, &writer.lists.changed) }
         // 5. Release the writer lock before the group is written, because the next transactions can then join the next
         //    group.
-        releaseTurn(of: writer)
+        releaseWriterLock(of: writer)
         switch publication {
         case .atOnce: pipeline.notePublished(version.commit)
         // 6. to 12. `CommitPipeline.writeGroup`, in this thread or in another committer's.
@@ -66,7 +66,7 @@ extension Store {
     private func finish(_ writer: Writer) throws(StorageError) {
         // A failure here is in `writer.failure` too.
         do throws(StorageError) {
-            try writer.enterWaitingPuts()
+            try writer.applyBufferedPuts()
             try writer.packLeaves()
             if writer.hasStaleCounts { try writer.settleCounts() }
         } catch {}
@@ -78,7 +78,7 @@ extension Store {
 
     func rollback(_ writer: Writer) {
         takeBack(writer)
-        releaseTurn(of: writer)
+        releaseWriterLock(of: writer)
     }
 
     func takeBack(_ writer: Writer) {
@@ -87,11 +87,11 @@ extension Store {
         forgetPages(of: writer)
     }
 
-    func releaseTurn(of writer: Writer) {
-        guard writer.hasTurn, !isInherited else { return }
-        writer.hasTurn = false
+    func releaseWriterLock(of writer: Writer) {
+        guard writer.holdsWriterLock, !isInherited else { return }
+        writer.holdsWriterLock = false
         writer.rest()
-        turn.release()
+        writerLock.release()
     }
 
     // MARK: Log space
@@ -145,7 +145,7 @@ extension Store {
 
     /// Returns the page ids that were taken for the next transaction. The caller must hold the writer lock.
     func returnIdleNumbers() {
-        versions.giveBack(turn.idleLists.pages)
-        turn.idleLists.pages = []
+        versions.giveBack(writerLock.idleLists.pages)
+        writerLock.idleLists.pages = []
     }
 }

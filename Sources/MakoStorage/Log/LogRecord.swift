@@ -42,11 +42,11 @@ struct OperationWriter {
         bytes.deallocate()
     }
 
-    mutating func put(_ key: UInt64, _ value: ValueRuns, tree: UInt32, to bytes: inout GrowingBytes) {
+    mutating func put(_ key: UInt64, _ value: ValueExtents, tree: UInt32, to bytes: inout GrowingBytes) {
         value.encoded().withUnsafeBytes { put(key, $0, tree: tree, to: &bytes, as: .putIntegerRuns) }
     }
 
-    mutating func put(_ key: KeyBytes, _ value: ValueRuns, tree: UInt32, to bytes: inout GrowingBytes) {
+    mutating func put(_ key: KeyBytes, _ value: ValueExtents, tree: UInt32, to bytes: inout GrowingBytes) {
         value.encoded().withUnsafeBytes { put(key, $0, tree: tree, to: &bytes, as: .putBytesRuns) }
     }
 
@@ -164,7 +164,7 @@ struct OperationReader {
 
     enum Step {
         case put(tree: UInt32, key: RecordKey, value: UnsafeRawBufferPointer)
-        case putRuns(tree: UInt32, key: RecordKey, ValueRuns)
+        case putRuns(tree: UInt32, key: RecordKey, ValueExtents)
         case delete(tree: UInt32, key: RecordKey)
         case createTree(UInt32, KeyKind, TreeOptions, name: String)
         case renameTree(UInt32, name: String)
@@ -242,8 +242,8 @@ struct OperationReader {
         return Word(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: Word.self))
     }
 
-    private mutating func runs() throws(Malformed) -> ValueRuns {
-        guard let value = ValueRuns(try run(Int(word(UInt32.self)))) else { throw Malformed() }
+    private mutating func runs() throws(Malformed) -> ValueExtents {
+        guard let value = ValueExtents(try run(Int(word(UInt32.self)))) else { throw Malformed() }
         return value
     }
 

@@ -102,7 +102,7 @@ final class DamagedFile {
     func value(of overflow: Overflow, with page: SalvagedPage) throws(StorageError) -> [UInt8] {
         var block: [UInt8] = []
         block.reserveCapacity(overflow.stored)
-        try forEachPage(of: ValueRuns(overflow), with: page) { body in
+        try forEachPage(of: ValueExtents(overflow), with: page) { body in
             block += body.prefix(overflow.stored - block.count)
         }
         guard overflow.isCompressed else { return block }
@@ -113,8 +113,8 @@ final class DamagedFile {
     }
 
     /// Returns the runs of a list, if every page of the value is intact.
-    func runs(of list: Overflow, with page: SalvagedPage) throws(StorageError) -> ValueRuns {
-        guard let value = try value(of: list, with: page).withUnsafeBytes({ ValueRuns($0) }) else {
+    func runs(of list: Overflow, with page: SalvagedPage) throws(StorageError) -> ValueExtents {
+        guard let value = try value(of: list, with: page).withUnsafeBytes({ ValueExtents($0) }) else {
             throw .corrupted(page: list.firstPage, reason: "its list of runs contradicts itself")
         }
         try check(value, with: page)
@@ -122,11 +122,11 @@ final class DamagedFile {
     }
 
     /// Checks that every page of a value is intact and has the written contents.
-    func check(_ value: ValueRuns, with page: SalvagedPage) throws(StorageError) {
+    func check(_ value: ValueExtents, with page: SalvagedPage) throws(StorageError) {
         var digest: UInt64 = 0
         try forEachShare(of: value, with: page) { (share) throws(StorageError) in
             digest = share.withUnsafeBytes { bytes in
-                bytes.baseAddress.map { ValueRuns.digest(digest, $0, count: bytes.count) } ?? digest
+                bytes.baseAddress.map { ValueExtents.digest(digest, $0, count: bytes.count) } ?? digest
             }
         }
         guard digest == value.digest else {
@@ -137,7 +137,7 @@ final class DamagedFile {
 
     /// Calls `body` with the stored bytes of each page.
     func forEachShare(
-        of value: ValueRuns, with page: SalvagedPage, _ body: ([UInt8]) throws(StorageError) -> Void
+        of value: ValueExtents, with page: SalvagedPage, _ body: ([UInt8]) throws(StorageError) -> Void
     ) throws(StorageError) {
         var left = value.stored
         try forEachPage(of: value, with: page) { (bytes) throws(StorageError) in
@@ -148,7 +148,7 @@ final class DamagedFile {
     }
 
     private func forEachPage(
-        of value: ValueRuns, with page: SalvagedPage, _ body: (ArraySlice<UInt8>) throws(StorageError) -> Void
+        of value: ValueExtents, with page: SalvagedPage, _ body: (ArraySlice<UInt8>) throws(StorageError) -> Void
     ) throws(StorageError) {
         for run in value.runs {
             guard run.pages.upperBound <= pageCount else {

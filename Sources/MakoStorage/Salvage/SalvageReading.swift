@@ -74,7 +74,7 @@ extension Salvage {
 
     private enum Found {
         case bytes([UInt8])
-        case runs(ValueRuns)
+        case runs(ValueExtents)
     }
 
     private func value(_ value: SalvagedPage.Value) -> Found? {

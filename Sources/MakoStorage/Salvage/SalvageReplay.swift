@@ -55,7 +55,7 @@ struct SalvageReplay {
     /// Puts a value whose pages the log names. If they are lost or overwritten, removes the entry, because an earlier
     /// value would be wrong.
     private func put(
-        _ value: ValueRuns, at position: TreePosition, in tree: Tree, _ transaction: borrowing WriteTransaction
+        _ value: ValueExtents, at position: TreePosition, in tree: Tree, _ transaction: borrowing WriteTransaction
     ) throws(StorageError) {
         do throws(StorageError) { try source.check(value, with: page) } catch {
             return try transaction.delete(at: position, in: tree)

@@ -110,8 +110,8 @@ extension Store {
         // The file was closed and has no log, or it was opened again and the header does not name the log yet.
         let isUnnamed = header.newestSegment == 0
         if isUnnamed && newestMeta.commit > newest.commit { return .leftBehind }
-        _ = turn.take(timeout: nil)
-        defer { turn.release() }
+        _ = writerLock.take(timeout: nil)
+        defer { writerLock.release() }
         var writer: Writer?
         defer { writer?.rest() }
         var tail = LogReader.Tail(end: newest.log, lastCommit: newest.commit, highestNumber: header.newestSegment)

@@ -5,7 +5,7 @@
 struct FormatFeatures: OptionSet, Hashable {
     let rawValue: UInt64
 
-    /// Named values, whose pages the log names, and values with several runs of pages; see ValueRuns.swift.
+    /// Named values, whose pages the log names, and values with several runs of pages; see ValueExtents.swift.
     static let namedValues = FormatFeatures(rawValue: 1 << 0)
 
     /// Deletions of ranges of byte keys in the log.

@@ -88,7 +88,7 @@ extension Writer {
                 throw .logDamaged(path: path, reason: "commit \(commit) holds an operation that cannot be read")
             }
             guard let step else {
-                try enterWaitingPuts()
+                try applyBufferedPuts()
                 try packLeaves()
                 // Once after the last commit would be enough for recovery, but a following reader shows each commit.
                 try settleCounts()

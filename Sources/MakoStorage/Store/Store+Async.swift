@@ -35,8 +35,8 @@ extension Store {
         }
         defer { timer?.cancel() }
         return try await call.result { call in
-            let ticket = self.turn.wait { self.runWrite(durability, body, for: call) }
-            return { ticket.map(self.turn.leave) ?? false }
+            let ticket = self.writerLock.wait { self.runWrite(durability, body, for: call) }
+            return { ticket.map(self.writerLock.leave) ?? false }
         }
     }
 
@@ -49,14 +49,14 @@ extension Store {
             _ = try writerThreads.run {
                 call.end(
                     Result {
-                        let transaction = try self.beginWriteWithTurn()
+                        let transaction = try self.beginWriteWithLock()
                         let result = try body(transaction)
                         try transaction.commit(durability: durability)
                         return result
                     })
             }
         } catch {
-            turn.release()
+            writerLock.release()
             call.end(.failure(StorageError(error)))
         }
     }

@@ -23,7 +23,7 @@ public final class Store: @unchecked Sendable {
     let frames: FrameStore
     let dataFile: DataFile
     /// The writer lock.
-    let turn = WriterTurn()
+    let writerLock = WriterLock()
     /// The threads of the async methods. Many writer threads, because writers mostly wait for the device, together.
     let writerThreads = WorkerThreads(limit: 64)
     let readerThreads = WorkerThreads(limit: 16)
@@ -163,14 +163,14 @@ public final class Store: @unchecked Sendable {
     /// - Throws: ``StorageError/writerTimeout(seconds:)`` after the timeout, ``StorageError/readOnly(reason:)``.
     public func beginWrite(timeout: Duration? = nil) throws(StorageError) -> WriteTransaction {
         try requireOpen()
-        try takeTurn(timeout: timeout)
-        return try beginWriteWithTurn()
+        try takeWriterLock(timeout: timeout)
+        return try beginWriteWithLock()
     }
 
     /// Begins a transaction. The caller must hold the writer lock, which is released on an error.
-    func beginWriteWithTurn() throws(StorageError) -> WriteTransaction {
+    func beginWriteWithLock() throws(StorageError) -> WriteTransaction {
         if let reason = writeRefusal {
-            turn.release()
+            writerLock.release()
             throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
         pipeline.takeBackRefused()
@@ -180,10 +180,10 @@ public final class Store: @unchecked Sendable {
     }
 
     /// Acquires the writer lock, with the timeout of the caller or the options.
-    func takeTurn(timeout: Duration? = nil) throws(StorageError) {
+    func takeWriterLock(timeout: Duration? = nil) throws(StorageError) {
         guard !isInherited else { throw .inherited(path: path) }
         let timeout = timeout ?? options.writerTimeout
-        if !turn.take(timeout: timeout) { throw .timedOut(after: timeout ?? .zero) }
+        if !writerLock.take(timeout: timeout) { throw .timedOut(after: timeout ?? .zero) }
     }
 
     var writeRefusal: String? {
@@ -221,9 +221,9 @@ public final class Store: @unchecked Sendable {
     func shutDown(clean: Bool) throws(StorageError) {
         guard !isInherited else { return isClosed.store(true, ordering: .releasing) }
         background.stop()
-        _ = turn.take(timeout: nil)
+        _ = writerLock.take(timeout: nil)
         defer {
-            turn.release()
+            writerLock.release()
             writerThreads.stop()
             readerThreads.stop()
         }

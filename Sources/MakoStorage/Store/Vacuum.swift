@@ -108,14 +108,14 @@ final class Vacuum {
     }
 
     /// Acquires the writer lock. Without waiting, returns false if it is held.
-    private func takeTurn(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
+    private func takeWriterLock(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
         if !waits {
-            guard store.turn.tryTake() else { return false }
+            guard store.writerLock.tryTake() else { return false }
         } else {
-            try store.takeTurn()
+            try store.takeWriterLock()
         }
         if let reason = store.writeRefusal {
-            store.turn.release()
+            store.writerLock.release()
             throw store.isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
         store.pipeline.takeBackRefused()
@@ -192,7 +192,7 @@ final class Vacuum {
             phase = .checkpoints(2, then: .cutting)
             return true
         }
-        guard try takeTurn(store, waits: waits) else { return false }
+        guard try takeWriterLock(store, waits: waits) else { return false }
         let writer = Writer(store: store, base: store.newest)
         do throws(StorageError) {
             writer.useNumbers(below: limit, count: Vacuum.movesPerTransaction * 2)
@@ -251,9 +251,9 @@ final class Vacuum {
 
     /// Returns the page ids that were taken for the next transaction, because they may be at the end of the file.
     private func returnIdleNumbers(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
-        guard try takeTurn(store, waits: waits) else { return false }
+        guard try takeWriterLock(store, waits: waits) else { return false }
         store.returnIdleNumbers()
-        store.turn.release()
+        store.writerLock.release()
         return true
     }
 

@@ -40,8 +40,8 @@ extension Store {
         progress: @escaping (VerifyProgress) -> Void = { _ in }
     ) throws(StorageError) -> VerifyReport {
         if let next = follower?.successor { return try next.verify(progress: progress) }
-        try takeTurn()
-        defer { turn.release() }
+        try takeWriterLock()
+        defer { writerLock.release() }
         try requireOpen()
         pipeline.takeBackRefused()
         let hasFailed = pipeline.hasFailed.load(ordering: .acquiring)
@@ -356,7 +356,7 @@ private struct Verifier {
             for page in run.pages { _ = reach(page) }
             count(run.count)
         }
-        let isWhole = try RunReader(value, of: store.frames).checkDigest()
+        let isWhole = try ExtentReader(value, of: store.frames).checkDigest()
         if overflow.isList && !isWhole {
             note("the value on page \(value.runs[0].page) and others is not the one that was written")
         }
@@ -369,7 +369,7 @@ private struct Verifier {
         _ = try overflow.read(from: store.frames)
     }
 
-    private func runs(of overflow: Overflow) throws(StorageError) -> ValueRuns {
+    private func runs(of overflow: Overflow) throws(StorageError) -> ValueExtents {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         return try overflow.runs(from: store.frames)

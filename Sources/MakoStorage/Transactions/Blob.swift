@@ -18,7 +18,7 @@ public struct Blob: Sendable {
         case bytes([UInt8])
         /// On overflow pages, which are read through the page cache and borrowed in place.
         case pages(Overflow)
-        case runs(RunReader)
+        case runs(ExtentReader)
     }
 
     init(_ record: RecordView, _ snapshot: Snapshot) throws(StorageError) {
@@ -33,7 +33,7 @@ public struct Blob: Sendable {
             if !overflow.isCompressed {
                 let runs = try overflow.runs(from: snapshot.frames)
                 count = runs.length
-                content = .runs(RunReader(runs, of: snapshot.frames))
+                content = .runs(ExtentReader(runs, of: snapshot.frames))
                 return
             }
         }

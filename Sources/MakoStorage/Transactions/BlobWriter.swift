@@ -6,7 +6,7 @@ public struct BlobWriter: ~Copyable {
     private let tree: UInt32
     /// The first bytes; a short value is put as any other.
     private var head: [UInt8] = []
-    private var pages: RunWriter?
+    private var pages: ExtentWriter?
 
     init(_ writer: Writer, tree: UInt32) {
         self.writer = writer
@@ -26,7 +26,7 @@ public struct BlobWriter: ~Copyable {
             head.append(contentsOf: bytes)
             return
         }
-        let pages = RunWriter(writer, tree: tree)
+        let pages = ExtentWriter(writer, tree: tree)
         let start = head
         try start.withUnsafeBytes { start in result { () throws(StorageError) in try pages.append(start) } }.get()
         try pages.append(bytes)
@@ -45,7 +45,7 @@ public struct BlobWriter: ~Copyable {
     }
 
     /// Returns the bytes of a short value, or the pages of a long one.
-    consuming func end() -> (short: [UInt8], long: RunWriter?) { (head, pages) }
+    consuming func end() -> (short: [UInt8], long: ExtentWriter?) { (head, pages) }
 }
 
 extension WriteTransaction {

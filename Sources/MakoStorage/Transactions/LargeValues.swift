@@ -9,18 +9,18 @@ extension Writer {
     /// Puts a value that is long enough to be named. Returns false if the key exists and the mode is `insertOnly`.
     func putNamed<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: UnsafeRawBufferPointer, _ mode: PutMode
-    ) throws(StorageError) -> ValueRuns? {
-        try enterWaitingPuts(of: index)
+    ) throws(StorageError) -> ValueExtents? {
+        try applyBufferedPuts(of: index)
         if mode == .insertOnly, try holds(layout, index, key) { return nil }
         let pages = try writeNamed(value, tree: trees[index].id)
         return try put(layout, index, key, pages, length: UInt64(value.count))
     }
 
     /// Writes the pages of a value, compressed if that saves a page.
-    private func writeNamed(_ value: UnsafeRawBufferPointer, tree: UInt32) throws(StorageError) -> RunWriter {
-        let plain = Int(ValueRuns.pageCount(of: UInt64(value.count)))
+    private func writeNamed(_ value: UnsafeRawBufferPointer, tree: UInt32) throws(StorageError) -> ExtentWriter {
+        let plain = Int(ValueExtents.pageCount(of: UInt64(value.count)))
         let block = LZ4.compress(value, limit: (plain - 1) * Overflow.payloadBytes)
-        let pages = RunWriter(self, tree: tree, bytes: block?.count ?? value.count)
+        let pages = ExtentWriter(self, tree: tree, bytes: block?.count ?? value.count)
         if let block {
             try block.withUnsafeBytes { bytes in result { () throws(StorageError) in try pages.append(bytes) } }.get()
         } else {
@@ -36,21 +36,21 @@ extension Writer {
     }
 
     /// Adopts written pages into the transaction, and returns their descriptor.
-    func descriptor(of pages: RunWriter, length: UInt64? = nil, tree: UInt32) throws(StorageError) -> Overflow {
+    func descriptor(of pages: ExtentWriter, length: UInt64? = nil, tree: UInt32) throws(StorageError) -> Overflow {
         let value = try finish(pages, length)
         pages.noteAdopted()
         for run in value.runs { adopt(run.pages) }
         return try descriptor(of: value, tree: tree)
     }
 
-    private func finish(_ pages: RunWriter, _ length: UInt64?) throws(StorageError) -> ValueRuns {
+    private func finish(_ pages: ExtentWriter, _ length: UInt64?) throws(StorageError) -> ValueExtents {
         try store.use(.namedValues)
         let value = try pages.finish(length: length)
         store.pipeline.compression.noteValue(bytes: value.length, stored: value.stored)
         return value
     }
 
-    private func descriptor(of value: ValueRuns, tree: UInt32) throws(StorageError) -> Overflow {
+    private func descriptor(of value: ValueExtents, tree: UInt32) throws(StorageError) -> Overflow {
         if let single = value.descriptor { return single }
         return try writeList(value, tree: tree)
     }
@@ -64,8 +64,8 @@ extension Writer {
 
     /// Puts a value whose pages are written.
     func put<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ pages: RunWriter, length: UInt64? = nil
-    ) throws(StorageError) -> ValueRuns {
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ pages: ExtentWriter, length: UInt64? = nil
+    ) throws(StorageError) -> ValueExtents {
         let value = try finish(pages, length)
         try put(layout, index, key, runs: value, whenAdopted: { pages.noteAdopted() })
         return value
@@ -73,11 +73,11 @@ extension Writer {
 
     /// Puts a value on these pages, which the transaction adopts.
     func put<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, runs value: ValueRuns, whenAdopted: () -> Void = {}
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, runs value: ValueExtents, whenAdopted: () -> Void = {}
     ) throws(StorageError) {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        try enterWaitingPuts(of: index)
+        try applyBufferedPuts(of: index)
         whenAdopted()
         for run in value.runs { adopt(run.pages) }
         try enter(layout, index, key, value)
@@ -92,7 +92,7 @@ extension Writer {
         }
         // A longer value may be named too; its record does not tell, so assume it.
         free(
-            ValueRuns.Run(
+            ValueExtents.Extent(
                 page: overflow.firstPage, serial: overflow.firstSerial,
                 count: overflow.pageCount),
             isNamed: !overflow.isList && overflow.length >= store.pipeline.namedValueBytes)
@@ -107,10 +107,10 @@ extension Writer {
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, of old: Overflow, beyond limit: UInt64
     ) throws(StorageError) -> Int {
         var value = try old.runs(from: frames)
-        var moved: [(old: ValueRuns.Run, new: ValueRuns.Run, pages: RunWriter)] = []
+        var moved: [(old: ValueExtents.Extent, new: ValueExtents.Extent, pages: ExtentWriter)] = []
         for (place, run) in value.runs.enumerated()
         where run.pages.upperBound > limit && store.versions.hasRun(of: run.count, below: run.page) {
-            let pages = RunWriter(self, tree: trees[index].id, bytes: run.count * Overflow.payloadBytes)
+            let pages = ExtentWriter(self, tree: trees[index].id, bytes: run.count * Overflow.payloadBytes)
             try pages.append(copyOf: run)
             let new = try pages.finish().runs[0]
             value.runs[place] = new
@@ -127,13 +127,13 @@ extension Writer {
             pages.noteAdopted()
             adopt(new.pages)
         }
-        if old.isList { free(ValueRuns(old).runs[0], isNamed: false) }
+        if old.isList { free(ValueExtents(old).runs[0], isNamed: false) }
         try enter(layout, index, key, value)
         return moved.reduce(1) { $0 + $1.old.count }
     }
 
     private func enter<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: ValueRuns
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: ValueExtents
     ) throws(StorageError) {
         let descriptor: Overflow
         do throws(StorageError) { descriptor = try self.descriptor(of: value, tree: trees[index].id) } catch {
@@ -146,7 +146,7 @@ extension Writer {
 
     /// Puts a value that a logged commit names, after its pages were checked.
     func replay<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, runs value: ValueRuns
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, runs value: ValueExtents
     ) throws(StorageError) {
         for run in value.runs where !reserved.contains(run) {
             // A read-only store may read frames that did not exist when it reserved pages, so its own pages may overlap
@@ -155,7 +155,7 @@ extension Writer {
                 throw .invalidArgument("pages are named for two values")
             }
         }
-        guard try RunReader(value, of: frames).checkDigest() else {
+        guard try ExtentReader(value, of: frames).checkDigest() else {
             throw .corrupted(
                 page: value.runs[0].page, reason: "the value on it and on those after it is not the one logged")
         }
@@ -166,8 +166,8 @@ extension Writer {
 
 extension Store {
     /// Reserves the pages that the log names, so that replay does not write to them.
-    func reserveNamedPages(_ opening: Opening) throws(StorageError) -> Set<ValueRuns.Run> {
-        var reserved = Set<ValueRuns.Run>()
+    func reserveNamedPages(_ opening: Opening) throws(StorageError) -> Set<ValueExtents.Extent> {
+        var reserved = Set<ValueExtents.Extent>()
         guard dataFile.header.features.contains(.namedValues) else {
             return reserved
         }
@@ -190,7 +190,7 @@ extension Store {
     }
 
     /// Reserves the pages of a run. Returns false if it cannot be where the log says.
-    func reserve(_ run: ValueRuns.Run) throws(StorageError) -> Bool {
+    func reserve(_ run: ValueExtents.Extent) throws(StorageError) -> Bool {
         let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
         guard run.pages.upperBound <= filePages else { return false }
         return versions.lock.withLock { versions.space.reserve(run.pages) }

@@ -112,7 +112,7 @@ extension Writer {
     }
 
     /// - Parameter isNamed: whether a frame of the log may name the pages.
-    func free(_ run: ValueRuns.Run, isNamed: Bool) {
+    func free(_ run: ValueExtents.Extent, isNamed: Bool) {
         // A frame of this transaction itself may name them too.
         let waits = isNamed && (isRecording || run.serial < floor)
         for index in 0..<max(0, run.count) {

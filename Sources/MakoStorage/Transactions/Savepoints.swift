@@ -33,7 +33,7 @@ extension Writer {
     func savepoint() -> Mark {
         // `fail` records a failure; the next change or the commit throws it.
         do throws(StorageError) {
-            try enterWaitingPuts()
+            try applyBufferedPuts()
             try packLeaves()
             try settleCounts()
         } catch {}
@@ -66,7 +66,7 @@ extension Writer {
     func rollback(to mark: Mark) {
         guard let place = place(of: mark) else { return }
         endLoading()
-        forgetWaitingPuts()
+        forgetBufferedPuts()
         openMarks.removeLast(openMarks.count - place - 1)
         for (index, tree) in mark.trees.enumerated() { (trees + index).initialize(to: tree) }
         treeCount = mark.trees.count

@@ -32,8 +32,8 @@ public final class Snapshot: @unchecked Sendable {
         var commit: UInt64
         /// Counts the changes of a write transaction; a cursor compares it to detect that it must seek again.
         var changes: UInt64
-        /// The number of buffered puts of a write transaction; see `PutBatch`.
-        var waitingPuts: Int
+        /// The number of buffered puts of a write transaction; see `WriteBuffer`.
+        var bufferedPuts: Int
         var names: Unmanaged<TreeNames>
         /// The fork generation that may read it: in a forked child the parent may reuse the pages.
         let generation = Forks.generation
@@ -112,17 +112,17 @@ public final class Snapshot: @unchecked Sendable {
             state.pointee.names = Unmanaged.passUnretained(shown.names)
         }
         state.pointee.life.store(Life.closed.rawValue, ordering: .releasing)
-        state.pointee.waitingPuts = 0
+        state.pointee.bufferedPuts = 0
         writer = nil
     }
 
     /// Applies the buffered puts of a tree.
     @inline(never)
-    private func enterWaitingPuts(of tree: Tree?) throws(StorageError) {
+    private func applyBufferedPuts(of tree: Tree?) throws(StorageError) {
         guard let writer else { return }
         try writer._withUnsafeGuaranteedRef { writer in
             result { () throws(StorageError) in
-                guard let tree else { return try writer.enterWaitingPuts() }
+                guard let tree else { return try writer.applyBufferedPuts() }
                 try writer.showWaitingPuts(of: writer.index(of: tree))
             }
         }.get()
@@ -184,7 +184,7 @@ public final class Snapshot: @unchecked Sendable {
     /// All trees, sorted by name; also of a snapshot that has ended.
     public var trees: [TreeInfo] {
         // A failure here fails the transaction, and its next operation throws it.
-        if state.pointee.waitingPuts != 0 { do throws(StorageError) { try enterWaitingPuts(of: nil) } catch {} }
+        if state.pointee.bufferedPuts != 0 { do throws(StorageError) { try applyBufferedPuts(of: nil) } catch {} }
         return withNames { names in
             names.all.compactMap { name, id in
                 treeIndex(state.pointee.trees, count: state.pointee.treeCount, id: id).map {
@@ -234,7 +234,7 @@ public final class Snapshot: @unchecked Sendable {
     @inline(__always)
     func lookUp(_ tree: Tree) throws(StorageError) -> TreeState {
         try requireOpen()
-        if state.pointee.waitingPuts != 0 { try enterWaitingPuts(of: tree) }
+        if state.pointee.bufferedPuts != 0 { try applyBufferedPuts(of: tree) }
         let trees = state.pointee.trees
         guard let index = treeIndex(trees, count: state.pointee.treeCount, id: tree.id) else {
             throw StorageError.treeNotFound("number \(tree.id)")

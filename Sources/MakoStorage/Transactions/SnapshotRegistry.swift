@@ -241,7 +241,7 @@ extension Snapshot.ViewState {
     /// Returns the view of an unused slot.
     static func none() -> Snapshot.ViewState {
         Snapshot.ViewState(
-            trees: noTrees, treeCount: 0, commit: 0, changes: 0, waitingPuts: 0,
+            trees: noTrees, treeCount: 0, commit: 0, changes: 0, bufferedPuts: 0,
             names: Unmanaged.passUnretained(noNames))
     }
 }

@@ -262,8 +262,8 @@ public struct WriteTransaction: ~Copyable {
         -> Int
     {
         var removed = 0
-        for start in stride(from: 0, to: count, by: PutBatch.capacity) {
-            removed += try delete(start..<min(start + PutBatch.capacity, count))
+        for start in stride(from: 0, to: count, by: WriteBuffer.capacity) {
+            removed += try delete(start..<min(start + WriteBuffer.capacity, count))
         }
         return removed
     }
@@ -467,12 +467,12 @@ public struct WriteTransaction: ~Copyable {
     /// it is rolled back, so that no other writer runs before the caller has undone its own state.
     ///
     /// - Parameter isShown: whether to wait, at every durability, until new snapshots see the commit and all before it.
-    package borrowing func commitOrHold(durability: Durability?, isShown: Bool) throws(StorageError) {
-        try writer.commitOrHold(durability, isShown: isShown)
+    package borrowing func commitKeepingLock(durability: Durability?, isShown: Bool) throws(StorageError) {
+        try writer.commitKeepingLock(durability, isShown: isShown)
     }
 
     /// Whether the transaction holds the writer lock.
-    package var hasTurn: Bool { writer.hasTurn }
+    package var holdsWriterLock: Bool { writer.holdsWriterLock }
 
     /// Rolls all changes back.
     public consuming func rollback() { writer.rollback() }

@@ -28,7 +28,7 @@ final class Writer {
     /// Whether the pages of a value are being moved, so that they are not freed with its entry.
     var isMovingValue = false
     /// For recovery: the runs of pages that the log names and no value has taken yet.
-    var reserved = Set<ValueRuns.Run>()
+    var reserved = Set<ValueExtents.Extent>()
     /// Pages with this serial or a later one belong to this transaction, and no savepoint needs them.
     @exclusivity(unchecked) var floor: UInt64
     /// The lower bound of `floor`: pages with lower serials are not this transaction's, or may be partly written.
@@ -58,7 +58,7 @@ final class Writer {
     @exclusivity(unchecked) var openMarks: [OpenMark] = []
     var isEnded = false
     /// Whether it holds the writer lock. Only for a transaction; replay of a log runs under a lock of its own.
-    var hasTurn = true
+    var holdsWriterLock = true
     private var isResting = false
     /// The error of a change that failed in the middle, which leaves the private trees unusable.
     var failure: StorageError?
@@ -73,7 +73,7 @@ final class Writer {
     var trees: UnsafeMutablePointer<TreeState> { memory.trees }
     var hints: UnsafeMutablePointer<LeafHint> { memory.hints }
     var streaks: UnsafeMutablePointer<PutStreak> { memory.streaks }
-    var batch: PutBatch {
+    var batch: WriteBuffer {
         get { lists.batch }
         _modify { yield &lists.batch }
     }
@@ -117,14 +117,14 @@ final class Writer {
         self.base = base
         nextTreeID = base.nextTreeID
         treeCount = base.treeCount
-        memory = store.turn.idleMemory ?? WriterMemory(trees: base.treeCount)
-        store.turn.idleMemory = nil
+        memory = store.writerLock.idleMemory ?? WriterMemory(trees: base.treeCount)
+        store.writerLock.idleMemory = nil
         memory.begin(base.trees, count: base.treeCount)
         floor = store.nextSerial
         leastFloor = floor
         recorder = OperationWriter(limit: store.pipeline.largestLoggedBytes, isRecording: recording)
         state = memory.takeState(of: base)
-        swap(&lists, &store.turn.idleLists)
+        swap(&lists, &store.writerLock.idleLists)
     }
 
     deinit { rest() }
@@ -164,10 +164,10 @@ final class Writer {
             memory.giveBack(state)
         }
         memory.rest()
-        store.turn.idleMemory = memory
+        store.writerLock.idleMemory = memory
         lists.rest()
         frames.lend(bytes: 0)
-        swap(&lists, &store.turn.idleLists)
+        swap(&lists, &store.writerLock.idleLists)
     }
 
     /// Checked before each change is recorded: a plain load, where an access of the buffer would need exclusivity.
@@ -293,7 +293,7 @@ final class Writer {
         loadedTree = index
         failure = Writer.loading
         streaks[index].waiting = 1
-        state.pointee.waitingPuts = 1
+        state.pointee.bufferedPuts = 1
         forgetHints()
         noteChange()
     }
@@ -303,7 +303,7 @@ final class Writer {
         loadedTree = nil
         if failure == Writer.loading { failure = nil }
         streaks[index].waiting = 0
-        state.pointee.waitingPuts = 0
+        state.pointee.bufferedPuts = 0
         forgetHints()
         noteChange()
     }
@@ -400,8 +400,8 @@ final class Writer {
         try store.commit(self, durability ?? store.options.durability)
     }
 
-    func commitOrHold(_ durability: Durability?, isShown: Bool) throws(StorageError) {
-        try store.commitOrHold(self, durability ?? store.options.durability, isShown: isShown)
+    func commitKeepingLock(_ durability: Durability?, isShown: Bool) throws(StorageError) {
+        try store.commitKeepingLock(self, durability ?? store.options.durability, isShown: isShown)
     }
 
     func rollback() { store.rollback(self) }
@@ -428,7 +428,7 @@ final class Writer {
     /// Frees everything that the transaction allocated.
     func abandon() {
         isEnded = true
-        forgetWaitingPuts()
+        forgetBufferedPuts()
         store.versions.giveBack(allocated)
         lists.forgetPages()
     }

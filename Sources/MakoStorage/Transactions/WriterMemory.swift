@@ -38,7 +38,7 @@ struct WriterMemory {
         state = nil
         place.initialize(
             to: Snapshot.ViewState(
-                trees: trees, treeCount: base.treeCount, commit: base.commit, changes: 0, waitingPuts: 0,
+                trees: trees, treeCount: base.treeCount, commit: base.commit, changes: 0, bufferedPuts: 0,
                 names: Unmanaged.passUnretained(base.names)))
         return place
     }
@@ -98,7 +98,7 @@ struct WriterLists {
     var dead = PackedList<SpaceMap.DeadPage>()
     /// Pages that it freed and that a frame of the log may name.
     var named = PackedList<SpaceMap.DeadPage>()
-    var batch = PutBatch()
+    var batch = WriteBuffer()
 
     /// The memory that grows with the changes of the transaction, in bytes.
     var bytes: Int { changed.bytes + dead.bytes + named.bytes + unwritten.count * MemoryLayout<UInt64>.stride }

@@ -34,7 +34,7 @@ extension Writer {
         _ layout: Layout.Type, _ index: Int, _ keys: UnsafeBufferPointer<Layout.Key>,
         _ leaves: UnsafeMutablePointer<PageReference>
     ) throws(StorageError) {
-        try enterWaitingPuts(of: index)
+        try applyBufferedPuts(of: index)
         leaves.initialize(repeating: .none, count: keys.count)
         let tree = trees[index]
         guard tree.levels > 1 else { return }

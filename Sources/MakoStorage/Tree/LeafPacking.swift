@@ -1,6 +1,6 @@
 /// Leaf packing: fills the leaves of a tree in one pass at the end of a transaction that changed many of them.
 ///
-/// Leaf rebalancing (LeafSpread.swift) keeps leaves full at every change, and every change pays for it. A transaction
+/// Leaf rebalancing (LeafRebalancing.swift) keeps leaves full at every change, and every change pays for it. A transaction
 /// that has met many full or sparse leaves, most of them beside leaves of its own, defers this work. At the commit it
 /// owns these leaves, so one pass from left to right fills all of them and moves each entry once. A transaction that
 /// changes single leaves has nothing to pack.

@@ -8,7 +8,7 @@ import CPlatform
 //        8  8  serial   of the first page
 //       16  4  length   of the value
 //       20  4  stored   bytes in the run; the top bit says that they are an LZ4 block, the next that they are a list of
-//                       the runs of the value's pages; see ValueRuns.swift
+//                       the runs of the value's pages; see ValueExtents.swift
 
 struct Overflow: Hashable {
     static let descriptorBytes = 24
@@ -21,7 +21,7 @@ struct Overflow: Hashable {
     var length: Int
     var stored: Int
     var isCompressed: Bool
-    /// Whether the pages hold a list of runs (`ValueRuns`) instead of the value.
+    /// Whether the pages hold a list of runs (`ValueExtents`) instead of the value.
     var isList = false
 
     var pageCount: Int { (stored + Overflow.payloadBytes - 1) / Overflow.payloadBytes }
@@ -72,7 +72,7 @@ struct Overflow: Hashable {
                 throw .valueTooLarge(bytes: Int(clamping: runs.length), limit: Limits.valueBytes)
             }
             return try Overflow.bytes(Int(runs.stored)) { (buffer) throws(StorageError) in
-                try RunReader(runs, of: frames).read(at: 0, into: buffer)
+                try ExtentReader(runs, of: frames).read(at: 0, into: buffer)
             }
         }
         let block = try readStored(from: frames)
@@ -84,9 +84,9 @@ struct Overflow: Hashable {
     }
 
     /// Returns the runs of pages of the value.
-    func runs(from frames: FrameStore) throws(StorageError) -> ValueRuns {
-        guard isList else { return ValueRuns(self) }
-        let list = try readStored(from: frames).withUnsafeBytes { ValueRuns($0) }
+    func runs(from frames: FrameStore) throws(StorageError) -> ValueExtents {
+        guard isList else { return ValueExtents(self) }
+        let list = try readStored(from: frames).withUnsafeBytes { ValueExtents($0) }
         guard let list, !list.isCompressed else {
             throw .corrupted(page: firstPage, reason: "its list of runs contradicts itself")
         }
@@ -102,7 +102,7 @@ struct Overflow: Hashable {
     private func readStored(from frames: FrameStore) throws(StorageError) -> [UInt8] {
         try Overflow.bytes(stored) { (buffer) throws(StorageError) in
             if stored >= Limits.directBytes {
-                try RunReader(ValueRuns(self), of: frames).read(at: 0, into: buffer)
+                try ExtentReader(ValueExtents(self), of: frames).read(at: 0, into: buffer)
             } else {
                 try copyPages(from: frames, to: buffer)
             }

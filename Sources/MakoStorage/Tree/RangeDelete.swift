@@ -8,7 +8,7 @@ extension Writer {
     func deleteRange<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, from lower: Layout.Key, to upper: Layout.Key?
     ) throws(StorageError) -> UInt64 {
-        try enterWaitingPuts(of: index)
+        try applyBufferedPuts(of: index)
         guard trees[index].levels > 0 else { return 0 }
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -26,7 +26,7 @@ extension Writer {
     /// Frees all pages of a tree and leaves it empty.
     func deleteAll<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         // Apply the puts of all trees, because this tree may be removed from the table, which moves the others.
-        try enterWaitingPuts()
+        try applyBufferedPuts()
         do throws(StorageError) {
             if trees[index].levels > 0 { try freePages(layout, index) }
             trees[index].becomeEmpty()

@@ -23,7 +23,7 @@ extension Writer {
     }
 
     private func beginLoad<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
-        try enterWaitingPuts()
+        try applyBufferedPuts()
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         do throws(StorageError) { try descend(layout, index, Layout.highest) } catch { throw fail(error) }
@@ -49,7 +49,7 @@ extension Writer {
     }
 
     /// Appends a value whose pages were written, after all entries.
-    func append<Layout: NodeLayout>(_ layout: Layout.Type, _ load: LoadState, _ key: Layout.Key, _ pages: RunWriter)
+    func append<Layout: NodeLayout>(_ layout: Layout.Type, _ load: LoadState, _ key: Layout.Key, _ pages: ExtentWriter)
         throws(StorageError)
     {
         try check(layout, load, key)

@@ -31,7 +31,7 @@ extension Writer {
             return try put(
                 layout, index, key, RecordView(bytes: bytes, count: value.count, isOverflow: false), mode)
         }
-        try enterWaitingPuts(of: index)
+        try applyBufferedPuts(of: index)
         if mode == .insertOnly, try frames.find(layout, trees[index], key) != nil { return false }
         let overflow: Overflow
         do throws(StorageError) { overflow = try writeOverflow(value, tree: trees[index].id) } catch {
@@ -66,7 +66,7 @@ extension Writer {
                 try collect(layout, index, key, value)
                 return true
             }
-            try enterWaitingPuts()
+            try applyBufferedPuts()
         }
         if let leaf = Layout.hinted(hints + index, key) {
             let (slot, found) = Layout.find(leaf, key)
@@ -85,7 +85,7 @@ extension Writer {
             }
         }
         streaks[index].misses &+= 1
-        if mode == .replace && streaks[index].misses > PutBatch.patience && trees[index].levels > 1 {
+        if mode == .replace && streaks[index].misses > WriteBuffer.patience && trees[index].levels > 1 {
             try collect(layout, index, key, value)
             return true
         }
@@ -288,7 +288,7 @@ extension Writer {
     func delete<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, in leaf: PageReference = .none, shape: UInt64 = 0
     ) throws(StorageError) -> Bool {
-        try enterWaitingPuts(of: index)
+        try applyBufferedPuts(of: index)
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         if let leaf = try ownLeaf(layout, index, leaf, shape) {
@@ -452,12 +452,12 @@ extension Writer {
     // MARK: Overflow
 
     /// Writes the list of a value's runs.
-    func writeList(_ value: ValueRuns, tree: UInt32) throws(StorageError) -> Overflow {
+    func writeList(_ value: ValueExtents, tree: UInt32) throws(StorageError) -> Overflow {
         let bytes = value.encoded()
         guard bytes.count <= Limits.valueBytes else {
             throw .valueTooLarge(
                 bytes: Int(clamping: value.length),
-                limit: Limits.valueBytes / ValueRuns.runBytes * Overflow.payloadBytes)
+                limit: Limits.valueBytes / ValueExtents.runBytes * Overflow.payloadBytes)
         }
         var list = try bytes.withUnsafeBytes { bytes in
             result { () throws(StorageError) in try writeOverflow(bytes, tree: tree, compressing: false) }

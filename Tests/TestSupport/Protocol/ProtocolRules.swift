@@ -69,10 +69,10 @@ struct ProtocolRules {
             step("writer \(index) takes the turn") {
                 $0.turnIsTaken = true
                 $0.turns += 1
-                $0.writers[index].phase = .hasTurn
+                $0.writers[index].phase = .holdsWriterLock
                 $0.writers[index].commit = change == .writersBuildOnPublished ? $0.published : $0.newest
             }
-        case .hasTurn:
+        case .holdsWriterLock:
             step("writer \(index) copies its page") {
                 let slot: Int
                 if let free = $0.free.first {

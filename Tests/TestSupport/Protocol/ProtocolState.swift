@@ -54,7 +54,7 @@ struct SmallSet: Hashable, Sequence {
 
 /// Everything that decides what can happen next. Commits are counted from 0, the state at the beginning.
 struct ProtocolState: Hashable {
-    enum WriterPhase: UInt8 { case idle, hasTurn, hasPage, waits }
+    enum WriterPhase: UInt8 { case idle, holdsWriterLock, hasPage, waits }
     enum ReaderPhase: UInt8 { case idle, loaded, announced, pinned }
     enum FlushPhase: UInt8 { case idle, taken, synced, shown }
     enum CheckpointPhase: UInt8 { case idle, pagesTaken, captured, written, dataSynced, logSynced, metaWritten }

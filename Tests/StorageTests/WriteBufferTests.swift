@@ -2,7 +2,7 @@ import MakoStorage
 import Testing
 
 /// Puts to random places of a large tree are applied in batches, without a visible difference.
-@Suite struct PutBatchTests {
+@Suite struct WriteBufferTests {
     private static let rows = 3_000
 
     /// A store with an integer and a byte tree, each of three thousand entries.

@@ -2,7 +2,7 @@
 /// only.
 ///
 /// The pages belong to no transaction until one adopts them; a writer that ends without adoption frees them.
-final class RunWriter {
+final class ExtentWriter {
     private static let pagesPerWrite = 64
     private static let pagesPerRun = 1024
 
@@ -15,7 +15,7 @@ final class RunWriter {
     /// The number of full pages in `staging`, and the bytes in the page after them.
     private var staged = 0
     private var filled = 0
-    private var runs: [ValueRuns.Run] = []
+    private var runs: [ValueExtents.Extent] = []
     /// The number of written pages of the last run.
     private var written = 0
     private var digest: UInt64 = 0
@@ -36,9 +36,9 @@ final class RunWriter {
         self.tree = tree
         isWhole = bytes != nil
         nextRunPages =
-            bytes.map { Int(ValueRuns.pageCount(of: UInt64(max(1, $0)))) }
-            ?? min(RunWriter.pagesPerRun, max(1, writer.store.pipeline.namedValueBytes / Overflow.payloadBytes))
-        pagesPerWrite = bytes == nil ? RunWriter.pagesPerWrite : min(RunWriter.pagesPerWrite, nextRunPages)
+            bytes.map { Int(ValueExtents.pageCount(of: UInt64(max(1, $0)))) }
+            ?? min(ExtentWriter.pagesPerRun, max(1, writer.store.pipeline.namedValueBytes / Overflow.payloadBytes))
+        pagesPerWrite = bytes == nil ? ExtentWriter.pagesPerWrite : min(ExtentWriter.pagesPerWrite, nextRunPages)
         staging = .allocate(byteCount: pagesPerWrite * pageBytes, alignment: pageBytes)
     }
 
@@ -65,12 +65,12 @@ final class RunWriter {
     }
 
     /// Appends the contents of another run's pages.
-    func append(copyOf run: ValueRuns.Run) throws(StorageError) {
+    func append(copyOf run: ValueExtents.Extent) throws(StorageError) {
         let buffer = UnsafeMutableRawPointer.allocate(
-            byteCount: min(run.count, RunWriter.pagesPerWrite) * pageBytes, alignment: pageBytes)
+            byteCount: min(run.count, ExtentWriter.pagesPerWrite) * pageBytes, alignment: pageBytes)
         defer { buffer.deallocate() }
-        for first in stride(from: 0, to: run.count, by: RunWriter.pagesPerWrite) {
-            let count = min(RunWriter.pagesPerWrite, run.count - first)
+        for first in stride(from: 0, to: run.count, by: ExtentWriter.pagesPerWrite) {
+            let count = min(ExtentWriter.pagesPerWrite, run.count - first)
             try store.frames.readRun(
                 run.page + UInt64(first), serial: run.serial + UInt64(first), count: count, into: buffer)
             for index in 0..<count {
@@ -83,7 +83,7 @@ final class RunWriter {
 
     private func closePage() {
         let body = staging + staged * pageBytes + Page.bodyOffset
-        digest = ValueRuns.digest(digest, body, count: filled)
+        digest = ValueExtents.digest(digest, body, count: filled)
         if filled < Overflow.payloadBytes {
             (body + filled).initializeMemory(as: UInt8.self, repeating: 0, count: Overflow.payloadBytes - filled)
         }
@@ -92,7 +92,7 @@ final class RunWriter {
     }
 
     /// Writes the rest, and frees the unused pages of the last run.
-    func finish(length: UInt64? = nil) throws(StorageError) -> ValueRuns {
+    func finish(length: UInt64? = nil) throws(StorageError) -> ValueExtents {
         if let failure { throw failure }
         if filled > 0 { closePage() }
         try flush()
@@ -101,7 +101,7 @@ final class RunWriter {
             runs[runs.count - 1].count = written
         }
         let length = length ?? stored
-        return ValueRuns(length: length, stored: stored, isCompressed: length != stored, digest: digest, runs: runs)
+        return ValueExtents(length: length, stored: stored, isCompressed: length != stored, digest: digest, runs: runs)
     }
 
     /// Notes that a transaction has adopted the pages.
@@ -140,11 +140,11 @@ final class RunWriter {
         writer.returnUnusedNumbers()
         let run = store.versions.allocateRun(upTo: nextRunPages, isWhole: isWhole)
         // Record the run first, so that a failure from here on does not leak it.
-        runs.append(ValueRuns.Run(page: run.page, serial: 0, count: run.count))
+        runs.append(ValueExtents.Extent(page: run.page, serial: 0, count: run.count))
         try store.growFile(for: writer)
         runs[runs.count - 1].serial = try store.takeSerials(run.count)
         store.frames.discard(runs[runs.count - 1].pages)
         written = 0
-        nextRunPages = min(RunWriter.pagesPerRun, nextRunPages * 2)
+        nextRunPages = min(ExtentWriter.pagesPerRun, nextRunPages * 2)
     }
 }

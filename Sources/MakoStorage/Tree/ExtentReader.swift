@@ -2,15 +2,15 @@ import CPlatform
 
 /// Reads the pages of a large value from the file, bypassing the page cache, from which a long value would evict
 /// everything else.
-struct RunReader {
+struct ExtentReader {
     private static let pagesPerRead = 64
 
     let frames: FrameStore
-    let value: ValueRuns
+    let value: ValueExtents
     /// For each run, the number of pages before it.
     private let starts: [UInt64]
 
-    init(_ value: ValueRuns, of frames: FrameStore) {
+    init(_ value: ValueExtents, of frames: FrameStore) {
         self.value = value
         self.frames = frames
         var sum: UInt64 = 0
@@ -36,9 +36,9 @@ struct RunReader {
         var digest: UInt64 = 0
         var offset: UInt64 = 0
         while offset < value.stored {
-            let count = Int(min(UInt64(RunReader.pagesPerRead * Overflow.payloadBytes), value.stored - offset))
+            let count = Int(min(UInt64(ExtentReader.pagesPerRead * Overflow.payloadBytes), value.stored - offset))
             try forEachPage(at: offset, count: count) { (start, count) in
-                digest = ValueRuns.digest(digest, start, count: count)
+                digest = ValueExtents.digest(digest, start, count: count)
             }
             offset += UInt64(count)
         }
@@ -53,7 +53,7 @@ struct RunReader {
         let payload = UInt64(Overflow.payloadBytes)
         let last = (offset + UInt64(count) - 1) / payload
         var index = offset / payload
-        let room = Int(min(UInt64(RunReader.pagesPerRead), last - index + 1))
+        let room = Int(min(UInt64(ExtentReader.pagesPerRead), last - index + 1))
         let staging = UnsafeMutableRawBufferPointer.allocate(byteCount: room * pageBytes, alignment: pageBytes)
         defer { staging.deallocate() }
         guard let pages = staging.baseAddress else { return }
@@ -76,7 +76,7 @@ struct RunReader {
     }
 
     /// Returns the run that holds a page of the value, and the number of pages before that run.
-    private func run(of index: UInt64) -> (run: ValueRuns.Run, before: UInt64) {
+    private func run(of index: UInt64) -> (run: ValueExtents.Extent, before: UInt64) {
         var low = 0
         var high = starts.count
         while high - low > 1 {

@@ -5,7 +5,7 @@ import CPlatform
 /// A put at a random place of a large tree has cache misses on the leaf's header, its keys and its heap. The misses of
 /// a group of puts can overlap. So a transaction whose puts are not sequential buffers a few before it applies them in
 /// their order. Every other read or change of the tree applies the buffered puts first.
-struct PutBatch {
+struct WriteBuffer {
     static let capacity = 32
     /// The number of consecutive puts that must miss the hint before the next ones are buffered. Ascending loads miss
     /// once for each leaf.
@@ -30,16 +30,16 @@ struct PutBatch {
     private var used = 0
 
     var isEmpty: Bool { entries.isEmpty }
-    var isFull: Bool { entries.count >= PutBatch.capacity }
+    var isFull: Bool { entries.count >= WriteBuffer.capacity }
 
     /// Whether a put of this size fits the arena.
-    func fits(keyBytes: Int, valueBytes: Int) -> Bool { used + keyBytes + valueBytes <= PutBatch.arenaBytes }
+    func fits(keyBytes: Int, valueBytes: Int) -> Bool { used + keyBytes + valueBytes <= WriteBuffer.arenaBytes }
 
     mutating func add<Layout: NodeLayout>(_ layout: Layout.Type, tree: Int, _ key: Layout.Key, _ value: RecordView) {
-        let memory = arena ?? .allocate(byteCount: PutBatch.arenaBytes + pageBytes, alignment: 16)
+        let memory = arena ?? .allocate(byteCount: WriteBuffer.arenaBytes + pageBytes, alignment: 16)
         if arena == nil {
             arena = memory
-            entries.reserveCapacity(PutBatch.capacity)
+            entries.reserveCapacity(WriteBuffer.capacity)
         }
         let start = memory + used
         let (number, keyBytes) = Layout.keep(key, at: start)
@@ -81,17 +81,17 @@ extension Writer {
         throws(StorageError)
     {
         if batch.isFull || !batch.fits(keyBytes: Layout.keyBytes(key), valueBytes: value.count) {
-            try enterWaitingPuts()
+            try applyBufferedPuts()
         }
         batch.add(layout, tree: index, key, value)
         streaks[index].waiting &+= 1
-        state.pointee.waitingPuts &+= 1
+        state.pointee.bufferedPuts &+= 1
     }
 
     /// Applies the buffered puts if the tree has any.
     @inline(__always)
-    func enterWaitingPuts(of index: Int) throws(StorageError) {
-        if streaks[index].waiting > 0 { try enterWaitingPuts() }
+    func applyBufferedPuts(of index: Int) throws(StorageError) {
+        if streaks[index].waiting > 0 { try applyBufferedPuts() }
     }
 
     /// Applies the buffered puts before a read of the tree.
@@ -99,18 +99,18 @@ extension Writer {
         // If a read follows each put, no group would form: pause the buffering.
         let waiting = streaks[index].waiting
         if waiting == 0 { return }
-        if waiting <= PutBatch.patience { streaks[index].misses = -PutBatch.pause }
-        try enterWaitingPuts()
+        if waiting <= WriteBuffer.patience { streaks[index].misses = -WriteBuffer.pause }
+        try applyBufferedPuts()
     }
 
     /// Applies all buffered puts to their trees.
     @inline(never)
-    func enterWaitingPuts() throws(StorageError) {
+    func applyBufferedPuts() throws(StorageError) {
         if loadedTree != nil { throw Writer.loading }
         guard !batch.isEmpty else { return }
         let entry = Epochs.enter()
         defer {
-            forgetWaitingPuts()
+            forgetBufferedPuts()
             Epochs.leave(entry)
         }
         do throws(StorageError) {
@@ -126,10 +126,10 @@ extension Writer {
     }
 
     /// Empties the buffer, after the puts were applied or rolled back.
-    func forgetWaitingPuts() {
+    func forgetBufferedPuts() {
         for entry in batch.entries { streaks[Int(entry.tree)].waiting = 0 }
         batch.removeAll()
-        state.pointee.waitingPuts = 0
+        state.pointee.bufferedPuts = 0
     }
 
     /// Prefetches everything that the buffered puts will touch, so that cache misses of one kind overlap.

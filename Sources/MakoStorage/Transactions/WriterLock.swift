@@ -9,7 +9,7 @@
 /// A waiter either sleeps or has registered a call, which runs with the lock when the waiter is served. Whether a
 /// waiter got the lock or left the queue is decided once, under `lock`, so a waiter that gives up at this moment loses
 /// no lock.
-final class WriterTurn: @unchecked Sendable {
+final class WriterLock: @unchecked Sendable {
     /// The time for which other threads may overtake a sleeping waiter.
     private static let patience = Duration.milliseconds(1)
 
@@ -40,7 +40,7 @@ final class WriterTurn: @unchecked Sendable {
     private final class Sleeper {
         let condition = ConditionVariable()
         let since = ContinuousClock.now
-        var hasTurn = false
+        var holdsWriterLock = false
     }
 
     /// Acquires the writer lock.
@@ -75,7 +75,7 @@ final class WriterTurn: @unchecked Sendable {
                 sleeper.condition.wait(lock)
             }
             let isLate = deadline.map { ContinuousClock.now >= $0 } ?? false
-            if sleeper.hasTurn { return true }
+            if sleeper.holdsWriterLock { return true }
             if waiters.first()?.ticket == ticket {
                 isWaking = false
                 if !isTaken {
@@ -135,13 +135,13 @@ final class WriterTurn: @unchecked Sendable {
                 _ = waiters.remove(next.ticket)
                 return hold
             case .sleeper(let sleeper):
-                if ContinuousClock.now - sleeper.since >= WriterTurn.patience {
+                if ContinuousClock.now - sleeper.since >= WriterLock.patience {
                     _ = waiters.remove(next.ticket)
-                    sleeper.hasTurn = true
+                    sleeper.holdsWriterLock = true
                 } else {
                     isTaken = false
                 }
-                if !isWaking || sleeper.hasTurn { sleeper.condition.signal() }
+                if !isWaking || sleeper.holdsWriterLock { sleeper.condition.signal() }
                 isWaking = !isTaken
                 return nil
             }

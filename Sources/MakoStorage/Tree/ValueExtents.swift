@@ -10,9 +10,9 @@
 // Every page but the last is full.
 
 /// The pages of one large value.
-struct ValueRuns: Hashable {
+struct ValueExtents: Hashable {
     /// Pages with consecutive page ids and consecutive serials.
-    struct Run: Hashable {
+    struct Extent: Hashable {
         var page: UInt64
         var serial: UInt64
         var count: Int
@@ -24,7 +24,7 @@ struct ValueRuns: Hashable {
     var stored: UInt64
     var isCompressed: Bool
     var digest: UInt64
-    var runs: [Run]
+    var runs: [Extent]
 
     static let headerBytes = 24
     static let runBytes = 16
@@ -32,7 +32,7 @@ struct ValueRuns: Hashable {
     /// The largest length, a petabyte, so that sums of lengths cannot overflow.
     private static let lengthLimit: UInt64 = 1 << 50
 
-    init(length: UInt64, stored: UInt64, isCompressed: Bool, digest: UInt64, runs: [Run]) {
+    init(length: UInt64, stored: UInt64, isCompressed: Bool, digest: UInt64, runs: [Extent]) {
         self.length = length
         self.stored = stored
         self.isCompressed = isCompressed
@@ -46,24 +46,24 @@ struct ValueRuns: Hashable {
 
     /// Decodes the bytes of `encoded`. Nil if its parts contradict each other.
     init?(_ bytes: UnsafeRawBufferPointer) {
-        guard bytes.count >= ValueRuns.headerBytes + ValueRuns.runBytes,
-            (bytes.count - ValueRuns.headerBytes) % ValueRuns.runBytes == 0
+        guard bytes.count >= ValueExtents.headerBytes + ValueExtents.runBytes,
+            (bytes.count - ValueExtents.headerBytes) % ValueExtents.runBytes == 0
         else { return nil }
         func word(_ offset: Int) -> UInt64 {
             UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         }
         length = word(0)
-        stored = word(8) & ~ValueRuns.compressedBit
-        isCompressed = word(8) & ValueRuns.compressedBit != 0
+        stored = word(8) & ~ValueExtents.compressedBit
+        isCompressed = word(8) & ValueExtents.compressedBit != 0
         digest = word(16)
         runs = []
-        guard length < ValueRuns.lengthLimit, stored > 0, stored <= length, isCompressed || stored == length,
+        guard length < ValueExtents.lengthLimit, stored > 0, stored <= length, isCompressed || stored == length,
             !isCompressed || length <= UInt64(Limits.valueBytes)
         else { return nil }
-        var left = ValueRuns.pageCount(of: stored)
-        for offset in stride(from: ValueRuns.headerBytes, to: bytes.count, by: ValueRuns.runBytes) {
+        var left = ValueExtents.pageCount(of: stored)
+        for offset in stride(from: ValueExtents.headerBytes, to: bytes.count, by: ValueExtents.runBytes) {
             let place = word(offset)
-            let run = Run(page: place >> 24, serial: word(offset + 8), count: Int(place & 0xff_ffff))
+            let run = Extent(page: place >> 24, serial: word(offset + 8), count: Int(place & 0xff_ffff))
             guard run.count > 0, UInt64(run.count) <= left, run.page + UInt64(run.count) <= pageNumberLimit,
                 run.serial < counterLimit
             else { return nil }
@@ -76,10 +76,10 @@ struct ValueRuns: Hashable {
 
     func encoded() -> [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(ValueRuns.headerBytes + runs.count * ValueRuns.runBytes)
+        bytes.reserveCapacity(ValueExtents.headerBytes + runs.count * ValueExtents.runBytes)
         func append(_ word: UInt64) { withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) } }
         append(length)
-        append(stored | (isCompressed ? ValueRuns.compressedBit : 0))
+        append(stored | (isCompressed ? ValueExtents.compressedBit : 0))
         append(digest)
         for run in runs {
             append(run.page << 24 | UInt64(run.count))
@@ -101,7 +101,7 @@ struct ValueRuns: Hashable {
         self.init(
             length: UInt64(overflow.length), stored: UInt64(overflow.stored), isCompressed: overflow.isCompressed,
             digest: 0,
-            runs: [Run(page: overflow.firstPage, serial: overflow.firstSerial, count: max(1, overflow.pageCount))])
+            runs: [Extent(page: overflow.firstPage, serial: overflow.firstSerial, count: max(1, overflow.pageCount))])
     }
 
     /// Returns the digest after the bytes of one more page.
