@@ -251,7 +251,9 @@ import Testing
 
     /// Lists that no program writes: they would lead readers beyond the last page, or to pages without end.
     @Test func listsThatContradictThemselvesAreDamage() throws {
-        let runs = [ValueExtents.Extent(page: 20, serial: 5, count: 1), ValueExtents.Extent(page: 30, serial: 6, count: 1)]
+        let runs = [
+            ValueExtents.Extent(page: 20, serial: 5, count: 1), ValueExtents.Extent(page: 30, serial: 6, count: 1),
+        ]
         func decoded(_ value: ValueExtents) -> ValueExtents? { value.encoded().withUnsafeBytes { ValueExtents($0) } }
         let whole = ValueExtents(length: 8000, stored: 8000, isCompressed: false, digest: 1, runs: runs)
         #expect(decoded(whole) == whole)

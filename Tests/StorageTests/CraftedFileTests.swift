@@ -127,7 +127,8 @@ import Testing
         return body.withUnsafeBytes { body in
             (2..<20).lazy.compactMap { count in
                 ValueExtents(
-                    UnsafeRawBufferPointer(rebasing: body[..<(ValueExtents.headerBytes + count * ValueExtents.runBytes)]))
+                    UnsafeRawBufferPointer(
+                        rebasing: body[..<(ValueExtents.headerBytes + count * ValueExtents.runBytes)]))
             }.first
         }
     }

@@ -140,7 +140,8 @@ import Testing
             guard frame.count > start + 20 else { return }
             let keyBytes = Int(frame[start + 5])
             if frame[start] == Operation.putBytesRuns.rawValue {
-                list = Array(frame[(start + 11 + keyBytes)...].prefix(ValueExtents.headerBytes + ValueExtents.runBytes * 8))
+                list = Array(
+                    frame[(start + 11 + keyBytes)...].prefix(ValueExtents.headerBytes + ValueExtents.runBytes * 8))
                 let count = Int(frame[start + 7 + keyBytes]) | Int(frame[start + 8 + keyBytes]) << 8
                 list = Array(list.prefix(count))
             } else if frame[start] == Operation.putBytes.rawValue, frame.count > start + 1400, !list.isEmpty {

@@ -141,7 +141,9 @@ import Testing
                     case 3, 4:
                         if writerLock.take(timeout: .microseconds(random.below(150))) { hold() } else { left.add() }
                     default:
-                        if let ticket = writerLock.wait(hold), random.chance(50), writerLock.leave(ticket) { left.add() }
+                        if let ticket = writerLock.wait(hold), random.chance(50), writerLock.leave(ticket) {
+                            left.add()
+                        }
                     }
                 }
                 ended.add()
@@ -151,7 +153,7 @@ import Testing
         while ended.value < threads.count || holders.value + left.value < 6 * 1500, ContinuousClock.now < limit {
             yieldThread()
         }
-        try #require(ended.value == threads.count, "a turn was lost: \(writerLock.waiting) wait")
+        try #require(ended.value == threads.count, "a wakeup was lost: \(writerLock.waiting) wait")
         for thread in threads { thread.join() }
         #expect(holders.value + left.value == 6 * 1500)
         #expect(both.value == 0)
@@ -168,7 +170,7 @@ import Testing
         }
         do {
             try await store.write(timeout: .milliseconds(20)) { try $0.put([], for: 1, in: tree) }
-            Issue.record("the turn was had twice")
+            Issue.record("two threads had the writer lock")
         } catch { #expect(error as? StorageError == .writerTimeout(seconds: 0.02)) }
         #expect(store.writerLock.waiting == 0)
         first.rollback()
