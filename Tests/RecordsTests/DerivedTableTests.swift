@@ -204,6 +204,10 @@ import Testing
             let error = #expect(throws: RecordError.self) { try files.run(text) }
             #expect("\(try #require(error))".contains("v is a view"))
         }
+        for text in ["DROP TABLE v", "DROP TABLE IF EXISTS v"] {
+            let error = #expect(throws: RecordError.self) { try files.run(text) }
+            #expect("\(try #require(error))".contains("DROP VIEW"))
+        }
         try files.run("CREATE VIEW IF NOT EXISTS v AS SELECT 3 AS b")
         #expect(try files.run("SELECT a FROM v").isEmpty)
         try files.run("DROP VIEW v")

@@ -30,6 +30,9 @@ extension StatementRun {
     func drop(
         _ statement: DropTableStatement, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> StatementOutcome {
+        if let view = catalogue.findView(statement.table.name) {
+            throw statement.table.at.error("\(view.name) is a view, which DROP VIEW removes")
+        }
         let table: TableHandle
         do throws(RecordError) { table = try statement.table.findWritable(in: catalogue) } catch {
             if statement.allowsMissing, catalogue.table(named: statement.table.name) == nil {
