@@ -148,6 +148,7 @@ final class FrameStore: @unchecked Sendable {
 
     /// Sets the budget. Rounds of the evictor free the frames above it.
     func setBudget(bytes: Int) {
+        tableLimit.store(0, ordering: .relaxed)
         lock.withLock {
             budget.store(FrameStore.frames(ofBudget: bytes), ordering: .relaxed)
             scansToSkip = 0
