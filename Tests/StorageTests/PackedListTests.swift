@@ -23,7 +23,11 @@ import Testing
         var random = SplitMix(seed: seed)
         var (list, model) = (PackedList<SpaceMap.DeadPage>(), [SpaceMap.DeadPage]())
         var page: UInt64 = 5
+        // A copy keeps its elements when the list goes on, and the list when the copy does.
+        var copies: [(list: PackedList<SpaceMap.DeadPage>, model: [SpaceMap.DeadPage])] = []
         for _ in 0..<400 {
+            if random.chance(10), copies.count < 8 { copies.append((list, model)) }
+            if random.chance(5), let copy = copies.popLast() { (list, model) = copy }
             switch random.below(12) {
             case 0:
                 let count = random.below(model.count + 1)
@@ -64,6 +68,7 @@ import Testing
             #expect(found.map(\.page) == model[first...].map(\.page))
             #expect(found.map(\.birth) == model[first...].map(\.birth))
         }
+        for copy in copies { #expect(Self.elements(of: copy.list).map(\.page) == copy.model.map(\.page)) }
     }
 
     @Test func pagesInOrderTakeAByteEach() {

@@ -13,18 +13,39 @@ extension UInt64: Packable {
     init(words: (UInt64, UInt64)) { self = words.0 }
 }
 
+/// The memory of packed elements. Freed with the last list that refers to it.
+private final class PackedChunk {
+    let memory: BufferMemory
+    init(_ bytes: Int) { memory = BufferMemory(bytes) }
+    deinit { memory.deallocate() }
+}
+
 /// A compressed list of pages, in insertion order. In a long list each element takes two to six bytes, except for the
 /// last few hundred, and growing copies nothing.
 ///
 /// Each 256 elements are packed into a block: for each word the difference from the one before, as a variable-length
-/// integer with seven bits in a byte.
+/// integer with seven bits in a byte. Blocks lie one behind the other in chunks, large ones with memory of their own,
+/// so that the system gets the memory of a long list back. Copies of a list share chunks; what a chunk has is never
+/// written again while it is shared.
 struct PackedList<Element: Packable> {
     /// The number of elements of a block.
     static var blockCount: Int { 256 }
-    /// The bytes of an array header.
-    private static var headerBytes: Int { 32 }
+    /// The bytes of a chunk: the first ones are smaller.
+    private static var chunkBytes: Int { 128 << 10 }
+    private static var leastChunkBytes: Int { 4 << 10 }
 
-    private var blocks: [[UInt8]] = []
+    /// The place of a block.
+    private struct Block {
+        var chunk: UInt32
+        var offset: UInt32
+        var count: UInt32
+
+        var end: Int { Int(offset) + Int(count) }
+    }
+
+    /// At most one without blocks, the last.
+    private var chunks: [PackedChunk] = []
+    private var blocks: [Block] = []
     private var blockBytes = 0
     /// The elements after the last block, fewer than a block.
     private var tail: [Element] = []
@@ -45,7 +66,7 @@ struct PackedList<Element: Packable> {
     var bytes: Int {
         let blockRoom = blocks.isEmpty ? 0 : 1 << (Int.bitWidth - (blocks.count &- 1).leadingZeroBitCount)
         let tailRoom = isEmpty ? 0 : PackedList.blockCount
-        return blockBytes + blockRoom * MemoryLayout<[UInt8]>.stride + tailRoom * MemoryLayout<Element>.stride
+        return blockBytes + blockRoom * MemoryLayout<Block>.stride + tailRoom * MemoryLayout<Element>.stride
     }
 
     /// The number of elements that its memory can hold.
@@ -82,8 +103,9 @@ struct PackedList<Element: Packable> {
         if count >= packedCount { return tail.removeLast(self.count - count) }
         let whole = count / PackedList.blockCount
         let cut = unpacked(blocks[whole])
-        for block in blocks[whole...] { blockBytes -= block.count + PackedList.headerBytes }
+        for block in blocks[whole...] { blockBytes -= Int(block.count) }
         blocks.removeLast(blocks.count - whole)
+        dropChunks()
         tail = Array(cut[..<(count % PackedList.blockCount)])
     }
 
@@ -130,6 +152,7 @@ struct PackedList<Element: Packable> {
             return
         }
         blocks = []
+        chunks = []
         blockBytes = 0
         tail.removeAll(keepingCapacity: true)
     }
@@ -140,12 +163,39 @@ struct PackedList<Element: Packable> {
     private mutating func pack() {
         var size = 0
         PackedList.forEachByte(of: tail) { _ in size &+= 1 }
-        var block: [UInt8] = []
-        block.reserveCapacity(size)
-        PackedList.forEachByte(of: tail) { block.append($0) }
-        blocks.append(block)
-        blockBytes += size + PackedList.headerBytes
+        let (chunk, offset) = place(for: size)
+        var next = chunks[chunk].memory.start + offset
+        PackedList.forEachByte(of: tail) { byte in
+            next.storeBytes(of: byte, as: UInt8.self)
+            next += 1
+        }
+        blocks.append(Block(chunk: UInt32(chunk), offset: UInt32(offset), count: UInt32(size)))
+        blockBytes += size
         tail.removeAll(keepingCapacity: true)
+    }
+
+    /// Returns the place of the next block: behind the last one, or at the beginning of another chunk.
+    private mutating func place(for size: Int) -> (chunk: Int, offset: Int) {
+        var (chunk, offset) = (0, 0)
+        if let last = blocks.last { (chunk, offset) = (Int(last.chunk), last.end) }
+        while chunk < chunks.count {
+            // A copy of the list may have blocks there.
+            if offset + size <= chunks[chunk].memory.count, isKnownUniquelyReferenced(&chunks[chunk]) {
+                return (chunk, offset)
+            }
+            if offset == 0 { break }
+            (chunk, offset) = (chunk + 1, 0)
+        }
+        let bytes = min(PackedList.chunkBytes, PackedList.leastChunkBytes << min(chunk, 16))
+        chunks.removeLast(chunks.count - chunk)
+        chunks.append(PackedChunk(max(bytes, size)))
+        return (chunk, 0)
+    }
+
+    /// Frees the chunks without blocks, but for one, because a list that is popped is appended to again.
+    private mutating func dropChunks() {
+        let used = blocks.last.map { Int($0.chunk) + 1 } ?? 0
+        if chunks.count > used + 1 { chunks.removeLast(chunks.count - used - 1) }
     }
 
     @inline(__always)
@@ -173,25 +223,29 @@ struct PackedList<Element: Packable> {
     @inline(never)
     private mutating func unpackLast() {
         guard let block = blocks.popLast() else { return }
-        blockBytes -= block.count + PackedList.headerBytes
+        blockBytes -= Int(block.count)
         tail = unpacked(block)
+        dropChunks()
     }
 
-    private func unpacked(_ block: [UInt8]) -> [Element] {
+    private func unpacked(_ block: Block) -> [Element] {
         var elements: [Element] = []
         elements.reserveCapacity(PackedList.blockCount)
+        let chunk = chunks[Int(block.chunk)]
+        let bytes = UnsafeRawBufferPointer(start: chunk.memory.start + Int(block.offset), count: Int(block.count))
         var words: (UInt64, UInt64) = (0, 0)
         var place = 0
-        while place < block.count {
-            words.0 &+= PackedList.step(block, &place)
-            if Element.hasSecondWord { words.1 &+= PackedList.step(block, &place) }
+        while place < bytes.count {
+            words.0 &+= PackedList.step(bytes, &place)
+            if Element.hasSecondWord { words.1 &+= PackedList.step(bytes, &place) }
             elements.append(Element(words: words))
         }
-        return elements
+        // The chunk must outlive the pointer.
+        return withExtendedLifetime(chunk) { elements }
     }
 
     @inline(__always)
-    private static func step(_ block: [UInt8], _ place: inout Int) -> UInt64 {
+    private static func step(_ block: UnsafeRawBufferPointer, _ place: inout Int) -> UInt64 {
         var number: UInt64 = 0
         var shift: UInt64 = 0
         while place < block.count {
