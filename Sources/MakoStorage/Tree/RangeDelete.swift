@@ -28,33 +28,44 @@ extension Writer {
         // Apply the puts of all trees, because this tree may be removed from the table, which moves the others.
         try applyBufferedPuts()
         do throws(StorageError) {
-            if trees[index].levels > 0 { try freePages(layout, index) }
+            let tree = trees[index]
+            if tree.levels > 0 { try freeInParts(layout, index, tree.root, level: tree.levels - 1) }
             trees[index].becomeEmpty()
             hints[index] = .none
         } catch { throw fail(error) }
     }
 
-    /// Frees all pages of a tree. In a large tree each child of the root is an operation of its own, because the list
-    /// of freed pages grows, and frames can be given up for it only between operations.
-    private func freePages<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
-        let (root, level) = (trees[index].root, trees[index].levels - 1)
+    /// Frees a subtree. Each node above leaves is an operation of its own, because an operation keeps the frames that it
+    /// has read, and because the list of freed pages takes frames, which are given up between operations.
+    private func freeInParts<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ reference: PageReference, level: Int
+    ) throws(StorageError) {
         guard level > 1 else {
-            return try operation { () throws(StorageError) in
-                _ = try freeSubtree(layout, index, root, level: level)
+            try operation { () throws(StorageError) in
+                _ = try freeSubtree(layout, index, reference, level: level)
             }
+            return countLists()
         }
         var slot = 0
-        var count = 1
-        while slot < count {
-            try operation { () throws(StorageError) in
-                let page = try frames.resolve(root, type: Layout.innerType, level: level)
-                count = Page(page).count
-                _ = try freeChildren(layout, index, page, slot..<slot + 1, level: level)
-                slot += 1
-                if slot == count { free(page) }
-            }
-            countLists()
+        while let child = try child(layout, reference, slot, level: level) {
+            try freeInParts(layout, index, child, level: level - 1)
+            slot += 1
         }
+        try operation { () throws(StorageError) in
+            free(try frames.resolve(reference, type: Layout.innerType, level: level))
+        }
+    }
+
+    /// Returns a child of an inner node; nil behind the last one.
+    private func child<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ reference: PageReference, _ slot: Int, level: Int
+    ) throws(StorageError) -> PageReference? {
+        var child: PageReference?
+        try operation { () throws(StorageError) in
+            let page = try frames.resolve(reference, type: Layout.innerType, level: level)
+            if slot < Page(page).count { child = Layout.child(page, at: slot) }
+        }
+        return child
     }
 
     private func operation(_ body: () throws(StorageError) -> Void) throws(StorageError) {
