@@ -11,7 +11,7 @@ import Testing
         try Database.inMemory(entities: [Club.self, Member.self, Badge.self])
     }
 
-    @Test func aRefusedSaveTakesBackTheObjectsItSavedBefore() throws {
+    @Test func aRefusedSaveRollsBackTheObjectsItSavedBefore() throws {
         let db = try database()
         try db.save(Member(name: "Ada", age: 36, number: 1))
         let bob = Member(name: "Bob", age: 20, number: 1)
@@ -30,7 +30,7 @@ import Testing
         #expect(try db.query(Club.self).fetch().map(\.name) == ["Chess"])
     }
 
-    @Test func aRefusedRemovalTakesBackWhatItRemovedBefore() throws {
+    @Test func aRefusedRemovalRollsBackWhatItRemovedBefore() throws {
         let db = try database()
         let club = Club(name: "Chess")
         let members = (0..<3).map { Member(name: "\($0)", age: $0, number: nil) }

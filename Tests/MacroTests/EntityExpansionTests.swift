@@ -408,7 +408,7 @@ import Testing
         #expect(!expand(source).text.contains("entityModel"))
     }
 
-    @Test func slotsOfAClassWithItsOwnDeinitLetGoThemselves() {
+    @Test func slotsOfAClassWithItsOwnDeinitReleaseTheirObjects() {
         let (text, messages) = expand(
             """
             @Entity final class A {

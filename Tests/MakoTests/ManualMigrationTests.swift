@@ -179,7 +179,7 @@ func failure(_ body: () throws -> Void) -> String {
     }
 
     /// A transaction that catches the error of a migration continues with the tables as they were.
-    @Test func aMigrationThatFailsInsideATransactionIsTakenBack() throws {
+    @Test func aMigrationThatFailsInsideATransactionIsRolledBack() throws {
         try withTemporaryFile { path in
             var db = try Database(at: path, entities: [Before.Citizen.self])
             try fill(db)

@@ -112,7 +112,7 @@ import Testing
         #expect(try store.verify().isClean)
     }
 
-    @Test func aRollbackToASavepointTakesBackWhatWaits() throws {
+    @Test func aRollbackToASavepointDropsBufferedInserts() throws {
         let (store, numbers, texts) = try makeStore()
         try store.write { transaction in
             try jump(transaction, numbers, texts, 50)

@@ -75,7 +75,7 @@ struct QueryCommand: Verb {
             try answer(statement, Array(own), given.named, database, transaction.open)
         }
         if transaction.open != nil {
-            throw Failure("the transaction that BEGIN opened is taken back; COMMIT ends it", .badInput)
+            throw Failure("the transaction that BEGIN opened is rolled back; COMMIT ends it", .badInput)
         }
     }
 

@@ -14,7 +14,7 @@ extension Transaction {
     func remove<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         let model = Swift.type(of: object).entityModel
         let before = object.lockedState { $0 }
-        if before.flags.contains(.sterile) || model.isPartial { return false }
+        if before.flags.contains(.removed) || model.isPartial { return false }
         guard let key = before.key, before.flags.contains(.exists) else { return false }
         if before.database != database.number { throw .foreignObject(entity: model.name) }
         // A hook may remove this object again, or another instance of the same row.
@@ -186,7 +186,7 @@ extension Transaction {
         let wasThere = try tableAlone(table) { (table, tx) throws(RecordError) in
             try table.delete(row.key, in: tx, changes: &self.changes)
         }
-        noteLetGo(owned, keeping: [])
+        noteReleased(owned, keeping: [])
         if let removed { note(removed.object, removed.before, row.key) }
         return wasThere
     }
@@ -195,7 +195,7 @@ extension Transaction {
         let type = Swift.type(of: object)
         undo.recordState(of: object, before)
         object.lockedState { state in
-            state.flags.insert(.sterile)
+            state.flags.insert(.removed)
             state.flags.remove(.exists)
         }
         noteTellings(of: object, key, .delete, type.entityModel, type._$hooks, before.extra?.options)

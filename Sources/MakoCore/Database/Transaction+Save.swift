@@ -110,7 +110,7 @@ extension Transaction {
                 try checkTarget(of: property, child, binding.model)
                 try willWriteFurtherRows()
                 _ = try save(child, .upsert, in: nil, &graph)
-                let isRemoved = child.lockedState { $0.flags.contains(.sterile) }
+                let isRemoved = child.lockedState { $0.flags.contains(.removed) }
                 value.resolveReference(
                     property, to: child, key: isRemoved ? .lastRemoved : child.storedKey ?? .noRow)
             }

@@ -89,7 +89,7 @@ extension Transaction {
         defer { lock.unlock() }
         let state = ObjectMetadata(object._$state)
         // A hook may have removed it.
-        if state.flags.contains(.sterile) {
+        if state.flags.contains(.removed) {
             object._$state.flags.remove(.saving)
             return .removed
         }
@@ -143,7 +143,7 @@ extension Transaction {
             try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
         }
         let stored = wasThere ? key : try rewrite(object, key, binding)
-        try noteLetGo(owned, by: stored, binding)
+        try noteReleased(owned, by: stored, binding)
         return stored
     }
 
@@ -151,7 +151,7 @@ extension Transaction {
     private func stamp<T: ObjectEntity>(_ object: T, _ mode: SaveMode) {
         let (flags, dirty) = object.lockedState { ($0.flags, $0.dirty) }
         let isNew = !flags.contains(.exists) || mode == .insert
-        if flags.contains(.sterile) || !isNew && dirty == 0 { return }
+        if flags.contains(.removed) || !isNew && dirty == 0 { return }
         object._$stamp(isNew: isNew, at: date)
     }
 

@@ -231,7 +231,7 @@ public final class Transaction: @unchecked Sendable {
             rewrites = outerRewrites
             undo.rollback(to: mark)
             try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-                try takeBack(savepoint, tx)
+                try rollBack(savepoint, tx)
             }
             throw error
         }
@@ -245,7 +245,7 @@ public final class Transaction: @unchecked Sendable {
     }
 
     /// Rolls back to a savepoint and releases it.
-    private func takeBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) throws(MakoError) {
+    private func rollBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) throws(MakoError) {
         try storage { () throws(StorageError) in
             try tx.rollback(to: savepoint)
             try tx.release(savepoint)
@@ -329,7 +329,7 @@ public final class Transaction: @unchecked Sendable {
         rewrites = rows.rewrites
         batch?.removeAll()
         try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-            try takeBack(rows.savepoint, tx)
+            try rollBack(rows.savepoint, tx)
         }
     }
 
@@ -368,7 +368,7 @@ public final class Transaction: @unchecked Sendable {
         } catch {
             // Without the bindings to tables that are rolled back.
             schema = old
-            try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in try takeBack(savepoint, tx) }
+            try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in try rollBack(savepoint, tx) }
             throw error
         }
         for report in reports {

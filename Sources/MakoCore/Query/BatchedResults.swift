@@ -105,7 +105,7 @@ extension ObjectEntity {
     static func unread(_ error: MakoError) -> Self {
         let empty = Self()
         ObjectLock(empty).locked {
-            empty._$state.flags.insert(.sterile)
+            empty._$state.flags.insert(.removed)
             empty._$state.setLoadError(error)
         }
         return empty

@@ -7,7 +7,7 @@ struct RowRemoval: ~Copyable {
     private var walk = RemovalWalk()
     private var releases = PendingKeyRemovals()
     /// Rows that may have lost their last owner.
-    private var letGo: [RowPlace] = []
+    private var released: [RowPlace] = []
     /// Rows referenced by columns without a rule: these references must be gone at the end.
     private var unruled: [(referrer: Referrer, row: RowPlace)] = []
     private var writer = RowWriter()
@@ -61,21 +61,21 @@ struct RowRemoval: ~Copyable {
     /// Records the rows owned by a row that will be changed or deleted.
     mutating func noteOwned(by key: RowKey, _ table: TableHandle, _ view: Snapshot) throws(RecordError) {
         guard let owned = try catalogue.ownedColumns(of: table) else { return }
-        letGo += try owned.rows(ownedBy: key, catalogue, view)
+        released += try owned.rows(ownedBy: key, catalogue, view)
     }
 
     /// Records rows that are deleted at the end unless another row owns them.
-    mutating func letGo(of rows: [RowPlace]) { letGo += rows }
+    mutating func noteReleased(_ rows: [RowPlace]) { released += rows }
 
     /// Completes the statement: removes deleted keys from lists, and deletes rows that have lost their last owner.
     ///
     /// - Throws: `RecordError.referenced` if rows refer to a deleted one by a column without a rule.
     mutating func finish(_ tx: borrowing WriteTransaction, _ changes: inout ChangeSet) throws(RecordError) {
         try writeReleases(tx, &changes)
-        while !letGo.isEmpty {
+        while !released.isEmpty {
             if changes.hidesReferences { try changes.settleUnique(tx.view) }
-            let rows = letGo
-            letGo = []
+            let rows = released
+            released = []
             var seen: Set<RowPlace> = []
             for row in rows where seen.insert(row).inserted {
                 guard let table = catalogue.table(numbered: row.table), try table.contains(row.key, in: tx.view)

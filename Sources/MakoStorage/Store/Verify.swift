@@ -43,7 +43,7 @@ extension Store {
         try takeWriterLock()
         defer { writerLock.release() }
         try requireOpen()
-        pipeline.takeBackRefused()
+        pipeline.rollBackRefused()
         let hasFailed = pipeline.hasFailed.load(ordering: .acquiring)
         if !options.readOnly && !hasFailed { try flush(.written) }
         let (version, live) = versions.lock.withLock { (versions.latest, versions.space.live) }

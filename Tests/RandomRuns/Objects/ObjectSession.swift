@@ -235,7 +235,7 @@ public final class ObjectSession: RandomSession {
                 guard let target = reference.object else { continue }
                 let found = live.target(column)
                 // A reference to a removed object is dropped by the commit of a save.
-                if model.objects[target].isSterile && found == nil { continue }
+                if model.objects[target].isRemoved && found == nil { continue }
                 if found !== objects[target].object { throw differs("column \(column) refers to another") }
             }
         }
