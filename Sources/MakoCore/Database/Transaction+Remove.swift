@@ -115,7 +115,7 @@ extension Transaction {
         return wasThere
     }
 
-    private func next(above floor: Int) throws(MakoError) -> RemovalWalk.Step? {
+    private func next(above floor: Int) throws(MakoError) -> RemovalTraversal.Step? {
         try settleReferences()
         return try records { () throws(RecordError) in try removal.next(above: floor, schema.catalogue, view) }
     }

@@ -38,7 +38,7 @@ public final class Transaction: @unchecked Sendable {
     /// Post-commit callbacks of objects.
     let completions = CompletionLog()
     /// The removals in progress.
-    @exclusivity(unchecked) var removal = RemovalWalk()
+    @exclusivity(unchecked) var removal = RemovalTraversal()
     /// The objects of their rows, for classes with removal hooks, in the same order.
     @exclusivity(unchecked) var removed: [RemovedObject?] = []
     /// Rows whose events are suppressed or enabled again; the last entry of a row applies.

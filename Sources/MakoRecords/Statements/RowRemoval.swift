@@ -4,7 +4,7 @@ import MakoStorage
 /// before, owned rows are deleted at the end. Hooks of objects are not called.
 struct RowRemoval: ~Copyable {
     private let catalogue: Catalogue
-    private var walk = RemovalWalk()
+    private var traversal = RemovalTraversal()
     private var releases = PendingKeyRemovals()
     /// Rows that may have lost their last owner.
     private var released: [RowPlace] = []
@@ -25,7 +25,7 @@ struct RowRemoval: ~Copyable {
     mutating func delete(
         _ key: RowKey, of table: TableHandle, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> Bool {
-        guard walk.begin(RowPlace(table, key)) else { return false }
+        guard traversal.begin(RowPlace(table, key)) else { return false }
         var isThere = false
         while let step = try nextStep(tx.view, &changes) {
             switch step {
@@ -53,9 +53,9 @@ struct RowRemoval: ~Copyable {
 
     private mutating func nextStep(
         _ view: Snapshot, _ changes: inout ChangeSet
-    ) throws(RecordError) -> RemovalWalk.Step? {
+    ) throws(RecordError) -> RemovalTraversal.Step? {
         if changes.hidesReferences { try changes.settleUnique(view) }
-        return try walk.next(above: 0, catalogue, view)
+        return try traversal.next(above: 0, catalogue, view)
     }
 
     /// Records the rows owned by a row that will be changed or deleted.

@@ -129,10 +129,10 @@ package enum LogInspection {
                     number: header.number, segmentBytes: header.segmentBytes, previousEnd: header.previousEnd,
                     databaseHigh: header.database.high, databaseLow: header.database.low)))
         let bytes = try reader.read(found.file, count: Int(clamping: min(fileBytes, header.segmentBytes)))
-        walk(bytes, found, reader, operations, frame)
+        scan(bytes, found, reader, operations, frame)
     }
 
-    private static func walk(
+    private static func scan(
         _ bytes: [UInt8], _ segment: LogReader.Segment, _ reader: LogReader, _ operations: Bool,
         _ tell: (FrameDescription) -> Void
     ) {

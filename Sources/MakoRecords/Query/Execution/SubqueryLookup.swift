@@ -49,7 +49,7 @@ final class SubqueryLookup {
         lookup?.counts.runs += 1
         guard code() else { return 0 }
         var count = 0
-        try walk(index) { _ in
+        try scan(index) { _ in
             count += 1
             return true
         }
@@ -86,8 +86,8 @@ final class SubqueryLookup {
             _ = try lend(.bytes(key.bytes), body)
         case .index(let index):
             guard code() else { return }
-            if let made, key.count <= IndexHandle.keptBytes { return try walkEntries(index, made, body) }
-            try walk(index) { key in try lend(key, body) }
+            if let made, key.count <= IndexHandle.keptBytes { return try scanEntries(index, made, body) }
+            try scan(index) { key in try lend(key, body) }
         }
     }
 
@@ -121,12 +121,12 @@ final class SubqueryLookup {
         return try body(key, row)
     }
 
-    private func walkEntries(
+    private func scanEntries(
         _ index: IndexHandle, _ made: IndexTuple, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
     ) throws(RecordError) {
         try recorded {
-            let walk = IndexWalk(index, table, view, false)
-            try walk.forEachEntry([KeyRange(prefix: key.bytes)]) { key, entry in
+            let scan = IndexScan(index, table, view, false)
+            try scan.forEachEntry([KeyRange(prefix: key.bytes)]) { key, entry in
                 lookup?.counts.entries += 1
                 guard let entry, made.read(entry, key) else { return try lend(key, body) }
                 return try test(key, try made.reader(), body)
@@ -134,12 +134,12 @@ final class SubqueryLookup {
         }
     }
 
-    private func walk(_ index: IndexHandle, _ body: (RowKey) throws -> Bool) throws(RecordError) {
+    private func scan(_ index: IndexHandle, _ body: (RowKey) throws -> Bool) throws(RecordError) {
         var range = KeyRange(prefix: key.bytes)
         let isCut = range.widen(to: IndexHandle.keptBytes)
         let whole = isCut ? key.bytes : []
         try recorded {
-            try IndexWalk(index, table, view, false).run([range]) { row in
+            try IndexScan(index, table, view, false).run([range]) { row in
                 lookup?.counts.entries += 1
                 // A truncated entry does not determine equality, so that the row is compared.
                 if isCut, try !isEqual(row, whole) { return true }

@@ -49,7 +49,7 @@ extension JoinPlan {
         guard steps.count > 1 else { return self }
         let step = steps[driver]
         switch step.method {
-        case .first, .walked: break
+        case .first, .outerHash: break
         case .kept, .key, .index, .holders, .held: return self
         }
         guard step.own.isScan, steps[(driver + 1)...].allSatisfy(\.isDivisible),
@@ -65,7 +65,7 @@ extension JoinStep {
         switch method {
         case .kept(let equalities) where !equalities.isEmpty: break
         case .key, .index: break
-        case .first, .kept, .holders, .held, .walked: return false
+        case .first, .kept, .holders, .held, .outerHash: return false
         }
         return own.bound.subqueries.isEmpty && own.bound.matches.isEmpty
             && (match + after).allSatisfy(\.subqueries.isEmpty)

@@ -194,7 +194,7 @@ enum Planner {
         let answered = search.answered.union(implied)
         let cover = input.cover(index, answered)
         if search.used.isEmpty && index.condition == nil && (orders.isEmpty || reversed == nil)
-            && !input.walksAlone(cover)
+            && !input.allowsIndexOnlyScan(cover)
         {
             return nil
         }

@@ -106,7 +106,9 @@ extension Planner {
 
         /// Returns whether an index-only scan may replace the table scan, in any order. Not with a limit, which returns
         /// the first rows of the table.
-        func walksAlone(_ cover: CoveringIndex?) -> Bool { cover != nil && bound.limit == nil && estimates.isKnown }
+        func allowsIndexOnlyScan(_ cover: CoveringIndex?) -> Bool {
+            cover != nil && bound.limit == nil && estimates.isKnown
+        }
 
         /// Returns the cost of reading adjacent rows.
         ///
