@@ -156,7 +156,7 @@ import Testing
             2
         ),
     ])
-    func everyJoinMethodGivesTheSameRows(text: String, ways: Int) throws {
+    func everyJoinMethodGivesTheSameRows(text: String, methods: Int) throws {
         var answers: Set<[[Value]]> = []
         var plans: Set<String> = []
         for indexed in [true, false] {
@@ -175,7 +175,7 @@ import Testing
             }
         }
         #expect(answers.count == 1)
-        #expect(plans.count >= ways)
+        #expect(plans.count >= methods)
         #expect(answers.first?.isEmpty == false)
     }
 

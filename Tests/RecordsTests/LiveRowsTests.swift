@@ -295,11 +295,12 @@ import Testing
 
     @Test func anIndexGivesTheOrderToTheKey() throws {
         let (fixture, _) = try people()
-        for (order, way) in [("age, id", "already in order"), ("age DESC, id DESC", "already in order")] {
+        for (order, sorting) in [("age, id", "already in order"), ("age DESC, id DESC", "already in order")] {
             let plan = try Selection(
                 table: "Person", condition: try Condition.parse("age > 35"), orderBy: try Order.parse(order), limit: 2
             ).plan(fixture.catalogue)
-            #expect(plan.description.contains("using index Person.age") && plan.description.contains(way), "\(plan)")
+            #expect(
+                plan.description.contains("using index Person.age") && plan.description.contains(sorting), "\(plan)")
         }
         let mixed = try Selection(
             table: "Person", condition: try Condition.parse("age > 35"), orderBy: try Order.parse("age, id DESC")

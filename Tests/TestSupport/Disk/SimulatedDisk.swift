@@ -395,11 +395,11 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
                 if !isBarrier && fault == nil { beforeBarriers = [] }
                 if isBarrier { flushed.barriers += 1 } else { flushed.syncs += 1 }
             }
-            if state.files[file].failures == told, case .syncFails(let way)? = fault {
+            if state.files[file].failures == told, case .syncFails(let failure)? = fault {
                 failSync(of: file)
-                if way == .restoresOldContent { state.files[file].cached = state.files[file].durable }
-                state.files[file].isUntold = way == .reportsLate
-                if way == .reportsLate { return }
+                if failure == .restoresOldContent { state.files[file].cached = state.files[file].durable }
+                state.files[file].isUntold = failure == .reportsLate
+                if failure == .reportsLate { return }
             }
             if state.files[file].failures != told {
                 told = state.files[file].failures

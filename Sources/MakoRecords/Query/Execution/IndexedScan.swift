@@ -15,7 +15,7 @@ extension Plan {
         guard let index, bound.limit != 0 else { return }
         let scan = IndexScan(index, table, view, isReversed)
         var group = RowGroup(bound.limit ?? .max, cancellation)
-        switch way {
+        switch accessPath {
         case .number(_, let number): try scan.run(of: number) { try group.take($0, body) }
         case .access(.index(_, let ranges)): try scan.run(ranges) { try group.take($0, body) }
         case .access: return

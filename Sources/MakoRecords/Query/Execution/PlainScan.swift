@@ -37,7 +37,7 @@ public struct PlainScan: Sendable {
 extension Plan {
     /// The plan as a plain scan; `nil` if it tests, sorts, reverses, skips or looks up rows.
     public var plainScan: PlainScan? {
-        guard case .access(.rows(let range)) = way, orders.isEmpty, !hasResidual, !isReversed, bound.offset == 0,
+        guard case .access(.rows(let range)) = accessPath, orders.isEmpty, !hasResidual, !isReversed, bound.offset == 0,
             bound.limit == nil
         else { return nil }
         return PlainScan(

@@ -33,7 +33,7 @@ final class SubqueryLookup {
         lookup = measure?.at(.subqueryLookup)
         let test = Program(plan.table, probe.residual, joins: plan.bound.joins)
         evaluator = probe.residual == nil ? nil : Evaluator(test, view, outers: outers, cancellation)
-        if case .index(let index) = probe.way {
+        if case .index(let index) = probe.accessPath {
             let reads = Program(plan.table, probe.residual, joins: plan.bound.joins)
             if let output { _ = reads.add(output) }
             made = reads.ownColumns.flatMap { CoveringIndex(index, plan.table, reading: $0) }
@@ -45,7 +45,7 @@ final class SubqueryLookup {
 
     /// Returns the number of rows, if no row must be read to find it; otherwise `nil`.
     func count() throws(RecordError) -> Int? {
-        guard evaluator == nil, case .index(let index) = probe.way else { return nil }
+        guard evaluator == nil, case .index(let index) = probe.accessPath else { return nil }
         lookup?.counts.runs += 1
         guard code() else { return 0 }
         var count = 0
@@ -77,7 +77,7 @@ final class SubqueryLookup {
 
     private func lookUp(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
         if cancellation?.isCancelled == true { throw .cancelled }
-        switch probe.way {
+        switch probe.accessPath {
         case .rowID:
             guard case .integer(let id) = outers.values[places[0]] else { return }
             _ = try lend(.rowID(id), body)

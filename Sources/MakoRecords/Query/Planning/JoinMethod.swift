@@ -12,7 +12,7 @@ struct JoinMethod {
         case .turned: return hash(graph.usable(source, after: placed)) { .outerHash($0) }
         case .lookup(let place):
             let lookup = graph.lookups[place]
-            switch lookup.way {
+            switch lookup.accessPath {
             case .key: return byKey(lookup, source, placed, planner)
             case .index(let index): return byIndex(index, lookup, source, placed, planner)
             case .holders(let holders, let equation):

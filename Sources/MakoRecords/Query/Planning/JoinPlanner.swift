@@ -192,10 +192,10 @@ struct JoinPlanner {
         } else {
             conditions = due.filter { masks[$0] != me }.map { input.conjuncts[$0] }
         }
-        let way = JoinMethod.best(source, placed, self, outer)
-        conditions.removeAll { way.answered.contains($0) }
+        let chosen = JoinMethod.best(source, placed, self, outer)
+        conditions.removeAll { chosen.answered.contains($0) }
         return JoinStep(
-            source: source, isLeft: sources[source].left != nil, method: way.method,
+            source: source, isLeft: sources[source].left != nil, method: chosen.method,
             own: plan, match: conditions, after: after)
     }
 }

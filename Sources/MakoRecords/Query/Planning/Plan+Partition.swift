@@ -11,10 +11,11 @@ extension Plan {
     }
 
     /// Whether the access path is a scan by row id.
-    fileprivate var isScan: Bool { if case .access(.rows) = way { true } else { false } }
+    fileprivate var isScan: Bool { if case .access(.rows) = accessPath { true } else { false } }
 
     private func isDivided(in view: Snapshot) -> Bool {
-        guard case .access(.rows(let range)) = way, orders.isEmpty, !isReversed, bound.limit == nil, bound.offset == 0,
+        guard case .access(.rows(let range)) = accessPath, orders.isEmpty, !isReversed, bound.limit == nil,
+            bound.offset == 0,
             bound.matches.isEmpty, let rows = try? table.count(in: view), rows > view.parallelRows,
             bound.subqueries.isEmpty
         else { return false }

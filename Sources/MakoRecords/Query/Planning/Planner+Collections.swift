@@ -2,7 +2,7 @@ import MakoStorage
 
 // Access paths that start from the other side of a column of keys: `ANY labels.name = 'x'`.
 extension Planner {
-    struct CollectionWay {
+    struct CollectionAccess {
         let source: CollectionSource
         let rows: Double
         /// The cost of finding the other rows and the keys.
@@ -11,7 +11,7 @@ extension Planner {
 
     /// Returns the rows for which a member of a collection fulfils a condition that does not read the row itself; `nil`
     /// for other conditions.
-    static func collection(_ condition: BoundCondition, _ input: Input) -> CollectionWay? {
+    static func collection(_ condition: BoundCondition, _ input: Input) -> CollectionAccess? {
         guard case .exists(let bound) = condition, let subquery = bound.plan as? SubqueryPlan else { return nil }
         let table = input.bound.table
         switch subquery.source {
@@ -21,7 +21,7 @@ extension Planner {
                 let others = others(all, [], input)
             else { return nil }
             let rows = input.estimates.holders(of: others, of: all.table, index)
-            return CollectionWay(
+            return CollectionAccess(
                 source: CollectionSource(subquery: subquery, others: others.plan(), link: .holders(index)),
                 rows: min(input.estimates.rows, rows),
                 cost: others.best.cost + min(others.rows, input.estimates.rows(of: all.table, share: 1))
@@ -32,7 +32,7 @@ extension Planner {
                 let others = others(all, [index.slot], input)
             else { return nil }
             let rows = max(1, others.rows * input.estimates.perRow(index, of: all.table))
-            return CollectionWay(
+            return CollectionAccess(
                 source: CollectionSource(subquery: subquery, others: others.plan(), link: .held(index)),
                 rows: min(input.estimates.rows, rows), cost: others.best.cost)
         case .plan, .statement, .perRow: return nil

@@ -45,18 +45,18 @@ enum Planner {
     }
 
     /// Returns the access paths, of which the first is a scan, and the input with the estimates used for them.
-    static func candidates(_ asked: Input) -> (input: Input, ways: [Candidate]) {
+    static func candidates(_ asked: Input) -> (input: Input, paths: [Candidate]) {
         let (input, singles) = searches(asked)
         let combined = combinations(input, singles: singles)
         // For a condition on a collection, the estimate of the other side is the number of rows that pass.
         let known = combined.filter { if case .gathered(.collection) = $0.access { true } else { false } }
-        let ways =
+        let paths =
             [scan(input, besides: singles + known)] + singles + combined + (byText(input).map { [$0] } ?? [])
-        return (input, ways)
+        return (input, paths)
     }
 
     /// Returns the access paths by the key and by one index.
-    static func searches(_ asked: Input) -> (input: Input, ways: [Candidate]) {
+    static func searches(_ asked: Input) -> (input: Input, paths: [Candidate]) {
         let found = singles(asked)
         // For ranges with many rows, the costs depend on how many, and on the length of the rows.
         guard asked.estimates.countsEntries, found.contains(where: { $0.rows >= TableEstimates.counted }) else {
