@@ -39,7 +39,7 @@ import Testing
         let badge = Badge(code: "b", note: "")
         badge.holder = members[2]
         try db.save(badge)
-        let events = Told()
+        let events = Notified()
         let token = try Member.onChange(in: db) { _ in events.note() }
         try db.transaction { _ in
             #expect(throws: MakoError.self) { try db.delete(club) }
@@ -93,7 +93,7 @@ import Testing
 
     @Test func anObjectWithAnotherKeyIsNotNotifiedForTheOldOne() throws {
         let db = try database()
-        let codes = Told()
+        let codes = Notified()
         let token = try Badge.onChange(in: db) { codes.note($0.object?.code ?? "none") }
         try db.transaction { _ in
             let badge = Badge(code: "a", note: "")
@@ -157,7 +157,7 @@ import Testing
     struct Refused: Error {}
 
     /// Words that handlers leave.
-    private final class Told: @unchecked Sendable {
+    private final class Notified: @unchecked Sendable {
         private let lock = Lock()
         private var words: [String] = []
         func note(_ word: String = "") { lock.withLock { words.append(word) } }

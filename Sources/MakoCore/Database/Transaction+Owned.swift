@@ -55,7 +55,7 @@ extension Transaction {
                 // A dropped table has no rows. A lookup by type would create it again.
                 guard let table = schema.catalogue.table(numbered: row.table) else { continue }
                 if try isOwned(row, table) { continue }
-                try removeTelling(row)
+                try removeCallingHooks(row)
             }
         }
     }

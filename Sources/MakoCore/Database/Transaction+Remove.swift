@@ -24,19 +24,19 @@ extension Transaction {
 
     /// Removes a row by key. If its class has removal hooks, reads an object so that they are called.
     @discardableResult
-    func removeTelling(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
-        try removeTelling(RowPlace(binding.table, key), binding.model)
+    func removeCallingHooks(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
+        try removeCallingHooks(RowPlace(binding.table, key), binding.model)
     }
 
     /// - Parameter model: the model whose class's hooks apply; nil: that of the table.
     @discardableResult
-    func removeTelling(_ row: RowPlace, _ model: EntityModel? = nil) throws(MakoError) -> Bool {
+    func removeCallingHooks(_ row: RowPlace, _ model: EntityModel? = nil) throws(MakoError) -> Bool {
         guard begin(row) else { return false }
         return try finishing { () throws(MakoError) in try self.reach(row, model) }
     }
 
     /// Removes rows as ``removeTelling(_:_:)`` does and returns their number.
-    func removeTelling(_ keys: [RowKey], _ binding: Binding) throws(MakoError) -> Int {
+    func removeCallingHooks(_ keys: [RowKey], _ binding: Binding) throws(MakoError) -> Int {
         try settle()
         if concernsRowsAlone(binding) {
             return try table(binding) { (table, tx) throws(RecordError) in
@@ -44,7 +44,7 @@ extension Transaction {
             }
         }
         var count = 0
-        for key in keys where try removeTelling(key, current(binding)) { count += 1 }
+        for key in keys where try removeCallingHooks(key, current(binding)) { count += 1 }
         return count
     }
 
@@ -198,6 +198,6 @@ extension Transaction {
             state.flags.insert(.removed)
             state.flags.remove(.exists)
         }
-        noteTellings(of: object, key, .delete, type.entityModel, type._$hooks, before.extra?.options)
+        noteNotifications(of: object, key, .delete, type.entityModel, type._$hooks, before.extra?.options)
     }
 }

@@ -49,8 +49,8 @@ extension Transaction {
             if options?.resetsAfterCommit == true { object._$state.setOptions(nil) }
             lock.unlock()
         }
-        if !row.isUpdate { object.tellObservers(0) }
-        noteTellings(of: object, stored, row.isUpdate ? .update : .insert, binding.model, hooks, options)
+        if !row.isUpdate { object.notifyObservers(0) }
+        noteNotifications(of: object, stored, row.isUpdate ? .update : .insert, binding.model, hooks, options)
         return true
     }
 
@@ -156,7 +156,7 @@ extension Transaction {
     }
 
     /// Records the callbacks, and the suppressed events, of a change to an object's row.
-    func noteTellings<T: ObjectEntity>(
+    func noteNotifications<T: ObjectEntity>(
         of object: T, _ key: RowKey, _ kind: ChangeKind, _ model: EntityModel, _ hooks: ObjectHooks,
         _ options: CommitOptions?
     ) {
@@ -223,7 +223,7 @@ extension Transaction {
             }
         } catch { throw error.naming(binding.model, key) }
         if !wasThere { _ = try rewrite(object, key, binding) }
-        noteTellings(of: object, key, .update, binding.model, hooks, nil)
+        noteNotifications(of: object, key, .update, binding.model, hooks, nil)
         return true
     }
 

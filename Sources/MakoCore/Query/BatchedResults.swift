@@ -71,7 +71,7 @@ public final class BatchedResults<T: Entity>: Sendable {
             database: database, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
         let context = schema.binding(T.entityModel)?.fetchContext(view, schema)
         let found = try ThreadScope.with(scope) { () throws(MakoError) in
-            try database.objects(T.self, keys: Array(keys[start..<end]), context: context, isTold: false)
+            try database.objects(T.self, keys: Array(keys[start..<end]), context: context, callsHook: false)
         }
         guard found.count == end - start else {
             throw .damaged(reason: "a row of \(T.entityModel.name) that was found is not there")

@@ -264,13 +264,13 @@ struct FoundRow {
     /// Creates the object or value and calls its `didLoad` hook.
     @inlinable @inline(__always)
     func object<T: Entity>(_ type: T.Type) throws(MakoError) -> T {
-        let object = try untoldObject(type)
+        let object = try objectWithoutLoadHook(type)
         if type._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
         return object
     }
 
     @inlinable @inline(__always)
-    func untoldObject<T: Entity>(_ type: T.Type, isRefresh: Bool = false) throws(MakoError) -> T {
+    func objectWithoutLoadHook<T: Entity>(_ type: T.Type, isRefresh: Bool = false) throws(MakoError) -> T {
         try rows.withRow(at: offset, isPlain: isPlain) { (reader) throws(MakoError) in
             let lazyProperties = type._$lazyProperties
             // By the given type: the class of an object may be a subclass of the static type.

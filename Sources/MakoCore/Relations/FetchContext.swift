@@ -180,7 +180,7 @@ enum LazyLoad {
 
     static func failed(_ error: MakoError, owner: some ObjectEntity) {
         owner.lockedState { $0.setLoadError(error) }
-        Database.of(owner)?.failures.tell(FailedLoad(object: owner, error: error))
+        Database.of(owner)?.failures.report(FailedLoad(object: owner, error: error))
     }
 }
 

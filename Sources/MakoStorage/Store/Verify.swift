@@ -55,7 +55,7 @@ extension Store {
         try verifier.checkFixedPages()
         verifier.traverse(version)
         verifier.compare(with: live)
-        verifier.tellTheEnd()
+        verifier.reportEnd()
         return verifier.report
     }
 }
@@ -109,7 +109,7 @@ private struct Verifier {
     }
 
     /// Reports the end of the pass: pages that no tree reaches were searched too.
-    func tellTheEnd() { progress(VerifyProgress(done: total, total: total)) }
+    func reportEnd() { progress(VerifyProgress(done: total, total: total)) }
 
     private mutating func note(_ finding: String) {
         if report.findings.count < Verifier.findingLimit { report.findings.append(finding) }

@@ -63,7 +63,7 @@ extension RowScan {
     ///   - isReversed: the direction; `nil` for that of the plan.
     func scanEntries(
         _ index: IndexHandle, _ ranges: [KeyRange], _ cover: CoveringIndex, _ layout: RowLayout,
-        telling run: IndexOnlyScan? = nil, isReversed: Bool? = nil, _ body: (RowKey, RowReader) throws -> Bool
+        reporting run: IndexOnlyScan? = nil, isReversed: Bool? = nil, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let made = IndexTuple(cover, layout)
         let evaluator = evaluator
