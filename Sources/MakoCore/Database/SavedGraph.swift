@@ -85,7 +85,7 @@ extension Transaction {
                 throw .foreignObject(entity: binding.model.name)
             }
             if !hooks.isDisjoint(with: .beforeWriting) {
-                try askToWrite(object, before, mode, hooks)
+                try callWriteHook(object, before, mode, hooks)
                 binding = current(binding)
             }
         } catch {

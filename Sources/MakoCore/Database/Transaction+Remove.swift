@@ -19,7 +19,7 @@ extension Transaction {
         if before.database != database.number { throw .foreignObject(entity: model.name) }
         // A hook may remove this object again, or another instance of the same row.
         guard begin(RowPlace(try binding(model).table, key)) else { return true }
-        return try finishing { () throws(MakoError) in try self.ask(object, before) }
+        return try finishing { () throws(MakoError) in try self.callHook(object, before) }
     }
 
     /// Removes a row by key. If its class has removal hooks, reads an object so that they are called.
@@ -129,10 +129,10 @@ extension Transaction {
         guard let model = model ?? schema.binding(ofTable: table.schema.name)?.model,
             let type = model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval)
         else { return true }
-        return try askLoaded(type, row.key, table)
+        return try callRemovalHookOfRow(type, row.key, table)
     }
 
-    private func askLoaded<T: ObjectEntity>(
+    private func callRemovalHookOfRow<T: ObjectEntity>(
         _ type: T.Type, _ key: RowKey, _ table: TableHandle
     ) throws(MakoError) -> Bool {
         let row: FoundRow?
@@ -144,17 +144,17 @@ extension Transaction {
             }
         }
         guard let object = try row?.object(type) else { return false }
-        return try ask(object, object.lockedState { $0 })
+        return try callHook(object, object.lockedState { $0 })
     }
 
     /// Calls the removal hook of an object.
-    private func ask<T: ObjectEntity>(_ object: T, _ before: ObjectState) throws(MakoError) -> Bool {
+    private func callHook<T: ObjectEntity>(_ object: T, _ before: ObjectState) throws(MakoError) -> Bool {
         let place = removed.count - 1
         let hooks = Swift.type(of: object)._$hooks
         if hooks.contains(.willDelete) {
             object.lockedState { state in _ = state.flags.insert(.removing) }
             defer { object.lockedState { state in _ = state.flags.remove(.removing) } }
-            try ask(.willDelete, object, hooks)
+            try callHook(.willDelete, object, hooks)
         }
         removed[place] = RemovedObject(object: object, before: before)
         return true

@@ -122,7 +122,7 @@ extension Query {
     public func batch(_ size: Int) throws(MakoError) -> BatchedResults<T> {
         let database = try target()
         if ThreadScope.current(of: database)?.transaction != nil {
-            throw .unsupported("batch() inside a transaction (fetch there, or ask before it)")
+            throw .unsupported("batch() inside a transaction (fetch there, or query before it)")
         }
         try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in

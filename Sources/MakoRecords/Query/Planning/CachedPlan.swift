@@ -93,8 +93,8 @@ final class CachedPlan: PlanTemplate {
         orders = input.orders
         self.accessPath = accessPath
         byIndex = if case .index(let index, let pattern) = accessPath { (index, pattern) } else { nil }
-        let asksMore = plan.hasResidual || !plan.orders.isEmpty || bound.offset > 0 || !bound.table.isRowID
-        numbered = asksMore ? nil : byIndex?.pattern.numbered
+        let needsMore = plan.hasResidual || !plan.orders.isEmpty || bound.offset > 0 || !bound.table.isRowID
+        numbered = needsMore ? nil : byIndex?.pattern.numbered
         answered = best.answered
         used = best.used
         expected = input.estimates.isKnown ? (best.rows, best.cost) : (nil, nil)

@@ -42,12 +42,12 @@ extension Planner {
     /// Returns the access path to the other side; `nil` if its condition reads the outer row.
     private static func others(_ all: Plan, _ reading: [ColumnSlot], _ input: Input) -> Choice? {
         guard let condition = all.bound.condition, !condition.readsOuter else { return nil }
-        var asked = Input(all.bound, input.estimates.of(all.table))
+        var request = Input(all.bound, input.estimates.of(all.table))
         let columns = reading.map {
             BoundExpr.column(BoundColumn(node: -1, ordinal: Int($0.ordinal), type: $0.type, path: ""))
         }
-        asked.reads = Input.reads(columns, all.table, all.bound.joins)
-        return choice(asked)
+        request.reads = Input.reads(columns, all.table, all.bound.joins)
+        return choice(request)
     }
 
     /// Returns whether these are exactly the key columns of a table.

@@ -1,14 +1,14 @@
 extension Planner {
     /// Returns the access path of a selection, and the alternatives with their costs.
     static func explanation(_ bound: BoundSelection, _ estimates: TableEstimates) -> PlanExplanation {
-        let asked = Input(bound, estimates)
-        if asked.isEmpty {
+        let request = Input(bound, estimates)
+        if request.isEmpty {
             let plan = nothing(bound).node
             let accessPath = PlanExplanation.AccessPath(text: plan.summary, expectedRows: 0, cost: 0, indexes: [])
             return PlanExplanation(
                 chosen: accessPath, rejected: [], tableRows: estimates.rows, missingIndexes: [], plan: plan)
         }
-        var (input, candidates) = candidates(asked)
+        var (input, candidates) = candidates(request)
         let best = cheapest(candidates)
         let chosen = candidates.remove(at: best)
         let paths = candidates.sorted { $0.cost < $1.cost }.map { accessPath($0, input) }

@@ -86,7 +86,7 @@ enum SubqueryLinks {
         var all: Plan?
         if output?.readsOuter != true, !rest.contains(where: \.readsOuter) {
             let reading = columns.map { BoundExpr.column($0) } + [output].compactMap { $0 }
-            all = Planner.plan(selection.asking(rest), reading: reading)
+            all = Planner.plan(selection.with(rest), reading: reading)
         }
         let probe = probe(selection.table, columns, conjuncts, Array(linked.sorted()))
         let isCount = output == nil || aggregate == nil

@@ -125,7 +125,7 @@ extension Planner {
             let found = share(singles.map { $0.rows * (leavesResidual($0.answered) ? Selectivity.passing : 1) }.min())
             // The pushed-down predicate tests only rows with integer keys before they are decoded.
             let isPushedDown =
-                residual.contains(where: \.isSelectivePushdown) && !residual.contains(where: \.asksOtherRows)
+                residual.contains(where: \.isSelectivePushdown) && !residual.contains(where: \.readsOtherRows)
             let testsRows = !residual.isEmpty && bound.table.isRowID && !isPushedDown
             return cost(
                 rows: rows,
@@ -212,7 +212,7 @@ extension BoundCondition {
     }
 
     /// Whether the condition runs a sub-query for each row.
-    var asksOtherRows: Bool {
+    var readsOtherRows: Bool {
         switch self {
         case .isInQuery, .exists, .comparison(_, .subquery, _), .comparison(_, _, .subquery): true
         default: false

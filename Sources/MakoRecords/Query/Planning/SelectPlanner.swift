@@ -81,7 +81,7 @@ struct SelectPlanner {
         let wanted = isWhole ? bound.limit.map { $0.addingReportingOverflow(bound.offset) } : nil
         let orders = join.orders.map { subqueries.planned($0) }
         let plan = JoinPlanner.plan(
-            JoinQuestion(
+            JoinInput(
                 sources: sources, joins: join.nodes, conjuncts: join.conjuncts.map { subqueries.planned($0) },
                 orders: orders, wanted: wanted.flatMap { $0.overflow ? nil : $0.partialValue },
                 catalogue: join.catalogue))
