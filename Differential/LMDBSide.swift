@@ -64,7 +64,7 @@ final class LMDBSide {
             switch step {
             case .transaction(let changes, let commits): try self.transaction(changes, commits)
             case .get(let key): answers.append(try reading { try get(key, $0) })
-            case .walk(let walk): answers.append(try reading { try self.walk(walk, $0) })
+            case .scan(let scan): answers.append(try reading { try self.scan(scan, $0) })
             case .keepView:
                 if let kept { mdb_txn_abort(kept) }
                 kept = nil
@@ -72,7 +72,7 @@ final class LMDBSide {
             case .readKeptView:
                 guard let kept else { continue }
                 for isInteger in [true, false] {
-                    answers.append(try walk(.all(isInteger: isInteger), kept))
+                    answers.append(try scan(.all(isInteger: isInteger), kept))
                     answers.append(.count(try count(isInteger, kept)))
                 }
             case .reopen:
@@ -129,7 +129,7 @@ final class LMDBSide {
             try check(mdb_drop(transaction, database(isInteger), 0))
             return .count(try count(isInteger, transaction))
         case .get(let key): return try get(key, transaction)
-        case .walk(let walk): return try self.walk(walk, transaction)
+        case .scan(let scan): return try self.scan(scan, transaction)
         case .beginNested, .endNested: throw Disagreement("\(change) is no change")
         }
     }
@@ -177,22 +177,22 @@ final class LMDBSide {
 
     // MARK: Cursors
 
-    private func walk(_ walk: StoreWalk, _ transaction: OpaquePointer?) throws -> StoreAnswer {
+    private func scan(_ scan: StoreScan, _ transaction: OpaquePointer?) throws -> StoreAnswer {
         var cursor: OpaquePointer?
-        try check(mdb_cursor_open(transaction, database(walk.isInteger), &cursor))
+        try check(mdb_cursor_open(transaction, database(scan.isInteger), &cursor))
         defer { mdb_cursor_close(cursor) }
         var entry =
-            switch walk.start {
-            case .first: try step(cursor, MDB_FIRST, walk.isInteger)
-            case .last: try step(cursor, MDB_LAST, walk.isInteger)
+            switch scan.start {
+            case .first: try step(cursor, MDB_FIRST, scan.isInteger)
+            case .last: try step(cursor, MDB_LAST, scan.isInteger)
             case .key(let key): try seek(key, cursor)
             }
         var entries: [StoreAnswer.Entry] = []
-        for move in walk.moves {
+        for move in scan.moves {
             var left = move.count
             while let there = entry, left > 0 {
                 entries.append(there)
-                entry = try step(cursor, move.forwards ? MDB_NEXT : MDB_PREV, walk.isInteger)
+                entry = try step(cursor, move.forwards ? MDB_NEXT : MDB_PREV, scan.isInteger)
                 left -= 1
             }
         }

@@ -4,7 +4,7 @@ import MakoTestSupport
 enum StoreStep {
     case transaction([StoreChange], commits: Bool)
     case get(ModelKey)
-    case walk(StoreWalk)
+    case scan(StoreScan)
     /// Opens a snapshot that is held while others commit, and closes the one before.
     case keepView
     /// Reads everything that the held snapshot shows.
@@ -27,7 +27,7 @@ enum StoreChange {
     case deleteRange(ClosedRange<UInt64>)
     case deleteAll(isInteger: Bool)
     case get(ModelKey)
-    case walk(StoreWalk)
+    case scan(StoreScan)
     /// Begins a nested transaction, which can be rolled back; it ends with the next `endNested`, at the latest with the
     /// outer transaction.
     case beginNested
@@ -35,7 +35,7 @@ enum StoreChange {
 }
 
 /// Steps of a cursor.
-struct StoreWalk {
+struct StoreScan {
     enum Start {
         case first, last
         case key(ModelKey)
@@ -46,8 +46,8 @@ struct StoreWalk {
     /// Forwards or not, so many times.
     var moves: [(forwards: Bool, count: Int)]
 
-    static func all(isInteger: Bool) -> StoreWalk {
-        StoreWalk(isInteger: isInteger, start: .first, moves: [(true, .max)])
+    static func all(isInteger: Bool) -> StoreScan {
+        StoreScan(isInteger: isInteger, start: .first, moves: [(true, .max)])
     }
 }
 
@@ -74,11 +74,11 @@ enum StoreSequence {
             case 1, 2: steps.append(.keepView)
             case 3, 4: steps.append(.readKeptView)
             case 5...7: steps.append(.get(key(random.chance(50), &random)))
-            case 8...10: steps.append(.walk(walk(&random)))
+            case 8...10: steps.append(.scan(scan(&random)))
             default: steps.append(.transaction(changes(&random), commits: random.chance(85)))
             }
         }
-        return steps + [.walk(.all(isInteger: true)), .walk(.all(isInteger: false))]
+        return steps + [.scan(.all(isInteger: true)), .scan(.all(isInteger: false))]
     }
 
     private static func changes(_ random: inout SplitMix) -> [StoreChange] {
@@ -94,7 +94,7 @@ enum StoreSequence {
             case 4...6: changes.append(.beginNested)
             case 7...9: changes.append(.endNested(keeps: random.chance(50)))
             case 10...13: changes.append(.get(key(isInteger, &random)))
-            case 14...17: changes.append(.walk(walk(&random)))
+            case 14...17: changes.append(.scan(scan(&random)))
             case 18...20: changes.append(.insert(key(isInteger, &random), value(&random)))
             case 21...22: changes.append(.append(key(isInteger, &random), value(&random)))
             case 23...27: changes.append(.delete(key(isInteger, &random)))
@@ -121,16 +121,16 @@ enum StoreSequence {
         }
     }
 
-    private static func walk(_ random: inout SplitMix) -> StoreWalk {
+    private static func scan(_ random: inout SplitMix) -> StoreScan {
         let isInteger = random.chance(50)
-        let start: StoreWalk.Start =
+        let start: StoreScan.Start =
             switch random.below(5) {
             case 0: .first
             case 1: .last
             default: .key(key(isInteger, &random))
             }
         let moves = (0..<1 + random.below(4)).map { _ in (random.chance(50), random.below(12)) }
-        return StoreWalk(isInteger: isInteger, start: start, moves: moves)
+        return StoreScan(isInteger: isInteger, start: start, moves: moves)
     }
 
     private static func key(_ isInteger: Bool, _ random: inout SplitMix) -> ModelKey {

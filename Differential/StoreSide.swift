@@ -34,12 +34,12 @@ final class StoreSide {
             switch step {
             case .transaction(let changes, let commits): try transaction(changes, commits)
             case .get(let key): answers.append(try store.read { try StoreSide.get(key, $0) })
-            case .walk(let walk): answers.append(try store.read { try StoreSide.walk(walk, $0) })
+            case .scan(let scan): answers.append(try store.read { try StoreSide.scan(scan, $0) })
             case .keepView: kept = try store.snapshot()
             case .readKeptView:
                 guard let kept else { continue }
                 for isInteger in [true, false] {
-                    answers.append(try StoreSide.walk(.all(isInteger: isInteger), kept))
+                    answers.append(try StoreSide.scan(.all(isInteger: isInteger), kept))
                     answers.append(.count(try kept.count(of: StoreSide.tree(isInteger, kept))))
                 }
             case .reopen:
@@ -90,7 +90,7 @@ final class StoreSide {
             try transaction.deleteAll(in: tree)
             return .count(try view.count(of: tree))
         case .get(let key): return try get(key, view)
-        case .walk(let walk): return try self.walk(walk, view)
+        case .scan(let scan): return try self.scan(scan, view)
         case .beginNested, .endNested: throw Disagreement("\(change) is no change")
         }
     }
@@ -124,20 +124,20 @@ final class StoreSide {
         }
     }
 
-    private static func walk(_ walk: StoreWalk, _ view: Snapshot) throws -> StoreAnswer {
-        var cursor = try view.cursor(in: tree(walk.isInteger, view))
+    private static func scan(_ scan: StoreScan, _ view: Snapshot) throws -> StoreAnswer {
+        var cursor = try view.cursor(in: tree(scan.isInteger, view))
         var isThere =
-            switch walk.start {
+            switch scan.start {
             case .first: try cursor.first()
             case .last: try cursor.last()
             case .key(.integer(let key)): try cursor.seek(key)
             case .key(.bytes(let key)): try cursor.seek(key)
             }
         var entries: [StoreAnswer.Entry] = []
-        for move in walk.moves {
+        for move in scan.moves {
             var left = move.count
             while isThere, left > 0 {
-                let key: ModelKey = walk.isInteger ? .integer(cursor.integerKey) : .bytes(cursor.key)
+                let key: ModelKey = scan.isInteger ? .integer(cursor.integerKey) : .bytes(cursor.key)
                 entries.append(StoreAnswer.Entry(key: key, value: try cursor.value()))
                 isThere = try move.forwards ? cursor.next() : cursor.previous()
                 left -= 1

@@ -61,7 +61,7 @@ public macro Entity(
     named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
     named(_$lazyProperties), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
     named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
-    named(_$observation), named(_$tellObservers),
+    named(_$observation), named(_$notifyObservers),
     prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end))
 @attached(memberAttribute)
 @attached(

@@ -48,7 +48,7 @@ public struct MakoProgram: ParsableCommand {
     }
 
     private static func end(_ failure: Failure) -> Never {
-        Terminal.tell("mako: \(failure.message)\n")
+        Terminal.writeError("mako: \(failure.message)\n")
         Foundation.exit(failure.status.rawValue)
     }
 
@@ -56,7 +56,7 @@ public struct MakoProgram: ParsableCommand {
     private static func end(with error: any Error) -> Never {
         let (code, text) = (exitCode(for: error), fullMessage(for: error))
         if !text.isEmpty {
-            if code == .success { Terminal.write(text + "\n") } else { Terminal.tell(text + "\n") }
+            if code == .success { Terminal.write(text + "\n") } else { Terminal.writeError(text + "\n") }
         }
         // A failed subcommand has reported its error already, which may concern standard output.
         if code == .success { do { try Terminal.checkOutput() } catch { end(Failure(error)) } }
@@ -100,7 +100,7 @@ extension Verb {
             throw code
         } catch {
             let failure = Failure(error)
-            Terminal.tell("mako: \(failure.message)\n")
+            Terminal.writeError("mako: \(failure.message)\n")
             throw ExitCode(failure.status.rawValue)
         }
     }

@@ -252,17 +252,17 @@ extension EntityRender {
     /// The registrar of an observable class, and the member that notifies observers of changes other than assignments.
     private func observationMembers() -> [String] {
         if !source.isObservable { return [] }
-        let tells = source.columns.enumerated().map { column, property in
+        let notifications = source.columns.enumerated().map { column, property in
             "if properties & (\(bit(column))) != 0 { "
                 + "self._$observation.withMutation(of: self, keyPath: \\.\(property.codeName)) {} }"
         }
         let key = source.rowNumberKey.map { [$0.codeName] } ?? (source.keyProperties.isEmpty ? ["id"] : [])
         let ownKey = source.isSubclass ? [] : key
-        let telling = block(
-            "\(member)func _$tellObservers(_ properties: UInt64)",
-            (source.isSubclass ? ["super._$tellObservers(properties)"] : [])
-                + ownKey.map { "self._$observation.withMutation(of: self, keyPath: \\.\($0)) {}" } + tells)
-        return (source.isSubclass ? [] : ["\(access)let _$observation = EntityCoding.Registrar()"]) + [telling]
+        let notifier = block(
+            "\(member)func _$notifyObservers(_ properties: UInt64)",
+            (source.isSubclass ? ["super._$notifyObservers(properties)"] : [])
+                + ownKey.map { "self._$observation.withMutation(of: self, keyPath: \\.\($0)) {}" } + notifications)
+        return (source.isSubclass ? [] : ["\(access)let _$observation = EntityCoding.Registrar()"]) + [notifier]
     }
 
     /// The members for hooks. The hooks of extensions and superclasses are found by overload resolution, because only

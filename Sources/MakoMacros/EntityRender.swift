@@ -198,7 +198,7 @@ extension EntityRender {
         }
         // Subclasses may add references, or omit some.
         if holders.isEmpty && (!source.isInHierarchy || source.isSubclass) && !source.ignoresSuperclass { return [] }
-        let asksSuper = source.isSubclass && !source.ignoresSuperclass
+        let callsSuper = source.isSubclass && !source.ignoresSuperclass
         let name: (PropertySource) -> String = { prefix.isEmpty ? $0.codeName : $0.backing }
         let visits = holders.map {
             $0.element.isCollection
@@ -211,11 +211,11 @@ extension EntityRender {
         // In a class with its own `deinit`, the fields release their objects.
         let releases =
             source.isClass && !source.hasDeinitializer ? holders.map { "self.\(name($0.element)).letGo()" } : []
-        let others = asksSuper ? "super.resolveReference(property, to: object, key: key)" : "break"
+        let others = callsSuper ? "super.resolveReference(property, to: object, key: key)" : "break"
         return [
             block(
                 "\(member)func visitReferences(_ visit: (Int, any ObjectEntity) -> Void)",
-                (asksSuper ? ["super.visitReferences(visit)"] : []) + visits),
+                (callsSuper ? ["super.visitReferences(visit)"] : []) + visits),
             block(
                 "\(member)\(mutating)func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)",
                 cases.isEmpty ? [] : ["switch property {"] + cases + ["default: \(others)", "}"]),

@@ -59,7 +59,7 @@ extension StoredPropertyMacro: AccessorMacro {
         let property = request.property
         let field = "self.\(property.backing)"
         let read = request.observation("access")
-        let told = told(request)
+        let notification = notification(request)
         switch request.kind {
         case "many":
             return ["get {\n    \(raw: property.type)(owner: self, inverse: \(raw: property.inverse ?? ""))\n}"]
@@ -72,7 +72,7 @@ extension StoredPropertyMacro: AccessorMacro {
                 """,
                 """
                 set {
-                    \(raw: request.observation("willSet"))EntityCoding.setRowNumber(newValue, of: self)\(raw: told)
+                    \(raw: request.observation("willSet"))EntityCoding.setRowNumber(newValue, of: self)\(raw: notification)
                 }
                 """,
             ]
@@ -155,7 +155,7 @@ extension StoredPropertyMacro: AccessorMacro {
     }
 
     /// Outside the object's lock, because observers may read the property.
-    private static func told(_ request: Request) -> String {
+    private static func notification(_ request: Request) -> String {
         request.isObserved ? "\n    " + request.observation("didSet", line: "") : ""
     }
 
@@ -171,7 +171,7 @@ extension StoredPropertyMacro: AccessorMacro {
                 let mark = EntityCoding.noteWrite(&self._$state, of: self, property: \(raw: request.column))
                 \(raw: field) = value\(raw: replacing)
                 lock.unlock()
-                if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = old } }\(raw: told(request))
+                if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = old } }\(raw: notification(request))
             }
             """
     }

@@ -104,7 +104,7 @@ import Testing
     }
 
     /// BEGIN makes one transaction of what follows, up to COMMIT or ROLLBACK.
-    @Test func aTransactionIsKeptOrTakenBackAsAWhole() throws {
+    @Test func aTransactionIsCommittedOrRolledBackAsAWhole() throws {
         let (output, complaints, session) = answer(
             ".mode csv", "BEGIN; DELETE FROM Person WHERE name = 'Ada'; SELECT count(*) AS n FROM Person; ROLLBACK;",
             "BEGIN TRANSACTION; INSERT INTO Person (name, age) VALUES ('Cy', 1) RETURNING name;",

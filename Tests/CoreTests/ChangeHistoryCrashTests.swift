@@ -9,10 +9,10 @@ import Testing
     struct State: Equatable {
         var countries: [Country] = []
         /// The events of the change history.
-        var told: [String] = []
+        var notified: [String] = []
 
         static func == (left: State, right: State) -> Bool {
-            left.told == right.told
+            left.notified == right.notified
                 && left.countries.map { "\($0.code) \($0.people)" }
                     == right.countries.map { "\($0.code) \($0.people)" }
         }
@@ -37,7 +37,7 @@ import Testing
             var state = State(countries: Array(try db.query(Country.self).orderBy("code").fetch()))
             var token: HistoryToken?
             while let event = try db.history(since: token, limit: 1).first {
-                state.told.append(event.text)
+                state.notified.append(event.text)
                 token = event.token
             }
             return state
@@ -59,7 +59,7 @@ import Testing
                         }
                     }
                     var next = State(countries: Array(try db.query(Country.self).orderBy("code").fetch()))
-                    next.told = try expected(after: history.states[history.states.count - 1], next)
+                    next.notified = try expected(after: history.states[history.states.count - 1], next)
                     history.begin(next)
                 }
                 history.acknowledge()
@@ -87,7 +87,7 @@ import Testing
                     texts.append(old[code] == nil ? "insert Country '\(code)'" : "update Country '\(code)' (people)")
                 }
             }
-            return (last.told + [texts.joined(separator: "; ")]).suffix(limit ?? .max)
+            return (last.notified + [texts.joined(separator: "; ")]).suffix(limit ?? .max)
         }
 
         func recover(on disk: SimulatedDisk, served: () -> Void) throws -> State {
@@ -96,7 +96,7 @@ import Testing
             served()
             // Goes on where it was.
             let token = try db.historyToken()
-            guard try db.told(since: token) == [] else { throw Disagreement("something is behind the end") }
+            guard try db.notified(since: token) == [] else { throw Disagreement("something is behind the end") }
             try db.close()
             return found
         }

@@ -30,7 +30,7 @@ extension HistoryEvent {
 
 extension Database {
     /// The events of the history from a token on.
-    func told(since token: HistoryToken?) throws -> [String] { try history(since: token).map(\.text) }
+    func notified(since token: HistoryToken?) throws -> [String] { try history(since: token).map(\.text) }
 
     /// Sets how many people a country has, in one transaction.
     func set(_ code: String, _ people: Int) throws { _ = try save([Country(code: code, people: people)]) }

@@ -29,15 +29,15 @@ import Testing
             "insert Country 'FR'; insert Country 'IT'", "update Country 'FR' (people)",
             "delete Country 'IT'; insert Country 'DE'",
         ]
-        #expect(try db.told(since: start) == expected)
-        #expect(try db.told(since: nil) == expected)
+        #expect(try db.notified(since: start) == expected)
+        #expect(try db.notified(since: nil) == expected)
         let events = try db.history(since: nil)
         #expect(events.map(\.token) == events.map(\.token).sorted())
         #expect(try events.last?.token == db.historyToken())
         let date = try #require(events.first?.batch?.date)
         #expect(abs(date.timeIntervalSinceNow) < 3600)
         for (place, event) in events.enumerated() {
-            #expect(try db.told(since: event.token) == Array(expected[(place + 1)...]))
+            #expect(try db.notified(since: event.token) == Array(expected[(place + 1)...]))
         }
     }
 
@@ -90,7 +90,7 @@ import Testing
             } catch is Stop {}
             try db.set("DE", 84)
         }
-        #expect(try db.told(since: token) == ["insert Country 'DE'"])
+        #expect(try db.notified(since: token) == ["insert Country 'DE'"])
     }
 
     @Test func tablesThatWereDroppedOrMigratedAreNamed() throws {
@@ -100,13 +100,13 @@ import Testing
         var token = try db.historyToken()
         try db.close()
         db = try place.open(.asInFile, [LaterHistory.LargerCountry.self])
-        #expect(try db.told(since: token) == ["Country anew"])
+        #expect(try db.notified(since: token) == ["Country anew"])
         token = try db.historyToken()
         try db.transaction { _ in
             _ = try db.query(LaterHistory.LargerCountry.self).delete()
             try db.drop(LaterHistory.LargerCountry.self)
         }
-        #expect(try db.told(since: token) == ["Country anew"])
+        #expect(try db.notified(since: token) == ["Country anew"])
     }
 
     @Test func oldChangesGoByTheNameThatTheTableHasNow() throws {
@@ -117,7 +117,7 @@ import Testing
         try db.close()
         db = try place.open(.asInFile, [LaterHistory.Nation.self])
         #expect(
-            try db.told(since: nil) == [
+            try db.notified(since: nil) == [
                 "insert Nation 'FR'", "update Nation 'FR' (people)", "Country anew; Nation anew",
             ])
     }
@@ -149,9 +149,9 @@ import Testing
             #expect(before == token)
             DispatchQueue.global().sync { _ = Result { try db.set("IT", 59) } }
             #expect(try db.historyToken() == token)
-            #expect(try db.told(since: token) == [])
+            #expect(try db.notified(since: token) == [])
         }
-        #expect(try db.told(since: token) == ["insert Country 'IT'"])
+        #expect(try db.notified(since: token) == ["insert Country 'IT'"])
     }
 
     // MARK: Tokens
@@ -166,7 +166,7 @@ import Testing
         db = try place.open()
         try db.set("DE", 84)
         let token = try #require(try JSONDecoder().decode([HistoryToken].self, from: stored).first)
-        #expect(try db.told(since: token) == ["insert Country 'IT'", "insert Country 'DE'"])
+        #expect(try db.notified(since: token) == ["insert Country 'IT'", "insert Country 'DE'"])
         #expect(HistoryToken(token.description) == token)
         #expect(try token < db.historyToken())
         for text in ["", "1-2-3", token.description + "x", String(token.description.dropFirst())] {
@@ -209,15 +209,15 @@ import Testing
         try db.set("DE", 84)
         #expect(try db.historyToken().commit == lost.commit)
         try db.set("ES", 48)
-        #expect(try db.told(since: common) == ["insert Country 'DE'", "insert Country 'ES'"])
-        #expect(try db.told(since: lost) == ["missed"])
+        #expect(try db.notified(since: common) == ["insert Country 'DE'", "insert Country 'ES'"])
+        #expect(try db.notified(since: lost) == ["missed"])
         // Of a commit that is not there yet nothing is known either.
         try db.set("PT", 10)
         let ahead = try db.historyToken()
         try db.close()
         db = try place.open()
-        #expect(try db.told(since: ahead) == ["missed"])
-        #expect(try db.told(since: lost) == [])
+        #expect(try db.notified(since: ahead) == ["missed"])
+        #expect(try db.notified(since: lost) == [])
     }
 
     @Test func aSalvagedFileBeginsANewHistory() throws {
@@ -235,7 +235,7 @@ import Testing
         #expect(throws: MakoError.foreignHistory(path: "d/saved.mako")) { try db.history(since: token) }
         let start = try db.historyToken()
         try db.set("IT", 59)
-        #expect(try db.told(since: start) == ["insert Country 'IT'"])
+        #expect(try db.notified(since: start) == ["insert Country 'IT'"])
     }
 
     // MARK: Retention
@@ -259,7 +259,7 @@ import Testing
         let end = try db.historyToken()
         #expect(events.first?.token == end)
         try db.set("IT", 59)
-        #expect(try db.told(since: events.first?.token) == ["insert Country 'IT'"])
+        #expect(try db.notified(since: events.first?.token) == ["insert Country 'IT'"])
     }
 
     @Test(arguments: [HistoryOption.kept(maximumTransactions: 0), .kept(maximumBytes: 0)])
@@ -270,11 +270,11 @@ import Testing
             try db.set("FR", number)
             #expect(try db.history(since: nil).count == 1)
             // A reader that is up to date has missed nothing.
-            let told = try db.told(since: token)
-            #expect(told.count == 1 && told != ["missed"])
+            let notified = try db.notified(since: token)
+            #expect(notified.count == 1 && notified != ["missed"])
             let next = try db.historyToken()
             #expect(token < next)
-            #expect(try db.told(since: next) == [])
+            #expect(try db.notified(since: next) == [])
         }
     }
 
@@ -286,7 +286,7 @@ import Testing
         try db.forgetHistory(before: tokens[6])
         #expect(try db.history(since: tokens[6]).map(\.token) == Array(tokens[7...]))
         #expect(try db.history(since: tokens[5]).map(\.token) == Array(tokens[6...]))
-        #expect(try db.told(since: tokens[4]) == ["missed"])
+        #expect(try db.notified(since: tokens[4]) == ["missed"])
         #expect(try db.history(since: nil).map(\.token) == Array(tokens[6...]))
         #expect(throws: Stop()) {
             try db.transaction { _ in
@@ -306,7 +306,7 @@ import Testing
         try db.close()
         db = try place.open()
         try db.set("FR", 68)
-        #expect(try db.told(since: start) == ["insert Country 'FR'"])
+        #expect(try db.notified(since: start) == ["insert Country 'FR'"])
         for number in 0..<20 { try db.set("IT", number) }
         #expect(try db.history(since: nil).count == 3)
         try db.close()
@@ -330,7 +330,7 @@ import Testing
         let events = try db.history(since: token)
         #expect(events.map(\.text) == ["missed"])
         #expect(try events.first?.token == db.historyToken())
-        #expect(try db.told(since: nil) == ["insert Country 'DE'"])
+        #expect(try db.notified(since: nil) == ["insert Country 'DE'"])
     }
 
     @Test func whatAnImportBringsIsNamedByItsTable() throws {
@@ -341,9 +341,9 @@ import Testing
             try HistoryWriter(SystemEntropy()).append(
                 ChangeSet(), rewritten: ["Country"], try Catalogue.load(view: tx.view), date: 0, in: tx)
         }
-        #expect(try db.told(since: token) == ["Country anew"])
+        #expect(try db.notified(since: token) == ["Country anew"])
         try db.set("FR", 68)
-        #expect(try db.told(since: token) == ["Country anew", "insert Country 'FR'"])
+        #expect(try db.notified(since: token) == ["Country anew", "insert Country 'FR'"])
     }
 
     @Test func aFileOpenedForReadingShowsWhatAnotherProcessWrites() throws {
@@ -352,10 +352,10 @@ import Testing
         try db.set("FR", 68)
         let reader = try place.open(readOnly: true)
         let token = try reader.historyToken()
-        #expect(try reader.told(since: nil) == ["insert Country 'FR'"])
+        #expect(try reader.notified(since: nil) == ["insert Country 'FR'"])
         try db.set("IT", 59)
         try db.save(City(name: "Rome"))
-        #expect(try reader.told(since: token) == ["insert Country 'IT'", "insert City 1"])
+        #expect(try reader.notified(since: token) == ["insert Country 'IT'", "insert City 1"])
         #expect(throws: MakoError.self) { try reader.forgetHistory(before: token) }
         try reader.close()
     }
@@ -369,9 +369,9 @@ import Testing
             let tree = try #require(tx.view.tree(named: "mako.history"))
             _ = try tx.delete(tokens[2].commit, in: tree)
         }
-        #expect(try db.told(since: tokens[0]).last == "missed")
-        #expect(try db.told(since: tokens[0]).count == 2)
-        #expect(try db.told(since: tokens[1]) == ["missed"])
+        #expect(try db.notified(since: tokens[0]).last == "missed")
+        #expect(try db.notified(since: tokens[0]).count == 2)
+        #expect(try db.notified(since: tokens[1]) == ["missed"])
         #expect(try db.history(since: tokens[3]).count == 1)
         try db.store.write { tx in
             let tree = try #require(tx.view.tree(named: "mako.history"))

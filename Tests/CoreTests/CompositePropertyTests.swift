@@ -154,15 +154,15 @@ import Testing
     @Test func changesNameTheProperty() throws {
         let pane = Pane("a", Self.rect)
         try db.save(pane)
-        let told = ToldProperties()
-        let token = try Pane.onChange(in: db) { told.note($0.changedProperties) }
+        let notified = NotifiedProperties()
+        let token = try Pane.onChange(in: db) { notified.note($0.changedProperties) }
         pane.frame.origin.x = 5
         pane.frame.size.height = 6
         pane.days = 1..<2
         try db.save(pane)
         try db.update(Pane.self).set(\.frame.y, to: 3).run()
         token.cancel()
-        #expect(told.all == [["frame", "days"], ["frame"]])
+        #expect(notified.all == [["frame", "days"], ["frame"]])
     }
 
     @Test func theHistoryNamesTheProperty() throws {
@@ -258,7 +258,7 @@ import Testing
     }
 }
 
-private final class ToldProperties: @unchecked Sendable {
+private final class NotifiedProperties: @unchecked Sendable {
     private let lock = Lock()
     private var lists: [[String]] = []
     func note(_ names: [String]) { lock.withLock { lists.append(names) } }

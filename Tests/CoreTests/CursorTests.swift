@@ -84,7 +84,7 @@ private func holdsNoSnapshot(_ db: Database) -> Bool {
         #expect(throws: MakoError.transactionEnded) { try cursor.next() }
     }
 
-    @Test func aCursorIsLeftByThrowingOrByLettingGo() throws {
+    @Test func aCursorEndsByThrowingOrByRelease() throws {
         let db = try makeSailors(700)
         var count = 0
         #expect(throws: Stop.self) {
@@ -123,7 +123,7 @@ private func holdsNoSnapshot(_ db: Database) -> Bool {
 
 @Suite struct StreamTests {
     /// The thread that read last may hold what it has read from for a moment longer.
-    private func lettingGo(_ db: Database) async throws -> Bool {
+    private func endsOnRelease(_ db: Database) async throws -> Bool {
         let limit = ContinuousClock.now.advanced(by: .seconds(60))
         while !holdsNoSnapshot(db) {
             if ContinuousClock.now > limit { return false }
@@ -141,7 +141,7 @@ private func holdsNoSnapshot(_ db: Database) -> Bool {
         }
         let expected = (0..<1000).filter { $0 % 70 >= 10 }.map { Int?($0 + 1) }
         #expect(ids == expected.reversed())
-        #expect(try await lettingGo(db))
+        #expect(try await endsOnRelease(db))
     }
 
     @Test func aStreamMayBeLeft() async throws {
@@ -153,7 +153,7 @@ private func holdsNoSnapshot(_ db: Database) -> Bool {
             if count == 300 { break }
         }
         #expect(count == 300)
-        #expect(try await lettingGo(db))
+        #expect(try await endsOnRelease(db))
         // Each iteration starts from the beginning.
         var iterator = stream.makeAsyncIterator()
         #expect(try await iterator.next()?.name == "s0")

@@ -35,32 +35,32 @@ import Testing
 
     @Test func transactionHandlersAreCalled() throws {
         let db = try Database.inMemory(entities: [City.self])
-        let told = Lines()
+        let notified = Lines()
         let token = db.onTransaction(
-            begin: { told.add("begin") },
+            begin: { notified.add("begin") },
             end: { outcome in
                 switch outcome {
-                case .committed: told.add("committed")
-                case .rolledBack(let error): told.add("rolled back: \(error)")
+                case .committed: notified.add("committed")
+                case .rolledBack(let error): notified.add("rolled back: \(error)")
                 }
             })
         try db.transaction { _ in
             try db.save(City(name: "Oslo"))
             try db.transaction { _ in try db.save(City(name: "Bern")) }
         }
-        #expect(told.all == ["begin", "committed"])
+        #expect(notified.all == ["begin", "committed"])
         try db.save(City(name: "Rome"))
-        #expect(told.all.count == 4 && told.all.last == "committed")
+        #expect(notified.all.count == 4 && notified.all.last == "committed")
         #expect(throws: Stop.self) { try db.transaction { _ in throw Stop() } }
-        #expect(told.all.last == "rolled back: Stop()")
+        #expect(notified.all.last == "rolled back: Stop()")
         #expect(throws: MakoError.rolledBack) { try db.transaction { try $0.rollback() } }
-        #expect(told.all.count == 8 && told.all.last?.hasPrefix("rolled back") == true)
+        #expect(notified.all.count == 8 && notified.all.last?.hasPrefix("rolled back") == true)
         // A read is none.
         #expect(try db.query(City.self).count() == 3)
-        #expect(told.all.count == 8)
+        #expect(notified.all.count == 8)
         token.cancel()
         try db.save(City(name: "Graz"))
-        #expect(told.all.count == 8)
+        #expect(notified.all.count == 8)
     }
 
     @Test func aBeginningMayWrite() throws {

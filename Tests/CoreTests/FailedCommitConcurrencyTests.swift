@@ -64,9 +64,9 @@ import Testing
                 }
             }
             #expect(try db.query(City.self).fetch().map(\.name) == ["Rome"])
-            #expect(try db.told(since: token) == ["insert City 1"])
+            #expect(try db.notified(since: token) == ["insert City 1"])
             try db.set("FR", 69)
-            #expect(try db.told(since: token) == ["insert City 1", "update Country 'FR' (people)"])
+            #expect(try db.notified(since: token) == ["insert City 1", "update Country 'FR' (people)"])
             try db.close()
         }
     }

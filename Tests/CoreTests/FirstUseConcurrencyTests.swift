@@ -18,8 +18,8 @@ import Testing
     @Test func aNotifiedTypeCanBeRead() throws {
         let disk = GatedDisk()
         let db = try open(disk)
-        let told = Mutex<[String]>([])
-        let note = { @Sendable (text: String) in told.withLock { $0.append(text) } }
+        let notified = Mutex<[String]>([])
+        let note = { @Sendable (text: String) in notified.withLock { $0.append(text) } }
         let token = try City.onChange(in: db) { _ in
             do { note("\(try db.query(City.self).count())") } catch { note("\(error)") }
         }
@@ -35,7 +35,7 @@ import Testing
         try db.transaction(durability: .async) { _ in try db.save(City(name: "Rome")) }
         #expect(try db.query(City.self).fetch().map(\.name) == ["Rome"])
         done.wait()
-        #expect(told.withLock { $0 } == ["1"])
+        #expect(notified.withLock { $0 } == ["1"])
         token.cancel()
         try db.close()
     }

@@ -204,7 +204,7 @@ import Testing
 
     // MARK: - Revisions
 
-    @Test func oldRevisionsAreReadAndLetGo() throws {
+    @Test func oldRevisionsAreReadAndReleased() throws {
         let db = try Database.inMemory()
         let store = try db.store("notes", keptRevisions: 3)
         for number in 1...5 { #expect(try store.set("text \(number)", for: "a") == number) }
@@ -335,7 +335,7 @@ import Testing
         #expect(try store.revisions(of: "a").count == 2)
     }
 
-    @Test func anInnerRollbackTakesBackItsOwnOnly() throws {
+    @Test func anInnerRollbackAffectsItsOwnChangesOnly() throws {
         let db = try Database.inMemory(entities: [Country.self])
         let store = try db.store("notes")
         try db.transaction { _ in

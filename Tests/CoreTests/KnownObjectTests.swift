@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Known objects need no side table of reference counts, which would be slower, and their memory is released.
-    @Test func theMemoryOfObjectsIsLetGoOf() {
+    @Test func theMemoryOfObjectsIsReleased() {
         let (object, other) = (Ending(), Ending())
         let before = _getUnownedRetainCount(object)
         var numbered = NumberedObjects()
@@ -65,7 +65,7 @@ import Testing
         #expect(_getUnownedRetainCount(object) == before)
     }
 
-    @Test func theEndOfAFetchLetsGoOfItsObjects() {
+    @Test func theEndOfAFetchReleasesItsObjects() {
         let city = City(name: "Rome")
         let before = _getUnownedRetainCount(city)
         do {

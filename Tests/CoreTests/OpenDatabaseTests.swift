@@ -32,15 +32,15 @@ import Testing
     @Test func otherOptionsAreRefused() throws {
         try withPath { path in
             let db = try Database(at: path)
-            var told = DatabaseOptions()
-            told.onSlowQuery = { _ in }
-            for options in [DatabaseOptions(durability: .ordered), DatabaseOptions(cacheBytes: 8 << 20), told] {
+            var notified = DatabaseOptions()
+            notified.onSlowQuery = { _ in }
+            for options in [DatabaseOptions(durability: .ordered), DatabaseOptions(cacheBytes: 8 << 20), notified] {
                 #expect(throws: MakoError.alreadyOpen(path: path)) { try Database(at: path, options: options) }
             }
             try db.close()
-            let other = try Database(at: path, options: told)
+            let other = try Database(at: path, options: notified)
             // Handlers cannot be compared.
-            #expect(throws: MakoError.alreadyOpen(path: path)) { try Database(at: path, options: told) }
+            #expect(throws: MakoError.alreadyOpen(path: path)) { try Database(at: path, options: notified) }
             try other.close()
         }
     }

@@ -21,9 +21,9 @@ import Testing
         for text in ["age >= 0 AND badge > 1990", "age > 68 AND badge >= 0", "badge > 1990 AND age >= 0"] {
             let query = db.query(Sailor.self).where(text: text)
             let found = try await query.ids()
-            var walked: [Int?] = []
-            try query.forEach { walked.append($0.id) }
-            #expect(walked == found, "\(text)")
+            var scanned: [Int?] = []
+            try query.forEach { scanned.append($0.id) }
+            #expect(scanned == found, "\(text)")
             let batched = try await query.batch(7)
             #expect(try (0..<batched.count).map { try batched.object(at: $0).id } == found, "\(text)")
             var streamed: [Int?] = []

@@ -30,9 +30,9 @@ import Testing
         try write(db, 0)
         let reader = try place.reader()
         let last = 60
-        let told = Mutex<[Int]>([])
+        let notified = Mutex<[Int]>([])
         let token = try Country.onChange(in: reader) { change in
-            told.withLock { $0.append(change.object?.code == "A" ? change.object?.people ?? -1 : -2) }
+            notified.withLock { $0.append(change.object?.code == "A" ? change.object?.people ?? -1 : -2) }
         }
         let shared = Shared()
         let live = Task {
@@ -69,7 +69,7 @@ import Testing
         let seen = try await live.value
         #expect(seen.last == last && seen == seen.sorted() && Set(seen).count == seen.count)
         #expect(shared.faults == [])
-        let numbers = told.withLock { $0 }
+        let numbers = notified.withLock { $0 }
         #expect(numbers.count == 2 * news)
         #expect(numbers.count { $0 == -2 } == news)
         token.cancel()

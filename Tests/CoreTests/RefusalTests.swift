@@ -11,7 +11,7 @@ import Testing
         try Database.inMemory(entities: [Club.self, Member.self, Badge.self])
     }
 
-    @Test func aRefusedSaveTakesBackTheObjectsItSavedBefore() throws {
+    @Test func aRefusedSaveRollsBackTheObjectsItSavedBefore() throws {
         let db = try database()
         try db.save(Member(name: "Ada", age: 36, number: 1))
         let bob = Member(name: "Bob", age: 20, number: 1)
@@ -30,7 +30,7 @@ import Testing
         #expect(try db.query(Club.self).fetch().map(\.name) == ["Chess"])
     }
 
-    @Test func aRefusedRemovalTakesBackWhatItRemovedBefore() throws {
+    @Test func aRefusedRemovalRollsBackWhatItRemovedBefore() throws {
         let db = try database()
         let club = Club(name: "Chess")
         let members = (0..<3).map { Member(name: "\($0)", age: $0, number: nil) }
@@ -39,7 +39,7 @@ import Testing
         let badge = Badge(code: "b", note: "")
         badge.holder = members[2]
         try db.save(badge)
-        let events = Told()
+        let events = Notified()
         let token = try Member.onChange(in: db) { _ in events.note() }
         try db.transaction { _ in
             #expect(throws: MakoError.self) { try db.delete(club) }
@@ -93,7 +93,7 @@ import Testing
 
     @Test func anObjectWithAnotherKeyIsNotNotifiedForTheOldOne() throws {
         let db = try database()
-        let codes = Told()
+        let codes = Notified()
         let token = try Badge.onChange(in: db) { codes.note($0.object?.code ?? "none") }
         try db.transaction { _ in
             let badge = Badge(code: "a", note: "")
@@ -157,7 +157,7 @@ import Testing
     struct Refused: Error {}
 
     /// Words that handlers leave.
-    private final class Told: @unchecked Sendable {
+    private final class Notified: @unchecked Sendable {
         private let lock = Lock()
         private var words: [String] = []
         func note(_ word: String = "") { lock.withLock { words.append(word) } }

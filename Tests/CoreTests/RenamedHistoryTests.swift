@@ -95,7 +95,7 @@ import Testing
             let ended = DispatchSemaphore(value: 0)
             DispatchQueue.global().async {
                 while !isDone.load(ordering: .relaxed) {
-                    if let text = try? db.told(since: token).first { _ = texts.withLock { $0.insert(text) } }
+                    if let text = try? db.notified(since: token).first { _ = texts.withLock { $0.insert(text) } }
                 }
                 ended.signal()
             }

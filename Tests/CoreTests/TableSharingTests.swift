@@ -140,9 +140,9 @@ import Testing
 
     @Test func handlersSeeTheNamesOfTheirOwnType() throws {
         let db = try database()
-        let told = Mutex<[String]>([])
+        let notified = Mutex<[String]>([])
         let note = { @Sendable (who: String, names: [String]) in
-            told.withLock { $0.append("\(who): \(names.joined(separator: " "))") }
+            notified.withLock { $0.append("\(who): \(names.joined(separator: " "))") }
         }
         let tokens = [
             try Crate.onChange(.update, in: db) { note("crate", $0.changedProperties) },
@@ -154,7 +154,7 @@ import Testing
         parcel.label = "salt"
         parcel.weight = 7
         try db.save(parcel)
-        #expect(Set(told.withLock { $0 }) == ["crate: name", "parcel: label weight", "all: name weight"])
+        #expect(Set(notified.withLock { $0 }) == ["crate: name", "parcel: label weight", "all: name weight"])
         withExtendedLifetime(tokens) {}
     }
 
@@ -166,7 +166,7 @@ import Testing
         parcel.label = "salt"
         parcel.weight = 7
         try db.save(parcel)
-        #expect(try db.told(since: token) == ["update Crate 1 (name, weight)"])
+        #expect(try db.notified(since: token) == ["update Crate 1 (name, weight)"])
     }
 
     @Test func theStreamOfATypeHasItsNames() async throws {

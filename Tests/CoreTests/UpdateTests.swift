@@ -204,9 +204,9 @@ import Testing
             try db.save(second)
             try tx.update(Sailor.self).set(\.age, to: \.age + 2).set(\.wage, to: 0).where(\.age << [1, 4]).run()
         }
-        let told = try #require(try await live.next())
-        #expect(told.results.map(\.age) == [3, 3, 6])
-        #expect(told.insertions.count == 1)
+        let notified = try #require(try await live.next())
+        #expect(notified.results.map(\.age) == [3, 3, 6])
+        #expect(notified.insertions.count == 1)
         var iterator = changes.makeAsyncIterator()
         let one = try #require(await iterator.next())
         #expect(one.changedProperties == ["name", "age"])

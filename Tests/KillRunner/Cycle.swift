@@ -24,7 +24,7 @@ struct Cycle {
         let ear = Ear(pipe.fileHandleForReading)
         if !isEarly { ear.waitForWord() }
         Thread.sleep(forTimeInterval: Double(milliseconds) / 1000)
-        if refusesWriters, ear.told.contains(where: { $0 > 0 }) { try expectRefusal() }
+        if refusesWriters, ear.notified.contains(where: { $0 > 0 }) { try expectRefusal() }
         // A writer that ended by itself failed with an error, which it has written to standard error.
         let isAlive = writer.isRunning
         try end()
@@ -32,7 +32,7 @@ struct Cycle {
         writer.waitUntilExit()
         ear.waitForEnd()
         guard isAlive else { throw Referee.Failure(description: "the writer ended by itself") }
-        return ear.told
+        return ear.notified
     }
 
     /// A second process does not get in to write while the writer lives.
@@ -106,7 +106,7 @@ private final class Ear: @unchecked Sendable {
         lock.withLock { latest[Int(numbers[0])] = numbers[1] }
     }
 
-    var told: [UInt64] { lock.withLock { latest } }
+    var notified: [UInt64] { lock.withLock { latest } }
 
     /// Waits for the first word, or the end.
     func waitForWord() { hasHeard.wait() }

@@ -68,7 +68,7 @@ struct ReaderTrial {
         private let process = Process()
         private let lock = Lock()
         // Guarded by `lock`.
-        private var told = Data()
+        private var notified = Data()
         private let ended = DispatchSemaphore(value: 0)
 
         init(_ program: String, _ verb: String, _ path: String) throws {
@@ -82,15 +82,15 @@ struct ReaderTrial {
                 while true {
                     let data = output.fileHandleForReading.availableData
                     if data.isEmpty { break }
-                    lock.withLock { told += data }
+                    lock.withLock { notified += data }
                 }
                 ended.signal()
             }
         }
 
         var isAlive: Bool { process.isRunning }
-        var lines: Int { lock.withLock { told.reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) } } }
-        var complaint: String { lock.withLock { String(decoding: told.suffix(400), as: UTF8.self) } }
+        var lines: Int { lock.withLock { notified.reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) } } }
+        var complaint: String { lock.withLock { String(decoding: notified.suffix(400), as: UTF8.self) } }
 
         func kill() {
             guard process.isRunning else { return }

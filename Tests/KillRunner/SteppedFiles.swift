@@ -10,11 +10,11 @@ final class SteppedFiles: PassingFileSystem {
     let inner: any FileSystem = POSIXFileSystem()
 
     static func step(_ operation: String, _ path: String) {
-        tell("call \(operation) \(FilePath.name(of: path))")
+        printLine("call \(operation) \(FilePath.name(of: path))")
         guard readLine() != nil else { exit(0) }
     }
 
-    static func tell(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+    static func printLine(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
     func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any MakoStorage.File {
         SteppedFiles.step("open", path)

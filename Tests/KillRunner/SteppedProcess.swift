@@ -111,9 +111,9 @@ struct SteppedProcess {
             guard words.count == 3, let deed = Deed(rawValue: words[0]), let row = UInt64(words[2]) else { exit(2) }
             do {
                 try perform(deed, DeedFolder(path: words[1]), row)
-                SteppedFiles.tell("done")
+                SteppedFiles.printLine("done")
             } catch {
-                SteppedFiles.tell("failed \(error)")
+                SteppedFiles.printLine("failed \(error)")
             }
         }
         exit(0)
@@ -124,7 +124,7 @@ struct SteppedProcess {
         case .write:
             let store = try folder.eitherWay(files) { try Store(at: folder.database, options: $0) }
             try DeedFolder.put(row, into: store)
-            SteppedFiles.tell("acknowledged \(row)")
+            SteppedFiles.printLine("acknowledged \(row)")
             try store.close()
         case .compact:
             _ = try folder.eitherWay(files) { try Store.compact(at: folder.database, options: $0) }
@@ -147,7 +147,7 @@ struct SteppedProcess {
                 folder.base, applying: [], to: folder.database, options: DeedFolder.options(files))
         case .importing:
             try SteppedImport(folder: folder, row: row).run()
-            SteppedFiles.tell("acknowledged \(row)")
+            SteppedFiles.printLine("acknowledged \(row)")
         }
     }
 }

@@ -408,7 +408,7 @@ import Testing
         #expect(!expand(source).text.contains("entityModel"))
     }
 
-    @Test func slotsOfAClassWithItsOwnDeinitLetGoThemselves() {
+    @Test func slotsOfAClassWithItsOwnDeinitReleaseTheirObjects() {
         let (text, messages) = expand(
             """
             @Entity final class A {
@@ -475,7 +475,7 @@ import Testing
 
     @Test func aSubclassIsFollowedWithItsSuperclass() {
         let (text, messages) = expand("@Entity(observable: true) final class B: A { var x = 1 }", conformances: [])
-        #expect(messages.isEmpty && text.contains("_$tellObservers"))
+        #expect(messages.isEmpty && text.contains("_$notifyObservers"))
         let refused = expand(
             "@Entity(observable: true) final class B: A { var x = 1 }", conformances: ["ObservableEntity"])
         #expect(refused.messages.contains { $0.contains("write 'observable: true' there, too") })

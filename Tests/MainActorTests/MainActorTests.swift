@@ -109,11 +109,11 @@ final class Board {
 @Suite struct MainActorTests {
     @Test func observableObjectsAreFollowed() {
         let timer = EggTimer(name: "Tea")
-        nonisolated(unsafe) var told = 0
-        withObservationTracking({ _ = timer.minutes }, onChange: { told += 1 })
+        nonisolated(unsafe) var notified = 0
+        withObservationTracking({ _ = timer.minutes }, onChange: { notified += 1 })
         timer.minutes = 3
         timer.minutes = 4
-        #expect(told == 1 && timer.minutes == 4)
+        #expect(notified == 1 && timer.minutes == 4)
     }
 
     private func database() throws -> Database {

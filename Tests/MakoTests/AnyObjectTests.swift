@@ -227,11 +227,11 @@ extension AnythingLater.Human: Migratable {
         let db = try makeDatabase(Anything.all)
         let folder = Folder(name: "taxes")
         let memo = try memos(db, about: [folder])[0]
-        let told = Collected<[String]>()
-        let token = try memo.onChange { change in told.append(change.changedProperties.sorted()) }
+        let notified = Collected<[String]>()
+        let token = try memo.onChange { change in notified.append(change.changedProperties.sorted()) }
         memo.subject = nil
         try db.save(memo)
-        #expect(told.all == [["subject"]])
+        #expect(notified.all == [["subject"]])
         token.cancel()
     }
 }

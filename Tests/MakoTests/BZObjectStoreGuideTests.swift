@@ -199,14 +199,14 @@ enum BZGuide {
         // EXAMPLE ends
     }
 
-    @TaskLocal static var told: Collected<String>?
-    static func log(_ text: String) { told?.append(text) }
+    @TaskLocal static var notified: Collected<String>?
+    static func log(_ text: String) { notified?.append(text) }
 }
 
 @Suite struct BZObjectStoreGuideTests {
     private typealias E = BZGuide
     private let db: Database
-    private let told = Collected<String>()
+    private let notified = Collected<String>()
 
     init() throws {
         db = try makeDatabase([E.SampleModel.self, E.OrderModel.self, E.AgentModel.self, E.NodeModel.self])
@@ -237,9 +237,9 @@ enum BZGuide {
     }
 
     @Test func optionsOfAttributes() throws {
-        try E.$told.withValue(told) {
+        try E.$told.withValue(notified) {
             let again = try E.upserted(db)
-            #expect(again.id == 1 && told.all == ["saved", "saved"])
+            #expect(again.id == 1 && notified.all == ["saved", "saved"])
             let read = try #require(try db.find(E.OrderModel.self, 1))
             #expect(read.items.map(\.code) == ["z"] && read.note == "first" && read.state == "paid")
             #expect(try db.query(E.ItemModel.self).count() == 1)
@@ -250,7 +250,7 @@ enum BZGuide {
             #expect(try db.find(E.OrderModel.self, 1)?.no == nil)
             #expect(try db.query(E.OrderModel.self).where("state_text = 'paid'").count() == 1)
             try again.remove()
-            #expect(told.all.last == "deleted" && told.all.contains("loaded"))
+            #expect(notified.all.last == "deleted" && notified.all.contains("loaded"))
             #expect(try db.query(E.ItemModel.self).count() == 0)
             // Nil identifies nothing.
             try db.save([E.OrderModel(), E.OrderModel()])
@@ -289,12 +289,12 @@ enum BZGuide {
     @Test func noticesAndActiveRecords() async throws {
         let sample = E.SampleModel(name: "sample1")
         #expect(try await E.away(db, sample) == 1)
-        try E.$told.withValue(told) {
+        try E.$told.withValue(notified) {
             let token = try E.watched(sample)
             sample.name = "renamed"
             try db.save(sample)
             try db.delete(sample)
-            #expect(told.all == ["saved renamed", "deleted"])
+            #expect(notified.all == ["saved renamed", "deleted"])
             token.cancel()
         }
         #expect(try Database.withDefault(db) { try E.active() } == 1)

@@ -94,14 +94,14 @@ struct Probe: StorableValue {
         try db.save(badges(0..<100))
         let all = Array(try db.query(Badge.self).fetch())
         for badge in all { badge.level += 1000 }
-        let told = Collected<Int>()
-        all[40].commitOptions.postCommit = { told.append(40) }
+        let notified = Collected<Int>()
+        all[40].commitOptions.postCommit = { notified.append(40) }
         all[40].commitOptions.resetsAfterCommit = true
         try all[50].remove()
         // Deletes the row below the object, which still counts as stored.
         #expect(try db.query(Badge.self).where("id = 61").delete() == 1)
         try db.save(all + [Badge(code: "new", level: 1000)])
-        #expect(told.all == [40])
+        #expect(notified.all == [40])
         #expect(try db.query(Badge.self).where(\.level >= 1000).count() == 100)
         #expect(try db.find(Badge.self, 61)?.code == all[60].code && db.find(Badge.self, 51) == nil)
         #expect(all.allSatisfy { $0 === all[50] || !$0.isDirty })
@@ -114,7 +114,7 @@ struct Probe: StorableValue {
         #expect(all.allSatisfy(\.isDirty) && foreign.isDirty)
         #expect(try db.query(Badge.self).where(\.level >= 2000).count() == 0)
         try db.save(all)
-        #expect(told.all == [40])
+        #expect(notified.all == [40])
         #expect(try db.query(Badge.self).where(\.level >= 2000).count() == 99)
         try expectSound(db)
     }
@@ -229,13 +229,13 @@ struct Probe: StorableValue {
 
     @Test func changesOfABatchAreReportedRowByRow() throws {
         let db = try makeDatabase([Badge.self])
-        let told = Collected<String>()
-        let token = db.onInsert { told.append("\($0.key.map { "\($0)" } ?? "")") }
+        let notified = Collected<String>()
+        let token = db.onInsert { notified.append("\($0.key.map { "\($0)" } ?? "")") }
         let fresh = badges(0..<50)
         try db.save(fresh)
-        #expect(told.all == fresh.compactMap { $0.id.map { "\($0)" } })
+        #expect(notified.all == fresh.compactMap { $0.id.map { "\($0)" } })
         token.cancel()
         try db.save(badges(50..<100))
-        #expect(told.all.count == 50)
+        #expect(notified.all.count == 50)
     }
 }

@@ -4,47 +4,47 @@ import Testing
 
 @Suite struct CommitOptionTests {
     private let db: Database
-    private let told = Collected<String>()
+    private let notified = Collected<String>()
 
     init() throws { db = try makeDatabase() }
 
     @Test func blocksAreCalledWhenTheTransactionIsComplete() throws {
         let ada = Person(name: "Ada")
-        ada.commitOptions.postCommit = { [told] in told.append("committed") }
-        ada.commitOptions.postRemove = { [told] in told.append("removed") }
+        ada.commitOptions.postCommit = { [notified] in notified.append("committed") }
+        ada.commitOptions.postRemove = { [notified] in notified.append("removed") }
         try db.save(ada)
-        #expect(told.all == ["committed"])
+        #expect(notified.all == ["committed"])
         try db.save(ada)
-        #expect(told.all == ["committed"])
+        #expect(notified.all == ["committed"])
         try db.transaction { _ in
             ada.age = 40
             try ada.commit()
-            #expect(told.all.count == 1)
+            #expect(notified.all.count == 1)
         }
-        #expect(told.all == ["committed", "committed"])
+        #expect(notified.all == ["committed", "committed"])
         #expect(throws: MakoError.rolledBack) {
             try db.transaction { transaction in
                 try ada.remove()
                 try transaction.rollback()
             }
         }
-        #expect(told.all.count == 2)
+        #expect(notified.all.count == 2)
         try db.delete(ada)
-        #expect(told.all == ["committed", "committed", "removed"])
+        #expect(notified.all == ["committed", "committed", "removed"])
     }
 
     @Test func optionsAreResetAfterACommitThatSucceeded() throws {
         let ada = Person(name: "Ada", payrollNumber: 1)
         try db.save(Person(name: "Bob", payrollNumber: 1))
         ada.commitOptions.resetsAfterCommit = true
-        ada.commitOptions.postCommit = { [told] in told.append("committed") }
+        ada.commitOptions.postCommit = { [notified] in notified.append("committed") }
         #expect(throws: MakoError.self) { try db.save(ada) }
         #expect(ada.commitOptions.resetsAfterCommit)
         ada.payrollNumber = 2
         try db.save(ada)
         ada.age = 1
         try db.save(ada)
-        #expect(told.all == ["committed"])
+        #expect(notified.all == ["committed"])
         #expect(ada.commitOptions.resetsAfterCommit == false)
     }
 
@@ -128,17 +128,17 @@ import Testing
     }
 
     @Test func anObjectMayBeSilent() throws {
-        let token = try Person.onChange(in: db) { [told] in told.append("\($0.kind) \($0.object?.name ?? "")") }
+        let token = try Person.onChange(in: db) { [notified] in notified.append("\($0.kind) \($0.object?.name ?? "")") }
         let ada = Person(name: "Ada")
         ada.commitOptions.raisesEvents = false
         try db.save(ada)
         let bob = Person(name: "Bob")
         try db.save(bob)
-        #expect(told.all == ["insert Bob"])
+        #expect(notified.all == ["insert Bob"])
         ada.age = 1
         bob.age = 1
         try db.save([ada, bob])
-        #expect(told.all == ["insert Bob", "update Bob"])
+        #expect(notified.all == ["insert Bob", "update Bob"])
         // The last option in a transaction counts.
         try db.transaction { _ in
             ada.age = 2
@@ -147,7 +147,7 @@ import Testing
             ada.age = 3
             try ada.commit()
         }
-        #expect(told.all == ["insert Bob", "update Bob", "update Ada"])
+        #expect(notified.all == ["insert Bob", "update Bob", "update Ada"])
         // A silence that was rolled back is none.
         try db.transaction { _ in
             bob.age = 9
@@ -161,19 +161,19 @@ import Testing
                 }
             }
         }
-        #expect(told.all.last == "update Bob" && told.all.count == 4)
+        #expect(notified.all.last == "update Bob" && notified.all.count == 4)
         ada.commitOptions.raisesEvents = false
         try db.delete(ada)
-        #expect(told.all.count == 4)
+        #expect(notified.all.count == 4)
         token.cancel()
     }
 
     @Test func aTypeMayBeSilent() throws {
         let db = try makeDatabase([Heartbeat.self])
-        let everything = db.onInsert { [told] in told.append($0.entity) }
-        let token = try Heartbeat.onChange(in: db) { [told] _ in told.append("beat") }
+        let everything = db.onInsert { [notified] in notified.append($0.entity) }
+        let token = try Heartbeat.onChange(in: db) { [notified] _ in notified.append("beat") }
         try db.save(Heartbeat(number: 1))
-        #expect(told.all.isEmpty)
+        #expect(notified.all.isEmpty)
         #expect(try db.query(Heartbeat.self).count() == 1)
         token.cancel()
         everything.cancel()

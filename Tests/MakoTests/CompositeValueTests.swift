@@ -280,13 +280,13 @@ enum Composite {
     @Test func eventsNameTheProperty() throws {
         let window = Window(title: "a")
         try db.save(window)
-        let told = Collected<[String]>()
-        let token = try Window.onChange(.update, in: db) { told.append($0.changedProperties) }
+        let notified = Collected<[String]>()
+        let token = try Window.onChange(.update, in: db) { notified.append($0.changedProperties) }
         window.frame = .zero
         window.price = Composite.Money(1, "NOK")
         try db.save(window)
         token.cancel()
-        #expect(told.all == [["frame", "price"]])
+        #expect(notified.all == [["frame", "price"]])
     }
 
     @Test func liveQueriesFollowThem() async throws {

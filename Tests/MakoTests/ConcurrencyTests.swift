@@ -178,14 +178,14 @@ import Testing
                 // By index, by scan, of some rows and with a limit: the sums are those of whole transfers.
                 var query = db.query(Person.self).where(text: number % 2 == 0 ? "age > -1000000" : "email = 'x'")
                 if number > 1 { query = query.orderBy(\.age, .descending).limit(60) }
-                var told = 0
+                var notified = 0
                 for try await difference in query.observe() {
-                    told += 1
+                    notified += 1
                     let sum = difference.results.reduce(0) { $0 + $1.age }
-                    if sum != 4000 { faults.append("reader \(number): \(sum) after \(told)") }
+                    if sum != 4000 { faults.append("reader \(number): \(sum) after \(notified)") }
                     if difference.results.contains(where: { $0.name == "last" }) { break }
                 }
-                return told
+                return notified
             }
         }
         while db.metrics.liveQueries < 4 { try await Task.sleep(for: .milliseconds(1)) }

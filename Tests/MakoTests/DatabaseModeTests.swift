@@ -63,27 +63,27 @@ import Testing
 
 @Suite struct SlowQueryTests {
     @Test func queriesAboveTheThresholdAreReported() throws {
-        let told = Collected<SlowQuery>()
+        let notified = Collected<SlowQuery>()
         var options = DatabaseOptions()
         options.slowQueryThreshold = .zero
-        options.onSlowQuery = { told.append($0) }
+        options.onSlowQuery = { notified.append($0) }
         let db = try Database.inMemory(entities: people, options: options)
         try db.save((1...20).map { Person(name: "person \($0)") })
         _ = try db.query(Person.self).where("name = 'person 3'").fetch()
         _ = try db.query(Department.self).count()
-        let slow = told.all
+        let slow = notified.all
         #expect(slow.map(\.entity) == ["Person", "Department"])
         #expect(slow[0].plan.contains("Person") && slow[0].duration > .zero)
     }
 
     @Test func fastQueriesAreNot() throws {
-        let told = Collected<SlowQuery>()
+        let notified = Collected<SlowQuery>()
         var options = DatabaseOptions()
         options.slowQueryThreshold = .seconds(3600)
-        options.onSlowQuery = { told.append($0) }
+        options.onSlowQuery = { notified.append($0) }
         let db = try Database.inMemory(entities: people, options: options)
         _ = try db.query(Person.self).fetch()
-        #expect(told.all.isEmpty)
+        #expect(notified.all.isEmpty)
     }
 }
 

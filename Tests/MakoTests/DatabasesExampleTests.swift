@@ -332,14 +332,14 @@ enum DatabasesExample {
     @Test func aWriterThatWaitsTooLongThrows() throws {
         let options = DatabaseOptions(writerTimeout: .milliseconds(20))
         let db = try Database.inMemory(entities: [E.Member.self], options: options)
-        let told = Collected<MakoError>()
+        let notified = Collected<MakoError>()
         try db.transaction { _ in
             let other = ThreadRun {
-                do throws(MakoError) { try db.save(E.Member(name: "Ada")) } catch { told.append(error) }
+                do throws(MakoError) { try db.save(E.Member(name: "Ada")) } catch { notified.append(error) }
             }
             other.wait()
         }
-        #expect(told.all == [.writerTimeout(seconds: 0.02)])
+        #expect(notified.all == [.writerTimeout(seconds: 0.02)])
     }
 
     @Test func whatCanBeReadIsSaved() throws {
@@ -402,13 +402,13 @@ enum DatabasesExample {
         #expect(E.outcome(of: E.Member(name: "Ada", number: 1), in: db) == "saved")
         #expect(E.outcome(of: E.Member(name: "Bob", number: 1), in: db) == "taken: number")
         try breakFirstMember(of: db)
-        let told = Collected<MakoError>()
-        let listener = E.listened(db) { told.append($0) }
+        let notified = Collected<MakoError>()
+        let listener = E.listened(db) { notified.append($0) }
         let cem = try #require(try await db.query(E.Member.self).where(\.name == "Cem").first())
         #expect(cem.sponsor == nil && cem.loadError != nil)
         await #expect(throws: MakoError.self) { try await cem.load(\.sponsor) }
-        while told.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
-        #expect(told.all.first == cem.loadError)
+        while notified.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(notified.all.first == cem.loadError)
         try await db.close()
         await listener.value
         #expect(E.outcome(of: E.Member(name: "Dee"), in: db) == "not now")

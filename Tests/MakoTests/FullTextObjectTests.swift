@@ -149,12 +149,12 @@ enum FullTextModels {
 
     @Test func liveQueriesSeeWhatIsSaved() async throws {
         let db = try library()
-        var told: [[String]] = []
+        var notified: [[String]] = []
         for try await difference in db.query(Book.self).where("note MATCH 'torn'").orderBy(.rank).observe() {
-            told.append(difference.results.map(\.title))
-            if told.count == 1 { try await db.save(Book(title: "New", note: "torn torn torn")) }
-            if told.count == 2 { break }
+            notified.append(difference.results.map(\.title))
+            if notified.count == 1 { try await db.save(Book(title: "New", note: "torn torn torn")) }
+            if notified.count == 2 { break }
         }
-        #expect(told == [["Ropes"], ["New", "Ropes"]])
+        #expect(notified == [["Ropes"], ["New", "Ropes"]])
     }
 }

@@ -69,15 +69,15 @@ extension Customer {
 
 @Suite struct HookTests {
     private let db: Database
-    private let told = Collected<String>()
+    private let notified = Collected<String>()
 
     init() throws { db = try makeDatabase([Order.self, Customer.self, Audit.self]) }
 
     /// Returns the calls of hooks while the body ran.
     private func hooks(_ body: () throws -> Void) rethrows -> [String] {
-        let told = Collected<String>()
-        try Calls.$current.withValue(told) { try Database.withDefault(db) { try body() } }
-        return told.all
+        let notified = Collected<String>()
+        try Calls.$current.withValue(notified) { try Database.withDefault(db) { try body() } }
+        return notified.all
     }
 
     @Test func hooksAreCalledAroundEachStep() throws {

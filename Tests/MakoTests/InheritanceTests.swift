@@ -116,12 +116,12 @@ protocol Named { var title: String { get } }
         vehicle.name = "other"
         try db.refresh(vehicle)
         #expect(vehicle.name == "hidden" && (vehicle as? SportsCar)?.story == "long")
-        let told = Collected<String>()
-        let token = try vehicle.onChange { told.append("\($0.kind) \($0.object?.name ?? "")") }
+        let notified = Collected<String>()
+        let token = try vehicle.onChange { notified.append("\($0.kind) \($0.object?.name ?? "")") }
         vehicle.name = "shown"
         try db.save(vehicle)
         try db.query(SportsCar.self).delete()
-        #expect(told.all == ["update shown", "delete "])
+        #expect(notified.all == ["update shown", "delete "])
         token.cancel()
         (vehicle as? SportsCar)?.power = 7
         let again = vehicle.clone()

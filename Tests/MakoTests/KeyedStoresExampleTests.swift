@@ -149,8 +149,8 @@ enum KeyedStoresExample {
         let seen = Collected<String>()
         let token = db.onInsert { seen.append($0.entity) }
         try db.store("notes").set(1, for: "a")
-        let told = try db.history(since: nil).compactMap(\.batch).flatMap { $0.changes.map(\.entity) }
-        #expect(Set(told).isSuperset(of: ["mako_store_entry", "mako_store_revision"]))
+        let notified = try db.history(since: nil).compactMap(\.batch).flatMap { $0.changes.map(\.entity) }
+        #expect(Set(notified).isSuperset(of: ["mako_store_entry", "mako_store_revision"]))
         #expect(seen.all.isEmpty)
         token.cancel()
     }

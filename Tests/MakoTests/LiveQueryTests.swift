@@ -80,10 +80,10 @@ import Testing
         }
         players[2].name = "Cemal"
         try await players[2].commit()
-        let told = try #require(try await live.next())
-        #expect(told.updates == [1])
-        #expect(told.insertions.isEmpty && told.deletions.isEmpty)
-        #expect(told.results.map(\.name) == ["Bob", "Cemal"])
+        let notified = try #require(try await live.next())
+        #expect(notified.updates == [1])
+        #expect(notified.insertions.isEmpty && notified.deletions.isEmpty)
+        #expect(notified.results.map(\.name) == ["Bob", "Cemal"])
     }
 
     @Test func pathsAreFollowed() async throws {
@@ -95,9 +95,9 @@ import Testing
         let reds = try #require(try await db.find(Team.self, "Reds"))
         reds.city = "Rome"
         try await reds.commit()
-        let told = try #require(try await live.next())
-        #expect(told.results.map(\.name) == ["Ada", "Bob", "Cem"])
-        #expect(told.insertions == [0, 1, 2])
+        let notified = try #require(try await live.next())
+        #expect(notified.results.map(\.name) == ["Ada", "Bob", "Cem"])
+        #expect(notified.insertions == [0, 1, 2])
         try await reds.remove()
         let last = try #require(try await live.next())
         #expect(last.deletions == [0, 1, 2])
@@ -112,9 +112,9 @@ import Testing
         #expect(try await live.next()?.results.map(\.name) == ["Ada"])
         reds.members = [players[2], players[0]]
         try await reds.commit()
-        let told = try #require(try await live.next())
-        #expect(told.results.map(\.name) == ["Ada", "Cem"])
-        #expect(told.insertions == [1])
+        let notified = try #require(try await live.next())
+        #expect(notified.results.map(\.name) == ["Ada", "Cem"])
+        #expect(notified.insertions == [1])
     }
 
     @Test func aSlowReaderGetsCommitsTogether() async throws {
@@ -126,12 +126,12 @@ import Testing
             try await players[1].commit()
         }
         try await players[0].remove()
-        let told = try #require(try await live.next())
-        #expect(told.results.map(\.name) == ["Bob", "Cem"])
-        #expect(told.results[0].score == 50)
-        #expect(told.deletions == [0])
-        #expect(told.insertions == [1])
-        #expect(told.updates == [0])
+        let notified = try #require(try await live.next())
+        #expect(notified.results.map(\.name) == ["Bob", "Cem"])
+        #expect(notified.results[0].score == 50)
+        #expect(notified.deletions == [0])
+        #expect(notified.insertions == [1])
+        #expect(notified.updates == [0])
     }
 
     @Test func moreThanTheMailboxHoldsIsNotLost() async throws {
@@ -155,10 +155,10 @@ import Testing
         var goal = Goal(minute: 3)
         try await db.save(&goal)
         try await db.save([Goal(minute: 80), Goal(minute: 3)])
-        let told = try #require(try await live.next())
+        let notified = try #require(try await live.next())
         // Equal ones stand in the order of their keys, turned as the order is.
-        #expect(told.results.map(\.minute) == [80, 3, 3])
-        #expect(told.results.map(\.id) == [2, 3, 1])
+        #expect(notified.results.map(\.minute) == [80, 3, 3])
+        #expect(notified.results.map(\.id) == [2, 3, 1])
     }
 
     @Test func theEnd() async throws {

@@ -179,7 +179,7 @@ func failure(_ body: () throws -> Void) -> String {
     }
 
     /// A transaction that catches the error of a migration continues with the tables as they were.
-    @Test func aMigrationThatFailsInsideATransactionIsTakenBack() throws {
+    @Test func aMigrationThatFailsInsideATransactionIsRolledBack() throws {
         try withTemporaryFile { path in
             var db = try Database(at: path, entities: [Before.Citizen.self])
             try fill(db)
@@ -353,13 +353,14 @@ func failure(_ body: () throws -> Void) -> String {
             var db = try Database(at: path, entities: [Before.Citizen.self])
             try db.save((0..<9000).map { Before.Citizen(first: "\($0)", age: "\($0 % 90)") })
             try db.close()
-            let told = Collected<MigrationProgress>()
+            let notified = Collected<MigrationProgress>()
             var options = DatabaseOptions()
-            options.onMigration = { told.append($0) }
+            options.onMigration = { notified.append($0) }
             db = try Database(at: path, entities: [After.Citizen.self], options: options)
-            #expect(told.all.count >= 3 && told.all.allSatisfy { $0.entity == "Citizen" && $0.rowCount == 9000 })
-            #expect(told.all.map(\.rowsDone) == told.all.map(\.rowsDone).sorted())
-            #expect(told.all.last?.rowsDone == 9000)
+            #expect(
+                notified.all.count >= 3 && notified.all.allSatisfy { $0.entity == "Citizen" && $0.rowCount == 9000 })
+            #expect(notified.all.map(\.rowsDone) == notified.all.map(\.rowsDone).sorted())
+            #expect(notified.all.last?.rowsDone == 9000)
             try expectSound(db)
             try db.close()
         }

@@ -277,9 +277,9 @@ enum MigratingExample {
             let plan = try Database.migrationPlan(at: path, entities: [Skipper.self, Mooring.self])
             #expect(plan.canBeDone, "\(plan)")
             #expect(plan.losses.contains { $0.contains("remove street") })
-            let told = Collected<String>()
-            let db = try MigratingExample.opened(path) { told.append("\($0) \($1) of \($2)") }
-            #expect(told.all.last == "Skipper 2 of 2")
+            let notified = Collected<String>()
+            let db = try MigratingExample.opened(path) { notified.append("\($0) \($1) of \($2)") }
+            #expect(notified.all.last == "Skipper 2 of 2")
             let skippers = try db.query(Skipper.self).orderBy("id").fetch()
             #expect(skippers.map(\.name) == ["Ada", "Bob"] && skippers.map(\.age) == [36, nil])
             #expect(skippers.map(\.label) == ["Ada, Oslo", "Bob, Bergen"] && skippers.allSatisfy(\.isLicensed))

@@ -114,7 +114,7 @@ import Testing
         #expect(try db.find(Person.self, [1, 2, 3]).count == 1)
     }
 
-    @Test func removedObjectsAreSterile() throws {
+    @Test func removedObjectsStayRemoved() throws {
         let db = try makeDatabase()
         let ada = Person(name: "Ada")
         #expect(try !db.delete(ada))

@@ -33,11 +33,11 @@ enum ObservationModels {
     typealias Station = ObservationModels.Station
 
     /// Whether a change notifies an observer that has read something.
-    private func isTold<R>(of change: () throws -> Void, whenReading read: () -> R) rethrows -> Bool {
-        let told = Collected<Bool>()
-        _ = withObservationTracking(read) { told.append(true) }
+    private func isNotified<R>(of change: () throws -> Void, whenReading read: () -> R) rethrows -> Bool {
+        let notified = Collected<Bool>()
+        _ = withObservationTracking(read) { notified.append(true) }
         try change()
-        return !told.all.isEmpty
+        return !notified.all.isEmpty
     }
 
     private func database() throws -> Database {
@@ -46,12 +46,12 @@ enum ObservationModels {
 
     @Test func assignmentsNotifyObserversOfThatProperty() throws {
         let gauge = Gauge(name: "North")
-        #expect(isTold(of: { gauge.name = "South" }, whenReading: { gauge.name }))
-        #expect(!isTold(of: { gauge.level = 3 }, whenReading: { gauge.name }))
-        #expect(isTold(of: { gauge.level += 1 }, whenReading: { gauge.level }))
-        #expect(isTold(of: { gauge.remark = "dry" }, whenReading: { gauge.remark }))
-        #expect(isTold(of: { gauge.station = Station(number: 7) }, whenReading: { gauge.station?.number }))
-        #expect(isTold(of: { gauge.default = 2 }, whenReading: { gauge.default }))
+        #expect(isNotified(of: { gauge.name = "South" }, whenReading: { gauge.name }))
+        #expect(!isNotified(of: { gauge.level = 3 }, whenReading: { gauge.name }))
+        #expect(isNotified(of: { gauge.level += 1 }, whenReading: { gauge.level }))
+        #expect(isNotified(of: { gauge.remark = "dry" }, whenReading: { gauge.remark }))
+        #expect(isNotified(of: { gauge.station = Station(number: 7) }, whenReading: { gauge.station?.number }))
+        #expect(isNotified(of: { gauge.default = 2 }, whenReading: { gauge.default }))
         #expect(gauge.name == "South" && gauge.level == 4 && gauge.station?.number == 7 && gauge.default == 2)
     }
 
@@ -67,12 +67,12 @@ enum ObservationModels {
     @Test func aFirstSaveNotifiesOfTheKey() throws {
         let db = try database()
         let gauge = Gauge(name: "North")
-        #expect(try isTold(of: { try db.save(gauge) }, whenReading: { gauge.id }))
+        #expect(try isNotified(of: { try db.save(gauge) }, whenReading: { gauge.id }))
         gauge.level = 5
-        #expect(try !isTold(of: { try db.save(gauge) }, whenReading: { gauge.id }))
+        #expect(try !isNotified(of: { try db.save(gauge) }, whenReading: { gauge.id }))
         let station = Station(number: 3)
-        #expect(isTold(of: { station.number = 4 }, whenReading: { station.id }))
-        #expect(isTold(of: { station.number = 5 }, whenReading: { station.number }))
+        #expect(isNotified(of: { station.number = 4 }, whenReading: { station.id }))
+        #expect(isNotified(of: { station.number = 5 }, whenReading: { station.number }))
     }
 
     @Test func rollbacksAndRefreshesAreNotified() throws {
@@ -80,20 +80,20 @@ enum ObservationModels {
         let gauge = Gauge(name: "North", level: 1)
         let fresh = Gauge(name: "New")
         try db.save(gauge)
-        let told = Collected<String>()
+        let notified = Collected<String>()
         try? db.transaction { transaction in
             gauge.level = 2
             try db.save(fresh)
-            withObservationTracking({ _ = gauge.level }, onChange: { told.append("level") })
-            withObservationTracking({ _ = fresh.id }, onChange: { told.append("key") })
+            withObservationTracking({ _ = gauge.level }, onChange: { notified.append("level") })
+            withObservationTracking({ _ = fresh.id }, onChange: { notified.append("key") })
             try transaction.rollback()
         }
-        #expect(told.all.sorted() == ["key", "level"] && gauge.level == 1 && fresh.id == nil)
+        #expect(notified.all.sorted() == ["key", "level"] && gauge.level == 1 && fresh.id == nil)
 
         let other = try #require(try db.find(Gauge.self, 1))
         other.name = "West"
         try db.save(other)
-        #expect(try isTold(of: { try db.refresh(gauge) }, whenReading: { gauge.name }))
+        #expect(try isNotified(of: { try db.refresh(gauge) }, whenReading: { gauge.name }))
         #expect(gauge.name == "West")
     }
 
@@ -103,7 +103,7 @@ enum ObservationModels {
         let domain = ObjectDomain(db)
         let shown = try #require(try db.query(Gauge.self).domain(domain).first())
         #expect(
-            try isTold(
+            try isNotified(
                 of: {
                     let other = try #require(try db.find(Gauge.self, 1))
                     other.name = "East"
@@ -119,17 +119,17 @@ enum ObservationModels {
         let db = try database()
         let station = ObservationModels.TidalStation(range: 6)
         station.number = 1
-        #expect(isTold(of: { station.range = 7 }, whenReading: { station.range }))
-        #expect(isTold(of: { station.place = "Calais" }, whenReading: { station.place }))
+        #expect(isNotified(of: { station.range = 7 }, whenReading: { station.range }))
+        #expect(isNotified(of: { station.place = "Calais" }, whenReading: { station.place }))
         try db.save(station)
         let other = try #require(try db.find(ObservationModels.TidalStation.self, 1))
         other.range = 8
         other.place = "Dover"
         try db.save(other)
-        #expect(try isTold(of: { try db.refresh(station) }, whenReading: { station.range }))
+        #expect(try isNotified(of: { try db.refresh(station) }, whenReading: { station.range }))
         other.place = "Ostend"
         try db.save(other)
-        #expect(try isTold(of: { try db.refresh(station) }, whenReading: { station.place }))
+        #expect(try isNotified(of: { try db.refresh(station) }, whenReading: { station.place }))
         #expect(station.place == "Ostend" && station.range == 8)
     }
 

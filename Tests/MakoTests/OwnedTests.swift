@@ -48,7 +48,7 @@ import Testing
         return Disc(title: "album", tracks: tracks, cover: Cover(picture: "front"))
     }
 
-    @Test func whatIsLetGoOfIsRemovedWithWhatItOwns() throws {
+    @Test func releasedRowsAreRemovedWithWhatTheyOwn() throws {
         let album = album()
         try db.save(album)
         #expect(try counts() == [1, 3, 6, 1])
@@ -135,7 +135,7 @@ import Testing
         #expect(album.tracks.count == 3)
     }
 
-    @Test func anUpsertByIdentityLetsGoOfTheOldMembers() throws {
+    @Test func anUpsertByIdentityReleasesTheOldMembers() throws {
         try db.save(Folder(code: "x", covers: [Cover(picture: "old"), Cover(picture: "older")]))
         try db.save(Folder(code: "x", covers: [Cover(picture: "new")]))
         #expect(try db.query(Folder.self).count() == 1)

@@ -72,8 +72,8 @@ enum QueryingExample {
     }
 
     static func misspelt(_ db: Database) -> String {
-        var told = ""
-        func print(_ error: MakoError) { told = "\(error)" }
+        var notified = ""
+        func print(_ error: MakoError) { notified = "\(error)" }
         // EXAMPLE Querying.md
         do throws(MakoError) {
             _ = try db.query(City.self).where("popluation > 5").fetch()
@@ -81,7 +81,7 @@ enum QueryingExample {
             print(error)  // shows the text, a caret below the word, and the property that may be meant
         }
         // EXAMPLE ends
-        return told
+        return notified
     }
 
     static func predicates(_ db: Database) throws -> [[City]] {
@@ -568,8 +568,8 @@ enum QueryingExample {
         #expect(passed == [5, 4, 4] && measured.analysis?.rows == 4 && measured.analysis?.steps[0].examinedRows == 5)
         let plan = try E.explained(db)
         #expect(plan.contains("index") && plan.contains("name"), "\(plan)")
-        let told = E.misspelt(db)
-        #expect(told.contains("did you mean population?") && told.contains("^"))
+        let notified = E.misspelt(db)
+        #expect(notified.contains("did you mean population?") && notified.contains("^"))
     }
 
     @Test func away() async throws {
@@ -578,8 +578,8 @@ enum QueryingExample {
     }
 
     @Test func slowQueriesAreReported() throws {
-        let told = Collected<String>()
-        let db = try E.watched { told.append($0) }
+        let notified = Collected<String>()
+        let db = try E.watched { notified.append($0) }
         #expect(try db.query(E.City.self).count() == 0)
         #expect(db.options.slowQueryThreshold == .milliseconds(50))
     }

@@ -19,7 +19,7 @@ import Testing
         return (link, gone, stays)
     }
 
-    @Test func allKindsOfReferencesLetGoWhenTheirOwnerIsSaved() throws {
+    @Test func allKindsOfReferencesReleaseObjectsWhenTheirOwnerIsSaved() throws {
         let (link, gone, stays) = try link()
         try db.delete(gone)
         #expect(try db.save(link))

@@ -165,8 +165,8 @@ enum SharkGuide {
         return rows.count
     }
 
-    @TaskLocal static var told: Collected<String>?
-    static func log(_ text: String) { told?.append(text) }
+    @TaskLocal static var notified: Collected<String>?
+    static func log(_ text: String) { notified?.append(text) }
 }
 
 @Suite struct SharkORMGuideTests {
@@ -191,26 +191,26 @@ enum SharkGuide {
     }
 
     @Test func optionsWorkInsideTransactionsToo() throws {
-        let told = Collected<String>()
-        try E.$told.withValue(told) {
+        let notified = Collected<String>()
+        try E.$told.withValue(notified) {
             try within {
-                let events = try E.Person.onChange { _ in told.append("event") }
+                let events = try E.Person.onChange { _ in notified.append("event") }
                 let person = E.Person(name: "Ada", department: E.Department(name: "Development"))
                 try db.transaction { _ in
                     try E.optioned(person)
-                    #expect(told.all.isEmpty)
+                    #expect(notified.all.isEmpty)
                 }
-                #expect(told.all == ["committed"] && person.department?.id == nil)
+                #expect(notified.all == ["committed"] && person.department?.id == nil)
                 try person.commit()
-                #expect(told.all.sorted() == ["Development is stored", "committed", "event"])
+                #expect(notified.all.sorted() == ["Development is stored", "committed", "event"])
                 events.cancel()
             }
         }
     }
 
     @Test func transactionsAndTriggers() throws {
-        let told = Collected<String>()
-        try E.$told.withValue(told) {
+        let notified = Collected<String>()
+        try E.$told.withValue(notified) {
             try within {
                 try E.transacted(db, false)
                 #expect(throws: MakoError.rolledBack) { try E.transacted(db, true) }
@@ -224,7 +224,7 @@ enum SharkGuide {
                 #expect(try development.remove())
             }
         }
-        #expect(told.all == ["rolled back: \(MakoError.rolledBack)", "Development is stored"])
+        #expect(notified.all == ["rolled back: \(MakoError.rolledBack)", "Development is stored"])
     }
 
     @Test func queriesAndLookUps() throws {
@@ -255,8 +255,8 @@ enum SharkGuide {
     }
 
     @Test func eventsAndCopies() throws {
-        let told = Collected<String>()
-        try E.$told.withValue(told) {
+        let notified = Collected<String>()
+        try E.$told.withValue(notified) {
             try within {
                 let ada = E.Person(name: "Ada")
                 try ada.commit()
@@ -264,7 +264,7 @@ enum SharkGuide {
                 let other = try #require(try E.Person.find(1))
                 other.age = 40
                 try other.commit()
-                #expect(told.all == ["update of Ada: [\"age\"]", "Ada: update"])
+                #expect(notified.all == ["update of Ada: [\"age\"]", "Ada: update"])
                 withExtendedLifetime(tokens) {}
                 let (twin, same, values) = try E.copied(other)
                 #expect(twin.id == nil && same.isSame(as: ada) && values["age"] == .integer(40))

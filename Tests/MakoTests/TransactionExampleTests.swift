@@ -174,9 +174,9 @@ enum TransactionExample {
 
 @Suite struct TransactionExampleTests {
     @Test func anObservedObjectNotifies() {
-        let told = Collected<String>()
-        E.observed(E.Gauge(name: "North"), { told.append($0) }, { told.append("renew") })
-        #expect(told.all == ["North: 0", "renew"])
+        let notified = Collected<String>()
+        E.observed(E.Gauge(name: "North"), { notified.append($0) }, { notified.append("renew") })
+        #expect(notified.all == ["North: 0", "renew"])
     }
 
     private typealias E = TransactionExample
@@ -232,8 +232,8 @@ enum TransactionExample {
     }
 
     @Test func insertedAndDeletedRowsAreNotNotified() throws {
-        let told = Collected<ChangeKind>()
-        let token = try E.Till.onChange(in: db) { told.append($0.kind) }
+        let notified = Collected<ChangeKind>()
+        let token = try E.Till.onChange(in: db) { notified.append($0.kind) }
         try db.transaction { _ in
             let third = E.Till(name: "third")
             try db.save(third)
@@ -242,7 +242,7 @@ enum TransactionExample {
             try first.commit()
             try first.remove()
         }
-        #expect(told.all == [.delete])
+        #expect(notified.all == [.delete])
         token.cancel()
     }
 

@@ -69,7 +69,7 @@ enum Held {
         #expect(all[0].den?.lake?.depth == 450)
     }
 
-    @Test func changesOfWhatIsHeldAreSavedAndNilLetsGo() throws {
+    @Test func changesOfReferencedObjectsAreSavedAndNilReleasesThem() throws {
         var bear = try twoBears()[0]
         bear.den?.lake?.depth = 453
         try bear.commit()

@@ -157,10 +157,10 @@ enum WatchingExample {
     /// Data outside the database.
     final class Copy {
         var texts: [Int64: String] = [:]
-        var token: HistoryToken? { didSet { told += 1 } }
+        var token: HistoryToken? { didSet { notified += 1 } }
         var rebuilds = 0
-        private var told = 0
-        var isDone: Bool { told == 3 }
+        private var notified = 0
+        var isDone: Bool { notified == 3 }
         func put(_ message: Message, for change: HistoryChange) { texts[change.key.rowID ?? 0] = message.text }
         func remove(_ change: HistoryChange) { texts[change.key.rowID ?? 0] = nil }
         func rebuild() { rebuilds += 1 }
@@ -343,12 +343,12 @@ enum WatchingExample {
         try db.save([E.Channel(name: "north"), E.Channel(name: "south")])
         let (screen, channels, edited) = try E.shared(db)
         #expect(channels[0].topic == "tides" && channels[0] !== edited)
-        let told = Collected<String>()
-        E.drawn(channels[0], { told.append($0) }, { told.append("renew") })
+        let notified = Collected<String>()
+        E.drawn(channels[0], { notified.append($0) }, { notified.append("renew") })
         edited.topic = "ice"
-        #expect(told.all == ["tides"])
+        #expect(notified.all == ["tides"])
         try db.save(edited)
-        #expect(told.all == ["tides", "renew"] && channels[0].topic == "ice")
+        #expect(notified.all == ["tides", "renew"] && channels[0].topic == "ice")
         withExtendedLifetime(screen) {}
     }
 

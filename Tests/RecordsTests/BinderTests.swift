@@ -56,11 +56,12 @@ import Testing
 
     @Test func aMissingParameterIsReportedWithTheNumberOfValues() throws {
         let fixture = try QueryFixture.small()
-        for (given, told) in [([], "0 were"), ([.null], "1 was"), ([.null, .null], "2 were")] as [([Value], String)] {
+        for (given, notified) in [([], "0 were"), ([.null], "1 was"), ([.null, .null], "2 were")] as [([Value], String)]
+        {
             let error = #expect(throws: RecordError.self) {
                 try Selection(table: "A", condition: .parse("i = ?3"), parameters: given).bind(fixture.catalogue)
             }
-            #expect("\(try #require(error))".hasPrefix("parameter 3 has no value; \(told) given"))
+            #expect("\(try #require(error))".hasPrefix("parameter 3 has no value; \(notified) given"))
         }
     }
 

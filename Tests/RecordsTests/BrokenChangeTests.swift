@@ -106,7 +106,7 @@ import Testing
     }
 
     /// A rollback to a savepoint repairs a broken change.
-    @Test func aBrokenChangeIsTakenBackToASavepoint() throws {
+    @Test func aBrokenChangeIsRolledBackToASavepoint() throws {
         let disk = SimulatedDisk(try BrokenChangeTests.image.get())
         let store = try Store(at: BrokenChangeTests.path, options: BrokenChangeTests.options(disk))
         let tx = try store.beginWrite()

@@ -10,15 +10,15 @@ import Testing
     @Test func everyPlanEndsWhenCancelled() throws {
         let all = try all()
         let view = try all.fixture.store.snapshot()
-        let ways: [(condition: String, order: String, way: String)] = [
+        let plans: [(condition: String, order: String, operators: String)] = [
             ("TRUE", "", "scan Person"), ("salary + 1 > 0", "", "scan Person, then filter"),
             ("salary > 0", "", "scan Person, then filter"), ("salary > 0", "id DESC", "already in order of id DESC"),
             ("age = 3 OR name = 'Ada'", "", "union of index"), ("age >= 0", "name, salary", "sort by name, salary"),
             ("salary = 1 AND EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id AND age > Person.age)", "", "filter"),
         ]
-        for (condition, order, way) in ways {
+        for (condition, order, operators) in plans {
             var plan = try all.plan("Person", condition, order: order)
-            #expect("\(plan)".contains(way), "\(plan)")
+            #expect("\(plan)".contains(operators), "\(plan)")
             let cancellation = Cancellation()
             plan.cancellation = cancellation
             #expect(try !plan.keys(in: view).isEmpty, "\(condition)")

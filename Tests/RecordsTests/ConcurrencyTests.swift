@@ -115,12 +115,12 @@ import Testing
                 #expect(try plan.keys(in: view).count == count)
                 #expect(try plan.count(in: view) == count)
                 #expect(try plan.exists(in: view) == (count > 0))
-                var walked = 0
+                var scanned = 0
                 try plan.forEachRow(in: view) { _, _ in
-                    walked += 1
+                    scanned += 1
                     return true
                 }
-                #expect(walked == count)
+                #expect(scanned == count)
             }
         }
     }

@@ -71,7 +71,7 @@ import Testing
         #expect(try refusal(bytes + [0]) != nil)
         for count in bytes.indices { #expect(try refusal(Array(bytes[..<count])) != nil, "\(count)") }
         // Behind the column lists stand the groups: the number of the table, the kind, the list, the form, the count.
-        var told = 0
+        var notified = 0
         for place in bytes.indices.dropFirst(41) {
             for value in [0xFF, 0, 7] as [UInt8] {
                 var damaged = bytes
@@ -79,11 +79,11 @@ import Testing
                 try put(damaged, number)
                 do throws(RecordError) { _ = try HistoryRecord(number: number, bytes: damaged) } catch {
                     #expect(reason(error) != nil)
-                    told += 1
+                    notified += 1
                 }
             }
         }
-        #expect(told > 30)
+        #expect(notified > 30)
         // No rows at all, and more rows than there are ids.
         let table = Array(bytes.suffix(12))
         #expect(table.suffix(4) == [1, 0, 0, 0])

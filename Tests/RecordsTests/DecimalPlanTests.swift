@@ -60,11 +60,11 @@ import Testing
     }
 
     @Test func equalValuesAreFoundByTheIndex() throws {
-        let way = "search Item using index byPrice (price = '9.5')"
-        #expect(try plan("price = 9.5") == way)
-        #expect(try plan("price = '9.50'") == way)
-        #expect(try plan("'09.500' = price") == way)
-        #expect(try plan("price = ?", [.text("9.5000")]) == way)
+        let expected = "search Item using index byPrice (price = '9.5')"
+        #expect(try plan("price = 9.5") == expected)
+        #expect(try plan("price = '9.50'") == expected)
+        #expect(try plan("'09.500' = price") == expected)
+        #expect(try plan("price = ?", [.text("9.5000")]) == expected)
         #expect(try plan("price IS NULL") == "search Item using index byPrice (price IS NULL)")
         for text in ["price = 9.5", "price = '9.50'", "9.500 = price"] {
             try expectSame(prices(text) { $0 == 9.5 }, text)
@@ -78,9 +78,9 @@ import Testing
     }
 
     @Test func valuesOfAListAreFoundByTheIndex() throws {
-        let way = "search Item using index byPrice (price IN ('1', '2.5'))"
-        #expect(try plan("price IN (1, 2.50)") == way)
-        #expect(try plan("price = 1.0 OR price = '2.500'") == way)
+        let expected = "search Item using index byPrice (price IN ('1', '2.5'))"
+        #expect(try plan("price IN (1, 2.50)") == expected)
+        #expect(try plan("price = 1.0 OR price = '2.500'") == expected)
         try expectSame(prices("price IN ('1.00', 2.5, 7777)") { $0 == 1 || $0 == 2.5 }, "IN")
         // As others ask for it: a sub-query's list, and a value of the row around.
         #expect(

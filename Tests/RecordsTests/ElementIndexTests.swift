@@ -192,7 +192,7 @@ import Testing
             let error = Fixture.error {
                 _ = try Selection(table: "Person", condition: try Condition.parse(text)).plan(fixture.catalogue)
             }
-            #expect(error.map { "\($0)".contains("leads to many rows; ask ANY") } == true, "\(text)")
+            #expect(error.map { "\($0)".contains("leads to many rows; use ANY") } == true, "\(text)")
         }
         // The index serves no query of the column itself.
         try fixture.insert("Person", [.text("Ada"), held(1)])

@@ -76,11 +76,11 @@ import Testing
             "a statement joins at most 64 tables",
             "SELECT 1 FROM Person p0" + (1...64).map { ", Person p\($0)" }.joined(), at: "Person"),
         Case(
-            "at most 50 questions can be named",
+            "at most 50 queries can be named",
             "WITH " + (1...51).map { "a\($0) AS (SELECT name FROM Person)" }.joined(separator: ", ")
                 + " SELECT * FROM a1", at: "a51"),
         Case(
-            "at most 100 questions can be put together",
+            "at most 100 queries can be put together",
             "SELECT name FROM Person" + String(repeating: " UNION SELECT name FROM Person", count: 100), at: "SELECT"),
         Case("replace would make a text of more than 256 MiB", "replace(?, 'a', ?) = 'b'") { text, fixture in
             let long = Value.text(String(repeating: "a", count: 1 << 15))
@@ -123,7 +123,7 @@ import Testing
             "Twice has several full-text indexes; name one of \"byFirst\", \"bySecond\", or a column",
             "SELECT first FROM Twice WHERE Twice MATCH 'x'", at: "Twice"),
         Case(
-            "Coded has no row ids, so MATCH cannot ask it by way of coded.name",
+            "Coded has no row ids, so MATCH cannot search it through coded.name",
             "SELECT tags FROM Thing WHERE coded.name MATCH 'x'", at: "coded.name"),
         Case(
             "tags holds plain values, which have no name", "SELECT id FROM Thing WHERE ANY tags.name = 'x'",
@@ -150,7 +150,7 @@ import Testing
             "@max is not worked out of decimals", "SELECT shelf.things.@max.price FROM Thing",
             at: "shelf.things.@max.price"),
         Case(
-            "rows of several questions are not ordered by decimals; price is one",
+            "rows of several queries are not ordered by decimals; price is one",
             "SELECT price FROM Thing UNION SELECT price FROM Thing t ORDER BY price", at: "price"),
     ]
 

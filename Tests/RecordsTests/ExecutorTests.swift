@@ -75,12 +75,12 @@ import Testing
             if !selection.orderBy.isEmpty {
                 #expect(found.map { byKey[$0] } == sortKeys[start..<start + count].map(\.1), note)
             }
-            var walked: [RowKey] = []
+            var scanned: [RowKey] = []
             try plan.forEachRow(in: view) { key, row in
-                walked.append(key)
+                scanned.append(key)
                 return true
             }
-            #expect(walked == found, note)
+            #expect(scanned == found, note)
             var inPortions: [RowKey] = []
             var portions = BatchedCursor(of: plan)
             while !portions.isAtEnd, inPortions.count <= found.count {

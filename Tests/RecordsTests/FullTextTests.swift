@@ -71,7 +71,7 @@ import Testing
             let batch = round % 2 == 0 ? IndexBatch() : nil
             var after = text
             let store = text.fixture.store
-            let isTakenBack = round == 5
+            let isRolledBack = round == 5
             do {
                 try store.write { tx in
                     try Self.change(&after, &random, 60, tx, batch)
@@ -82,7 +82,7 @@ import Testing
                         try tx.rollback(to: savepoint)
                         after = kept
                     }
-                    if isTakenBack { throw RecordError.cancelled }
+                    if isRolledBack { throw RecordError.cancelled }
                 }
                 text = after
             } catch RecordError.cancelled { text = before }

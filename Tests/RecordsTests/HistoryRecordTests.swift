@@ -40,7 +40,7 @@ import Testing
     }
 
     /// The newest record: for each table the number of rows, or that it must be read again as a whole.
-    private func told() throws -> [String] {
+    private func notified() throws -> [String] {
         let page = try fixture.store.read { try HistoryPage(after: nil, limit: .max, in: $0) }
         let record = try #require(page?.records.last)
         return record.tables.enumerated().map { place, table in
@@ -52,24 +52,24 @@ import Testing
     @Test func tooLargeChangesAreRecordedAsARewrite() throws {
         let rows = [("Small", 10), ("Large", 200), ("Middle", 100)]
         try put(rows, keyBytes: 20, rowBytes: 10_000)
-        #expect(try told() == ["Large 200", "Middle 100", "Small 10"])
+        #expect(try notified() == ["Large 200", "Middle 100", "Small 10"])
     }
 
     @Test func thoseThatTakeMostGoFirst() throws {
         let rows = [("Small", 10), ("Large", 200), ("Middle", 100)]
         try put(rows, keyBytes: 20, rowBytes: 5_000)
-        #expect(try told() == ["Large anew", "Middle 100", "Small 10"])
+        #expect(try notified() == ["Large anew", "Middle 100", "Small 10"])
     }
 
     @Test func allOfThemGoWhereNoneFits() throws {
         try put([("Small", 10), ("Large", 200)], keyBytes: 20, rowBytes: 10)
-        #expect(try told() == ["Large anew", "Small anew"])
+        #expect(try notified() == ["Large anew", "Small anew"])
         try put([], keyBytes: 20, rowBytes: 10)
-        #expect(try told() == [])
+        #expect(try notified() == [])
     }
 
     @Test func aCommitIsNeverTooLargeForItsRecord() throws {
         try put([("Small", 10), ("Large", 80_000)], keyBytes: 880, rowBytes: nil)
-        #expect(try told() == ["Large anew", "Small 10"])
+        #expect(try notified() == ["Large anew", "Small 10"])
     }
 }

@@ -28,7 +28,7 @@ import Testing
     }
 
     /// The rows in the order of an index, as the executor reads them.
-    private func walk(_ column: String, _ fixture: Fixture) throws -> [Value] {
+    private func scan(_ column: String, _ fixture: Fixture) throws -> [Value] {
         let statement = try SelectStatement.parse("SELECT \(column) FROM Page ORDER BY \(column)")
         return try statement.run(fixture.catalogue, view: fixture.store.snapshot()).rows.map { $0[0] }
     }
@@ -67,7 +67,7 @@ import Testing
             try batched.expectSound()
         }
         for column in ["id", "title", "size", "code"] {
-            #expect(try walk(column, batched) == walk(column, single))
+            #expect(try scan(column, batched) == scan(column, single))
         }
     }
 

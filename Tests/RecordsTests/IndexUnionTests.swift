@@ -61,13 +61,13 @@ import Testing
         ("K", "v = 3 OR k = 'k7'", "union of index K.v"),
         ("T", "b IS NULL OR a = 19", "union of index T.b, index T.a"),
     ])
-    func gatheredKeysAnswerAsAFilterDoes(table: String, text: String, way: String) throws {
+    func gatheredKeysAnswerAsAFilterDoes(table: String, text: String, step: String) throws {
         var random = Seeded(11)
         let fixture = try fixture(2000, &random)
         let view = try fixture.store.snapshot()
         let expected = try plan(fixture, table, text, isFiltered: true).keys(in: view)
         let found = try plan(fixture, table, text, isEstimated: false)
-        #expect("\(found)".contains(way), "\(found)")
+        #expect("\(found)".contains(step), "\(found)")
         #expect(!expected.isEmpty, "no row is expected")
         #expect(try found.keys(in: view) == expected)
         #expect(try found.count(in: view) == expected.count)
@@ -181,13 +181,13 @@ import Testing
         ("Department", "people.@count < 9", "scan Department"), ("Department", "people.@count >= 0", "scan Department"),
         ("Person", "id NOT IN (SELECT owner FROM Pet WHERE owner > 5)", "scan Person"),
     ])
-    func subqueriesLeadToRows(table: String, text: String, way: String) throws {
+    func subqueriesLeadToRows(table: String, text: String, step: String) throws {
         for isIndexed in [true, false] {
             let all = try ManyFixture(
                 seed: 3, departments: 50, people: 400, pets: 100, isIndexed: isIndexed)
             let view = try all.fixture.store.snapshot()
             let plan = try all.plan(table, text)
-            if isIndexed { #expect("\(plan)".contains(way), "\(plan)") }
+            if isIndexed { #expect("\(plan)".contains(step), "\(plan)") }
             let expected = try all.plan(table, "NOT (NOT (\(text)))").ids(in: view)
             #expect(try plan.ids(in: view) == expected && plan.count(in: view) == expected.count)
             #expect(!expected.isEmpty)

@@ -158,9 +158,9 @@ import Testing
         let join = try SizedQuery(
             SelectStatement.parse("SELECT a.n FROM T a JOIN T b ON b.m = a.m"), fixture.catalogue, [], [:]
         ) { _ in nil }.plan()
-        guard case .join(var ways) = join.feed else { return }
-        ways.cancellation = cancellation
-        let run = try JoinExecutor(ways, view, RowContext(rows: 2, results: 0))
+        guard case .join(var steps) = join.feed else { return }
+        steps.cancellation = cancellation
+        let run = try JoinExecutor(steps, view, RowContext(rows: 2, results: 0))
         #expect(throws: RecordError.cancelled) { try run.forEachRow { true } }
     }
 }

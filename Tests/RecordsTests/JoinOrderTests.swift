@@ -61,7 +61,7 @@ import Testing
                 orders.append(try binder.bind(Order(random.pick(["T0.a", "T1.a"]))))
             }
             planner = JoinPlanner(
-                JoinQuestion(
+                JoinInput(
                     sources: parts, joins: binder.joins, conjuncts: conjuncts, orders: orders,
                     wanted: random.chance(30) ? random.pick([1, 10, 5000]) : nil, catalogue: fixture.catalogue))
         }

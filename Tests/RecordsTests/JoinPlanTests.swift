@@ -47,8 +47,8 @@ import Testing
             WHERE l.city = 'London'
             """
         let sizes = ["Person": 1_000_000, "Department": 1000, "Location": 50]
-        let walk = "join Person AS p by hash of the rows before it (p.department = d.id)"
-        #expect(try plan(text, sizes, indexed: false).contains(walk))
+        let hashed = "join Person AS p by hash of the rows before it (p.department = d.id)"
+        #expect(try plan(text, sizes, indexed: false).contains(hashed))
         // With an order or a limit the rows come in the order of the first table.
         for ending in [" ORDER BY l.id", " LIMIT 3"] {
             let rows = text.replacing("count(*)", with: "p.id") + ending
@@ -156,7 +156,7 @@ import Testing
             2
         ),
     ])
-    func everyJoinMethodGivesTheSameRows(text: String, ways: Int) throws {
+    func everyJoinMethodGivesTheSameRows(text: String, methods: Int) throws {
         var answers: Set<[[Value]]> = []
         var plans: Set<String> = []
         for indexed in [true, false] {
@@ -175,7 +175,7 @@ import Testing
             }
         }
         #expect(answers.count == 1)
-        #expect(plans.count >= ways)
+        #expect(plans.count >= methods)
         #expect(answers.first?.isEmpty == false)
     }
 

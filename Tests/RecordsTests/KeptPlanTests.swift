@@ -214,7 +214,7 @@ import Testing
         #expect(try keys(fixture, "number = ?", [.integer(3)]).text.contains("T.number"))
     }
 
-    @Test func aCatalogueIsLetGoOf() throws {
+    @Test func aCatalogueIsReleased() throws {
         var fixture = try filled(100)
         weak let catalogue = fixture.catalogue
         _ = try keys(fixture, "number = ?", [.integer(3)])

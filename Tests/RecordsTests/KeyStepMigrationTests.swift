@@ -197,24 +197,24 @@ import Testing
         #expect(steps.last?.failures == 1)
         #expect(steps.last?.example == "A has a row with key code = 'same' already")
         #expect(try rows(fixture, "A").count == 3)
-        let told = try Catalogue.survey([good, TableMigration(Self.holder(.text))], view: view)
-        #expect(told.last?.steps.map { "\($0.step)" } == ["have column a refer to the new keys of A"])
+        let notified = try Catalogue.survey([good, TableMigration(Self.holder(.text))], view: view)
+        #expect(notified.last?.steps.map { "\($0.step)" } == ["have column a refer to the new keys of A"])
         let reports = try migrate(fixture, good, TableMigration(Self.holder(.text)))
-        #expect(reports.map(\.steps) == told.map { $0.steps.map(\.step) })
+        #expect(reports.map(\.steps) == notified.map { $0.steps.map(\.step) })
     }
 
     @Test func progressCountsAllRows() throws {
         var fixture = try fixture()
         try fixture.insertAll("A", (0..<5000).map { [.text("\($0)"), .null] })
         try fixture.insertAll("Holder", (0..<5000).map { [.integer(Int64($0)), .null] })
-        var told: [MigratedRows] = []
+        var notified: [MigratedRows] = []
         try fixture.store.write { tx in
             _ = try Catalogue.migrate(
-                [request(Self.keyed(), .compute("code", .text) { try $0["name"] })], progress: { told.append($0) },
+                [request(Self.keyed(), .compute("code", .text) { try $0["name"] })], progress: { notified.append($0) },
                 in: tx)
         }
-        #expect(told.contains(MigratedRows(table: "Holder", done: 5002, total: 5002)))
-        #expect(told.last == MigratedRows(table: "A", done: 5003, total: 5003))
+        #expect(notified.contains(MigratedRows(table: "Holder", done: 5002, total: 5002)))
+        #expect(notified.last == MigratedRows(table: "A", done: 5003, total: 5003))
         fixture = try self.fixture()
         try fixture.expectSound()
     }

@@ -148,7 +148,7 @@ import Testing
             watched.append(Watched(selection: selection, rows: rows, values: values))
         }
         var made = 0
-        var told = 0
+        var notified = 0
         while made < (Self.isFull ? 17_000 : 500) {
             var sets: [ChangeSet] = []
             for _ in 0..<(random.chance(20) ? 3 : 1) {
@@ -169,7 +169,7 @@ import Testing
                     #expect(values == watched[index].values, note)
                     continue
                 }
-                told += 1
+                notified += 1
                 #expect(!difference.isEmpty, note)
                 #expect(try applying(difference, to: before, now) == now, note)
                 // A row that remained with other values is an update.
@@ -186,7 +186,7 @@ import Testing
                 watched[index].values = values
             }
         }
-        #expect(told > 100)
+        #expect(notified > 100)
     }
 
     // MARK: - Differences
@@ -295,11 +295,12 @@ import Testing
 
     @Test func anIndexGivesTheOrderToTheKey() throws {
         let (fixture, _) = try people()
-        for (order, way) in [("age, id", "already in order"), ("age DESC, id DESC", "already in order")] {
+        for (order, sorting) in [("age, id", "already in order"), ("age DESC, id DESC", "already in order")] {
             let plan = try Selection(
                 table: "Person", condition: try Condition.parse("age > 35"), orderBy: try Order.parse(order), limit: 2
             ).plan(fixture.catalogue)
-            #expect(plan.description.contains("using index Person.age") && plan.description.contains(way), "\(plan)")
+            #expect(
+                plan.description.contains("using index Person.age") && plan.description.contains(sorting), "\(plan)")
         }
         let mixed = try Selection(
             table: "Person", condition: try Condition.parse("age > 35"), orderBy: try Order.parse("age, id DESC")

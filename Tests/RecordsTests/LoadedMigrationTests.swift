@@ -93,14 +93,17 @@ import Testing
         let before = try store.snapshot()
         let trees = before.trees
         let contents = try Fixture.contents(of: before)
-        var told: [Int] = []
+        var notified: [Int] = []
         let report = try store.write { tx in
             try #require(
                 try Catalogue.migrate(
-                    [TableMigration(Self.wanted(isKeyed)) { _ in ([], 0) }], progress: { told.append($0.done) }, in: tx
+                    [TableMigration(Self.wanted(isKeyed)) { _ in ([], 0) }], progress: { notified.append($0.done) },
+                    in: tx
                 ).first)
         }
-        #expect(report.rows == Self.count && told.count >= 3 && told.last == Self.count && told == told.sorted())
+        #expect(
+            report.rows == Self.count && notified.count >= 3 && notified.last == Self.count
+                && notified == notified.sorted())
         // A reader of before sees what it saw.
         #expect(try Fixture.contents(of: before) == contents)
         before.close()

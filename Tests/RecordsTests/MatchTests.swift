@@ -319,8 +319,8 @@ import Testing
         var rows = try LiveRows(selection, fixture.catalogue, in: fixture.store.snapshot())
         #expect(rows.keys == [3, 1, 2].map { .rowID($0) })
         let changes = try insert(["rope d", "rope e", "rope f"])
-        let told = try rows.update([changes.changes(of: "Author")].compactMap { $0 }, in: fixture.store.snapshot())
-        #expect(told != nil)
+        let notified = try rows.update([changes.changes(of: "Author")].compactMap { $0 }, in: fixture.store.snapshot())
+        #expect(notified != nil)
         #expect(rows.keys == (1...6).map { .rowID($0) })
         var plain = try LiveRows(
             Selection(table: "Author", condition: try Condition.parse("life MATCH 'sail'")), fixture.catalogue,

@@ -50,16 +50,16 @@ import Testing
         let view = try fixture.store.snapshot()
         for (text, isWhole) in [("TRUE", true), ("id < 9", false), ("id BETWEEN 4 AND 12", false), ("id > 99", false)] {
             let plan = try plan(fixture, text)
-            let walk = try #require(plan.plainWalk)
+            let scan = try #require(plan.plainScan)
             var found: [Int64] = []
-            try walk.forEachRow(fixture.table("T").layout, in: view) { id, row in
+            try scan.forEachRow(fixture.table("T").layout, in: view) { id, row in
                 #expect(row.integer(0) == 20 - id)
                 found.append(id)
                 return true
             }
-            #expect(try found == plan.ids(in: view) && walk.isWhole == isWhole)
+            #expect(try found == plan.ids(in: view) && scan.isWhole == isWhole)
         }
-        #expect(try plan(fixture, "n = 3").plainWalk == nil && plan(fixture, limit: 3).plainWalk == nil)
+        #expect(try plan(fixture, "n = 3").plainScan == nil && plan(fixture, limit: 3).plainScan == nil)
     }
 
     @Test func limitsMayBeAsLargeAsNumbersAre() throws {

@@ -333,6 +333,6 @@ import Testing
             _ = try Selection(table: "Play", condition: .parse("song.text MATCH 'sea'")).plan(fixture.catalogue)
         }
         #expect(
-            "\(String(describing: error))".contains("Song has no row ids, so MATCH cannot ask it by way of song.text"))
+            "\(String(describing: error))".contains("Song has no row ids, so MATCH cannot search it through song.text"))
     }
 }

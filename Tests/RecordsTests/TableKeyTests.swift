@@ -242,11 +242,11 @@ import Testing
         try update("z", 1)
         try update("x", 1)
         try update("w", 2)
-        var told = ChangeSet()
+        var notified = ChangeSet()
         let after = try fixture.store.snapshot()
-        #expect(try told.addDifferences(of: table, from: before, to: after, limit: 1))
-        #expect(told.changes.map(\.key) == [.rowID(2)])
-        #expect(told.changes.first?.changedColumns.names(in: table.schema) == ["name"])
+        #expect(try notified.addDifferences(of: table, from: before, to: after, limit: 1))
+        #expect(notified.changes.map(\.key) == [.rowID(2)])
+        #expect(notified.changes.first?.changedColumns.names(in: table.schema) == ["name"])
     }
 
     @Test func aRowThatCameAndWentIsNoChangeOfItsTable() throws {

@@ -163,10 +163,11 @@ import Testing
                 for (key, row) in table.rows where whole.tables[name]?.rows[key] != row {
                     Issue.record("seed \(seed): \(name) \(key) never was")
                 }
-                let told = report.tables.first { $0.name == name }
+                let notified = report.tables.first { $0.name == name }
                 for key in whole.tables[name]?.rows.keys.filter({ table.rows[$0] == nil }) ?? [] {
-                    let isTold = told?.lostKeys.contains { $0.key == key } ?? false
-                    #expect(isTold || told?.damagedRanges.contains { Self.contains($0, key) } ?? false, "\(key)")
+                    let isNotified = notified?.lostKeys.contains { $0.key == key } ?? false
+                    #expect(
+                        isNotified || notified?.damagedRanges.contains { Self.contains($0, key) } ?? false, "\(key)")
                 }
                 let lost = report.tables.first { $0.name == name }.map { Int($0.lost + ($0.missing ?? 0)) }
                 #expect(table.rows.count + (lost ?? 0) == whole.tables[name]?.rows.count)

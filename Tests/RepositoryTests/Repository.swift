@@ -34,9 +34,9 @@ enum Repository {
 
     /// The files below a folder that end in one of the extensions, sorted; build folders and corpora are left out.
     static func files(in folder: String, extensions: Set<String> = ["swift"]) -> [File] {
-        guard let walker = FileManager.default.enumerator(atPath: root + "/" + folder) else { return [] }
+        guard let enumerator = FileManager.default.enumerator(atPath: root + "/" + folder) else { return [] }
         var files: [File] = []
-        for case let name as String in walker {
+        for case let name as String in enumerator {
             let parts = name.split(separator: "/")
             if parts.contains(where: { $0.hasPrefix(".build") || $0 == "Corpus" }) { continue }
             guard let dot = name.lastIndex(of: "."), extensions.contains(String(name[name.index(after: dot)...])) else {

@@ -21,7 +21,7 @@ final class Soak: @unchecked Sendable {
     // Guarded by `lock`.
     private var tallies: [Layer: RandomTally] = [:]
     private var failures: [Failure] = []
-    private var told = Date()
+    private var notified = Date()
 
     /// - Parameters:
     ///   - limit: how many seeds; nil: until the time is up.
@@ -92,7 +92,7 @@ final class Soak: @unchecked Sendable {
             if let tally = RandomTally(line: content) {
                 lock.withLock { tallies[layer, default: RandomTally()].add(tally) }
             }
-            tell()
+            printProgress()
         case "!": fail(running, String(content))
         case ".": return true
         default: break
@@ -109,10 +109,10 @@ final class Soak: @unchecked Sendable {
 
     private var seconds: Int { Int(Date().timeIntervalSince(start)) }
 
-    private func tell() {
+    private func printProgress() {
         lock.withLock {
-            guard Date().timeIntervalSince(told) >= 10 else { return }
-            told = Date()
+            guard Date().timeIntervalSince(notified) >= 10 else { return }
+            notified = Date()
             let seeds = Layer.allCases.map { "\($0) \(tallies[$0]?.seeds ?? 0)" }.joined(separator: ", ")
             print("\(seconds) s: \(seeds) seeds, \(failures.count) failures")
             // Shows the progress at once in a run that takes an hour.

@@ -42,7 +42,7 @@ import Testing
     }
 
     /// One entry that nearly fills its leaf, larger than any that is written: what comes beside it gets a leaf of its own.
-    @Test(arguments: [20, 80] as [UInt64]) func aLoneLargeEntryMakesWay(key: UInt64) throws {
+    @Test(arguments: [20, 80] as [UInt64]) func aLoneLargeEntryIsMoved(key: UInt64) throws {
         let (store, tree, _) = try sample()
         let page = try leaf(store, tree, 0)
         let large = 3500

@@ -58,8 +58,8 @@ import Testing
     /// A sync failure that is reported late counts as a success until then; what a power cut takes meanwhile cannot be
     /// predicted.
     @Test(arguments: workloads) func aFailedSyncLosesNothing(workload: String) throws {
-        let ways = SyncFailure.allCases.filter { $0 != .reportsLate || Self.steady.contains(workload) }
-        try run(workload, ways.map { .syncFails($0) })
+        let kinds = SyncFailure.allCases.filter { $0 != .reportsLate || Self.steady.contains(workload) }
+        try run(workload, kinds.map { .syncFails($0) })
     }
 
     /// At each sync of these scripts the system gives up pages that are read again later: they are in the log, and not damaged.

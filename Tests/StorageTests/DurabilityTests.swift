@@ -259,10 +259,10 @@ import Testing
     }
 
     @Test func aFailedSyncOfTheLogLatchesTheStore() throws {
-        for way in [SyncFailure.keepsNewContent, .restoresOldContent] {
+        for failure in [SyncFailure.keepsNewContent, .restoresOldContent] {
             let (disk, store, tree) = try prepare()
             try store.write { try $0.put([1], for: 1, in: tree) }
-            disk.inject(.syncFails(way), atCall: disk.callCount + 1)
+            disk.inject(.syncFails(failure), atCall: disk.callCount + 1)
             #expect(throws: StorageError.self) { try store.write { try $0.put([1], for: 2, in: tree) } }
             // Readers continue at the last durable state; writers get an error.
             #expect(try store.read { try $0.count(of: tree) } == 1)
@@ -300,9 +300,9 @@ import Testing
         try store.close()
         var failed = 0
         for call in calls {
-            for way in [SyncFailure.keepsNewContent, .restoresOldContent] {
+            for failure in [SyncFailure.keepsNewContent, .restoresOldContent] {
                 let (disk, store, tree) = try prepare()
-                disk.inject(.syncFails(way), atCall: call)
+                disk.inject(.syncFails(failure), atCall: call)
                 do { _ = try fill(disk, store, tree) } catch {
                     failed += 1
                     #expect(store.stats.latch != nil, "call \(call - calls.lowerBound) of \(calls.count): \(error)")
@@ -429,13 +429,13 @@ import Testing
 
     /// A failed sync may lose anything that was written to that file before, and the next one does not report it: here
     /// pages of a checkpoint, and then the header that names a new log segment.
-    @Test(arguments: SyncFailure.allCases) func aFailedSyncOfTheHeaderLosesNoPage(way: SyncFailure) throws {
+    @Test(arguments: SyncFailure.allCases) func aFailedSyncOfTheHeaderLosesNoPage(failure: SyncFailure) throws {
         let probe = SimulatedDisk(seed: 5)
         let (begin, _) = try growsASegmentWithinACheckpoint(probe, fault: nil)
         let name = try #require(probe.callLog[begin...].firstIndex(of: .syncDirectory))
         let sync = try #require(probe.callLog[name...].firstIndex(of: .sync))
         let disk = SimulatedDisk(seed: 5)
-        let (_, last) = try growsASegmentWithinACheckpoint(disk, fault: (.syncFails(way), sync))
+        let (_, last) = try growsASegmentWithinACheckpoint(disk, fault: (.syncFails(failure), sync))
         // Whatever the store still took, what it acknowledged is there after a crash.
         #expect(Set(1...last).isSubset(of: try keys(disk.crashState().image([]))))
     }

@@ -85,8 +85,8 @@ final class GarbageUse {
     // MARK: Reading
 
     private func read(_ tree: Tree, _ view: Snapshot) throws {
-        try attempt { try walk(view, tree, forwards: true) }
-        try attempt { try walk(view, tree, forwards: false) }
+        try attempt { try scan(view, tree, forwards: true) }
+        try attempt { try scan(view, tree, forwards: false) }
         for _ in 0..<20 {
             let number = UInt64(random.below(600))
             let upper = number + UInt64(random.below(90))
@@ -123,7 +123,7 @@ final class GarbageUse {
         if try cursor.seek(offsetFromEnd: offset) { _ = try cursor.value() }
     }
 
-    private func walk(_ view: Snapshot, _ tree: Tree, forwards: Bool) throws {
+    private func scan(_ view: Snapshot, _ tree: Tree, forwards: Bool) throws {
         var cursor = try view.cursor(in: tree)
         var isThere = try forwards ? cursor.first() : cursor.last()
         var steps = 0

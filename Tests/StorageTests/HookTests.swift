@@ -55,7 +55,7 @@ import Testing
             let lines = Lines()
             var options = StoreOptions()
             options.logEvents(to: Logger(label: "test") { _ in Handler(lines: lines) })
-            let tell = try #require(options.eventHandler)
+            let handler = try #require(options.eventHandler)
             let stats = try Store.inMemory().stats
             let failure = StorageError.diskFull(path: "d/s.mako")
             let expected: [(StoreEvent, Logger.Level, String, String?)] = [
@@ -71,7 +71,7 @@ import Testing
                 (.closed(error: nil), .info, "closed", nil),
                 (.closed(error: failure), .warning, "closed after a failure", "s.mako"),
             ]
-            for (event, _, _, _) in expected { tell(event) }
+            for (event, _, _, _) in expected { handler(event) }
             let found = lines.all.withLock { $0 }
             #expect(found.count == expected.count)
             for (line, (_, level, message, word)) in zip(found, expected) {
@@ -119,13 +119,13 @@ import Testing
             let metrics = TestMetrics()
             var options = StoreOptions()
             options.recordMetrics(every: .seconds(5), in: metrics)
-            let tell = try #require(options.eventHandler)
-            tell(.checkpointFailed(.diskFull(path: "d/s.mako")))
-            tell(.checkpointFailed(.diskFull(path: "d/s.mako")))
-            tell(.snapshotsExpired(count: 3, limitSeconds: 60))
-            tell(.becameReadOnly(reason: "a sync failed"))
-            tell(.shrank(fromBytes: 8192, toBytes: 4096))
-            tell(.closed(error: nil))
+            let handler = try #require(options.eventHandler)
+            handler(.checkpointFailed(.diskFull(path: "d/s.mako")))
+            handler(.checkpointFailed(.diskFull(path: "d/s.mako")))
+            handler(.snapshotsExpired(count: 3, limitSeconds: 60))
+            handler(.becameReadOnly(reason: "a sync failed"))
+            handler(.shrank(fromBytes: 8192, toBytes: 4096))
+            handler(.closed(error: nil))
             #expect(try metrics.expectCounter("mako_checkpoint_failures").totalValue == 2)
             #expect(try metrics.expectCounter("mako_snapshots_expired").totalValue == 3)
             #expect(try metrics.expectGauge("mako_read_only").lastValue == 1)

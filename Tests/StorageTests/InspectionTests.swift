@@ -50,8 +50,8 @@ import Testing
             guard page.use == .inUse, page.header.typeName != "directory" else { continue }
             let name = try #require(page.treeName)
             guard page.header.typeName != "overflow" else { continue }
-            let way = try #require(page.way, "page \(number)")
-            if way.isEmpty { roots.insert(number) }
+            let treePath = try #require(page.treePath, "page \(number)")
+            if treePath.isEmpty { roots.insert(number) }
             for entry in page.entries {
                 switch entry.content {
                 case .child(let child): children.insert(child)

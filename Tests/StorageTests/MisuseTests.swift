@@ -131,12 +131,12 @@ import Testing
             var cursor = try view.cursor(in: sample.bytes)
             #expect(try cursor.seek(long))
             #expect(cursor.key == behind.first)
-            var walked: [[UInt8]] = []
+            var scanned: [[UInt8]] = []
             try view.forEach(in: sample.bytes, from: long) { key, _ in
-                walked.append([UInt8](key))
+                scanned.append([UInt8](key))
                 return true
             }
-            #expect(walked == Array(behind))
+            #expect(scanned == Array(behind))
         }
     }
 
@@ -271,8 +271,8 @@ import Testing
         var last = try kept.cursor(in: sample.bytes)
         var value = try kept.cursor(in: large)
         #expect(try first.first() && last.last() && value.first())
-        let walk = try kept._walk(sample.integers, .integer, integer: 0, bytes: [])
-        defer { walk._end() }
+        let scan = try kept._leafScan(sample.integers, .integer, integer: 0, bytes: [])
+        defer { scan._end() }
         kept.close()
         try sample.store.write { tx in
             try tx.dropTree(large)
@@ -283,7 +283,7 @@ import Testing
         expect(.closed) { while try last.previous() {} }
         expect(.closed) { _ = try value.value() }
         expect(.closed) { try value.withValue { _ in } }
-        expect(.closed) { _ = try walk._advance() }
+        expect(.closed) { _ = try scan._advance() }
         // Its trees can still be named.
         #expect(kept.tree(named: "large") == large)
         expect(.closed) { _ = try kept.count(of: large) }

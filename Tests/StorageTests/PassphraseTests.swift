@@ -49,23 +49,23 @@ import Testing
     @Test func fewRoundsAreReported() throws {
         for (rounds, isWeak) in [(1024, true), (1 << 14, true), (1 << 15, false)] {
             let disk = SimulatedDisk()
-            let told = Told()
+            let notified = Notified()
             var options = EncryptionTests.options(disk, passphrase("x", rounds: rounds))
-            options.eventHandler = { told.note($0) }
+            options.eventHandler = { notified.note($0) }
             var store = try Store(at: EncryptionTests.path, options: options)
-            #expect(told.rounds == (isWeak ? [rounds] : []))
+            #expect(notified.rounds == (isWeak ? [rounds] : []))
             try store.close()
             store = try Store(at: EncryptionTests.path, options: options)
-            #expect(told.rounds == (isWeak ? [rounds, rounds] : []))
+            #expect(notified.rounds == (isWeak ? [rounds, rounds] : []))
             try store.changeKey(to: .key([UInt8](repeating: 1, count: 32)))
-            #expect(told.rounds.count == (isWeak ? 2 : 0))
+            #expect(notified.rounds.count == (isWeak ? 2 : 0))
             try store.changeKey(to: passphrase("y"))
-            #expect(told.rounds.last == 1024)
+            #expect(notified.rounds.last == 1024)
             try store.close()
         }
     }
 
-    private final class Told: @unchecked Sendable {
+    private final class Notified: @unchecked Sendable {
         private let lock = Lock()
         // Guarded by `lock`.
         private var all: [Int] = []

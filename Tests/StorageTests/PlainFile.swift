@@ -158,9 +158,9 @@ extension PlainFile {
                 let count = try list.int(place + 16, 8)
                 if try list.number(place + 5, 1) > 0 {
                     let reference = try list.number(place + 8, 8)
-                    let walked = try walk(reference, isCounted) { store.put($1, for: $0, in: name) }
-                    guard walked == count else {
-                        throw PlainBytes.Unreadable(description: "tree \(name) has \(walked) entries")
+                    let traversed = try traverse(reference, isCounted) { store.put($1, for: $0, in: name) }
+                    guard traversed == count else {
+                        throw PlainBytes.Unreadable(description: "tree \(name) has \(traversed) entries")
                     }
                 }
                 guard store.trees[name]?.count == count else {
@@ -223,7 +223,7 @@ extension PlainFile {
         }
 
         /// Returns the entries below, and checks the counts of a node with them.
-        private func walk(_ reference: UInt64, _ isCounted: Bool, _ body: (ModelKey, [UInt8]) throws -> Void) throws
+        private func traverse(_ reference: UInt64, _ isCounted: Bool, _ body: (ModelKey, [UInt8]) throws -> Void) throws
             -> Int
         {
             let offset = try page(Int(reference >> 24), type: nil)
@@ -233,7 +233,7 @@ extension PlainFile {
             let count = try file.int(offset + 28, 2)
             var below = 0
             func visit(_ child: UInt64, countAt place: Int) throws {
-                let found = try walk(child, isCounted, body)
+                let found = try traverse(child, isCounted, body)
                 guard try !isCounted || file.int(place, 8) == found else {
                     throw PlainBytes.Unreadable(description: "page \(reference >> 24) has a wrong count")
                 }

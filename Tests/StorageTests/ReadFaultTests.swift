@@ -234,7 +234,7 @@ import Testing
 
     /// Buffered puts are applied at the next read or at the commit. Where one fails, the commit fails, and none of them
     /// is stored.
-    @Test(arguments: 0..<4) func putsThatWaitFailTogether(way: Int) throws {
+    @Test(arguments: 0..<4) func putsThatWaitFailTogether(variant: Int) throws {
         let image = try Self.image.get()
         let before = try open(image).store.read { try ModelStore(reading: $0) }
         var failed = 0
@@ -243,16 +243,16 @@ import Testing
             let tx = try opened.store.beginWrite()
             for number in 0..<40 { try tx.put([9], for: UInt64(number * 41 % 600 * 3 + 1), in: opened.integers) }
             opened.disk.inject(.inputOutput, atCall: opened.disk.callCount + place)
-            if way == 0 { _ = tx.savepoint() }
-            if way == 1 { _ = tx.view.trees }
+            if variant == 0 { _ = tx.savepoint() }
+            if variant == 1 { _ = tx.view.trees }
             // In the last variant the commit itself fails.
-            if way < 3 { opened.disk.clearFaults() }
+            if variant < 3 { opened.disk.clearFaults() }
             var isRefused = false
             do throws(StorageError) { try tx.commit() } catch {
                 switch error {
                 case .io: break
                 // The write of the log follows the reads; after its failure the content of the device is unknown.
-                case .readOnly where way == 3: break
+                case .readOnly where variant == 3: break
                 default: throw error
                 }
                 isRefused = true
@@ -264,7 +264,7 @@ import Testing
             #expect(try opened.store.verify().isClean)
             opened.disk.cutPower()
         }
-        #expect(failed > 0 || way == 2)
+        #expect(failed > 0 || variant == 2)
     }
 
     @Test(arguments: [false, true]) func openingFailsAndWorksAgain(readOnly: Bool) throws {

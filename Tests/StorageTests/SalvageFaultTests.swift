@@ -41,13 +41,13 @@ import Testing
             let reads = whole.callLog.indices.filter {
                 whole.callLog[$0] == .read || whole.callLog[$0] == .list || whole.callLog[$0] == .size
             }
-            var told = 0
+            var notified = 0
             for call in reads where TestEffort.isFull || reads.count < 200 || call % 3 == 0 {
                 let disk = SimulatedDisk(image)
                 disk.inject(.inputOutput, atCall: call)
                 let found: SalvageSample.Outcome
                 do { found = try SalvageSample.salvage(image, on: disk) } catch is StorageError {
-                    told += 1
+                    notified += 1
                     let left = disk.settledImage().files.keys.filter { image.files[$0] == nil }
                     #expect(left.isEmpty, "\(loss), call \(call): \(left)")
                     continue
@@ -57,7 +57,7 @@ import Testing
                     in: found.found, among: sample.states, names: Dictionary(uniqueKeysWithValues: names))
                 #expect(strangers.isEmpty, "\(loss), call \(call): \(strangers.prefix(3))")
             }
-            #expect(told < reads.count, "\(loss)")
+            #expect(notified < reads.count, "\(loss)")
         }
     }
 

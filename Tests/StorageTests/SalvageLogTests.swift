@@ -38,12 +38,12 @@ import Testing
     @Test func progressIsReportedForTheLogToo() throws {
         let sample = try SalvageSample(
             closing: false, "options log 1048576\ntree t int\n" + String(repeating: "put t 5 20b\n", count: 600))
-        var told: [SalvageProgress] = []
+        var notified: [SalvageProgress] = []
         let report = try Store.salvage(
             from: SalvageSample.path, to: SalvageSample.target,
-            options: SalvageSample.options(SimulatedDisk(sample.image)), progress: { told.append($0) })
+            options: SalvageSample.options(SimulatedDisk(sample.image)), progress: { notified.append($0) })
         #expect(report.logCommits == 601)
-        let replayed = told.filter { $0.phase == .replaying }
+        let replayed = notified.filter { $0.phase == .replaying }
         #expect(replayed.map(\.done) == [256, 512])
         #expect(replayed.allSatisfy { $0.total == nil })
     }

@@ -157,7 +157,7 @@ struct SalvageSample {
             let page = SalvagedPage()
             let source = try DamagedFile(path: SalvageSample.path, fileSystem: options.fileSystem)
             defer { source.close() }
-            try SalvageSample.walk(
+            try SalvageSample.traverse(
                 tree.root, tree.levels - 1, version.names.name(of: tree.id) ?? "", page, source, &layout)
         }
         return layout
@@ -173,7 +173,7 @@ struct SalvageSample {
         }
     }
 
-    private static func walk(
+    private static func traverse(
         _ reference: PageReference, _ level: Int, _ tree: String, _ page: SalvagedPage, _ source: DamagedFile,
         _ layout: inout Layout
     ) throws {
@@ -191,7 +191,7 @@ struct SalvageSample {
         }
         layout.inner.append(Int(reference.page))
         for child in (0..<page.header.count).map({ page.child($0) }) {
-            try walk(child, level - 1, tree, page, source, &layout)
+            try traverse(child, level - 1, tree, page, source, &layout)
             try page.read(reference.page, from: source)
         }
     }

@@ -30,12 +30,12 @@ import Testing
     @Test func progressIsReported() throws {
         let sample = try SalvageSample(closing: true)
         let layout = try sample.layout()
-        var told: [SalvageProgress] = []
+        var notified: [SalvageProgress] = []
         let disk = SimulatedDisk(sample.damaged(layout.roots))
         _ = try Store.salvage(
-            from: Self.path, to: Self.target, options: SalvageSample.options(disk), progress: { told.append($0) })
-        #expect(told.contains { $0.phase == .gathering && $0.total == UInt64(sample.pageCount) })
-        #expect(told.allSatisfy { $0.done <= $0.total ?? .max })
+            from: Self.path, to: Self.target, options: SalvageSample.options(disk), progress: { notified.append($0) })
+        #expect(notified.contains { $0.phase == .gathering && $0.total == UInt64(sample.pageCount) })
+        #expect(notified.allSatisfy { $0.done <= $0.total ?? .max })
     }
 
     // MARK: Pages here and there

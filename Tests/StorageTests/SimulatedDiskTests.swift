@@ -142,15 +142,15 @@ import Testing
         try write(bytes(3, 10), at: 0, to: file)
     }
 
-    @Test(arguments: SyncFailure.allCases) func syncFailsInItsThreeWays(way: SyncFailure) throws {
+    @Test(arguments: SyncFailure.allCases) func eachKindOfSyncFailure(failure: SyncFailure) throws {
         var lost = false
         for seed in 0..<20 {
             let disk = SimulatedDisk(
                 DiskImage(files: ["d/f": ByteImage(bytes(1, 2 * 4096))]), seed: UInt64(seed))
             let file = try disk.open("d/f", .readWrite)
             try write(bytes(2, 2 * 4096), at: 0, to: file)
-            disk.inject(.syncFails(way), atCall: disk.callCount)
-            if way == .reportsLate {
+            disk.inject(.syncFails(failure), atCall: disk.callCount)
+            if failure == .reportsLate {
                 try file.sync()
                 #expect(throws: FileError.self) { try file.sync() }
             } else {
@@ -161,7 +161,7 @@ import Testing
             let left = try #require(disk.crashState().images(CrashChoice()).first?.files["d/f"]).bytes
             #expect(disk.crashState().isSettled)
             if left != bytes(2, 2 * 4096) { lost = true }
-            #expect(seen == (way == .restoresOldContent ? left : bytes(2, 2 * 4096)))
+            #expect(seen == (failure == .restoresOldContent ? left : bytes(2, 2 * 4096)))
         }
         #expect(lost)
     }

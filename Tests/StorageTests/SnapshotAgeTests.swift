@@ -148,8 +148,8 @@ import Testing
         let old = try sample.snapshot()
         var cursor = try old.cursor(in: sample.tree)
         #expect(try cursor.first())
-        let walk = try old._walk(sample.tree, .integer, integer: 0, bytes: [])
-        defer { walk._end() }
+        let scan = try old._leafScan(sample.tree, .integer, integer: 0, bytes: [])
+        defer { scan._end() }
         try sample.overwrite(1)
         try sample.pass(.seconds(6))
         let young = try sample.snapshot()
@@ -163,7 +163,7 @@ import Testing
         #expect(throws: expired) { _ = try old.get(1, in: sample.tree) }
         #expect(throws: expired) { _ = try old.withValue(of: 1, in: sample.tree) { _ in } }
         #expect(throws: expired) { while try cursor.next() {} }
-        #expect(throws: expired) { _ = try walk._advance() }
+        #expect(throws: expired) { _ = try scan._advance() }
         // It does not look like a snapshot of an empty database.
         #expect(old.tree(named: "t") == sample.tree && old.trees.map(\.name) == ["t"])
         #expect(throws: expired) {

@@ -24,13 +24,13 @@ struct TreeShape {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         switch state.kind {
-        case .integer: try walk(IntegerLayout.self, state.root, levels - 1, store.frames)
-        case .bytes: try walk(ByteLayout.self, state.root, levels - 1, store.frames)
+        case .integer: try traverse(IntegerLayout.self, state.root, levels - 1, store.frames)
+        case .bytes: try traverse(ByteLayout.self, state.root, levels - 1, store.frames)
         }
         fill /= Double(leaves)
     }
 
-    private mutating func walk<Layout: NodeLayout>(
+    private mutating func traverse<Layout: NodeLayout>(
         _ layout: Layout.Type, _ reference: PageReference, _ level: Int, _ frames: FrameStore
     ) throws {
         let page = try frames.resolve(reference, type: level > 0 ? Layout.innerType : Layout.leafType, level: level)
@@ -45,6 +45,6 @@ struct TreeShape {
         }
         inner += 1
         if count == 1 { loneChildren += 1 }
-        for slot in 0..<count { try walk(layout, Layout.child(page, at: slot), level - 1, frames) }
+        for slot in 0..<count { try traverse(layout, Layout.child(page, at: slot), level - 1, frames) }
     }
 }

@@ -735,7 +735,7 @@ private struct Pair {
 }
 
 @Suite struct TransactionTests {
-    @Test func savepointsTakeBackWhatCameAfterThem() throws {
+    @Test func savepointsRollBackWhatCameAfterThem() throws {
         var pair = try Pair(.integer)
         var random = SplitMix(seed: 1)
         var map = SortedMap<UInt64>()

@@ -40,7 +40,7 @@ import Testing
     @Test(arguments: [1, 5, 6, 20, 45, 333]) func everyReadSeesThem(_ count: Int) throws {
         let (store, numbers, texts) = try makeStore()
         let last = place(count - 1)
-        let ways: [(String, (borrowing WriteTransaction) throws -> Bool)] = [
+        let reads: [(String, (borrowing WriteTransaction) throws -> Bool)] = [
             ("get", { try $0.view.get(UInt64(last), in: numbers) == [7] }),
             ("get by bytes", { try $0.view.get(self.key(last), in: texts) == [8] }),
             ("withValue", { try $0.view.withValue(of: UInt64(last), in: numbers) { $0.count } == 1 }),
@@ -86,7 +86,7 @@ import Testing
             ("delete of keys of bytes", { try $0.delete(keys: [self.key(last)], in: texts) == 1 }),
             ("deleteRange", { try $0.deleteRange(UInt64(last)...UInt64(last), in: numbers) == 1 }),
         ]
-        for (name, sees) in ways {
+        for (name, sees) in reads {
             let transaction = try store.beginWrite()
             try jump(transaction, numbers, texts, count)
             #expect(try sees(transaction), "\(name)")
@@ -112,7 +112,7 @@ import Testing
         #expect(try store.verify().isClean)
     }
 
-    @Test func aRollbackToASavepointTakesBackWhatWaits() throws {
+    @Test func aRollbackToASavepointDropsBufferedInserts() throws {
         let (store, numbers, texts) = try makeStore()
         try store.write { transaction in
             try jump(transaction, numbers, texts, 50)

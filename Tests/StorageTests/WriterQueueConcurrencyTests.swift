@@ -238,7 +238,7 @@ import Testing
     }
 
     /// A body that throws rolls its transaction back and releases the lock.
-    @Test func aBodyThatThrowsIsTakenBack() async throws {
+    @Test func aBodyThatThrowsIsRolledBack() async throws {
         struct Stop: Error {}
         let (store, tree) = try prepare()
         await #expect(throws: Stop.self) {

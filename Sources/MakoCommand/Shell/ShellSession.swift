@@ -72,7 +72,7 @@ final class ShellSession {
         if transaction.open == nil { return }
         transaction.leave()
         running.isInTransaction = false
-        complain("the transaction that BEGIN opened is taken back; COMMIT would have kept it")
+        complain("the transaction that BEGIN opened is rolled back; COMMIT would have kept it")
     }
 
     /// Discards an incomplete statement.

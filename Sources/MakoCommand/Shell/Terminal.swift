@@ -34,7 +34,7 @@ enum Terminal {
     }
 
     /// Writes a message to standard error, with control characters escaped.
-    static func tell(_ message: String) { _ = put(DisplayText.visible(message), .error) }
+    static func writeError(_ message: String) { _ = put(DisplayText.visible(message), .error) }
 
     /// Writes the program's own text to a terminal, including escape sequences.
     static func draw(_ text: String, to stream: Stream = .output) { _ = put(text, stream) }

@@ -55,7 +55,7 @@ struct ExportCommand: Verb {
             try target?.finish()
             return rows
         }
-        if let output { Terminal.tell("\(DisplayText.count(rows, "row")) written to \(output)\n") }
+        if let output { Terminal.writeError("\(DisplayText.count(rows, "row")) written to \(output)\n") }
     }
 
     private func plan(_ catalogue: Catalogue) throws -> (TableHandle, Plan) {

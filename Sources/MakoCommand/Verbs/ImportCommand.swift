@@ -74,7 +74,7 @@ struct ImportCommand: Verb {
         let report = try run(work)
         reading.finish()
         storing.finish()
-        tell(report, .now - start)
+        summarize(report, .now - start)
     }
 
     /// Inspects the whole input before it opens the database.
@@ -134,7 +134,7 @@ struct ImportCommand: Verb {
         return bytes[0]
     }
 
-    private func tell(_ report: TableImport.Report, _ duration: Duration) {
+    private func summarize(_ report: TableImport.Report, _ duration: Duration) {
         let verb = report.isNew ? "imported into the new table" : "added to table"
         Terminal.write(
             "\(DisplayText.count(report.rows, "row")) \(verb) \(report.table) of \(file) in "

@@ -6,7 +6,7 @@ struct MCPCommand: Verb {
         commandName: "mcp", abstract: "Answers tools that speak the Model Context Protocol.",
         discussion: """
             Reads requests from standard input and writes answers to standard output, one JSON object on each line, until the input ends. The
-            database is opened for reading: nothing that is asked can change it.
+            database is opened for reading: no request can change it.
             """)
 
     @Argument(help: "The database file.", completion: .file())

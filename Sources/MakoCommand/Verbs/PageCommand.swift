@@ -38,8 +38,8 @@ struct PageCommand: Verb {
         }
         lines.append("  use     \(use(page.use))")
         if header.tree != 0 { lines.append("  tree    \(page.treeName.map { "\($0), " } ?? "")number \(header.tree)") }
-        if let way = page.way {
-            lines.append("  way     \((way + [page.number]).map(String.init).joined(separator: " > "))")
+        if let treePath = page.treePath {
+            lines.append("  path    \((treePath + [page.number]).map(String.init).joined(separator: " > "))")
         }
         if let problem = page.problem { lines.append("  damage  \(problem)") }
         for field in page.fields { lines.append("  \(field.name): \(field.value)") }

@@ -13,7 +13,7 @@ struct QueryCommand: Verb {
               mako query people.mako "SELECT name FROM Person WHERE age > :least LIMIT :n" --param least=35 --param n=5
               mako query people.mako "UPDATE Person SET age = age + 1 WHERE name = ?" --param Ada
 
-            A statement that changes something is one transaction. Those that only ask leave the file to others. Several statements follow one
+            A statement that changes something is one transaction. Statements that only read leave the file to others. Several statements follow one
             another with ; between them, and BEGIN and COMMIT make one transaction of those between them.
             """)
 
@@ -75,7 +75,7 @@ struct QueryCommand: Verb {
             try answer(statement, Array(own), given.named, database, transaction.open)
         }
         if transaction.open != nil {
-            throw Failure("the transaction that BEGIN opened is taken back; COMMIT ends it", .badInput)
+            throw Failure("the transaction that BEGIN opened is rolled back; COMMIT ends it", .badInput)
         }
     }
 

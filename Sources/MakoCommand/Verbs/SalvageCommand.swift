@@ -8,7 +8,7 @@ struct SalvageCommand: Verb {
         commandName: "salvage", abstract: "Saves what can be read of a damaged database into a new one.",
         discussion: """
             The damaged file and its log are only read. The new file appears under its name when it is whole; its
-            indexes are built anew. What is lost is told, as far as anybody can know it. The exit status is 1 when
+            indexes are built anew. Reports the losses as far as they can be determined. The exit status is 1 when
             something is lost or doubtful.
 
               mako salvage people.mako people-2.mako

@@ -51,7 +51,7 @@ struct ShellCommand: Verb {
             database: database, format: format,
             mode: !isScript ? .interactive : keepGoing ? .scriptThatGoesOn : .script, width: { Terminal.width },
             running: running, ignoresReferences: ignoreReferences, output: { Terminal.write($0) },
-            complaint: { Terminal.tell($0) })
+            complaint: { Terminal.writeError($0) })
         try database.closing {
             try talk(with: session, database, isScript: isScript, isInteractive: isInteractive)
         }
@@ -64,7 +64,7 @@ struct ShellCommand: Verb {
             return try DatabaseFile(writingWherePossible: file, access)
         }
         let database = try DatabaseFile(writing: file, access)
-        Terminal.tell("\(file) did not exist; it is a new, empty database\n")
+        Terminal.writeError("\(file) did not exist; it is a new, empty database\n")
         return database
     }
 

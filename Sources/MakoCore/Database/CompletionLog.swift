@@ -45,7 +45,7 @@ final class CompletionLog {
 
     /// Calls each object's callbacks once, for its final outcome, in the order of the first writes.
     func run() {
-        if !removed.isEmpty { letGoOfRemoved() }
+        if !removed.isEmpty { releaseRemoved() }
         if entries.isEmpty { return }
         var outcomes: [Entry] = []
         var places: [ObjectIdentifier: Int] = [:]
@@ -71,22 +71,22 @@ final class CompletionLog {
         }
     }
 
-    private func letGoOfRemoved() {
+    private func releaseRemoved() {
         let references = removed
         removed = []
         for (place, each) in references.enumerated() {
             let isLast = place + 1 == references.count || !references[place + 1].isOfSameProperty(as: each)
-            CompletionLog.letGo(each.owner, each.property, each.object, isLast)
+            CompletionLog.release(each.owner, each.property, each.object, isLast)
         }
     }
 
-    private static func letGo<T: ObjectEntity>(
+    private static func release<T: ObjectEntity>(
         _ owner: T, _ property: Int, _ object: any ObjectEntity, _ isLast: Bool
     ) {
         ObjectLock(owner).locked {
             owner.resolveReference(property, to: object, key: isLast ? .lastRemoved : .removed)
         }
-        if isLast { owner.tellObservers(1 << UInt64(property)) }
+        if isLast { owner.notifyObservers(1 << UInt64(property)) }
     }
 
     private static func hooks(after kind: ChangeKind) -> [ObjectHooks] {

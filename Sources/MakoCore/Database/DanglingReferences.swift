@@ -59,7 +59,7 @@ struct DanglingReferences {
     func clear(_ schema: SchemaState, in transaction: Transaction) throws(MakoError) -> [String] {
         var changed: [String] = []
         // Watchers get these tables as a whole, not row by row.
-        var untold = transaction.changes.empty
+        var unreported = transaction.changes.empty
         var writer = RowWriter()
         for column in columns {
             // A migration step may have removed the column.
@@ -80,7 +80,7 @@ struct DanglingReferences {
                 writer.begin(layout)
                 if rest.isNull { writer.setNull(0) } else { writer.set(0, rest) }
                 _ = try transaction.tableAlone(table) { (table, tx) throws(RecordError) in
-                    try table.update(&writer, key: key, in: tx, changes: &untold)
+                    try table.update(&writer, key: key, in: tx, changes: &unreported)
                 }
             }
             if isChanged { changed.append(column.table) }

@@ -80,9 +80,9 @@ extension Database {
     public func rawQuery(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) async throws(MakoError) -> RawResults {
-        let asked = try StatementCall(text, parameters, named)
-        return try await onOwnThread(writes: !asked.kept.isReadOnly) { () throws(MakoError) in
-            try self.run(asked)
+        let call = try StatementCall(text, parameters, named)
+        return try await onOwnThread(writes: !call.kept.isReadOnly) { () throws(MakoError) in
+            try self.run(call)
         }
     }
     /// The async form of `backup`. It ignores the cancellation of its task.

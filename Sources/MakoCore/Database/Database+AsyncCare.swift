@@ -14,9 +14,9 @@ extension Database {
     public func rawQuery(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) async throws(MakoError) -> RawResults {
-        let asked = try StatementCall(WhereText(text: text), parameters, named)
-        return try await onOwnThread(writes: !asked.kept.isReadOnly) { () throws(MakoError) in
-            try self.run(asked)
+        let call = try StatementCall(WhereText(text: text), parameters, named)
+        return try await onOwnThread(writes: !call.kept.isReadOnly) { () throws(MakoError) in
+            try self.run(call)
         }
     }
     /// The async form of `history(since:limit:)`.

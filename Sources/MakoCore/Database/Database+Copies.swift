@@ -87,7 +87,7 @@ private struct ObjectCopies {
         let unread = model.columns.filter { $0.options.contains(.loadOnRefresh) && $0.value(of: copy).isNull }
         guard !unread.isEmpty, let database = Database.of(object), let key = object.storedKey else { return }
         guard let row = try database.foundRow(model, key: key, context: nil) else { return }
-        let whole = try row.untoldObject(T.self, isRefresh: true)
+        let whole = try row.objectWithoutLoadHook(T.self, isRefresh: true)
         for property in unread { _ = property.coding?.copy(property.keyPath, from: whole, to: copy) { $0 } }
     }
 }

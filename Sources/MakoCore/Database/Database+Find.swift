@@ -82,7 +82,7 @@ extension Database {
 
     /// The objects with these keys, each with its key, read from one snapshot. Keys without an object are omitted.
     func objects<T: Entity>(
-        _ type: T.Type, keys: [RowKey], context: FetchContext?, isTold: Bool = true
+        _ type: T.Type, keys: [RowKey], context: FetchContext?, callsHook: Bool = true
     ) throws(MakoError) -> [(key: RowKey, object: T)] {
         let found = try viewing(type.entityModel, byKey: true) { (view, binding, schema) throws(MakoError) in
             let context = context ?? (binding.holdsValues ? binding.fetchContext(view, schema) : nil)
@@ -106,7 +106,7 @@ extension Database {
             }
             return found
         }
-        if isTold, type._$hooks.contains(.didLoad) { for (_, object) in found { _ = object._$call(.didLoad) } }
+        if callsHook, type._$hooks.contains(.didLoad) { for (_, object) in found { _ = object._$call(.didLoad) } }
         return found
     }
 

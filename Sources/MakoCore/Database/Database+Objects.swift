@@ -172,9 +172,12 @@ extension Database {
         let model = type(of: object).entityModel
         guard let key = object.storedKey else { throw .notFound(entity: model.name, key: "none") }
         let transaction = ThreadScope.current(of: self)?.transaction
-        guard let fresh = try foundRow(model, key: key, context: nil)?.untoldObject(type(of: object), isRefresh: true),
+        guard
+            let fresh = try foundRow(model, key: key, context: nil)?.objectWithoutLoadHook(
+                type(of: object), isRefresh: true),
             let keeper = transaction == nil
-                ? fresh : try foundRow(model, key: key, context: nil)?.untoldObject(type(of: object), isRefresh: true)
+                ? fresh
+                : try foundRow(model, key: key, context: nil)?.objectWithoutLoadHook(type(of: object), isRefresh: true)
         else {
             throw .notFound(entity: model.name, key: key.text(in: try? model.schema()))
         }
@@ -188,7 +191,7 @@ extension Database {
             object._$state.dirty = 0
             object._$state.flags.insert(.exists)
         }
-        object.tellObservers()
+        object.notifyObservers()
         if type(of: object)._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
     }
 

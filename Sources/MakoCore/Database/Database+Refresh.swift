@@ -47,12 +47,12 @@ extension Database {
     public func refresh() throws(MakoError) -> Bool {
         try requireOpen()
         guard options.readOnly else { return false }
-        let (ticket, outcome) = lastTold.with { told -> (Int, Result<News?, MakoError>) in
+        let (ticket, outcome) = lastNotified.with { lastReported -> (Int, Result<News?, MakoError>) in
             // The ticket is taken before the new commit is visible: a live query that reads the commit first waits
             // until followers have processed the ticket.
             let ticket = hub.takeTicket()
             let outcome: Result<News?, MakoError>
-            do throws(MakoError) { outcome = .success(try look(&told)) } catch { outcome = .failure(error) }
+            do throws(MakoError) { outcome = .success(try look(&lastReported)) } catch { outcome = .failure(error) }
             let news = (try? outcome.get()) ?? nil
             hub.follow(ticket, news?.commit)
             return (ticket, outcome)
@@ -97,7 +97,7 @@ extension Database {
     }
 
     /// The largest number of changed rows of a table that are delivered individually.
-    private static var toldRows: Int { 1 << 16 }
+    private static var notifiedRows: Int { 1 << 16 }
 
     private func compare(
         _ before: (view: Snapshot, schema: SchemaState), _ now: (view: Snapshot, schema: SchemaState),
@@ -111,12 +111,12 @@ extension Database {
         for name in names.sorted() {
             let (old, new) = (before.schema.catalogue.table(named: name), now.schema.catalogue.table(named: name))
             if old == nil && new == nil { continue }
-            let isTold = try records { () throws(RecordError) in
+            let isComplete = try records { () throws(RecordError) in
                 guard let old, let new, new.hasForm(of: old) else { return false }
                 return try news.changes.addDifferences(
-                    of: new, from: before.view, to: now.view, limit: Database.toldRows)
+                    of: new, from: before.view, to: now.view, limit: Database.notifiedRows)
             }
-            if !isTold { missed.insert(name) }
+            if !isComplete { missed.insert(name) }
         }
         news.missed = missed
         news.covered = wanted == nil && missed.isEmpty ? nil : names.subtracting(missed)

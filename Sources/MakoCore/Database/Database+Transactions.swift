@@ -45,7 +45,7 @@ extension Database {
         let result: R
         do {
             result = try ThreadScope.with(scope) {
-                transaction.tellBeginning()
+                transaction.notifyBeginning()
                 let result = try body(transaction)
                 try transaction.removeOrphans()
                 return result
@@ -116,7 +116,7 @@ extension Database {
         let result: R
         do throws(MakoError) {
             result = try ThreadScope.with(scope) { () throws(MakoError) -> R in
-                transaction.tellBeginning()
+                transaction.notifyBeginning()
                 return try transaction.deferringUnique { () throws(MakoError) -> R in
                     let result = try body(transaction)
                     try transaction.removeOrphans()

@@ -57,7 +57,7 @@ public final class Database: MadeElsewhere, Sendable {
     }
     let state: Protected<State>
     /// The commit that watchers of a read-only database have been notified of. Its lock serialises refreshes.
-    let lastTold: Protected<UInt64>
+    let lastNotified: Protected<UInt64>
 
     /// Opens a database file, or creates it, and migrates its tables to the given types.
     ///
@@ -173,7 +173,7 @@ public final class Database: MadeElsewhere, Sendable {
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
         naming = try NamingAgreement(path, options.tableNaming, catalogue, view)
         let shown = VisibleCommits(view)
-        lastTold = Protected(view.commitNumber)
+        lastNotified = Protected(view.commitNumber)
         view.close()
         let schema = try SchemaState(catalogue: catalogue, models: [])
         state = Protected(State(schema: schema, writerSchema: schema, shown: shown))

@@ -66,10 +66,10 @@ enum OpenDatabases {
 
     private static func change(_ file: TextKey, _ entry: Entry?) {
         entries.with { $0[file] = entry }
-        tell()
+        notify()
     }
 
-    private static func tell() {
+    private static func notify() {
         changed.lock()
         changed.broadcast()
         changed.unlock()
@@ -87,7 +87,7 @@ enum OpenDatabases {
         entries.with { entries in
             if case .open(let held)? = entries[file], held.number == number { entries[file] = nil }
         }
-        tell()
+        notify()
     }
 
     /// One name for a file, whatever path leads to it. The file need not exist yet.

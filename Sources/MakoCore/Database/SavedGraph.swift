@@ -75,17 +75,17 @@ extension Transaction {
         }
         let before = object.lockedState { state in
             let before = state
-            if !before.flags.contains(.sterile) { state.flags.insert(.saving) }
+            if !before.flags.contains(.removed) { state.flags.insert(.saving) }
             return before
         }
-        if before.flags.contains(.sterile) { return false }
+        if before.flags.contains(.removed) { return false }
         if before.flags.contains(.saving) { return true }
         do throws(MakoError) {
             if before.database != 0 && before.database != database.number {
                 throw .foreignObject(entity: binding.model.name)
             }
             if !hooks.isDisjoint(with: .beforeWriting) {
-                try askToWrite(object, before, mode, hooks)
+                try callWriteHook(object, before, mode, hooks)
                 binding = current(binding)
             }
         } catch {
@@ -144,13 +144,13 @@ extension Transaction {
         let state = child.lockedState { $0 }
         if graph.waiting[place].references.isBegun {
             // A hook may have removed it meanwhile.
-            return state.flags.contains(.sterile)
+            return state.flags.contains(.removed)
                 ? keyOfRemoved(child, in: property, of: parent) : state.key ?? .noRow
         }
         let binding = graph.waiting[place].binding
         try checkTarget(of: property, child, binding.model)
         // A reference to a deleted row must not store its former number.
-        if state.flags.contains(.sterile) { return keyOfRemoved(child, in: property, of: parent) }
+        if state.flags.contains(.removed) { return keyOfRemoved(child, in: property, of: parent) }
         if isLeftAlone(child, in: property, of: parent, binding.model) {
             if let key = try keyOfIgnored(child, state) { return key }
             graph.waiting[place].references.leftOut |= 1 << UInt64(property)
@@ -159,7 +159,7 @@ extension Transaction {
         }
         let isClean = state.flags.contains(.exists) && state.dirty == 0
         if isClean && state.database == database.number, let key = state.key {
-            if try !isLetGo(key, Swift.type(of: child).entityModel) {
+            if try !isReleased(key, Swift.type(of: child).entityModel) {
                 visitLater(child, &graph)
                 return key
             }
@@ -253,7 +253,7 @@ extension Transaction {
         _ object: T, for first: First, _ graph: inout SavedGraph
     ) throws(MakoError) {
         let (flags, dirty, options) = object.lockedState { ($0.flags, $0.dirty, $0.extra?.options) }
-        if flags.contains(.sterile) || flags.contains(.saving) { return }
+        if flags.contains(.removed) || flags.contains(.saving) { return }
         if !flags.contains(.exists) || dirty != 0 {
             // The object may refer back to the first one, whose key it then needs.
             try requireKey(of: first, current(graph.waiting[0].binding))

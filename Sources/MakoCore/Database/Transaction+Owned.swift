@@ -17,11 +17,11 @@ extension Transaction {
     }
 
     /// Records the rows that a row owned and no longer owns.
-    func noteLetGo(_ before: [RowPlace], by key: RowKey, _ binding: Binding) throws(MakoError) {
-        if !before.isEmpty { noteLetGo(before, keeping: try owned(by: key, binding)) }
+    func noteReleased(_ before: [RowPlace], by key: RowKey, _ binding: Binding) throws(MakoError) {
+        if !before.isEmpty { noteReleased(before, keeping: try owned(by: key, binding)) }
     }
 
-    func noteLetGo(_ before: [RowPlace], keeping kept: [RowPlace]) {
+    func noteReleased(_ before: [RowPlace], keeping kept: [RowPlace]) {
         if before.isEmpty { return }
         let kept = Set(kept)
         for row in before where !kept.contains(row) { orphans.append((row, false)) }
@@ -55,7 +55,7 @@ extension Transaction {
                 // A dropped table has no rows. A lookup by type would create it again.
                 guard let table = schema.catalogue.table(numbered: row.table) else { continue }
                 if try isOwned(row, table) { continue }
-                try removeTelling(row)
+                try removeCallingHooks(row)
             }
         }
     }
@@ -71,7 +71,7 @@ extension Transaction {
 
     /// Whether an object's row may have been released and no longer exists. The object is then stored again with the
     /// object that refers to it now.
-    func isLetGo(_ key: RowKey, _ model: EntityModel) throws(MakoError) -> Bool {
+    func isReleased(_ key: RowKey, _ model: EntityModel) throws(MakoError) -> Bool {
         guard schema.isOwned(model), let binding = schema.binding(model) else {
             return false
         }

@@ -14,29 +14,29 @@ extension Transaction {
     func remove<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         let model = Swift.type(of: object).entityModel
         let before = object.lockedState { $0 }
-        if before.flags.contains(.sterile) || model.isPartial { return false }
+        if before.flags.contains(.removed) || model.isPartial { return false }
         guard let key = before.key, before.flags.contains(.exists) else { return false }
         if before.database != database.number { throw .foreignObject(entity: model.name) }
         // A hook may remove this object again, or another instance of the same row.
         guard begin(RowPlace(try binding(model).table, key)) else { return true }
-        return try finishing { () throws(MakoError) in try self.ask(object, before) }
+        return try finishing { () throws(MakoError) in try self.callHook(object, before) }
     }
 
     /// Removes a row by key. If its class has removal hooks, reads an object so that they are called.
     @discardableResult
-    func removeTelling(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
-        try removeTelling(RowPlace(binding.table, key), binding.model)
+    func removeCallingHooks(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
+        try removeCallingHooks(RowPlace(binding.table, key), binding.model)
     }
 
     /// - Parameter model: the model whose class's hooks apply; nil: that of the table.
     @discardableResult
-    func removeTelling(_ row: RowPlace, _ model: EntityModel? = nil) throws(MakoError) -> Bool {
+    func removeCallingHooks(_ row: RowPlace, _ model: EntityModel? = nil) throws(MakoError) -> Bool {
         guard begin(row) else { return false }
         return try finishing { () throws(MakoError) in try self.reach(row, model) }
     }
 
     /// Removes rows as ``removeTelling(_:_:)`` does and returns their number.
-    func removeTelling(_ keys: [RowKey], _ binding: Binding) throws(MakoError) -> Int {
+    func removeCallingHooks(_ keys: [RowKey], _ binding: Binding) throws(MakoError) -> Int {
         try settle()
         if concernsRowsAlone(binding) {
             return try table(binding) { (table, tx) throws(RecordError) in
@@ -44,7 +44,7 @@ extension Transaction {
             }
         }
         var count = 0
-        for key in keys where try removeTelling(key, current(binding)) { count += 1 }
+        for key in keys where try removeCallingHooks(key, current(binding)) { count += 1 }
         return count
     }
 
@@ -115,7 +115,7 @@ extension Transaction {
         return wasThere
     }
 
-    private func next(above floor: Int) throws(MakoError) -> RemovalWalk.Step? {
+    private func next(above floor: Int) throws(MakoError) -> RemovalTraversal.Step? {
         try settleReferences()
         return try records { () throws(RecordError) in try removal.next(above: floor, schema.catalogue, view) }
     }
@@ -129,10 +129,10 @@ extension Transaction {
         guard let model = model ?? schema.binding(ofTable: table.schema.name)?.model,
             let type = model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval)
         else { return true }
-        return try askLoaded(type, row.key, table)
+        return try callRemovalHookOfRow(type, row.key, table)
     }
 
-    private func askLoaded<T: ObjectEntity>(
+    private func callRemovalHookOfRow<T: ObjectEntity>(
         _ type: T.Type, _ key: RowKey, _ table: TableHandle
     ) throws(MakoError) -> Bool {
         let row: FoundRow?
@@ -144,17 +144,17 @@ extension Transaction {
             }
         }
         guard let object = try row?.object(type) else { return false }
-        return try ask(object, object.lockedState { $0 })
+        return try callHook(object, object.lockedState { $0 })
     }
 
     /// Calls the removal hook of an object.
-    private func ask<T: ObjectEntity>(_ object: T, _ before: ObjectState) throws(MakoError) -> Bool {
+    private func callHook<T: ObjectEntity>(_ object: T, _ before: ObjectState) throws(MakoError) -> Bool {
         let place = removed.count - 1
         let hooks = Swift.type(of: object)._$hooks
         if hooks.contains(.willDelete) {
             object.lockedState { state in _ = state.flags.insert(.removing) }
             defer { object.lockedState { state in _ = state.flags.remove(.removing) } }
-            try ask(.willDelete, object, hooks)
+            try callHook(.willDelete, object, hooks)
         }
         removed[place] = RemovedObject(object: object, before: before)
         return true
@@ -186,7 +186,7 @@ extension Transaction {
         let wasThere = try tableAlone(table) { (table, tx) throws(RecordError) in
             try table.delete(row.key, in: tx, changes: &self.changes)
         }
-        noteLetGo(owned, keeping: [])
+        noteReleased(owned, keeping: [])
         if let removed { note(removed.object, removed.before, row.key) }
         return wasThere
     }
@@ -195,9 +195,9 @@ extension Transaction {
         let type = Swift.type(of: object)
         undo.recordState(of: object, before)
         object.lockedState { state in
-            state.flags.insert(.sterile)
+            state.flags.insert(.removed)
             state.flags.remove(.exists)
         }
-        noteTellings(of: object, key, .delete, type.entityModel, type._$hooks, before.extra?.options)
+        noteNotifications(of: object, key, .delete, type.entityModel, type._$hooks, before.extra?.options)
     }
 }

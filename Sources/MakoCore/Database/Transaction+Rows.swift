@@ -20,7 +20,7 @@ extension Transaction {
             let wasThere = try table(binding) { (table, tx) throws(RecordError) in
                 try table.update(&self.writer, key: known, in: tx, changes: &self.changes, batch: self.batch)
             }
-            try noteLetGo(owned, by: known, binding)
+            try noteReleased(owned, by: known, binding)
             if wasThere { return known }
             try encode(.max)
         }
@@ -28,7 +28,7 @@ extension Transaction {
         let owned = mode == .upsert ? try self.owned(by: given, binding) : []
         if former != nil { keepWhenNil(binding) }
         let stored = try store(binding, key, mode, like: former)
-        try noteLetGo(owned, by: stored, binding)
+        try noteReleased(owned, by: stored, binding)
         return stored
     }
 

@@ -14,18 +14,18 @@ extension Transaction {
     }
 
     /// Calls the hook that can refuse the write.
-    func askToWrite<T: ObjectEntity>(
+    func callWriteHook<T: ObjectEntity>(
         _ object: T, _ state: ObjectState, _ mode: SaveMode, _ hooks: ObjectHooks
     ) throws(MakoError) {
         if !state.flags.contains(.exists) || mode == .insert {
-            try ask(.willInsert, object, hooks)
+            try callHook(.willInsert, object, hooks)
         } else if state.dirty != 0 {
-            try ask(.willUpdate, object, hooks)
+            try callHook(.willUpdate, object, hooks)
         }
     }
 
     /// Calls a hook that can refuse, if the object has it.
-    func ask<T: ObjectEntity>(_ hook: ObjectHooks, _ object: T, _ hooks: ObjectHooks) throws(MakoError) {
+    func callHook<T: ObjectEntity>(_ hook: ObjectHooks, _ object: T, _ hooks: ObjectHooks) throws(MakoError) {
         guard hooks.contains(hook) else { return }
         // Row and property changes of the hook belong to the call.
         try willWriteFurtherRows()
@@ -110,7 +110,7 @@ extension Transaction {
                 try checkTarget(of: property, child, binding.model)
                 try willWriteFurtherRows()
                 _ = try save(child, .upsert, in: nil, &graph)
-                let isRemoved = child.lockedState { $0.flags.contains(.sterile) }
+                let isRemoved = child.lockedState { $0.flags.contains(.removed) }
                 value.resolveReference(
                     property, to: child, key: isRemoved ? .lastRemoved : child.storedKey ?? .noRow)
             }

@@ -49,8 +49,8 @@ extension Transaction {
             if options?.resetsAfterCommit == true { object._$state.setOptions(nil) }
             lock.unlock()
         }
-        if !row.isUpdate { object.tellObservers(0) }
-        noteTellings(of: object, stored, row.isUpdate ? .update : .insert, binding.model, hooks, options)
+        if !row.isUpdate { object.notifyObservers(0) }
+        noteNotifications(of: object, stored, row.isUpdate ? .update : .insert, binding.model, hooks, options)
         return true
     }
 
@@ -89,7 +89,7 @@ extension Transaction {
         defer { lock.unlock() }
         let state = ObjectMetadata(object._$state)
         // A hook may have removed it.
-        if state.flags.contains(.sterile) {
+        if state.flags.contains(.removed) {
             object._$state.flags.remove(.saving)
             return .removed
         }
@@ -143,7 +143,7 @@ extension Transaction {
             try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
         }
         let stored = wasThere ? key : try rewrite(object, key, binding)
-        try noteLetGo(owned, by: stored, binding)
+        try noteReleased(owned, by: stored, binding)
         return stored
     }
 
@@ -151,12 +151,12 @@ extension Transaction {
     private func stamp<T: ObjectEntity>(_ object: T, _ mode: SaveMode) {
         let (flags, dirty) = object.lockedState { ($0.flags, $0.dirty) }
         let isNew = !flags.contains(.exists) || mode == .insert
-        if flags.contains(.sterile) || !isNew && dirty == 0 { return }
+        if flags.contains(.removed) || !isNew && dirty == 0 { return }
         object._$stamp(isNew: isNew, at: date)
     }
 
     /// Records the callbacks, and the suppressed events, of a change to an object's row.
-    func noteTellings<T: ObjectEntity>(
+    func noteNotifications<T: ObjectEntity>(
         of object: T, _ key: RowKey, _ kind: ChangeKind, _ model: EntityModel, _ hooks: ObjectHooks,
         _ options: CommitOptions?
     ) {
@@ -223,7 +223,7 @@ extension Transaction {
             }
         } catch { throw error.naming(binding.model, key) }
         if !wasThere { _ = try rewrite(object, key, binding) }
-        noteTellings(of: object, key, .update, binding.model, hooks, nil)
+        noteNotifications(of: object, key, .update, binding.model, hooks, nil)
         return true
     }
 

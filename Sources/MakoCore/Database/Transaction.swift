@@ -38,7 +38,7 @@ public final class Transaction: @unchecked Sendable {
     /// Post-commit callbacks of objects.
     let completions = CompletionLog()
     /// The removals in progress.
-    @exclusivity(unchecked) var removal = RemovalWalk()
+    @exclusivity(unchecked) var removal = RemovalTraversal()
     /// The objects of their rows, for classes with removal hooks, in the same order.
     @exclusivity(unchecked) var removed: [RemovedObject?] = []
     /// Rows whose events are suppressed or enabled again; the last entry of a row applies.
@@ -129,7 +129,7 @@ public final class Transaction: @unchecked Sendable {
             forgetCommit(error, isMigrated: isMigrated)
             hub.cancel(ticket)
             undo.rollback(to: 0)
-            tellEnd(.rolledBack(error))
+            notifyEnd(.rolledBack(error))
             throw error
         }
         if isMigrated { database.publish(schema, steps) }
@@ -143,7 +143,7 @@ public final class Transaction: @unchecked Sendable {
             hub.publish(
                 ticket, base: before, changes, schema, touched.compactMapValues(\.self), silentRows, database)
         }
-        tellEnd(.committed)
+        notifyEnd(.committed)
     }
 
     /// Makes the next writer start from the state of the file. The writer lock is still held.
@@ -172,13 +172,13 @@ public final class Transaction: @unchecked Sendable {
         writeLock.rollback()
         undo.rollback(to: 0)
         end()
-        tellEnd(.rolledBack(cause))
+        notifyEnd(.rolledBack(cause))
     }
 
     /// Notifies watchers that the transaction begins. Its scope is active on the thread.
-    func tellBeginning() { watchers = database.transactionWatchers.begin() }
+    func notifyBeginning() { watchers = database.transactionWatchers.begin() }
 
-    private func tellEnd(_ outcome: @autoclosure () -> TransactionOutcome) {
+    private func notifyEnd(_ outcome: @autoclosure () -> TransactionOutcome) {
         guard let watchers else { return }
         let outcome = outcome()
         CurrentCancellation.without { for watcher in watchers { watcher.end?(outcome) } }
@@ -207,7 +207,7 @@ public final class Transaction: @unchecked Sendable {
         let outerSteps = steps
         let outerRewrites = rewrites
         let mark = undo.savepoint()
-        let tellings = (completions.mark, suppressedEvents.count, orphans.count)
+        let notifications = (completions.mark, suppressedEvents.count, orphans.count)
         do {
             let result = try body()
             try throwIfDoomed()
@@ -222,7 +222,7 @@ public final class Transaction: @unchecked Sendable {
             doom = nil
             // There were none when the savepoint began.
             releases.removeAll()
-            forgetTellings(after: tellings)
+            forgetNotifications(after: notifications)
             swap(&changes, &outerChanges)
             swap(&touched, &outerTouched)
             batch?.removeAll()
@@ -231,7 +231,7 @@ public final class Transaction: @unchecked Sendable {
             rewrites = outerRewrites
             undo.rollback(to: mark)
             try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-                try takeBack(savepoint, tx)
+                try rollBack(savepoint, tx)
             }
             throw error
         }
@@ -245,14 +245,15 @@ public final class Transaction: @unchecked Sendable {
     }
 
     /// Rolls back to a savepoint and releases it.
-    private func takeBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) throws(MakoError) {
+    private func rollBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) throws(MakoError) {
         try storage { () throws(StorageError) in
             try tx.rollback(to: savepoint)
             try tx.release(savepoint)
         }
     }
 
-    private func forgetTellings(after mark: (completions: CompletionLog.Mark, suppressedEvents: Int, orphans: Int)) {
+    private func forgetNotifications(after mark: (completions: CompletionLog.Mark, suppressedEvents: Int, orphans: Int))
+    {
         completions.rollback(to: mark.completions)
         suppressedEvents.removeSubrange(mark.suppressedEvents...)
         orphans.removeSubrange(mark.orphans...)
@@ -262,7 +263,7 @@ public final class Transaction: @unchecked Sendable {
     /// objects.
     func joining<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let mark = undo.mark
-        let tellings = (completions.mark, suppressedEvents.count, orphans.count)
+        let notifications = (completions.mark, suppressedEvents.count, orphans.count)
         let outer = (furtherRows, isJoined, batch, earlierReleases)
         // A nested call, as from a hook, must report its own duplicates: its index entries are not deferred.
         if outer.2 != nil || changes.hasUniqueClashes {
@@ -285,7 +286,7 @@ public final class Transaction: @unchecked Sendable {
         } catch {
             undo.rollback(to: mark)
             releases.rollback(to: earlierReleases)
-            forgetTellings(after: tellings)
+            forgetNotifications(after: notifications)
             if furtherRows != nil { try takeFurtherRowsBack() }
             throw error
         }
@@ -329,7 +330,7 @@ public final class Transaction: @unchecked Sendable {
         rewrites = rows.rewrites
         batch?.removeAll()
         try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-            try takeBack(rows.savepoint, tx)
+            try rollBack(rows.savepoint, tx)
         }
     }
 
@@ -368,7 +369,7 @@ public final class Transaction: @unchecked Sendable {
         } catch {
             // Without the bindings to tables that are rolled back.
             schema = old
-            try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in try takeBack(savepoint, tx) }
+            try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in try rollBack(savepoint, tx) }
             throw error
         }
         for report in reports {
@@ -396,12 +397,12 @@ public final class Transaction: @unchecked Sendable {
     private func migrate(
         _ tables: [TableMigration], from old: SchemaState
     ) throws(MakoError) -> [MigrationReport] {
-        let told = database.options.onMigration
+        let handler = database.options.onMigration
         return try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) -> [MigrationReport] in
             do throws(RecordError) {
                 return try Catalogue.migrate(
                     tables, previous: old.catalogue, bound: Set(old.models.map(\.table)),
-                    progress: told.map { told in { told(MigrationProgress($0)) } }, in: tx)
+                    progress: handler.map { handler in { handler(MigrationProgress($0)) } }, in: tx)
             } catch {
                 throw MakoError(migrating: error)
             }

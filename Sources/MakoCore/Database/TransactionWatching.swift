@@ -37,9 +37,9 @@ final class TransactionWatchers: Sendable {
     /// Notifies watchers that a transaction begins, and returns them; nil: none.
     func begin() -> [Watcher]? {
         if count.load(ordering: .relaxed) == 0 { return nil }
-        let told = state.with { $0.watchers.map(\.watcher) }
-        for watcher in told { watcher.begin?() }
-        return told
+        let notified = state.with { $0.watchers.map(\.watcher) }
+        for watcher in notified { watcher.begin?() }
+        return notified
     }
 }
 

@@ -34,7 +34,7 @@ final class UndoLog {
     func begin<T: ObjectEntity>(_ objects: [T]) -> ArrayNotes {
         let notes = ArrayNotes { place, restore in
             objects[place].lockedState { restore(&$0) }
-            objects[place].tellObservers(0)
+            objects[place].notifyObservers(0)
         }
         entries.append(.array(notes))
         return notes
@@ -51,10 +51,10 @@ final class UndoLog {
             switch entry {
             case .property(let object, let restore):
                 restore()
-                object.tellObservers()
+                object.notifyObservers()
             case .notes(let object, let before):
                 object.lockedState { before.restore(&$0) }
-                object.tellObservers(0)
+                object.notifyObservers(0)
             case .array(let notes): notes.restore()
             }
         }

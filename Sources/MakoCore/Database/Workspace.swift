@@ -81,7 +81,7 @@ public final class Workspace: Sendable {
             return state
         }
         do throws(MakoError) { try perform(work, in: database) } catch {
-            takeBack(work)
+            restoreMarks(work)
             throw error
         }
     }
@@ -96,7 +96,7 @@ public final class Workspace: Sendable {
     }
 
     /// Restores the marks of a failed commit, before later marks and unless a later mark replaces them.
-    private func takeBack(_ work: State) {
+    private func restoreMarks(_ work: State) {
         state.with { state in
             let newer = Set(state.order)
             for identity in work.order where !newer.contains(identity) {

@@ -34,7 +34,7 @@ extension ObjectState {
         let wanted = pending & properties
         rows.withRow(at: offset) { body(wanted, $0) }
         rows.setPending(pending & ~wanted, at: offset)
-        if pending == wanted { letGoOfRow() }
+        if pending == wanted { releaseRow() }
     }
 
     /// Clears the pending bits of properties that get values from elsewhere.

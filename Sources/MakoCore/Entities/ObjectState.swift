@@ -37,7 +37,7 @@ public struct ObjectState: Sendable {
         /// The object has a row.
         @inlinable static var exists: Flags { Flags(rawValue: 1) }
         /// The object was removed: commits return false.
-        @inlinable static var sterile: Flags { Flags(rawValue: 2) }
+        @inlinable static var removed: Flags { Flags(rawValue: 2) }
         /// The object is being saved, which ends cycles of references.
         @inlinable static var saving: Flags { Flags(rawValue: 4) }
         /// The removal hook of the object is running.
@@ -144,7 +144,7 @@ extension ObjectState {
 
     /// Releases the row after every property was decoded.
     @usableFromInline
-    mutating func letGoOfRow() {
+    mutating func releaseRow() {
         mark(.inRow, false)
         hold(extra, nil, farDirty, overwritten)
     }

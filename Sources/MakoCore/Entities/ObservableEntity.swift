@@ -17,7 +17,7 @@ public protocol ObservableEntity: ObjectEntity, Observable {
     var _$observation: ObservationRegistrar { get }
     /// Notifies observers that properties (bit 0 is the first column) and the key changed other than by assignment. The
     /// object is not locked.
-    func _$tellObservers(_ properties: UInt64)
+    func _$notifyObservers(_ properties: UInt64)
 }
 
 extension EntityCoding {
@@ -29,8 +29,8 @@ extension EntityCoding {
 
 extension ObjectEntity {
     /// Notifies observers that some properties, and the key, changed.
-    func tellObservers(_ properties: UInt64 = .max) {
+    func notifyObservers(_ properties: UInt64 = .max) {
         guard type(of: self).entityModel.isObservable else { return }
-        (self as? any ObservableEntity)?._$tellObservers(properties)
+        (self as? any ObservableEntity)?._$notifyObservers(properties)
     }
 }

@@ -36,12 +36,12 @@ final class EventHub: Sendable {
         let finish: @Sendable () -> Void
     }
 
-    /// A subscriber that keeps a derived result in step with the file. The hub calls `tell` for each commit, in commit
-    /// order, while it holds its lock: `tell` must neither block nor call the hub.
+    /// A subscriber that keeps a derived result in step with the file. The hub calls `notify` for each commit, in commit
+    /// order, while it holds its lock: `notify` must neither block nor call the hub.
     struct Follower: Sendable {
         /// The tables of interest; nil: all.
         let tables: @Sendable () -> Set<String>?
-        let tell: @Sendable (CommitChanges) -> Void
+        let notify: @Sendable (CommitChanges) -> Void
         let finish: @Sendable () -> Void
     }
 
@@ -66,7 +66,7 @@ final class EventHub: Sendable {
         /// The ticket of the next batch to deliver.
         var turn = 0
         var waiting: [Int: Batch?] = [:]
-        var isTelling = false
+        var isNotifying = false
         var isFinished = false
 
         var watchersInOrder: [Watcher] {
@@ -269,7 +269,7 @@ final class EventHub: Sendable {
             }
             while let next = state.unfollowed.removeValue(forKey: state.followed) {
                 state.followed += 1
-                if let next { for follower in state.followers.values { follower.tell(next) } }
+                if let next { for follower in state.followers.values { follower.notify(next) } }
             }
             if state.waiters.isEmpty { return [] }
             let followed = state.followed
@@ -283,7 +283,7 @@ final class EventHub: Sendable {
     private func enqueue(_ ticket: Int, _ batch: Batch?) {
         let isPassed = state.with { state in
             // The common case: no watcher, and no delivery in progress.
-            if batch == nil, state.turn == ticket, !state.isTelling, state.waiting.isEmpty {
+            if batch == nil, state.turn == ticket, !state.isNotifying, state.waiting.isEmpty {
                 state.turn += 1
                 return true
             }
@@ -294,20 +294,20 @@ final class EventHub: Sendable {
         while true {
             let next: (batch: Batch?, watchers: [Watcher])? = state.with { state in
                 // One thread at a time delivers; it also delivers the batches that other threads enqueue meanwhile.
-                guard !state.isTelling, let batch = state.waiting.removeValue(forKey: state.turn) else { return nil }
+                guard !state.isNotifying, let batch = state.waiting.removeValue(forKey: state.turn) else { return nil }
                 state.turn += 1
-                state.isTelling = true
+                state.isNotifying = true
                 return (batch, batch == nil ? [] : state.watchersInOrder)
             }
             guard let next else { return }
             if let batch = next.batch {
-                for watcher in next.watchers { tell(watcher, batch) }
+                for watcher in next.watchers { notify(watcher, batch) }
             }
-            state.with { $0.isTelling = false }
+            state.with { $0.isNotifying = false }
         }
     }
 
-    private func tell(_ watcher: Watcher, _ batch: Batch) {
+    private func notify(_ watcher: Watcher, _ batch: Batch) {
         let events = batch.events.filter { watcher.table == nil || watcher.table == $0.table }
         if !events.isEmpty { watcher.deliver(events, batch.base, batch.database) }
         let misses =

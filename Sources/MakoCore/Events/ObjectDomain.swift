@@ -108,7 +108,7 @@ extension Database {
                 object.adoptValues(of: fresh)
                 return true
             }
-            if isTaken { object.tellObservers() }
+            if isTaken { object.notifyObservers() }
             if isTaken && type._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
         } catch {
             // No caller can receive the error: it is recorded like that of a lazy load.
@@ -133,7 +133,7 @@ extension Database {
         let scope = ThreadScope(
             database: self, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
         return try ThreadScope.with(scope) { () throws(MakoError) in
-            try foundRow(type.entityModel, key: key, context: nil)?.untoldObject(type, isRefresh: true)
+            try foundRow(type.entityModel, key: key, context: nil)?.objectWithoutLoadHook(type, isRefresh: true)
         }
     }
 }

@@ -7,7 +7,7 @@ final class HistoryNotifier: Sendable {
         var isRung = true
         /// A snapshot with a higher number includes every announced commit.
         var base: UInt64 = 0
-        var hasTold = false
+        var hasNotified = false
         /// The delay, in milliseconds, before the next attempt to see an announced commit.
         var patience = 1
         var isFinished = false
@@ -20,7 +20,7 @@ final class HistoryNotifier: Sendable {
     func ring(_ commit: CommitChanges) {
         ring { state in
             state.base = max(state.base, commit.base)
-            state.hasTold = true
+            state.hasNotified = true
         }
     }
 
@@ -39,7 +39,7 @@ final class HistoryNotifier: Sendable {
         let patience: Int? = state.with { state in
             if !isLast { state.isRung = true }
             // A commit with async durability notifies before it is visible to snapshots.
-            if !state.hasTold || number > state.base {
+            if !state.hasNotified || number > state.base {
                 state.patience = 1
                 return nil
             }

@@ -82,7 +82,7 @@ final class HistoryStream: Sendable {
         state = Protected(State(token: token, tables: HistoryTables(of: model)))
         let bell = bell
         follower = database.hub.add(
-            EventHub.Follower(tables: { [] }, tell: { bell.ring($0) }, finish: { bell.finish() }))
+            EventHub.Follower(tables: { [] }, notify: { bell.ring($0) }, finish: { bell.finish() }))
     }
 
     deinit { database.hub.removeFollower(follower) }

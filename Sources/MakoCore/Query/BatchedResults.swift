@@ -71,7 +71,7 @@ public final class BatchedResults<T: Entity>: Sendable {
             database: database, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
         let context = schema.binding(T.entityModel)?.fetchContext(view, schema)
         let found = try ThreadScope.with(scope) { () throws(MakoError) in
-            try database.objects(T.self, keys: Array(keys[start..<end]), context: context, isTold: false)
+            try database.objects(T.self, keys: Array(keys[start..<end]), context: context, callsHook: false)
         }
         guard found.count == end - start else {
             throw .damaged(reason: "a row of \(T.entityModel.name) that was found is not there")
@@ -105,7 +105,7 @@ extension ObjectEntity {
     static func unread(_ error: MakoError) -> Self {
         let empty = Self()
         ObjectLock(empty).locked {
-            empty._$state.flags.insert(.sterile)
+            empty._$state.flags.insert(.removed)
             empty._$state.setLoadError(error)
         }
         return empty
@@ -122,7 +122,7 @@ extension Query {
     public func batch(_ size: Int) throws(MakoError) -> BatchedResults<T> {
         let database = try target()
         if ThreadScope.current(of: database)?.transaction != nil {
-            throw .unsupported("batch() inside a transaction (fetch there, or ask before it)")
+            throw .unsupported("batch() inside a transaction (fetch there, or query before it)")
         }
         try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in

@@ -195,7 +195,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
     ///
     /// - Throws: `MakoError.query` for an invalid query, before any row is read.
     public func fetch() throws(MakoError) -> RawResults {
-        let found = try asked { (statement, catalogue, view) throws(RecordError) in
+        let found = try withStatement { (statement, catalogue, view) throws(RecordError) in
             try statement.run(catalogue, view: view, cancellation: CurrentCancellation.current)
         }
         return RawResults(columns: found.columns, rows: found.rows)
@@ -215,7 +215,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
     /// - Parameter analyzing: whether the query runs once to measure each operator, as by
     ///   ``Query/explain(_:analyzing:)``.
     public func explain(analyzing: Bool = false) throws(MakoError) -> String {
-        try asked { (statement, catalogue, view) throws(RecordError) in
+        try withStatement { (statement, catalogue, view) throws(RecordError) in
             if analyzing { return try statement.analysis(catalogue, view: view).description }
             return try statement.explanation(catalogue, view: view).description
         }
@@ -223,13 +223,13 @@ public struct GroupedQuery<T: Entity>: Sendable {
 
     /// Returns the plan of the query as a tree of operators, with the measurements of each if `analyzing` is true.
     public func plan(analyzing: Bool = false) throws(MakoError) -> PlanNode {
-        try asked { (statement, catalogue, view) throws(RecordError) in
+        try withStatement { (statement, catalogue, view) throws(RecordError) in
             if analyzing { return try statement.analysis(catalogue, view: view).plan }
             return try statement.explanation(catalogue, view: view)
         }
     }
 
-    private func asked<R>(
+    private func withStatement<R>(
         _ body: (SelectStatement, Catalogue, Snapshot) throws(RecordError) -> R
     ) throws(MakoError) -> R {
         let keys = try keys.get()

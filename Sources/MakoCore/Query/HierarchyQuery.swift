@@ -132,7 +132,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
             for (model, keys) in rows {
                 try transaction.refusePartial(model)
                 let binding = try transaction.binding(model)
-                count += try transaction.removeTelling(keys, transaction.current(binding))
+                count += try transaction.removeCallingHooks(keys, transaction.current(binding))
             }
             return count
         }

@@ -161,7 +161,7 @@ final class LightweightRows<T: Entity>: Sendable {
                 try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
                     let context = binding.fetchContext(view, schema)
                     let row = try database.foundRow(T.entityModel, key: key, context: context)
-                    guard let object = try row?.untoldObject(T.self, isRefresh: true) else { return nil }
+                    guard let object = try row?.objectWithoutLoadHook(T.self, isRefresh: true) else { return nil }
                     try query.follow([object], database, view, schema, context)
                     return object
                 }

@@ -40,7 +40,7 @@ final class LiveQuery<T: Entity>: Sendable {
         let mailbox = mailbox
         follower = database.hub.add(
             EventHub.Follower(
-                tables: { mailbox.tables }, tell: { mailbox.put($0) }, finish: { mailbox.finish() }))
+                tables: { mailbox.tables }, notify: { mailbox.put($0) }, finish: { mailbox.finish() }))
     }
 
     deinit { database.hub.removeFollower(follower) }

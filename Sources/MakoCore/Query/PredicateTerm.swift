@@ -126,15 +126,15 @@ struct PredicateTest {
     }
 
     /// The test of an optional value; nil where the value is nil.
-    func asked(of value: PredicateTerm) throws(MakoError) -> PredicateTest {
+    func applied(to value: PredicateTerm) throws(MakoError) -> PredicateTest {
         let isMissing = try value.isNil()
-        var asked = self
+        var applied = self
         if !needsValues {
-            asked.isTrue = .joined([isTrue, .not(isMissing)], true)
-            asked.isFalse = .joined([isFalse, .not(isMissing)], true)
+            applied.isTrue = .joined([isTrue, .not(isMissing)], true)
+            applied.isFalse = .joined([isFalse, .not(isMissing)], true)
         }
-        asked.isNil = .joined([isMissing] + (isNil.map { [$0] } ?? []), false)
-        return asked
+        applied.isNil = .joined([isMissing] + (isNil.map { [$0] } ?? []), false)
+        return applied
     }
 }
 

@@ -335,7 +335,7 @@ extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
         case .value(let expr, _): return .value(expr, isOptional: true)
         case .test(let test):
             if case .constant = value { return .test(test) }
-            return .test(try test.asked(of: value))
+            return .test(try test.applied(to: value))
         case .constant, .parts, .list, .range: throw .predicate("a constant in place of an optional property")
         }
     }

@@ -51,7 +51,7 @@ public struct PreparedStatement: Sendable {
         }
         var boxed: [(any ConditionValue)?] = []
         repeat boxed.append(each parameters)
-        return try database.run(try asked(boxed, [:]))
+        return try database.run(try call(boxed, [:]))
     }
 
     /// Runs the statement with named values, with nil for NULL, or with values whose types are known only at run time.
@@ -59,7 +59,7 @@ public struct PreparedStatement: Sendable {
     public func run(
         _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RawResults {
-        try database.run(try asked(parameters, named))
+        try database.run(try call(parameters, named))
     }
 
     /// Runs the statement on a thread of the database; the async form of `run`.
@@ -67,8 +67,8 @@ public struct PreparedStatement: Sendable {
     public func run(
         _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) async throws(MakoError) -> RawResults {
-        let asked = try asked(parameters, named)
-        return try await database.onOwnThread(writes: !isReadOnly) { () throws(MakoError) in try database.run(asked) }
+        let call = try call(parameters, named)
+        return try await database.onOwnThread(writes: !isReadOnly) { () throws(MakoError) in try database.run(call) }
     }
 
     /// Runs a statement that writes, once for each row of values, in one transaction: if a row is refused, none is
@@ -83,19 +83,19 @@ public struct PreparedStatement: Sendable {
     /// - Throws: `MakoError.invalidArgument` for a statement that only reads; as ``run(_:named:)``.
     @discardableResult
     public func run(rows: some Sequence<[(any ConditionValue)?]>) throws(MakoError) -> RawResults {
-        if isReadOnly { throw .invalidArgument("a question stores no rows; run it once for each row of values") }
+        if isReadOnly { throw .invalidArgument("a query stores no rows; run it once for each row of values") }
         return try database.allOrNothing { (transaction) throws(MakoError) in
             var all: RawResults?
             for row in rows {
-                let asked = try asked(row, [:])
-                let results = try transaction.run(asked.kept, asked.values, asked.named)
+                let call = try call(row, [:])
+                let results = try transaction.run(call.kept, call.values, call.named)
                 if all == nil { all = results } else { all?.append(results) }
             }
             return all ?? RawResults(columns: [], rows: [])
         }
     }
 
-    func asked(
+    func call(
         _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
     ) throws(MakoError) -> StatementCall {
         if named.isEmpty, let values = parameters.plainValues { return StatementCall(kept, values) }

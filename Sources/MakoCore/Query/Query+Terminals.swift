@@ -196,7 +196,7 @@ extension Query {
                 var seen: Set<RowKey> = []
                 keys.removeAll { !seen.insert($0).inserted }
             }
-            return try transaction.removeTelling(keys, transaction.current(binding))
+            return try transaction.removeCallingHooks(keys, transaction.current(binding))
         }
     }
 

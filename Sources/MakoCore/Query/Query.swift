@@ -238,7 +238,7 @@ public struct Query<T: Entity>: Sendable {
     /// Whether the query is only a prepared condition.
     private var isPrepared: Bool {
         guard case .prepared = condition else { return false }
-        return rest?.isAsked != true
+        return rest?.affectsRows != true
     }
 
     private func prepared(_ binding: Binding) -> PreparedSelection? {

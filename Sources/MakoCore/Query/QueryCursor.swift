@@ -56,7 +56,7 @@ public final class QueryCursor<T: Entity> {
             let found = try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) -> T? in
                 let context = binding.fetchContext(view, schema)
                 let row = try database.foundRow(T.entityModel, key: keys[place], context: context)
-                guard let object = try row?.untoldObject(T.self) else { return nil }
+                guard let object = try row?.objectWithoutLoadHook(T.self) else { return nil }
                 try query.follow([object], database, view, schema, context)
                 return object
             }

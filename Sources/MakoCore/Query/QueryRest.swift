@@ -21,13 +21,13 @@ final class QueryRest: Sendable {
 
     let parts: Parts
     /// Whether the parts affect which rows are found, or their order.
-    let isAsked: Bool
+    let affectsRows: Bool
     /// Whether the parts apply to the created objects.
     let isFollowed: Bool
 
     init(_ parts: Parts) {
         self.parts = parts
-        isAsked =
+        affectsRows =
             !parts.conditions.isEmpty || !parts.references.isEmpty || !parts.orders.isEmpty || !parts.joins.isEmpty
             || parts.alias != nil || parts.fault != nil
         isFollowed = parts.domain != nil || !parts.prefetches.isEmpty || !parts.joins.isEmpty

@@ -108,8 +108,8 @@ extension Database {
         try run(try StatementCall(WhereText(text: text), parameters, named))
     }
 
-    func run(_ asked: StatementCall) throws(MakoError) -> RawResults {
-        let (kept, values, named) = (asked.kept, asked.values, asked.named)
+    func run(_ call: StatementCall) throws(MakoError) -> RawResults {
+        let (kept, values, named) = (call.kept, call.values, call.named)
         if kept.isReadOnly {
             let found = try viewing { (view, schema) throws(MakoError) in
                 try records { () throws(RecordError) in

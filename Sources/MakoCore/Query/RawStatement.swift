@@ -60,7 +60,7 @@ extension Transaction {
         outcome.rows = try records { () throws(RecordError) in
             try statement.returned(keys, schema.catalogue, view: view, parameters: values, named: named)
         }
-        outcome.changed = try removeTelling(keys, current(binding))
+        outcome.changed = try removeCallingHooks(keys, current(binding))
         return RawResults(outcome)
     }
 

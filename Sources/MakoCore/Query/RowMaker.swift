@@ -58,7 +58,7 @@ final class FollowedQuery<T: Entity>: Sendable {
 @usableFromInline
 final class PlannedRows: Sendable {
     @usableFromInline let plan: Plan
-    @usableFromInline let walk: PlainWalk?
+    @usableFromInline let plainScan: PlainScan?
     @usableFromInline let layout: RowLayout
     @usableFromInline let view: Snapshot
     @usableFromInline let context: FetchContext?
@@ -85,8 +85,8 @@ final class PlannedRows: Sendable {
         isFollowed = query != nil
         self.query = query
         self.view = view
-        walk = plan.plainWalk
-        isIndexed = plan.isIndexedWalk
+        plainScan = plan.plainScan
+        isIndexed = plan.isIndexedScan
         layout = binding.layout
         context = shared ?? binding.fetchContext(view, schema)
         self.database = database.number
@@ -94,7 +94,7 @@ final class PlannedRows: Sendable {
         model = binding.model
         start = database.queryStart
         count =
-            walk?.isWhole == true
+            plainScan?.isWhole == true
             ? try records { () throws(RecordError) in try binding.table.count(in: view) } : 0
     }
 
@@ -151,12 +151,12 @@ final class PlannedRows: Sendable {
         if isIndexed { return try readNamed(of: type) }
         var maker = RowMaker(database: database, context: context, layout: layout, lazyProperties: T._$lazyProperties)
         do {
-            if let walk, walk.isWhole {
+            if let plainScan, plainScan.isWhole {
                 // Created in their final place, without a check of capacity and unique ownership for each object.
                 var isLonger = false
                 // At least one: all threads share the empty array, and the initializer would write to it.
                 let objects = try [T](unsafeUninitializedCapacity: max(1, count)) { places, made in
-                    try walk.forEachRow(layout, in: view) { id, reader in
+                    try plainScan.forEachRow(layout, in: view) { id, reader in
                         if made & 1023 == 1023 { try endIfCancelled() }
                         guard made < places.count else {
                             isLonger = true
@@ -171,8 +171,8 @@ final class PlannedRows: Sendable {
                 if !isLonger { return objects }
             }
             var objects: [T] = []
-            if let walk {
-                try walk.forEachRow(layout, in: view) { id, reader in
+            if let plainScan {
+                try plainScan.forEachRow(layout, in: view) { id, reader in
                     if objects.count & 1023 == 1023 { try endIfCancelled() }
                     objects.append(try T(row: maker.row(id, reader)))
                     return true
@@ -264,13 +264,13 @@ struct FoundRow {
     /// Creates the object or value and calls its `didLoad` hook.
     @inlinable @inline(__always)
     func object<T: Entity>(_ type: T.Type) throws(MakoError) -> T {
-        let object = try untoldObject(type)
+        let object = try objectWithoutLoadHook(type)
         if type._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
         return object
     }
 
     @inlinable @inline(__always)
-    func untoldObject<T: Entity>(_ type: T.Type, isRefresh: Bool = false) throws(MakoError) -> T {
+    func objectWithoutLoadHook<T: Entity>(_ type: T.Type, isRefresh: Bool = false) throws(MakoError) -> T {
         try rows.withRow(at: offset, isPlain: isPlain) { (reader) throws(MakoError) in
             let lazyProperties = type._$lazyProperties
             // By the given type: the class of an object may be a subclass of the static type.

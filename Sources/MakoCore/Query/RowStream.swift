@@ -36,21 +36,21 @@ public final class RowStream: AsyncSequence {
     private var fault: MakoError?
 
     private struct Work: Sendable {
-        let rows: PlannedQuestion
+        let rows: PlannedQuery
         let view: Snapshot
         /// Whether the snapshot belongs to an enclosing read, which ends it.
         let isLent: Bool
     }
 
-    init(_ asked: StatementCall, _ database: Database) throws(MakoError) {
-        try asked.requireQuestion()
+    init(_ call: StatementCall, _ database: Database) throws(MakoError) {
+        try call.requireQuery()
         if ThreadScope.current(of: database)?.transaction != nil {
             throw .invalidArgument(
                 "rows are not read by a thread of their own inside a transaction; call forEachRow there, or rawQuery")
         }
         let isLent = ThreadScope.current(of: database) != nil
         let (rows, view) = try database.viewing { (view, schema) throws(MakoError) in
-            (try asked.planned(schema, view), view)
+            (try call.planned(schema, view), view)
         }
         self.database = database
         places = ColumnPlaces(rows.columns)
@@ -177,13 +177,13 @@ public final class RowStream: AsyncSequence {
 
 extension StatementCall {
     /// - Throws: `MakoError.invalidArgument` for a statement that writes.
-    fileprivate func requireQuestion() throws(MakoError) {
+    fileprivate func requireQuery() throws(MakoError) {
         if statement.isReadOnly { return }
         throw .invalidArgument(
             "a statement that writes is run whole; call rawQuery, which gives the rows of RETURNING as well")
     }
 
-    fileprivate func planned(_ schema: SchemaState, _ view: Snapshot) throws(MakoError) -> PlannedQuestion {
+    fileprivate func planned(_ schema: SchemaState, _ view: Snapshot) throws(MakoError) -> PlannedQuery {
         try records { () throws(RecordError) in
             try kept.planned(schema.catalogue, view: view, parameters: values, named: named)
         }
@@ -241,12 +241,12 @@ extension Database {
         try forEachRow(of: try StatementCall(text, parameters, named), body)
     }
 
-    func forEachRow(of asked: StatementCall, _ body: (ResultRow) throws -> Void) throws {
-        try asked.requireQuestion()
+    func forEachRow(of call: StatementCall, _ body: (ResultRow) throws -> Void) throws {
+        try call.requireQuery()
         let transaction = ThreadScope.current(of: self)?.transaction
         var fault: (any Error)?
         try viewing { (view, schema) throws(MakoError) in
-            let rows = try asked.planned(schema, view)
+            let rows = try call.planned(schema, view)
             let places = ColumnPlaces(rows.columns)
             var number = 0
             let lent = transaction?.writeLock.lendsRows ?? false
@@ -283,6 +283,6 @@ extension PreparedStatement {
     public func rows(
         _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RowStream {
-        try RowStream(try asked(parameters, named), database)
+        try RowStream(try call(parameters, named), database)
     }
 }

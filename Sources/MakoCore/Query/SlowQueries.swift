@@ -14,10 +14,10 @@ extension Database {
 
     /// Reports a query that exceeded the threshold.
     func noteQuery(_ plan: Plan, _ model: EntityModel, since start: QueryStart?) {
-        guard let start, let threshold = options.slowQueryThreshold, let tell = options.onSlowQuery else { return }
+        guard let start, let threshold = options.slowQueryThreshold, let handler = options.onSlowQuery else { return }
         let duration = start.moment.duration(to: .now)
         if duration > threshold {
-            tell(SlowQuery(entity: model.name, plan: plan.description, duration: duration))
+            handler(SlowQuery(entity: model.name, plan: plan.description, duration: duration))
         }
     }
 }

@@ -120,7 +120,7 @@ extension Database {
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         as type: (repeat each V).Type
     ) throws(MakoError) -> [(repeat each V)] {
-        try run(try StatementCall(question: text, parameters, named)).rows(as: type)
+        try run(try StatementCall(query: text, parameters, named)).rows(as: type)
     }
 
     /// Runs a `SELECT` of one column and returns its values.
@@ -135,7 +135,7 @@ extension Database {
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         as type: V.Type
     ) throws(MakoError) -> [V] {
-        try run(try StatementCall(question: text, parameters, named)).rows(as: type)
+        try run(try StatementCall(query: text, parameters, named)).rows(as: type)
     }
 
     /// Runs a `SELECT` and returns its rows as values of a `Decodable` type, each of whose properties reads the column
@@ -163,7 +163,7 @@ extension Database {
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         as type: V.Type
     ) throws(MakoError) -> [V] {
-        try run(try StatementCall(question: text, parameters, named)).rows(as: type)
+        try run(try StatementCall(query: text, parameters, named)).rows(as: type)
     }
 
     /// Runs a `SELECT` and returns its rows as tuples; the async form of `rawQuery`.
@@ -171,7 +171,7 @@ extension Database {
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         as type: (repeat each V).Type
     ) async throws(MakoError) -> [(repeat each V)] {
-        try await answer(try StatementCall(question: text, parameters, named)).rows(as: type)
+        try await answer(try StatementCall(query: text, parameters, named)).rows(as: type)
     }
 
     /// Runs a `SELECT` of one column and returns its values; the async form of `rawQuery`.
@@ -179,7 +179,7 @@ extension Database {
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         as type: V.Type
     ) async throws(MakoError) -> [V] {
-        try await answer(try StatementCall(question: text, parameters, named)).rows(as: type)
+        try await answer(try StatementCall(query: text, parameters, named)).rows(as: type)
     }
 
     /// Runs a `SELECT` and returns its rows as values of a `Decodable` type; the async form of `rawQuery`.
@@ -188,18 +188,18 @@ extension Database {
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
         as type: V.Type
     ) async throws(MakoError) -> [V] {
-        try await answer(try StatementCall(question: text, parameters, named)).rows(as: type)
+        try await answer(try StatementCall(query: text, parameters, named)).rows(as: type)
     }
 
-    private func answer(_ asked: StatementCall) async throws(MakoError) -> RawResults {
-        try await onOwnThread(writes: !asked.kept.isReadOnly) { () throws(MakoError) in try self.run(asked) }
+    private func answer(_ call: StatementCall) async throws(MakoError) -> RawResults {
+        try await onOwnThread(writes: !call.kept.isReadOnly) { () throws(MakoError) in try self.run(call) }
     }
 }
 
 extension StatementCall {
     /// Creates a statement that must return rows.
     fileprivate init(
-        question text: WhereText, _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
+        query text: WhereText, _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
     ) throws(MakoError) {
         try self.init(text, parameters, named)
         if !statement.givesRows {

@@ -320,7 +320,7 @@ extension Transaction {
                 let wasThere = try table(binding) { (table, tx) throws(RecordError) in
                     try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
                 }
-                try noteLetGo(owned, by: key, binding)
+                try noteReleased(owned, by: key, binding)
                 if wasThere { noteUpdated(key, binding) }
                 count += 1
             }

@@ -68,7 +68,7 @@ public struct AnyReferenceSlot: PropertySlot {
     }
 
     /// Releases the object, because the owner is deinitialized.
-    public mutating func letGo() { if object != nil { ReleasedObjects.letGo(of: &object, leaving: nil) } }
+    public mutating func letGo() { if object != nil { ReleasedObjects.release(&object, leaving: nil) } }
 }
 
 /// The codec of a class's references to objects of any entity, which are stored as text.

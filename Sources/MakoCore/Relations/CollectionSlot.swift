@@ -105,7 +105,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
 
     /// Releases the objects, because the owner is deinitialized.
     public mutating func letGo() {
-        if stored == nil { ReleasedObjects.letGo(of: &content, leaving: Form.empty) }
+        if stored == nil { ReleasedObjects.release(&content, leaving: Form.empty) }
     }
 }
 

@@ -55,7 +55,7 @@ final class FailureHub: Sendable {
 
     private func forget(_ number: Int) { state.with { _ = $0.listeners.removeValue(forKey: number) } }
 
-    func tell(_ failure: @autoclosure () -> FailedLoad) {
+    func report(_ failure: @autoclosure () -> FailedLoad) {
         let listeners = state.with { Array($0.listeners.values) }
         if listeners.isEmpty { return }
         let failure = failure()

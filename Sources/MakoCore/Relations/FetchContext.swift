@@ -128,11 +128,11 @@ final class FetchContext: Sendable {
     /// Adds an object whose references are about to be loaded, if they may lead back to it.
     func note(owner: some ObjectEntity) {
         let type = Swift.type(of: owner)
-        let asked = UInt(bitPattern: ObjectIdentifier(type))
-        if harmless.load(ordering: .relaxed) == asked { return }
+        let identity = UInt(bitPattern: ObjectIdentifier(type))
+        if harmless.load(ordering: .relaxed) == identity { return }
         let model = type.entityModel
         guard model.leadsBack else {
-            harmless.store(asked, ordering: .relaxed)
+            harmless.store(identity, ordering: .relaxed)
             return
         }
         guard let key = owner.lockedState({ $0.key }) else { return }
@@ -180,7 +180,7 @@ enum LazyLoad {
 
     static func failed(_ error: MakoError, owner: some ObjectEntity) {
         owner.lockedState { $0.setLoadError(error) }
-        Database.of(owner)?.failures.tell(FailedLoad(object: owner, error: error))
+        Database.of(owner)?.failures.report(FailedLoad(object: owner, error: error))
     }
 }
 

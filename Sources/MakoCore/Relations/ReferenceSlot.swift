@@ -58,11 +58,11 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
 
     /// Releases the object, because the owner is deinitialized.
     @inlinable
-    public mutating func letGo() { if object != nil { letGoOfObject() } }
+    public mutating func letGo() { if object != nil { releaseObject() } }
 
     @usableFromInline
-    mutating func letGoOfObject() {
-        if isKnownUniquelyReferenced(&object) { ReleasedObjects.letGo(of: &object, leaving: nil) }
+    mutating func releaseObject() {
+        if isKnownUniquelyReferenced(&object) { ReleasedObjects.release(&object, leaving: nil) }
     }
 }
 
@@ -171,6 +171,6 @@ enum ReferenceKeys {
 extension ObjectEntity {
     /// The key under which the object is or will be stored; nil before its first save.
     var storedKey: RowKey? {
-        lockedState { $0.flags.contains(.sterile) ? nil : $0.key }
+        lockedState { $0.flags.contains(.removed) ? nil : $0.key }
     }
 }

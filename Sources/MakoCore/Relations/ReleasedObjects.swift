@@ -9,7 +9,7 @@ final class ReleasedObjects {
     private var waiting: [any Sendable] = []
 
     /// Replaces a value that may hold the last reference to other objects.
-    static func letGo<Value: Sendable>(of value: inout Value, leaving rest: Value) {
+    static func release<Value: Sendable>(_ value: inout Value, leaving rest: Value) {
         let level = mako_get_release_level()
         if level < levels {
             mako_set_release_level(level + 1)

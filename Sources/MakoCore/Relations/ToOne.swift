@@ -42,7 +42,7 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
     }
 
     /// Releases the object that was set, because the owner is deinitialized.
-    public mutating func letGo() { if object != nil { ReleasedObjects.letGo(of: &object, leaving: nil) } }
+    public mutating func letGo() { if object != nil { ReleasedObjects.release(&object, leaving: nil) } }
 }
 
 extension ToOne: Hashable {

@@ -69,7 +69,7 @@ public struct WeakAnyReferenceSlot: PropertySlot {
     }
 
     /// Releases an object that was never saved, because the owner is deinitialized.
-    public mutating func letGo() { if unsaved != nil { ReleasedObjects.letGo(of: &unsaved, leaving: nil) } }
+    public mutating func letGo() { if unsaved != nil { ReleasedObjects.release(&unsaved, leaving: nil) } }
 }
 
 /// The codec of references to any entity marked `@Relationship(.weak)`.

@@ -63,10 +63,10 @@ struct StoreWriter {
     }
 
     /// Updates the stored number of kept revisions and returns it.
-    private func settle(_ asked: Int?) throws(MakoError) -> Int {
+    private func settle(_ requested: Int?) throws(MakoError) -> Int {
         var settings =
             try view.settings(of: name) ?? StoreSettings(name: name, keptRevisions: KeyedStore.usualRevisions)
-        let wanted = asked ?? settings.keptRevisions
+        let wanted = requested ?? settings.keptRevisions
         if settings.id != 0 && settings.keptRevisions == wanted { return wanted }
         settings.keptRevisions = wanted
         try transaction.saveValue(&settings)

@@ -285,7 +285,7 @@ final class ProgressMeter {
     private let total: Int
     private let report: (MigratedRows) -> Void
     private var done = 0
-    private var told = 0
+    private var lastReported = 0
 
     init(_ table: String, total: Int, _ report: @escaping (MigratedRows) -> Void) {
         self.table = table
@@ -295,13 +295,13 @@ final class ProgressMeter {
 
     func add(_ rows: Int) {
         done += rows
-        if done - told >= ProgressMeter.interval { tell() }
+        if done - lastReported >= ProgressMeter.interval { reportProgress() }
     }
 
-    func finish() { if done > told { tell() } }
+    func finish() { if done > lastReported { reportProgress() } }
 
-    private func tell() {
-        told = done
+    private func reportProgress() {
+        lastReported = done
         report(MigratedRows(table: table, done: done, total: total))
     }
 }

@@ -59,7 +59,7 @@ extension Plan {
                 start = nil
                 try recorded {
                     try view.forEach(in: index.tree, from: lower) { key, _ in
-                        guard IndexWalk.isInside(key, range, false) else { return false }
+                        guard IndexScan.isInside(key, range, false) else { return false }
                         steps &+= 1
                         if steps & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
                         if !last.isEmpty, IndexGroups.begins(key, with: last) {

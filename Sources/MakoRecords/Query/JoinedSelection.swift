@@ -79,15 +79,15 @@ public struct JoinedSelection {
     ) throws(RecordError) -> PlanExplanation {
         let plan = try statement(for: result).prepared(catalogue, [], [:], view)
         let node = plan.node(nil)
-        var way = PlanExplanation.Way(text: node.summary, expectedRows: 0, cost: 0, indexes: [])
+        var accessPath = PlanExplanation.AccessPath(text: node.summary, expectedRows: 0, cost: 0, indexes: [])
         if case .join(let join) = plan.feed {
-            way = PlanExplanation.Way(
+            accessPath = PlanExplanation.AccessPath(
                 text: node.summary, expectedRows: join.expectedRows, cost: join.cost,
                 indexes: join.steps.flatMap(\.indexes))
         }
         let analysis = analyzing ? try StatementPlan.select(plan).analysis(in: view, RunMeasure()) : nil
         return PlanExplanation(
-            chosen: way, rejected: [], tableRows: try TableEstimates(table, view).rows, missingIndexes: [],
+            chosen: accessPath, rejected: [], tableRows: try TableEstimates(table, view).rows, missingIndexes: [],
             plan: analysis?.plan ?? node, analysis: analysis)
     }
 

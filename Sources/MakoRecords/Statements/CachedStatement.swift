@@ -63,8 +63,8 @@ public final class CachedStatement: @unchecked Sendable {
     /// Plans a query without running it; see ``Statement/planned(_:view:parameters:named:)``.
     public func planned(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
-    ) throws(RecordError) -> PlannedQuestion {
-        if let plan = try keptPlan(catalogue, view, parameters, named) { return PlannedQuestion(.select(plan), isDeep) }
+    ) throws(RecordError) -> PlannedQuery {
+        if let plan = try keptPlan(catalogue, view, parameters, named) { return PlannedQuery(.select(plan), isDeep) }
         return try statement.planned(catalogue, view: view, parameters: parameters, named: named)
     }
 

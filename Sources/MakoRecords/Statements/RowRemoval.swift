@@ -4,10 +4,10 @@ import MakoStorage
 /// before, owned rows are deleted at the end. Hooks of objects are not called.
 struct RowRemoval: ~Copyable {
     private let catalogue: Catalogue
-    private var walk = RemovalWalk()
+    private var traversal = RemovalTraversal()
     private var releases = PendingKeyRemovals()
     /// Rows that may have lost their last owner.
-    private var letGo: [RowPlace] = []
+    private var released: [RowPlace] = []
     /// Rows referenced by columns without a rule: these references must be gone at the end.
     private var unruled: [(referrer: Referrer, row: RowPlace)] = []
     private var writer = RowWriter()
@@ -25,7 +25,7 @@ struct RowRemoval: ~Copyable {
     mutating func delete(
         _ key: RowKey, of table: TableHandle, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> Bool {
-        guard walk.begin(RowPlace(table, key)) else { return false }
+        guard traversal.begin(RowPlace(table, key)) else { return false }
         var isThere = false
         while let step = try nextStep(tx.view, &changes) {
             switch step {
@@ -53,29 +53,29 @@ struct RowRemoval: ~Copyable {
 
     private mutating func nextStep(
         _ view: Snapshot, _ changes: inout ChangeSet
-    ) throws(RecordError) -> RemovalWalk.Step? {
+    ) throws(RecordError) -> RemovalTraversal.Step? {
         if changes.hidesReferences { try changes.settleUnique(view) }
-        return try walk.next(above: 0, catalogue, view)
+        return try traversal.next(above: 0, catalogue, view)
     }
 
     /// Records the rows owned by a row that will be changed or deleted.
     mutating func noteOwned(by key: RowKey, _ table: TableHandle, _ view: Snapshot) throws(RecordError) {
         guard let owned = try catalogue.ownedColumns(of: table) else { return }
-        letGo += try owned.rows(ownedBy: key, catalogue, view)
+        released += try owned.rows(ownedBy: key, catalogue, view)
     }
 
     /// Records rows that are deleted at the end unless another row owns them.
-    mutating func letGo(of rows: [RowPlace]) { letGo += rows }
+    mutating func noteReleased(_ rows: [RowPlace]) { released += rows }
 
     /// Completes the statement: removes deleted keys from lists, and deletes rows that have lost their last owner.
     ///
     /// - Throws: `RecordError.referenced` if rows refer to a deleted one by a column without a rule.
     mutating func finish(_ tx: borrowing WriteTransaction, _ changes: inout ChangeSet) throws(RecordError) {
         try writeReleases(tx, &changes)
-        while !letGo.isEmpty {
+        while !released.isEmpty {
             if changes.hidesReferences { try changes.settleUnique(tx.view) }
-            let rows = letGo
-            letGo = []
+            let rows = released
+            released = []
             var seen: Set<RowPlace> = []
             for row in rows where seen.insert(row).inserted {
                 guard let table = catalogue.table(numbered: row.table), try table.contains(row.key, in: tx.view)

@@ -97,7 +97,7 @@ extension Statement {
             outcome = try run.perform(self, &own, tx)
             try own.settleUnique(tx.view)
         } catch {
-            StatementRun.takeBack(savepoint, tx)
+            StatementRun.rollBack(savepoint, tx)
             throw error
         }
         changes.append(own)
@@ -194,7 +194,7 @@ struct StatementRun {
     }
 
     /// Rolls back to before the statement. If that fails, the transaction must not be committed.
-    static func takeBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) {
+    static func rollBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) {
         do throws(StorageError) { try tx.rollback(to: savepoint) } catch { return tx.breakOff(error) }
         release(savepoint, tx)
     }

@@ -51,7 +51,7 @@ public struct TableReplacement {
         for key in keys where try !new.contains(key, in: tx.view) {
             _ = try removal.delete(key, of: new, tx, &changes)
         }
-        removal.letGo(of: owned.filter { $0.table != table.number })
+        removal.noteReleased(owned.filter { $0.table != table.number })
         try removal.finish(tx, &changes)
         changedTables = Set(changes.changes.map(\.table))
     }

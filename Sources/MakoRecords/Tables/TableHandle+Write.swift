@@ -296,7 +296,7 @@ extension TableHandle {
                 do {
                     try addUnique(index, key, old, new, &row, tx, &changes)
                 } catch {
-                    try takeBack(uniqueDone, key, old, new, changed, &row, tx, &changes)
+                    try revert(uniqueDone, key, old, new, changed, &row, tx, &changes)
                     throw error
                 }
             }
@@ -418,7 +418,7 @@ extension TableHandle {
     }
 
     /// Removes the entries of the first `count` unique indexes, after a later one has refused the row.
-    private func takeBack(
+    private func revert(
         _ count: Int, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
         _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) {

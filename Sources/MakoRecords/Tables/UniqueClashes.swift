@@ -121,7 +121,7 @@ extension IndexHandle {
     /// Returns whether a query for referring rows may use the index.
     fileprivate func mayFindReferences(_ table: TableHandle) -> Bool {
         // Equality with a key excludes NULL.
-        if condition?.asksForNull == true { return false }
+        if condition?.testsForNull == true { return false }
         return table.columns.contains { $0.target != nil && columns.contains($0.ordinal) }
     }
 }

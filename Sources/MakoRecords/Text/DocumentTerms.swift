@@ -28,10 +28,10 @@ struct DocumentTerms: ~Copyable {
         bodies.clear()
         terms.removeAll(keepingCapacity: true)
         words.read(row, index)
-        var walk = WordWalk(words)
-        while walk.next(words) {
-            walk.withPlaces { occurrences.append($0, to: &bodies) }
-            terms.append((walk.word, bodies.count))
+        var traversal = WordTraversal(words)
+        while traversal.next(words) {
+            traversal.withPlaces { occurrences.append($0, to: &bodies) }
+            terms.append((traversal.word, bodies.count))
         }
     }
 }

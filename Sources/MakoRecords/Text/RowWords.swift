@@ -53,7 +53,7 @@ struct RowWords: ~Copyable {
 }
 
 /// Iterates collected words in byte order, with the positions of each.
-struct WordWalk {
+struct WordTraversal {
     /// The number of positions sorted at a time: each group of words takes a pass over all rows.
     static let group = 1 << 19
 
@@ -71,7 +71,7 @@ struct WordWalk {
     /// The number of the word.
     private(set) var word = 0
 
-    init(_ rows: borrowing RowWords, group: Int = WordWalk.group) {
+    init(_ rows: borrowing RowWords, group: Int = WordTraversal.group) {
         self.group = group
         order = rows.words.sorted()
         var counts = [UInt32](repeating: 0, count: order.count)
@@ -105,7 +105,7 @@ struct WordWalk {
         groupEnd = end
         range = 0..<0
         places.withUnsafeMutableBufferPointer { places in
-            ends.withUnsafeMutableBufferPointer { ends in WordWalk.sort(rows, &ends, &places) }
+            ends.withUnsafeMutableBufferPointer { ends in WordTraversal.sort(rows, &ends, &places) }
         }
     }
 

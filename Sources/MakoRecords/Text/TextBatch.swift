@@ -85,11 +85,11 @@ final class TextBatch {
             value.replace(with: block.encoded)
             try body(key.raw, value.raw)
         }
-        var walk = WordWalk(gathered, group: group)
-        while walk.next(gathered) {
-            FullTextIndex.termKey(gathered.words.term(walk.word), into: &key)
+        var traversal = WordTraversal(gathered, group: group)
+        while traversal.next(gathered) {
+            FullTextIndex.termKey(gathered.words.term(traversal.word), into: &key)
             postings.clear()
-            write(walk, from: FullTextIndex.firstBase)
+            write(traversal, from: FullTextIndex.firstBase)
             try body(key.raw, postings.raw)
         }
         let sorted = keys.map { (FullTextIndex.rowKey($0.key), $0.row) }.sorted { KeyOrder.precedes($0.0, $1.0) }
@@ -107,7 +107,7 @@ final class TextBatch {
     }
 
     /// The number of positions sorted at a time; they take no more memory than the words.
-    private var group: Int { max(1 << 12, min(WordWalk.group, limit / 16)) }
+    private var group: Int { max(1 << 12, min(WordTraversal.group, limit / 16)) }
 
     /// Returns the rows' lengths by block.
     private func blocks() -> [(number: UInt64, block: LengthBlock)] {
@@ -131,8 +131,8 @@ final class TextBatch {
     /// Inserts words in the order of the tree. The chunks to be extended are read some hundred at a time before any is
     /// written, because a read flushes the engine's buffered writes.
     private func enterWords(_ tx: borrowing WriteTransaction) throws(RecordError) {
-        var walk = WordWalk(gathered, group: group)
-        var isMore = walk.next(gathered)
+        var traversal = WordTraversal(gathered, group: group)
+        var isMore = traversal.next(gathered)
         var key = KeyBuffer()
         var waiting = WaitingEntries()
         while isMore {
@@ -142,8 +142,8 @@ final class TextBatch {
                 var cursor = try tx.view.cursor(in: index.tree)
                 var left = TextBatch.wordsAtATime
                 while isMore, left > 0 {
-                    if try !prepare(walk, &key, &cursor, &waiting) { early.append(earlyWord(walk)) }
-                    isMore = walk.next(gathered)
+                    if try !prepare(traversal, &key, &cursor, &waiting) { early.append(earlyWord(traversal)) }
+                    isMore = traversal.next(gathered)
                     left -= 1
                 }
             }
@@ -153,17 +153,17 @@ final class TextBatch {
     }
 
     /// Encodes the postings of a word.
-    private func write(_ walk: WordWalk, from base: UInt64) {
-        walk.withPlaces { occurrences.append($0, of: rows, from: base, to: &postings) }
+    private func write(_ traversal: WordTraversal, from base: UInt64) {
+        traversal.withPlaces { occurrences.append($0, of: rows, from: base, to: &postings) }
     }
 
     private static var wordsAtATime: Int { 512 }
 
     /// Makes the entries of a word. Returns `false` if the tree has later rows of the word than the batch.
     private func prepare(
-        _ walk: WordWalk, _ key: inout KeyBuffer, _ cursor: inout Cursor, _ waiting: inout WaitingEntries
+        _ traversal: WordTraversal, _ key: inout KeyBuffer, _ cursor: inout Cursor, _ waiting: inout WaitingEntries
     ) throws -> Bool {
-        let term = gathered.words.term(walk.word)
+        let term = gathered.words.term(traversal.word)
         FullTextIndex.termKey(term, into: &key)
         let length = key.count
         // The word's last chunk.
@@ -182,11 +182,11 @@ final class TextBatch {
                 postings.append(raw: bytes)
                 return last
             }
-            guard last < rows[walk.firstRow] else { return false }
+            guard last < rows[traversal.firstRow] else { return false }
             if cursor.withKey({ $0.count > length }) { FullTextIndex.appendChunk(base, to: &key) }
         }
         // After the word's last row, the chunk is extended.
-        write(walk, from: last)
+        write(traversal, from: last)
         try chunks.cut(key.raw, postings.raw, base: base) { (key, value) throws(StorageError) in
             waiting.append(key, value)
         }
@@ -200,10 +200,10 @@ final class TextBatch {
         let postings: [UInt8]
     }
 
-    private func earlyWord(_ walk: WordWalk) -> EarlyWord {
+    private func earlyWord(_ traversal: WordTraversal) -> EarlyWord {
         postings.clear()
-        write(walk, from: FullTextIndex.firstBase)
-        return EarlyWord(term: [UInt8](gathered.words.term(walk.word)), postings: postings.bytes)
+        write(traversal, from: FullTextIndex.firstBase)
+        return EarlyWord(term: [UInt8](gathered.words.term(traversal.word)), postings: postings.bytes)
     }
 
     private func enterSingly(_ word: EarlyWord, _ tx: borrowing WriteTransaction) throws(RecordError) {

@@ -198,11 +198,11 @@ private struct TableMending {
         do throws(RecordError) { try record.schema.validate() } catch {
             throw .catalogueDamaged(reason: "\(error)")
         }
-        tellLeftOut(refused, of: whole)
+        reportLeftOut(refused, of: whole)
         return record
     }
 
-    private mutating func tellLeftOut(_ refused: [UInt32: RecordError], of record: TableRecord) {
+    private mutating func reportLeftOut(_ refused: [UInt32: RecordError], of record: TableRecord) {
         for index in record.indexes {
             guard let error = refused[index.id] else { continue }
             report.findings.append("index \(index.schema.name) of table \(record.schema.name) is left out: \(error)")
@@ -226,7 +226,7 @@ private struct TableMending {
                 refused[index.id] = error
             }
         }
-        tellLeftOut(refused, of: record)
+        reportLeftOut(refused, of: record)
         let kept = record.leavingOut { refused[$0.id] != nil }
         // Indexes that were removed before, because the entry could not be decoded with them.
         guard let gone = leftOut[record.id] else { return kept }
@@ -294,7 +294,7 @@ private struct TableMending {
         }
         let handle = try StoredCatalogue.handle(record, trees.ids, RowIDSequence(), tx.view)
         var table = TableSalvageReport.Table(name: name)
-        tell(of: record, in: &table)
+        copyReport(of: record, into: &table)
         try dropDamagedRows(handle, &table, tx)
         try dropConflicts(handle, &table, tx)
         try buildIndexes(handle, &table, tx)
@@ -303,7 +303,7 @@ private struct TableMending {
     }
 
     /// Copies what the engine reports of the table's rows.
-    private func tell(of record: TableRecord, in table: inout TableSalvageReport.Table) {
+    private func copyReport(of record: TableRecord, into table: inout TableSalvageReport.Table) {
         guard let tree = report.storage.trees.first(where: { $0.name == record.rowsTree }) else { return }
         table.missing = tree.missing
         table.doubtful = tree.doubtful

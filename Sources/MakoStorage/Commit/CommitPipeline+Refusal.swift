@@ -35,7 +35,7 @@ extension CommitPipeline {
 
     /// Removes refused commits from the log's memory. The caller must hold the writer lock, so that no transaction
     /// builds on them.
-    func takeBackRefused() {
+    func rollBackRefused() {
         guard hasRefused.load(ordering: .acquiring) else { return }
         lock.lock()
         // Wait for their committers, which compare commit numbers, because the next writer reuses these numbers.

@@ -57,7 +57,7 @@ extension Store {
                 basePoint: writer.base.point, writesBarrier: true, fillsBothSlots: true)
             try checkpointer.checkpoint(self, request)
         } catch {
-            takeBack(writer)
+            rollBack(writer)
             throw error
         }
         writer.isEnded = true

@@ -43,7 +43,7 @@ extension Store {
             (publication, flushDue) = try pipeline.append(
                 writer, point: point, durability, isShown: isShown, beginsSegment: beginsSegment)
         } catch {
-            takeBack(writer)
+            rollBack(writer)
             throw error
         }
         let version = newest
@@ -71,17 +71,17 @@ extension Store {
             if writer.hasStaleCounts { try writer.settleCounts() }
         } catch {}
         if let failure = writer.failure {
-            takeBack(writer)
+            rollBack(writer)
             throw failure
         }
     }
 
     func rollback(_ writer: Writer) {
-        takeBack(writer)
+        rollBack(writer)
         releaseWriterLock(of: writer)
     }
 
-    func takeBack(_ writer: Writer) {
+    func rollBack(_ writer: Writer) {
         guard !writer.isEnded, !isInherited else { return }
         writer.abandon()
         forgetPages(of: writer)

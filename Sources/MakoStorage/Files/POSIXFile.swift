@@ -257,7 +257,7 @@ final class POSIXFile: File, @unchecked Sendable {
             throw FileError(operation: "open", path: path, code: errno)
         }
         // The locks belong to the open file description, which this handle has now.
-        file.letGo()
+        file.release()
         return true
     }
 
@@ -276,7 +276,7 @@ final class POSIXFile: File, @unchecked Sendable {
     }
 
     /// Closes the descriptor without releasing the locks, because other descriptors of the open file keep them.
-    private func letGo() {
+    private func release() {
         closeDescriptor(descriptor)
         descriptor = -1
     }

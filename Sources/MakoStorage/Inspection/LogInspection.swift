@@ -129,12 +129,12 @@ package enum LogInspection {
                     number: header.number, segmentBytes: header.segmentBytes, previousEnd: header.previousEnd,
                     databaseHigh: header.database.high, databaseLow: header.database.low)))
         let bytes = try reader.read(found.file, count: Int(clamping: min(fileBytes, header.segmentBytes)))
-        walk(bytes, found, reader, operations, frame)
+        scan(bytes, found, reader, operations, frame)
     }
 
-    private static func walk(
+    private static func scan(
         _ bytes: [UInt8], _ segment: LogReader.Segment, _ reader: LogReader, _ operations: Bool,
-        _ tell: (FrameDescription) -> Void
+        _ report: (FrameDescription) -> Void
     ) {
         let header = segment.header
         let block = SegmentHeader.blockBytes
@@ -149,7 +149,7 @@ package enum LogInspection {
             }
             let frame = found.frame
             let padding = (end + block - 1) / block * block
-            tell(
+            report(
                 FrameDescription(
                     segment: header.number, lsn: frame.lsn, offset: offset,
                     kind: frame.kind == .barrier ? .barrier : .commit, commit: frame.commit, storedBytes: frame.stored,

@@ -53,7 +53,7 @@ package struct PageDescription: Sendable, Hashable {
     /// The name of the tree in the page header.
     package var treeName: String?
     /// The pages from the root of that tree to this page, without it; nil if no path leads here.
-    package var way: [UInt64]?
+    package var treePath: [UInt64]?
     /// The entries of a node.
     package var entries: [Entry] = []
     /// The fields of a header block, a meta or a bitmap.

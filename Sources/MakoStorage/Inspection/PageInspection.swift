@@ -85,7 +85,7 @@ package final class PageInspection {
             // The bounds check allows reading the entries, even with a wrong checksum.
             guard (try? page.validate()) != nil else { return }
             description.entries = (0..<page.header.count).map { entry(page, $0) }
-            description.way = way(to: page)
+            description.treePath = treePath(to: page)
         case .overflow: description.treeName = checkpoint?.names[page.header.tree]
         case .bitmap:
             let used = page.bitmapWords.reduce(0) { $0 + $1.nonzeroBitCount }
@@ -132,23 +132,23 @@ package final class PageInspection {
     }
 
     /// Returns the path from the root of the page's tree, found by one of its keys.
-    private func way(to page: SalvagedPage) -> [UInt64]? {
+    private func treePath(to page: SalvagedPage) -> [UInt64]? {
         guard let tree = checkpoint?.trees.first(where: { $0.id == page.header.tree }), tree.levels > 0,
             page.header.count > 0
         else { return nil }
         // Use the second key, because the first key of an inner node is not maintained.
         let key = page.key(page.header.level > 0 && page.header.count > 1 ? 1 : 0)
-        var way: [UInt64] = []
+        var treePath: [UInt64] = []
         var next = tree.root.page
         let node = SalvagedPage()
         while next != page.number {
-            way.append(next)
-            guard way.count <= tree.levels, (try? node.read(next, from: source)) != nil, node.header.level > 0,
+            treePath.append(next)
+            guard treePath.count <= tree.levels, (try? node.read(next, from: source)) != nil, node.header.level > 0,
                 node.keyKind == page.keyKind, (try? node.validate()) != nil
             else { return nil }
             let slot = (1..<max(1, node.header.count)).last { node.key($0) <= key } ?? 0
             next = node.child(slot).page
         }
-        return way
+        return treePath
     }
 }

@@ -146,7 +146,7 @@ struct LogArchiveReader {
             let bytes = try reader.read(segment.file, from: start - base, count: count)
             let before = piece.end
             let step = try bytes.withUnsafeBytes { bytes in
-                result { () throws(StorageError) in try walk(bytes, start, segment, &piece, &frames) }
+                result { () throws(StorageError) in try scan(bytes, start, segment, &piece, &frames) }
             }.get()
             switch step {
             case .stop(let reason): return reason
@@ -164,7 +164,7 @@ struct LogArchiveReader {
         case wants(Int)
     }
 
-    private func walk(
+    private func scan(
         _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ segment: LogReader.Segment, _ piece: inout LogPiece,
         _ frames: inout [UInt8]
     ) throws(StorageError) -> Step {

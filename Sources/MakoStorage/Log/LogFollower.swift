@@ -112,7 +112,7 @@ struct LogFollower {
             let bytes = try reader.read(segment.file, from: start - base, count: count)
             let before = tail.frames
             let step = try bytes.withUnsafeBytes { bytes in
-                result { () throws(StorageError) in try walk(bytes, start, segment, &tail, apply) }
+                result { () throws(StorageError) in try scan(bytes, start, segment, &tail, apply) }
             }.get()
             switch step {
             case .barrier(let commit): return commit
@@ -131,7 +131,7 @@ struct LogFollower {
     }
 
     /// Applies the frames in a window of a segment's bytes.
-    private func walk(
+    private func scan(
         _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ segment: LogReader.Segment, _ tail: inout LogReader.Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> Step {

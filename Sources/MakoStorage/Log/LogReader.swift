@@ -283,7 +283,7 @@ struct LogReader {
         var brokenAt: UInt64?
         while true {
             let outcome: Result<Void, StorageError> = segment.bytes.withUnsafeBytes { bytes in
-                result { () throws(StorageError) in try walk(bytes, base, &lsn, segment, &tail, apply) }
+                result { () throws(StorageError) in try scan(bytes, base, &lsn, segment, &tail, apply) }
             }
             do throws(StorageError) { return try outcome.get() } catch {
                 // A reader of another process's log may have read a place before the writer wrote it, and a later frame
@@ -298,7 +298,7 @@ struct LogReader {
     }
 
     /// Applies the frames of a segment from `lsn` on.
-    private func walk(
+    private func scan(
         _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ lsn: inout UInt64, _ segment: Segment, _ tail: inout Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
     ) throws(StorageError) {

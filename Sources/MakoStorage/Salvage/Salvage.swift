@@ -89,7 +89,7 @@ package final class Salvage {
     package func run() throws(StorageError) -> SalvageReport {
         for finding in source.findings { report.note(finding) }
         var finder = CheckpointFinder(source)
-        checkpoint = try finder.find { page in tell(.searching, page) }
+        checkpoint = try finder.find { page in reportProgress(.searching, page) }
         for finding in finder.findings { report.note(finding) }
         report.isCertain = finder.isCertain
         report.checkpointCommit = checkpoint.meta?.commit
@@ -128,7 +128,7 @@ package final class Salvage {
         trees[number] = SourceTree(state: state, kind: kind, name: name, hasItsName: name == known)
     }
 
-    func tell(_ phase: SalvageProgress.Phase, _ done: UInt64) {
+    func reportProgress(_ phase: SalvageProgress.Phase, _ done: UInt64) {
         guard done % 256 == 0 else { return }
         progress(
             SalvageProgress(

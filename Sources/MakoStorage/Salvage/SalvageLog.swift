@@ -16,7 +16,7 @@ extension Salvage {
                     throw error
                 }
                 report.logCommits += 1
-                tell(.replaying, UInt64(report.logCommits))
+                reportProgress(.replaying, UInt64(report.logCommits))
             }
             for segment in tail.segments { segment.file.close() }
             if let barrier = tail.barrier, checkpoint.meta != nil {

@@ -9,7 +9,7 @@ extension Salvage {
             trees[tree]?.noteDamage(range, isOpen: level > 0)
             return
         }
-        tell(.reading, UInt64(reached.count))
+        reportProgress(.reading, UInt64(reached.count))
         if level == 0 { return try take(page, in: range, of: tree, .tree) }
         let count = page.header.count
         for slot in 0..<count {
@@ -98,7 +98,7 @@ extension Salvage {
         guard !checkpoint.isListWhole || trees.values.contains(where: { !$0.openRanges.isEmpty }) else { return }
         var candidates: [UInt32: Candidates] = [:]
         try source.scan { (page, isWhole) throws(StorageError) in
-            tell(.gathering, page.number)
+            reportProgress(.gathering, page.number)
             guard !isFixed(page.number), !reached.contains(page.number) else { return }
             let use = checkpoint.use(of: page.number)
             guard use != .dead else { return }

@@ -32,7 +32,7 @@ extension Store {
             try adopt(tail)
             if !options.readOnly {
                 try checkpointer.repairMetas(self)
-                try letGoOfOlderCheckpoint()
+                try releaseOlderCheckpoint()
             }
             return
         }
@@ -65,7 +65,7 @@ extension Store {
 
     /// Overwrites the older checkpoint: only the log after the latest one was read, and older segments will be reused,
     /// so recovery must never use the older checkpoint.
-    private func letGoOfOlderCheckpoint() throws(StorageError) {
+    private func releaseOlderCheckpoint() throws(StorageError) {
         guard let previous = checkpointer.previous, previous.meta.log != checkpointer.last.meta.log else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in
             if try checkpointer.begin(self, anyway: true) { try checkpointer.runToEnd(self) }

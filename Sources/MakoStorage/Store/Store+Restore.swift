@@ -143,22 +143,22 @@ struct Restoration {
         let basePages = try storage { () throws(FileError) in try source.size() } / UInt64(pageBytes)
         let total = Int(clamping: parts.reduce(basePages) { $0 + $1.header.pages })
         var done = 0
-        func tell(_ count: Int) {
+        func reportProgress(_ count: Int) {
             done += count
             progress(CopyProgress(done: done, total: total))
         }
         if try storage({ () throws(FileError) in try file.shareBlocks(of: source) }) {
-            tell(Int(clamping: basePages))
+            reportProgress(Int(clamping: basePages))
         } else {
             try Restoration.move(basePages, from: source, at: 0) { (bytes, first) throws(StorageError) in
                 let size = bytes.count
                 try storage { () throws(FileError) in
                     try writeBytes(file, bytes, count: size, at: first * UInt64(pageBytes))
                 }
-                tell(size / pageBytes)
+                reportProgress(size / pageBytes)
             }
         }
-        for part in parts { try put(part.path, part.header, onto: file, tell) }
+        for part in parts { try put(part.path, part.header, onto: file, reportProgress) }
     }
 
     /// Puts the parts onto a file that holds the backup already.
@@ -167,7 +167,7 @@ struct Restoration {
     }
 
     private func put(
-        _ path: String, _ header: BackupPart.Header, onto file: any File, _ tell: (Int) -> Void
+        _ path: String, _ header: BackupPart.Header, onto file: any File, _ reportProgress: (Int) -> Void
     ) throws(StorageError) {
         let source = try Restoration.open(path, fileSystem)
         defer { source.close() }
@@ -189,7 +189,7 @@ struct Restoration {
                     try writeBytes(file, copy, count: pageBytes, at: number * UInt64(pageBytes))
                 }
             }
-            tell(bytes.count / pageBytes)
+            reportProgress(bytes.count / pageBytes)
         }
         try storage { () throws(FileError) in try file.resize(to: header.filePages * UInt64(pageBytes)) }
     }

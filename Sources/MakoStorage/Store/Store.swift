@@ -173,7 +173,7 @@ public final class Store: @unchecked Sendable {
             writerLock.release()
             throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
-        pipeline.takeBackRefused()
+        pipeline.rollBackRefused()
         relieveMemory()
         reclaimRoom()
         return WriteTransaction(Writer(store: self, base: newest))
@@ -228,7 +228,7 @@ public final class Store: @unchecked Sendable {
             readerThreads.stop()
         }
         guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
-        pipeline.takeBackRefused()
+        pipeline.rollBackRefused()
         do throws(StorageError) { try shutDownOnce(clean: clean) } catch {
             events?.note(.closed(error: error))
             events?.deliver()

@@ -135,7 +135,7 @@ package enum UnfinishedFiles {
     // Guarded by `lock`.
     nonisolated(unsafe) private static var files: [(path: String, fileSystem: any FileSystem)] = []
     nonisolated(unsafe) private static var hasEnded = false
-    nonisolated(unsafe) private static var underWay = 0
+    nonisolated(unsafe) private static var inProgress = 0
 
     /// Registers a unique name before the file is created.
     fileprivate static func add(_ path: String, on fileSystem: any FileSystem) {
@@ -152,10 +152,10 @@ package enum UnfinishedFiles {
         let isOne = try lock.withLock { () throws(FileError) in
             let isOne = files.contains { path.utf8.starts(with: $0.path.utf8) }
             if isOne && hasEnded { throw .ended(path) }
-            if isOne { underWay += 1 }
+            if isOne { inProgress += 1 }
             return isOne
         }
-        defer { if isOne { lock.withLock { underWay -= 1 } } }
+        defer { if isOne { lock.withLock { inProgress -= 1 } } }
         return try create()
     }
 
@@ -167,7 +167,7 @@ package enum UnfinishedFiles {
         }
         // Wait at most a second, because a device may delay a call for long.
         let deadline = ContinuousClock.now + .seconds(1)
-        while lock.withLock({ underWay > 0 }), ContinuousClock.now < deadline { yieldThread() }
+        while lock.withLock({ inProgress > 0 }), ContinuousClock.now < deadline { yieldThread() }
         for (path, fileSystem) in left { TemporaryFile.remove(path, on: fileSystem) }
     }
 }

@@ -118,7 +118,7 @@ final class Vacuum {
             store.writerLock.release()
             throw store.isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
-        store.pipeline.takeBackRefused()
+        store.pipeline.rollBackRefused()
         return true
     }
 

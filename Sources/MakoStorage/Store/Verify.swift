@@ -43,7 +43,7 @@ extension Store {
         try takeWriterLock()
         defer { writerLock.release() }
         try requireOpen()
-        pipeline.takeBackRefused()
+        pipeline.rollBackRefused()
         let hasFailed = pipeline.hasFailed.load(ordering: .acquiring)
         if !options.readOnly && !hasFailed { try flush(.written) }
         let (version, live) = versions.lock.withLock { (versions.latest, versions.space.live) }
@@ -53,9 +53,9 @@ extension Store {
             store: self, copies: copies, regions: live.count,
             total: live.reduce(0) { $0 + $1.reduce(0) { $0 + $1.nonzeroBitCount } }, progress: progress)
         try verifier.checkFixedPages()
-        verifier.walk(version)
+        verifier.traverse(version)
         verifier.compare(with: live)
-        verifier.tellTheEnd()
+        verifier.reportEnd()
         return verifier.report
     }
 }
@@ -109,7 +109,7 @@ private struct Verifier {
     }
 
     /// Reports the end of the pass: pages that no tree reaches were searched too.
-    func tellTheEnd() { progress(VerifyProgress(done: total, total: total)) }
+    func reportEnd() { progress(VerifyProgress(done: total, total: total)) }
 
     private mutating func note(_ finding: String) {
         if report.findings.count < Verifier.findingLimit { report.findings.append(finding) }
@@ -159,7 +159,7 @@ private struct Verifier {
 
     // MARK: Trees
 
-    mutating func walk(_ version: Version) {
+    mutating func traverse(_ version: Version) {
         point = version.point
         for index in 0..<version.treeCount {
             let tree = version.trees[index]
@@ -167,8 +167,8 @@ private struct Verifier {
             var counted: UInt64 = 0
             if tree.levels > 0 {
                 switch tree.kind {
-                case .integer: counted = walkIntegers(tree, tree.root, tree.levels - 1, 0, .max)
-                case .bytes: counted = walkBytes(tree, tree.root, tree.levels - 1, [], nil)
+                case .integer: counted = traverseIntegers(tree, tree.root, tree.levels - 1, 0, .max)
+                case .bytes: counted = traverseBytes(tree, tree.root, tree.levels - 1, [], nil)
                 }
             }
             if counted != tree.count { note("tree \(name) says it has \(tree.count) entries, but has \(counted)") }
@@ -234,7 +234,7 @@ private struct Verifier {
         }
     }
 
-    private mutating func walkIntegers(
+    private mutating func traverseIntegers(
         _ tree: TreeState, _ reference: PageReference, _ level: Int, _ low: UInt64, _ high: UInt64
     ) -> UInt64 {
         guard let page = visit(reference, level > 0 ? .integerInner : .integerLeaf, level, tree.id) else { return 0 }
@@ -257,7 +257,7 @@ private struct Verifier {
         }
         var entries: UInt64 = 0
         for slot in 0..<count {
-            let below = walkIntegers(
+            let below = traverseIntegers(
                 tree, IntegerLayout.child(page, at: slot), level - 1, slot == 0 ? low : keys[slot],
                 slot + 1 < count ? keys[slot + 1] &- 1 : high)
             checkCount(IntegerLayout.self, tree, page, slot, below)
@@ -266,7 +266,7 @@ private struct Verifier {
         return entries
     }
 
-    private mutating func walkBytes(
+    private mutating func traverseBytes(
         _ tree: TreeState, _ reference: PageReference, _ level: Int, _ low: [UInt8], _ high: [UInt8]?
     ) -> UInt64 {
         guard let page = visit(reference, level > 0 ? .byteInner : .byteLeaf, level, tree.id) else { return 0 }
@@ -298,7 +298,7 @@ private struct Verifier {
         }
         var entries: UInt64 = 0
         for slot in 0..<count {
-            let below = walkBytes(
+            let below = traverseBytes(
                 tree, ByteNode.child(page, slot), level - 1, slot == 0 ? low : keys[slot],
                 slot + 1 < count ? keys[slot + 1] : high)
             checkCount(ByteLayout.self, tree, page, slot, below)

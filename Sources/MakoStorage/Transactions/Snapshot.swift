@@ -318,7 +318,7 @@ public final class Snapshot: @unchecked Sendable {
     @inlinable
     public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         let loan = try _lend(key, tree)
-        defer { _takeBack(loan) }
+        defer { _endBorrow(loan) }
         guard let start = loan.start else { return nil }
         return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
     }
@@ -328,7 +328,7 @@ public final class Snapshot: @unchecked Sendable {
     public func withValue<R>(of key: [UInt8], in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R?
     {
         let loan = try _lend(key, tree)
-        defer { _takeBack(loan) }
+        defer { _endBorrow(loan) }
         guard let start = loan.start else { return nil }
         return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
     }
@@ -371,15 +371,15 @@ public final class Snapshot: @unchecked Sendable {
             while start < count {
                 let end = min(start + groupSize, count)
                 let entry = try lend(start..<end, loans)
-                defer { _takeBack(entry) }
+                defer { _endBorrow(entry) }
                 for index in start..<end {
                     let loan = loans[index - start]
-                    defer { _takeBack(loan) }
+                    defer { _endBorrow(loan) }
                     do {
                         try body(index, loan.start.map { UnsafeRawBufferPointer(start: $0, count: loan.count) })
                     } catch {
                         // Release the copies of large values that `body` has not seen.
-                        for rest in index + 1..<end { _takeBack(loans[rest - start]) }
+                        for rest in index + 1..<end { _endBorrow(loans[rest - start]) }
                         throw error
                     }
                 }
@@ -506,7 +506,7 @@ extension Snapshot {
                             loans[index] = try loan(
                                 Layout.record(UnsafeMutableRawPointer(mutating: leaf), loans[index].count), nil)
                         } catch {
-                            for earlier in 0..<index { _takeBack(loans[earlier]) }
+                            for earlier in 0..<index { _endBorrow(loans[earlier]) }
                             throw error
                         }
                     }
@@ -536,10 +536,10 @@ extension Snapshot {
     }
 
     @inlinable
-    public func _takeBack(_ loan: _Loan) { loan.end() }
+    public func _endBorrow(_ loan: _Loan) { loan.end() }
 
     @inlinable
-    public func _takeBack(_ entry: UnsafeMutableRawPointer?) {
+    public func _endBorrow(_ entry: UnsafeMutableRawPointer?) {
         entry?.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.store(0, ordering: .releasing)
     }
 }

@@ -26,14 +26,14 @@ public struct WriteTransaction: ~Copyable {
     @inlinable
     public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         let loan = try _lend(key, tree)
-        defer { _takeBack(loan) }
+        defer { _endBorrow(loan) }
         guard let start = loan.start else { return nil }
         return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
     }
 
     /// For ``withValue(of:in:_:)``, which is inlined into its callers.
     public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan { try writer.lend(key, tree) }
-    public func _takeBack(_ loan: _Loan) { loan.end() }
+    public func _endBorrow(_ loan: _Loan) { loan.end() }
 
     /// Notes durably that programs which write the file must support a feature from now on.
     package func use(_ feature: WriterFeatures) throws(StorageError) {

@@ -47,7 +47,7 @@ struct ModelObject: Equatable {
     var references: [Int: Reference] = [:]
     var key: RowKey?
     var exists = false
-    var isSterile = false
+    var isRemoved = false
     /// The places of columns that differ from the row.
     var dirty: Set<Int>
 
@@ -87,7 +87,7 @@ struct ObjectModel {
     var objects: [ModelObject] = []
 
     /// The key that others note of an object.
-    func storedKey(_ object: Int) -> RowKey? { objects[object].isSterile ? nil : objects[object].key }
+    func storedKey(_ object: Int) -> RowKey? { objects[object].isRemoved ? nil : objects[object].key }
 
     mutating func set(_ value: Value, _ place: Int, of object: Int) {
         objects[object].values[place] = value
@@ -121,7 +121,7 @@ struct ObjectModel {
     ) throws {
         var visited: Set<Int> = []
         while let next = unchanged.popLast() {
-            if objects[next].isSterile || saving.contains(next) { continue }
+            if objects[next].isRemoved || saving.contains(next) { continue }
             if !objects[next].exists || !objects[next].dirty.isEmpty {
                 // It may lead back to the first one.
                 if objects[first].kind != .badge, objects[first].key == nil { objects[first].key = newID(first) }
@@ -135,12 +135,12 @@ struct ObjectModel {
     private mutating func save(
         _ object: Int, _ inserts: Bool, _ newID: (Int) -> RowKey, _ saving: inout Set<Int>, _ unchanged: inout [Int]
     ) throws -> Bool {
-        if objects[object].isSterile { return false }
+        if objects[object].isRemoved { return false }
         if saving.contains(object) { return true }
         saving.insert(object)
         for (place, _) in objects[object].kind.references {
             guard let child = objects[object].references[place]?.object else { continue }
-            if objects[child].isSterile {
+            if objects[child].isRemoved {
                 objects[object].references[place]?.key = nil
                 continue
             }
@@ -188,9 +188,9 @@ struct ObjectModel {
     // MARK: Removing
 
     mutating func remove(_ object: Int) throws -> Bool {
-        guard !objects[object].isSterile, objects[object].exists, let key = objects[object].key else { return false }
+        guard !objects[object].isRemoved, objects[object].exists, let key = objects[object].key else { return false }
         let wasThere = try removeRow(objects[object].kind, key)
-        objects[object].isSterile = true
+        objects[object].isRemoved = true
         objects[object].exists = false
         return wasThere
     }

@@ -135,7 +135,7 @@ extension ObjectSession {
             }
             log("\(indent)refused: \(refusal)")
             try compareObjects()
-            if isAlone { try tell(from: before.file) }
+            if isAlone { try checkNotifications(from: before.file) }
             return
         }
         if let refusal { throw Disagreement("not refused, though the model says \(refusal)") }
@@ -149,7 +149,7 @@ extension ObjectSession {
         try compareObjects()
         guard isAlone else { return }
         if model.file != before.file { history.acknowledge() }
-        try tell(from: before.file)
+        try checkNotifications(from: before.file)
     }
 
     /// New rows have ids that the table never held.
@@ -194,7 +194,7 @@ extension ObjectSession {
             throw error
         }
         if model.file != before.file { history.acknowledge() }
-        try tell(from: before.file)
+        try checkNotifications(from: before.file)
     }
 
     /// New and old members together, their index entries being sorted first where they are many.

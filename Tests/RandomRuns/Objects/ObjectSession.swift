@@ -27,7 +27,7 @@ public final class ObjectSession: RandomSession {
     var depth = 0
     private let disk: SimulatedDisk
     private var database: Database?
-    private var told: ToldChanges?
+    private var notified: NotifiedChanges?
     /// The first failure of the disk.
     private var failure: (any Error)?
 
@@ -42,7 +42,7 @@ public final class ObjectSession: RandomSession {
 
     public func close() throws {
         dropObjects()
-        told = nil
+        notified = nil
         let closing = database
         database = nil
         try closing?.close()
@@ -51,7 +51,7 @@ public final class ObjectSession: RandomSession {
     public func abandon() {
         disk.cutPower()
         dropObjects()
-        told = nil
+        notified = nil
         database = nil
     }
 
@@ -106,7 +106,7 @@ public final class ObjectSession: RandomSession {
         }
         let database = try Database(at: RoundPlan.path, entities: entities, options: options)
         if isNew { history.acknowledge() }
-        told = try ToldChanges(database)
+        notified = try NotifiedChanges(database)
         self.database = database
     }
 
@@ -134,7 +134,7 @@ public final class ObjectSession: RandomSession {
             throw Disagreement("after a failure the open database shows a state of its own")
         }
         dropObjects()
-        _ = told?.take()
+        _ = notified?.take()
         model.file = file
         if files.last != file { history.begin(State(file)) }
     }
@@ -183,7 +183,7 @@ public final class ObjectSession: RandomSession {
             model = before.model
             objects.removeLast(objects.count - before.count)
             try compareObjects()
-            if isExpected, isOuter { try tell(from: before.model.file) }
+            if isExpected, isOuter { try checkNotifications(from: before.model.file) }
             if !isExpected { throw error }
             return
         }
@@ -191,7 +191,7 @@ public final class ObjectSession: RandomSession {
         guard isOuter else { return }
         // An empty commit promises nothing, not even for the commits before it.
         if durability == nil || durability == .full, model.file != before.model.file { history.acknowledge() }
-        try tell(from: before.model.file)
+        try checkNotifications(from: before.model.file)
     }
 
     var indent: String { String(repeating: "  ", count: depth) }
@@ -199,8 +199,8 @@ public final class ObjectSession: RandomSession {
     // MARK: Comparing
 
     /// Checks that observers were notified of exactly what was committed.
-    func tell(from before: RecordModel) throws {
-        try told?.check(from: before, to: model.file) { object in
+    func checkNotifications(from before: RecordModel) throws {
+        try notified?.check(from: before, to: model.file) { object in
             objects.indices.first { objects[$0].object === object }.flatMap { model.objects[$0].key }
         }
     }
@@ -235,7 +235,7 @@ public final class ObjectSession: RandomSession {
                 guard let target = reference.object else { continue }
                 let found = live.target(column)
                 // A reference to a removed object is dropped by the commit of a save.
-                if model.objects[target].isSterile && found == nil { continue }
+                if model.objects[target].isRemoved && found == nil { continue }
                 if found !== objects[target].object { throw differs("column \(column) refers to another") }
             }
         }

@@ -193,13 +193,13 @@ extension SplitMix {
     }
 
     private mutating func convert(_ place: Int, _ wanted: inout EntitySchema) {
-        let ways: [ColumnType: [ColumnType]] = [
+        let conversions: [ColumnType: [ColumnType]] = [
             .integer: [.text, .double, .unsigned, .bool, .reference], .unsigned: [.integer, .text, .double],
             .double: [.integer, .text, .date], .text: [.blob, .integer, .double, .bool, .unsigned],
             .blob: [.text], .bool: [.integer, .text, .double], .date: [.double], .reference: [.integer, .text],
         ]
         let name = wanted.columns[place].name
-        guard let type = ways[wanted.columns[place].type].map({ pick($0) }) else { return }
+        guard let type = conversions[wanted.columns[place].type].map({ pick($0) }) else { return }
         wanted.columns[place].type = type
         wanted.columns[place].target = type == .reference ? wanted.name : nil
         wanted.columns[place].defaultValue = chance(50) ? value(type) : .null

@@ -152,14 +152,14 @@ struct RecordQuestion {
             guard let found = rows[key] else { throw differs("row \(key) does not fulfil it") }
             guard compare(sortKey(found), sortKey(row)) == 0 else { throw differs("row \(key) is out of order") }
         }
-        var walked: [RowKey] = []
+        var scanned: [RowKey] = []
         try plan.forEachRow(in: view) { key, row in
             let values = (0..<plan.table.layout.count).map { row.value($0) }
             guard let model = rows[key], table.shown(model) == values else { throw differs("row \(key) is \(values)") }
-            walked.append(key)
+            scanned.append(key)
             return true
         }
-        guard walked == keys else { throw differs("rows and keys come in different orders") }
+        guard scanned == keys else { throw differs("rows and keys come in different orders") }
     }
 }
 

@@ -219,14 +219,15 @@ public final class RecordSession: RandomSession {
 
     /// The changes that a transaction reports must be the difference that it made, each row once.
     private func checkChanges(_ changes: [Change], from before: RecordModel) throws {
-        var told: [String: [RowKey: Change]] = [:]
-        for change in changes where told[change.table, default: [:]].updateValue(change, forKey: change.key) != nil {
+        var notified: [String: [RowKey: Change]] = [:]
+        for change in changes where notified[change.table, default: [:]].updateValue(change, forKey: change.key) != nil
+        {
             throw Disagreement("row \(change.key) of \(change.table) is reported twice")
         }
         for name in model.names {
             guard let old = before.tables[name], let new = model.tables[name] else { continue }
-            for key in Set(old.rows.map(\.key)).union(new.rows.map(\.key)).union((told[name] ?? [:]).keys) {
-                let change = told[name]?[key]
+            for key in Set(old.rows.map(\.key)).union(new.rows.map(\.key)).union((notified[name] ?? [:]).keys) {
+                let change = notified[name]?[key]
                 let (was, isNow) = (old.row(key).map(old.shown), new.row(key).map(new.shown))
                 let isRight =
                     switch (was, isNow) {

@@ -32,7 +32,7 @@ public struct CrashState: Sendable {
         /// The number of failed syncs: each handle that was open at a failure reports it once.
         var failures = 0
         /// Whether no handle has reported the last failure.
-        var isUntold = false
+        var isUnreported = false
     }
 
     /// A change of a file that no sync has made durable.

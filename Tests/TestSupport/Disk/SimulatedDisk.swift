@@ -251,7 +251,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             let content = state.files[file]
             return SimulatedFile(
                 disk: self, path: path, file: file, generation: generation, isReadOnly: mode == .readOnly,
-                told: content.failures - (content.isUntold ? 1 : 0))
+                notified: content.failures - (content.isUnreported ? 1 : 0))
         }
     }
 
@@ -386,7 +386,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     ///
     /// - Parameter told: the number of the file's failures that the handle has reported.
     func sync(
-        _ file: Int, _ path: String, only range: Range<UInt64>? = nil, isBarrier: Bool = false, told: inout Int
+        _ file: Int, _ path: String, only range: Range<UInt64>? = nil, isBarrier: Bool = false, notified: inout Int
     ) throws(FileError) {
         try call(.sync, path) { fault throws(FileError) in
             // Of no sync that fails it is known what it has left in the device.
@@ -395,15 +395,15 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
                 if !isBarrier && fault == nil { beforeBarriers = [] }
                 if isBarrier { flushed.barriers += 1 } else { flushed.syncs += 1 }
             }
-            if state.files[file].failures == told, case .syncFails(let way)? = fault {
+            if state.files[file].failures == notified, case .syncFails(let failure)? = fault {
                 failSync(of: file)
-                if way == .restoresOldContent { state.files[file].cached = state.files[file].durable }
-                state.files[file].isUntold = way == .reportsLate
-                if way == .reportsLate { return }
+                if failure == .restoresOldContent { state.files[file].cached = state.files[file].durable }
+                state.files[file].isUnreported = failure == .reportsLate
+                if failure == .reportsLate { return }
             }
-            if state.files[file].failures != told {
-                told = state.files[file].failures
-                state.files[file].isUntold = false
+            if state.files[file].failures != notified {
+                notified = state.files[file].failures
+                state.files[file].isUnreported = false
                 throw FileError(operation: "sync", path: path, code: EIO)
             }
             if case .syncLies? = fault { return }

@@ -14,10 +14,10 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
     private var held: Bool?
     private var isClosed = false
     /// Of how many failures to make its content durable this handle knows.
-    private var told: Int
+    private var notified: Int
 
-    init(disk: SimulatedDisk, path: String, file: Int, generation: Int, isReadOnly: Bool, told: Int) {
-        self.told = told
+    init(disk: SimulatedDisk, path: String, file: Int, generation: Int, isReadOnly: Bool, notified: Int) {
+        self.notified = notified
         self.disk = disk
         self.path = path
         self.file = file
@@ -84,15 +84,15 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
     }
 
     private func sync(only range: Range<UInt64>?, isBarrier: Bool = false) throws(FileError) {
-        var known = lock.withLock { told }
-        defer { lock.withLock { told = max(told, known) } }
+        var known = lock.withLock { notified }
+        defer { lock.withLock { notified = max(notified, known) } }
         var failure: FileError?
         do throws(FileError) {
             try Transfer.sync(
                 path,
                 {
                     do throws(FileError) {
-                        try disk.sync(file, path, only: range, isBarrier: isBarrier, told: &known)
+                        try disk.sync(file, path, only: range, isBarrier: isBarrier, notified: &known)
                         return 0
                     } catch {
                         failure = error

@@ -272,7 +272,7 @@ extension Binder {
             BoundSelection(
                 table: table, catalogue: catalogue, joins: joins, condition: nil, orders: [], limit: nil, offset: 0,
                 parameters: parameters, namedParameters: named
-            ).asking(conjuncts)
+            ).with(conjuncts)
         }
         let own = condition.map { [$0] } ?? []
         if case .inverse(let owner, let inverse) = rows, !isHeld {

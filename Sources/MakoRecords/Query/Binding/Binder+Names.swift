@@ -100,7 +100,7 @@ extension Binder {
     }
 
     private static func leadsToMany(_ table: TableHandle, _ name: String) -> String {
-        "\(table.schema.name).\(name) leads to many rows; ask ANY, ALL or NONE of them, or their @count, @sum, @min, @max or @avg"
+        "\(table.schema.name).\(name) leads to many rows; use ANY, ALL or NONE of them, or their @count, @sum, @min, @max or @avg"
     }
 
     static func singleKey(_ table: TableHandle) -> String? {

@@ -53,7 +53,7 @@ extension Binder {
         defer { depth -= 1 }
         try budget.take(subquery.at)
         let statement = try subquery.statement.counted(subquery.positions ?? parameters, subquery.named ?? named)
-        let subquery = subquery.asking(try statement.flattened(catalogue))
+        let subquery = subquery.with(try statement.flattened(catalogue))
         let scope = OuterScope(self)
         var inner = Binder(
             subquery.statement.hasNoTable || !subquery.statement.commonTables.isEmpty

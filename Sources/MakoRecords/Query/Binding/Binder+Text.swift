@@ -43,7 +43,7 @@ extension Binder {
         var key: BoundColumn?
         if column.node >= 0 {
             guard place.isRowID else {
-                throw at.error("\(place.schema.name) has no row ids, so MATCH cannot ask it by way of \(name)")
+                throw at.error("\(place.schema.name) has no row ids, so MATCH cannot search it through \(name)")
             }
             key = BoundColumn(node: column.node, ordinal: nil, type: .integer, path: name)
         }

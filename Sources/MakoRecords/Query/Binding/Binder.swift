@@ -185,7 +185,7 @@ struct Binder {
         if let a = first.constant, let b = second.constant {
             return .constant(a.compare(b).map { Binder.holds(operation, $0) })
         }
-        if let condition = Binder.asked(operation, first, second) ?? Binder.asked(operation, second, first) {
+        if let condition = Binder.truthTest(operation, first, second) ?? Binder.truthTest(operation, second, first) {
             return condition
         }
         // Columns on the left, so that the planner sees one form.
@@ -194,14 +194,14 @@ struct Binder {
     }
 
     /// Turns a comparison of a condition with 1 or 0 into the condition or its negation, which an index may answer.
-    private static func asked(
+    private static func truthTest(
         _ operation: ComparisonOperator, _ side: BoundExpr, _ other: BoundExpr
     ) -> BoundCondition? {
         guard case .condition(let condition) = side, case .constant(.integer(let number)) = other,
             number == 0 || number == 1, operation == .equal || operation == .notEqual
         else { return nil }
-        let isAsked = (number == 1) == (operation == .equal)
-        return isAsked ? condition : .not(condition)
+        let isPositive = (number == 1) == (operation == .equal)
+        return isPositive ? condition : .not(condition)
     }
 
     static func holds(_ operation: ComparisonOperator, _ order: Int) -> Bool {

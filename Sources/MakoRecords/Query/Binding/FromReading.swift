@@ -15,7 +15,7 @@ final class FromReading {
     ) throws(RecordError) -> CommonTable? {
         if let common {
             try take(common.at)
-            return common.asking(try common.statement.flattened(catalogue, self))
+            return common.with(try common.statement.flattened(catalogue, self))
         }
         guard let view = catalogue.findView(name), catalogue.findTable(name) == nil else { return nil }
         if open.contains(view.name) { throw at.error("the view \(view.name) reads itself") }

@@ -24,7 +24,7 @@ struct GroupBinder {
     private let keys: [Expr]
     private(set) var boundKeys: [BoundExpr] = []
     private(set) var areNoCase: [Bool] = []
-    private var asked: [Expr] = []
+    private var calls: [Expr] = []
     private(set) var aggregates: [BoundAggregate] = []
     /// The collations of columns that depend on the group keys, by the indexes of their aggregates.
     private var determined: [Int: Collation?] = [:]
@@ -87,10 +87,10 @@ struct GroupBinder {
 
     /// Adds a column that has one value in each group, as a MIN.
     private mutating func number(determined column: BoundColumn, _ part: Expr) throws(RecordError) -> Int {
-        if let known = asked.firstIndex(of: part) { return known }
+        if let known = calls.firstIndex(of: part) { return known }
         if column.isSealed { _ = try binder.bind(part) }
         let bound = BoundExpr.column(column)
-        asked.append(part)
+        calls.append(part)
         aggregates.append(
             BoundAggregate(
                 function: .minimum, isDistinct: false, argument: bound, isNoCase: binder.isNoCase(part, bound)))
@@ -101,7 +101,7 @@ struct GroupBinder {
     private mutating func number(
         _ part: Expr, _ function: AggregateFunction, _ isDistinct: Bool, _ argument: Expr?
     ) throws(RecordError) -> Int {
-        if let known = asked.firstIndex(of: part) { return known }
+        if let known = calls.firstIndex(of: part) { return known }
         var bound: BoundExpr?
         var isNoCase = false
         if let argument {
@@ -112,10 +112,10 @@ struct GroupBinder {
             isNoCase = binder.isNoCase(argument, value)
             bound = value
         }
-        asked.append(part)
+        calls.append(part)
         aggregates.append(
             BoundAggregate(function: function, isDistinct: isDistinct, argument: bound, isNoCase: isNoCase))
-        return asked.count - 1
+        return calls.count - 1
     }
 
     /// Returns the scope in which expressions over groups are bound.
@@ -134,7 +134,7 @@ struct GroupBinder {
                 case .average, .total: .real
                 case .sum, .minimum, .maximum: aggregate.argument.map(Binder.kind) ?? .null
                 }
-            results.values.append(.result(keys.count + number, kind, asked[number].position.words))
+            results.values.append(.result(keys.count + number, kind, calls[number].position.words))
             results.collations.append(determined[number] ?? nil)
         }
         return results

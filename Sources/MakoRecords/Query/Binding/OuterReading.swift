@@ -7,7 +7,7 @@ struct OuterReading {
         var statement = given
         for place in statement.commonTables.indices {
             let table = statement.commonTables[place]
-            statement.commonTables[place] = table.asking(try parameterized(table.statement, hidden: hidden))
+            statement.commonTables[place] = table.with(try parameterized(table.statement, hidden: hidden))
         }
         for place in statement.compounds.indices {
             statement.compounds[place].statement = try parameterized(
@@ -18,7 +18,7 @@ struct OuterReading {
             own.insert(Folding.folded(name))
         }
         func inner(_ subquery: Subquery) throws(RecordError) -> Subquery {
-            subquery.asking(try parameterized(subquery.statement, hidden: own))
+            subquery.with(try parameterized(subquery.statement, hidden: own))
         }
         return try statement.rewritten(
             { (expr) throws(RecordError) in

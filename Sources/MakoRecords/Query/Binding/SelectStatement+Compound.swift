@@ -21,7 +21,7 @@ extension SelectStatement {
         for (order, term) in zip(orderBy, terms) {
             guard unsorted.parts.contains(where: { $0.kinds[term.place] == .decimal }) else { continue }
             throw order.expr.position.error(
-                "rows of several questions are not ordered by decimals; \(first.names[term.place]) is one")
+                "rows of several queries are not ordered by decimals; \(first.names[term.place]) is one")
         }
         return CompoundSelect(
             first: first, rest: rest, terms: terms, limit: unsorted.limit, offset: unsorted.offset)
@@ -41,7 +41,7 @@ extension SelectStatement {
             }
             guard let place else {
                 throw order.expr.position.error(
-                    "rows of several questions are ordered by the name or the number of a column")
+                    "rows of several queries are ordered by the name or the number of a column")
             }
             let isNoCase = order.noCase || (order.expr.explicitCollation ?? collations[place]?.isNoCase ?? false)
             terms.append(CompoundTerm(place: place, descending: order.descending, noCase: isNoCase))

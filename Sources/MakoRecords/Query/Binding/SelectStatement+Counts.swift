@@ -23,7 +23,7 @@ extension SelectStatement {
         }
         copy.commonTables = []
         for table in commonTables {
-            copy.commonTables.append(table.asking(try table.statement.counted(parameters, named)))
+            copy.commonTables.append(table.with(try table.statement.counted(parameters, named)))
         }
         return copy
     }

@@ -35,10 +35,10 @@ extension SelectStatement {
         var named = self
         named.commonTables = queries
         if !joins.isEmpty { return try joining(named, catalogue) }
-        let asked = try InlinedQuery(queries[0], as: alias ?? table, catalogue)
-        if asked.isPlain { return try asking(plain: asked, catalogue) }
-        if isWhole, let passed = try passing(asked, tableAt) { return passed }
-        return try asking(groups: asked)
+        let inlined = try InlinedQuery(queries[0], as: alias ?? table, catalogue)
+        if inlined.isPlain { return try inlining(plain: inlined, catalogue) }
+        if isWhole, let passed = try passing(inlined, tableAt) { return passed }
+        return try inlining(groups: inlined)
     }
 
     func commonTable(_ name: String) -> CommonTable? {
@@ -51,8 +51,8 @@ extension SelectStatement {
     }
 
     /// Returns the outputs, with `*` expanded.
-    private func outputs(of asked: InlinedQuery) throws(RecordError) -> [Output] {
-        let all = asked.columns.map { Output(expr: .column([$0.name]), name: $0.name) }
+    private func outputs(of inlined: InlinedQuery) throws(RecordError) -> [Output] {
+        let all = inlined.columns.map { Output(expr: .column([$0.name]), name: $0.name) }
         if outputs.isEmpty { return all }
         var result: [Output] = []
         for output in outputs {
@@ -60,7 +60,7 @@ extension SelectStatement {
                 result.append(output)
                 continue
             }
-            if path.count > 1, !asked.isNamed(path[0]) { throw at.notWrittenOut }
+            if path.count > 1, !inlined.isNamed(path[0]) { throw at.notWrittenOut }
             result += all
         }
         return result
@@ -68,9 +68,9 @@ extension SelectStatement {
 
     /// Returns the statement with the query's expressions substituted for its names. ORDER BY may name outputs of the
     /// statement.
-    private func naming(_ asked: InlinedQuery) throws(RecordError) -> SelectStatement {
+    private func naming(_ inlined: InlinedQuery) throws(RecordError) -> SelectStatement {
         var copy = self
-        copy.outputs = try outputs(of: asked)
+        copy.outputs = try outputs(of: inlined)
         let given = copy.outputs.filter(\.isNamed).map(\.name)
         // The names of the outputs must not change.
         for index in copy.outputs.indices { copy.outputs[index].isNamed = true }
@@ -84,40 +84,40 @@ extension SelectStatement {
             { (expr) throws(RecordError) in
                 switch expr {
                 case .column(let path, let at):
-                    let rest = path.count > 1 && asked.isNamed(path[0]) ? path.dropFirst() : ArraySlice(path)
-                    if rest.count == 1, given.contains(rest[rest.startIndex]), !asked.has(rest[rest.startIndex]) {
+                    let rest = path.count > 1 && inlined.isNamed(path[0]) ? path.dropFirst() : ArraySlice(path)
+                    if rest.count == 1, given.contains(rest[rest.startIndex]), !inlined.has(rest[rest.startIndex]) {
                         return expr
                     }
-                    return try asked.expr(rest, at)
+                    return try inlined.expr(rest, at)
                 case .collection(let path, let function, let rest, let at):
-                    let own = path.count > 1 && asked.isNamed(path[0]) ? path.dropFirst() : ArraySlice(path)
-                    guard case .column(let start, _) = try asked.expr(own, at) else {
+                    let own = path.count > 1 && inlined.isNamed(path[0]) ? path.dropFirst() : ArraySlice(path)
+                    guard case .column(let start, _) = try inlined.expr(own, at) else {
                         throw at.notWrittenOut
                     }
                     return .collection(start, function, rest, at: at)
-                case .subquery(let subquery): return .subquery(try subquery.naming(asked, by: asked.sourceName))
+                case .subquery(let subquery): return .subquery(try subquery.naming(inlined, by: inlined.sourceName))
                 default: return nil
                 }
-            }, subqueries: { (subquery) throws(RecordError) in try subquery.naming(asked, by: asked.sourceName) })
+            }, subqueries: { (subquery) throws(RecordError) in try subquery.naming(inlined, by: inlined.sourceName) })
         for index in orders.indices {
             if isOwn(orders[index].expr) {
                 copy.orderBy[index].expr = orders[index].expr
             } else if isOwn(copy.orderBy[index].expr) {
                 // A column with the name of another output.
                 copy.orderBy[index].expr = try copy.orderBy[index].expr.qualified(
-                    by: asked.sourceName, insteadOf: asked.sourceName)
+                    by: inlined.sourceName, insteadOf: inlined.sourceName)
             }
         }
         return copy
     }
 
-    private func asking(plain asked: InlinedQuery, _ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
-        var copy = try naming(asked)
-        let inner = asked.statement
+    private func inlining(plain inlined: InlinedQuery, _ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
+        var copy = try naming(inlined)
+        let inner = inlined.statement
         (copy.table, copy.alias, copy.joins, copy.tableAt) = (inner.table, inner.alias, inner.joins, inner.tableAt)
         copy.condition = SelectStatement.both(inner.condition, copy.condition)
         // Without an ORDER BY of the outer statement, that of the query applies.
-        if orderBy.isEmpty, !isGrouped, !isDistinct, compounds.isEmpty { copy.orderBy = try asked.rowOrders(tableAt) }
+        if orderBy.isEmpty, !isGrouped, !isDistinct, compounds.isEmpty { copy.orderBy = try inlined.rowOrders(tableAt) }
         return copy
     }
 
@@ -127,28 +127,28 @@ extension SelectStatement {
     }
 
     /// Returns the whole query with this statement's order and limits; `nil` if the two cannot be combined.
-    private func passing(_ asked: InlinedQuery, _ at: SourcePosition) throws(RecordError) -> SelectStatement? {
-        var copy = asked.statement
+    private func passing(_ inlined: InlinedQuery, _ at: SourcePosition) throws(RecordError) -> SelectStatement? {
+        var copy = inlined.statement
         let isCut = copy.limit != nil || copy.offset != nil
         if isCut && (!orderBy.isEmpty || limit != nil || offset != nil) || !compounds.isEmpty { return nil }
         copy.parameterCount = parameterCount
-        copy.outputs = asked.columns.map { Output(expr: $0.expr, name: $0.name, isNamed: true) }
+        copy.outputs = inlined.columns.map { Output(expr: $0.expr, name: $0.name, isNamed: true) }
         if orderBy.isEmpty {
-            if copy.compounds.isEmpty { copy.orderBy = try asked.orders(at) }
+            if copy.compounds.isEmpty { copy.orderBy = try inlined.orders(at) }
         } else {
-            copy.orderBy = copy.compounds.isEmpty ? try naming(asked).orderBy : orderBy
+            copy.orderBy = copy.compounds.isEmpty ? try naming(inlined).orderBy : orderBy
         }
         if !isCut { (copy.limit, copy.offset) = (limit, offset) }
         return copy
     }
 
     /// Returns the groups of a query, with this statement's condition as HAVING; `nil` if the statement needs more.
-    private func asking(groups asked: InlinedQuery) throws(RecordError) -> SelectStatement? {
-        let inner = asked.statement
+    private func inlining(groups inlined: InlinedQuery) throws(RecordError) -> SelectStatement? {
+        let inner = inlined.statement
         guard inner.isGrouped, !inner.isDistinct, inner.compounds.isEmpty, inner.limit == nil, inner.offset == nil,
             !isGrouped
         else { return nil }
-        let named = try naming(asked)
+        let named = try naming(inlined)
         var copy = inner
         copy.outputs = named.outputs
         copy.having = SelectStatement.both(inner.having, named.condition)
@@ -166,30 +166,30 @@ extension Subquery {
     /// Returns the sub-query with an outer query's expressions substituted for its names.
     ///
     /// - Parameter source: the name of the query's table.
-    func naming(_ asked: InlinedQuery, by source: String) throws(RecordError) -> Subquery {
+    func naming(_ inlined: InlinedQuery, by source: String) throws(RecordError) -> Subquery {
         let own = [statement.alias ?? statement.table] + statement.joins.map(\.name)
-        if own.contains(where: asked.isNamed) { return self }
+        if own.contains(where: inlined.isNamed) { return self }
         var isShadowed = false
         var isUsed = false
         func exchanged(_ subquery: Subquery, _ names: [String]) throws(RecordError) -> Subquery {
             // Inside a table of that name, the name means that table.
-            if names.contains(where: asked.isNamed) { return subquery }
+            if names.contains(where: inlined.isNamed) { return subquery }
             if names.contains(where: { Folding.folded($0) == Folding.folded(source) }) { isShadowed = true }
-            return subquery.asking(
+            return subquery.with(
                 try subquery.statement.rewritten(
                     { (expr) throws(RecordError) in
                         switch expr {
-                        case .column(let path, let at) where path.count > 1 && asked.isNamed(path[0]):
+                        case .column(let path, let at) where path.count > 1 && inlined.isNamed(path[0]):
                             isUsed = true
-                            return try asked.expr(path.dropFirst(), at)
-                                .qualified(by: source, insteadOf: asked.sourceName)
+                            return try inlined.expr(path.dropFirst(), at)
+                                .qualified(by: source, insteadOf: inlined.sourceName)
                         case .subquery(let inner): return .subquery(try exchanged(inner, inner.names))
                         default: return nil
                         }
                     }, subqueries: { (inner) throws(RecordError) in try exchanged(inner, inner.names) }))
         }
         let result = try exchanged(self, own)
-        if isUsed && (isShadowed || !asked.statement.joins.isEmpty || asked.statement.isGrouped) {
+        if isUsed && (isShadowed || !inlined.statement.joins.isEmpty || inlined.statement.isGrouped) {
             throw at.notWrittenOut
         }
         return isUsed ? result : self

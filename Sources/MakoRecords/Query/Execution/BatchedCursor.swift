@@ -34,7 +34,7 @@ public struct BatchedCursor: Sendable {
         self.plan = plan
         left = plan.bound.offset
         room = plan.bound.limit ?? .max
-        func walked(_ ranges: [KeyRange]) -> [KeyRange] { plan.isReversed ? ranges.reversed() : ranges }
+        func inScanOrder(_ ranges: [KeyRange]) -> [KeyRange] { plan.isReversed ? ranges.reversed() : ranges }
         rest =
             switch plan.access {
             // Sub-query results are cached for one run, so that all keys are collected in it.
@@ -42,8 +42,8 @@ public struct BatchedCursor: Sendable {
             case .nothing: .nothing
             case .rows(let range): .rows(range)
             case .keys(let keys): .keys(plan.isReversed ? keys.reversed() : keys, from: 0)
-            case .keyRanges(let ranges): .keyRanges(walked(ranges))
-            case .index(let index, let ranges): .index(index, walked(ranges))
+            case .keyRanges(let ranges): .keyRanges(inScanOrder(ranges))
+            case .index(let index, let ranges): .index(index, inScanOrder(ranges))
             // All rows are found at once.
             case .fullText, .gathered, .query: .unsorted
             }
@@ -90,7 +90,7 @@ public struct BatchedCursor: Sendable {
         if isAtEnd { return }
         if plan.cancellation?.isCancelled == true { throw RecordError.cancelled }
         var portion = Portion(
-            scan: RowScan(plan, view), walk: plan, view: view, layout: layout ?? plan.table.layout,
+            scan: RowScan(plan, view), scanPlan: plan, view: view, layout: layout ?? plan.table.layout,
             wanted: Swift.max(1, count), left: left, room: room)
         rest = try portion.take(rest, body)
         left = portion.left
@@ -100,7 +100,7 @@ public struct BatchedCursor: Sendable {
     /// One batch in progress.
     private struct Portion {
         let scan: RowScan
-        let walk: Plan
+        let scanPlan: Plan
         let view: Snapshot
         let layout: RowLayout
         var wanted: Int
@@ -126,7 +126,7 @@ public struct BatchedCursor: Sendable {
             case .nothing: return .nothing
             case .unsorted:
                 (left, room) = (0, .max)
-                let keys = walk.orders.isEmpty ? try walk.keys(in: view) : try walk.sortedKeys(scan, view)
+                let keys = scanPlan.orders.isEmpty ? try scanPlan.keys(in: view) : try scanPlan.sortedKeys(scan, view)
                 return try take(.sorted(keys, from: 0), body)
             case .sorted(let keys, let from):
                 let end = from + Swift.min(wanted, keys.count - from)
@@ -154,7 +154,7 @@ public struct BatchedCursor: Sendable {
             _ range: ClosedRange<Int64>, _ body: (RowKey, RowReader) throws -> Void
         ) throws -> Rest {
             var last: Int64?
-            try scan.walkRows(range, layout) { key, row in
+            try scan.scanRows(range, layout) { key, row in
                 guard try lend(key, row, body), wanted > 0 else {
                     last = key.rowID
                     return false
@@ -162,7 +162,7 @@ public struct BatchedCursor: Sendable {
                 return true
             }
             guard let last else { return .nothing }
-            if walk.isReversed { return last > range.lowerBound ? .rows(range.lowerBound...(last - 1)) : .nothing }
+            if scanPlan.isReversed { return last > range.lowerBound ? .rows(range.lowerBound...(last - 1)) : .nothing }
             guard last < range.upperBound else { return .nothing }
             return .rows((last + 1)...range.upperBound)
         }
@@ -172,14 +172,14 @@ public struct BatchedCursor: Sendable {
         ) throws -> Rest {
             for (place, range) in ranges.enumerated() {
                 var last: [UInt8]?
-                try scan.walkKeys([range], layout) { key, row in
+                try scan.scanKeys([range], layout) { key, row in
                     guard try lend(key, row, body), wanted > 0 else {
                         if case .bytes(let bytes) = key { last = bytes }
                         return false
                     }
                     return true
                 }
-                if let last { return .keyRanges([range.behind(last, walk.isReversed)] + ranges[(place + 1)...]) }
+                if let last { return .keyRanges([range.behind(last, scanPlan.isReversed)] + ranges[(place + 1)...]) }
             }
             return .nothing
         }
@@ -187,7 +187,7 @@ public struct BatchedCursor: Sendable {
         private mutating func take(
             _ ranges: [KeyRange], of index: IndexHandle, _ body: (RowKey, RowReader) throws -> Void
         ) throws -> Rest {
-            let entries = IndexWalk(index, walk.table, view, walk.isReversed)
+            let entries = IndexScan(index, scanPlan.table, view, scanPlan.isReversed)
             for (place, range) in ranges.enumerated() {
                 var open: KeyRange? = range
                 while let range = open {

@@ -1,21 +1,21 @@
 import MakoStorage
 
-extension IndexWalk {
+extension IndexScan {
     /// Calls a closure with each entry and the key of its row, until it returns `false`. The entry is `nil` if it is
     /// truncated, so that only the row has its columns.
     func forEachEntry(_ ranges: [KeyRange], _ body: (RowKey, UnsafeRawBufferPointer?) throws -> Bool) throws {
         for range in isReversed ? ranges.reversed() : ranges {
-            guard try isReversed ? stepEntries(range, body) : walkEntries(range, body) else { return }
+            guard try isReversed ? stepEntries(range, body) : scanEntries(range, body) else { return }
         }
     }
 
-    private func walkEntries(
+    private func scanEntries(
         _ range: KeyRange, _ body: (RowKey, UnsafeRawBufferPointer?) throws -> Bool
     ) throws -> Bool {
         var goesOn = true
         var cut: [UInt8]?
         try view.forEach(in: index.tree, from: range.lower) { key, value in
-            guard IndexWalk.isInside(key, range, false) else { return false }
+            guard IndexScan.isInside(key, range, false) else { return false }
             if key.count > IndexHandle.keptBytes {
                 cut = [UInt8](key)
                 return false
@@ -36,10 +36,10 @@ extension IndexWalk {
         _ range: KeyRange, _ body: (RowKey, UnsafeRawBufferPointer?) throws -> Bool
     ) throws -> Bool {
         var cursor = try view.cursor(in: index.tree)
-        var isThere = try IndexWalk.start(&cursor, range, isReversed)
+        var isThere = try IndexScan.start(&cursor, range, isReversed)
         while isThere {
             let key = cursor.key
-            guard IndexWalk.isInside(key, range, isReversed) else { return true }
+            guard IndexScan.isInside(key, range, isReversed) else { return true }
             if key.count > IndexHandle.keptBytes {
                 let (rows, more) = try run(of: key, range, &cursor)
                 for row in rows { guard try body(row, nil) else { return false } }
@@ -61,16 +61,16 @@ extension RowScan {
     /// - Parameters:
     ///   - run: receives each entry before its row is passed on.
     ///   - isReversed: the direction; `nil` for that of the plan.
-    func walkEntries(
+    func scanEntries(
         _ index: IndexHandle, _ ranges: [KeyRange], _ cover: CoveringIndex, _ layout: RowLayout,
-        telling run: IndexOnlyScan? = nil, isReversed: Bool? = nil, _ body: (RowKey, RowReader) throws -> Bool
+        reporting run: IndexOnlyScan? = nil, isReversed: Bool? = nil, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let made = IndexTuple(cover, layout)
         let evaluator = evaluator
         var count = 0
         defer { measure?.access.counts.entries += count }
-        let walk = IndexWalk(index, table, view, isReversed ?? plan.isReversed)
-        try walk.forEachEntry(ranges) { key, entry in
+        let scan = IndexScan(index, table, view, isReversed ?? plan.isReversed)
+        try scan.forEachEntry(ranges) { key, entry in
             count &+= 1
             if count & 1023 == 0 { try endIfCancelled() }
             run?.take(entry)

@@ -1,8 +1,8 @@
 import MakoStorage
 
 extension RowScan {
-    /// The same as ``walkEntries(_:_:_:_:telling:isReversed:_:)``, as a skip scan.
-    func walkRuns(
+    /// The same as ``scanEntries(_:_:_:_:reporting:isReversed:_:)``, as a skip scan.
+    func scanRuns(
         _ index: IndexHandle, _ ranges: [KeyRange], _ cover: CoveringIndex, _ skip: SkipScan, _ layout: RowLayout,
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
@@ -11,7 +11,7 @@ extension RowScan {
             while let part = rest {
                 let run = IndexOnlyScan(skip.parts)
                 var goesOn = true
-                try walkEntries(index, [part], cover, layout, telling: run) { key, row in
+                try scanEntries(index, [part], cover, layout, reporting: run) { key, row in
                     goesOn = try body(key, row)
                     return goesOn && !run.isLong
                 }
@@ -43,7 +43,7 @@ extension RowScan {
         for isLast in [false, true] {
             let run = IndexOnlyScan(parts)
             var goesOn = true
-            try walkEntries(index, [range], cover, layout, telling: run, isReversed: isLast) { key, row in
+            try scanEntries(index, [range], cover, layout, reporting: run, isReversed: isLast) { key, row in
                 goesOn = try body(key, row)
                 return goesOn && run.isDamaged
             }

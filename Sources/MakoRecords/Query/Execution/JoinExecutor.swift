@@ -27,7 +27,7 @@ final class JoinExecutor {
         condition = plan.condition.map { Evaluator(Program(nil, $0, joins: plan.joins), view, supply) }
         var next: JoinLoop?
         let others = other?.loops ?? []
-        isKept = others.contains(where: \.isWalked)
+        isKept = others.contains(where: \.isOuterHash)
         for (place, step) in plan.steps.enumerated().reversed() {
             let before = plan.steps[..<place].map { (source: $0.source, layout: $0.own.table.layout) }
             next = try recorded {
@@ -45,10 +45,10 @@ final class JoinExecutor {
     /// table that is scanned once.
     func keep() throws {
         guard let first else { return }
-        let walked = loops.firstIndex(where: \.isWalked) ?? 0
-        if walked > 0 { try run(first, onlyBefore: true) { true } }
-        for loop in loops[..<walked] { loop.endOwn() }
-        for loop in loops[walked...] { try loop.keep() }
+        let outerHash = loops.firstIndex(where: \.isOuterHash) ?? 0
+        if outerHash > 0 { try run(first, onlyBefore: true) { true } }
+        for loop in loops[..<outerHash] { loop.endOwn() }
+        for loop in loops[outerHash...] { try loop.keep() }
     }
 
     /// Whether hash tables are spilled, so that one thread must look rows up.
@@ -153,7 +153,7 @@ private final class JoinLoop {
             lookup = .key(JoinKey(parts, plan.joins, view, supply))
             self.own = own(bound)
         case .index(let index, let parts):
-            lookup = .index(try JoinIndexWalk(index, table, JoinKey(parts, plan.joins, view, supply), view))
+            lookup = .index(try JoinIndexScan(index, table, JoinKey(parts, plan.joins, view, supply), view))
             self.own = own(bound)
         case .holders(let holders, let expr):
             let part = JoinKeyPart(origin: .outer(expr), type: holders.type, noCase: false, descending: false)
@@ -168,10 +168,10 @@ private final class JoinLoop {
             lookup = .kept(
                 KeptRows(step, equalities, plan.joins, view, supply, measure, plan.cancellation, other?.kept))
             self.own = nil
-        case .walked(let equalities):
-            lookup = .walked(
+        case .outerHash(let equalities):
+            lookup = .outerHash(
                 KeptOuterRows(
-                    step, equalities, plan.joins, before: before, view, supply, plan.cancellation, other?.walked))
+                    step, equalities, plan.joins, before: before, view, supply, plan.cancellation, other?.outerHash))
             self.own = nil
         case .first:
             lookup = .all
@@ -186,12 +186,12 @@ private final class JoinLoop {
     }
 
     private var kept: KeptRows? { if case .kept(let rows) = lookup { rows } else { nil } }
-    private var walked: KeptOuterRows? { if case .walked(let rows) = lookup { rows } else { nil } }
-    var isWalked: Bool { walked != nil }
+    private var outerHash: KeptOuterRows? { if case .outerHash(let rows) = lookup { rows } else { nil } }
+    var isOuterHash: Bool { outerHash != nil }
 
     func keep() throws { if let kept { try kept.keep() } }
 
-    var isSpilled: Bool { kept?.isSpilled ?? walked?.isSpilled ?? false }
+    var isSpilled: Bool { kept?.isSpilled ?? outerHash?.isSpilled ?? false }
 
     /// Joins the table's rows with the current outer rows. Returns `false` if no more are wanted.
     func run(_ body: () throws -> Bool) throws -> Bool {
@@ -215,7 +215,7 @@ private final class JoinLoop {
             switch lookup {
             case .index, .members(_, isIndexed: true): join.counts.entries += lookedUp
             case .kept(let rows): join.hold(rows.memory)
-            case .walked(let rows): join.hold(rows.memory)
+            case .outerHash(let rows): join.hold(rows.memory)
             case .all, .key, .members: break
             }
         }
@@ -250,8 +250,8 @@ private final class JoinLoop {
             try key.withRow(of: table, in: view) { bytes, id in
                 goesOn = try test(RowReader(bytes, layout), id, body)
             }
-        case .index(let walk):
-            try walk.forEachRow { bytes, id in
+        case .index(let scan):
+            try scan.forEachRow { bytes, id in
                 goesOn = try test(RowReader(bytes, layout), id, body)
                 return goesOn
             }
@@ -260,7 +260,7 @@ private final class JoinLoop {
                 goesOn = try test(row, id, body)
                 return goesOn
             }
-        case .walked(let rows):
+        case .outerHash(let rows):
             try rows.keep()
         case .kept(let rows):
             var place = try rows.first()
@@ -284,7 +284,7 @@ private final class JoinLoop {
     /// Scans the table if it is joined to a hash table of outer rows, which is now complete. Returns `false` if no more
     /// rows are wanted.
     func finish(_ body: () throws -> Bool) throws -> Bool {
-        if case .walked(let rows) = lookup, !(try measured { try walk(rows, body) }) { return false }
+        if case .outerHash(let rows) = lookup, !(try measured { try scan(rows, body) }) { return false }
         return try next?.finish(body) ?? true
     }
 
@@ -296,7 +296,7 @@ private final class JoinLoop {
         return try body()
     }
 
-    private func walk(_ rows: KeptOuterRows, _ body: () throws -> Bool) throws -> Bool {
+    private func scan(_ rows: KeptOuterRows, _ body: () throws -> Bool) throws -> Bool {
         var goesOn = true
         try step.own.forEachRow(layout: nil, in: view, measure?.part(0)) { key, row in
             goesOn = try rows.forEach(meeting: row, key) { try take(row, key.rowID ?? 0, body) }
@@ -335,10 +335,10 @@ private final class JoinLoop {
 private enum JoinLookup {
     case all
     case key(JoinKey)
-    case index(JoinIndexWalk)
+    case index(JoinIndexScan)
     case members(JoinMembers, isIndexed: Bool)
     case kept(KeptRows)
-    case walked(KeptOuterRows)
+    case outerHash(KeptOuterRows)
 
     /// The operator of the join method; `nil` for the first table.
     var operation: PlanNode.Operator? {
@@ -348,7 +348,7 @@ private enum JoinLookup {
         case .index: .indexJoin
         case .members(_, let isIndexed): isIndexed ? .keyHoldersJoin : .heldKeysJoin
         case .kept(let rows): rows.isHashed ? .hashJoin : .nestedLoopJoin
-        case .walked: .hashJoinOfOuter
+        case .outerHash: .hashJoinOfOuter
         }
     }
 }

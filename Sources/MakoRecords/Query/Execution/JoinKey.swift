@@ -103,7 +103,7 @@ final class JoinKey {
 }
 
 /// Looks up rows in an index, by a prefix of its key.
-final class JoinIndexWalk {
+final class JoinIndexScan {
     private let index: IndexHandle
     private let table: TableHandle
     private let key: JoinKey

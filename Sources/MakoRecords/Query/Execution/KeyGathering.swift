@@ -82,7 +82,7 @@ struct KeyGathering {
         switch source {
         case .access(.gathered(let inner)): return try gathered(inner, kind, measure, isSorted)
         case .access(let access):
-            let keys = try walk(access, kind, measure)
+            let keys = try scan(access, kind, measure)
             return isSorted ? KeyGathering.sorted(keys) : keys
         case .union(let parts):
             measure?.access.operation = .union
@@ -103,7 +103,7 @@ struct KeyGathering {
             let list = try SubqueryExecutor(subquery, view, cancellation).wholeList()
             measure?.access.operation = index == nil ? .subqueryKeys : .indexSearch
             if let index {
-                return KeyGathering.sorted(try walk(index, list.codings(index.parts[0].slot.type), kind, measure))
+                return KeyGathering.sorted(try scan(index, list.codings(index.parts[0].slot.type), kind, measure))
             }
             if table.isRowID { return list.numbers.compactMap { Key(.rowID($0)) } }
             return list.codings(table.keySlots[0].type).compactMap {
@@ -152,7 +152,7 @@ struct KeyGathering {
     }
 
     /// Adds the rows whose first index column equals one of some values.
-    private func walk<Key: GatheredKey>(
+    private func scan<Key: GatheredKey>(
         _ index: IndexHandle, _ codings: [[UInt8]], _ kind: Key.Type, _ measure: PlanMeasure?
     ) throws(RecordError) -> [Key] {
         let whole = codings.filter { $0.count <= IndexHandle.keptBytes }
@@ -201,7 +201,7 @@ struct KeyGathering {
         return keys
     }
 
-    private func walk<Key: GatheredKey>(
+    private func scan<Key: GatheredKey>(
         _ access: Access, _ kind: Key.Type, _ measure: PlanMeasure?
     ) throws(RecordError) -> [Key] {
         switch access {
@@ -224,7 +224,7 @@ struct KeyGathering {
             case .nothing, .gathered, .query: break
             case .keys(let list): for key in list { _ = try found.take(key) }
             case .index(let index, let ranges):
-                try IndexWalk(index, table, view, false).run(ranges) { try found.take($0) }
+                try IndexScan(index, table, view, false).run(ranges) { try found.take($0) }
             case .rows(let range):
                 let high = KeyOrder.treeKey(range.upperBound)
                 try view.forEach(in: table.rows, from: KeyOrder.treeKey(range.lowerBound)) { key, _ in
@@ -233,10 +233,10 @@ struct KeyGathering {
             case .keyRanges(let ranges):
                 for range in ranges {
                     var cursor = try view.cursor(in: table.rows)
-                    var isThere = try IndexWalk.start(&cursor, range, false)
+                    var isThere = try IndexScan.start(&cursor, range, false)
                     while isThere {
                         let key = cursor.key
-                        guard IndexWalk.isInside(key, range, false) else { break }
+                        guard IndexScan.isInside(key, range, false) else { break }
                         _ = try found.take(.bytes(key))
                         isThere = try cursor.next()
                     }

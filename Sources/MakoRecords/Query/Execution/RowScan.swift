@@ -59,7 +59,7 @@ final class RowScan {
         guard !hasTest else {
             if plan.cover == nil, case .index(let index, let ranges) = plan.access, let cover = plan.cover() {
                 measure?.access.operation = .coveringIndexScan
-                return try walkEntries(index, ranges, cover, table.layout) { key, _ in try body(key) }
+                return try scanEntries(index, ranges, cover, table.layout) { key, _ in try body(key) }
             }
             return try lend(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
@@ -69,7 +69,7 @@ final class RowScan {
             measure?.access.operation = .coveringIndexScan
             let before = tested
             defer { measure?.access.counts.entries += tested &- before }
-            try IndexWalk(index, table, view, plan.isReversed).run(ranges) { key in
+            try IndexScan(index, table, view, plan.isReversed).run(ranges) { key in
                 tested &+= 1
                 if tested & 1023 == 0 { try endIfCancelled() }
                 return try body(key)
@@ -94,16 +94,16 @@ final class RowScan {
         let access = plan.access
         switch access {
         case .nothing: measure?.access.operation = .nothing
-        case .rows(let range): try walkRows(range, layout, body)
-        case .keyRanges(let ranges): try walkKeys(ranges, layout, body)
+        case .rows(let range): try scanRows(range, layout, body)
+        case .keyRanges(let ranges): try scanKeys(ranges, layout, body)
         case .keys(let keys):
             measure?.access.operation = .keyLookup
             try fetchTested(plan.isReversed ? keys.reversed() : keys, layout, namedBy: nil, body)
         case .index(let index, let ranges):
             if let cover = plan.cover {
                 measure?.access.operation = plan.skip == nil ? .coveringIndexScan : .skipScan
-                if let skip = plan.skip { return try walkRuns(index, ranges, cover, skip, layout, body) }
-                return try walkEntries(index, ranges, cover, layout, body)
+                if let skip = plan.skip { return try scanRuns(index, ranges, cover, skip, layout, body) }
+                return try scanEntries(index, ranges, cover, layout, body)
             }
             measure?.access.operation = .indexScan
             let before = fetched
@@ -135,7 +135,7 @@ final class RowScan {
             return goesOn
         }
         switch access {
-        case .index(let index, let ranges): try IndexWalk(index, table, view, plan.isReversed).run(ranges, take)
+        case .index(let index, let ranges): try IndexScan(index, table, view, plan.isReversed).run(ranges, take)
         case .fullText(let found): try forEachKey(found, take)
         case .nothing, .rows, .keyRanges, .keys, .gathered, .query: return
         }
@@ -209,7 +209,7 @@ final class RowScan {
         return try evaluator.test(row, key)
     }
 
-    func walkRows(
+    func scanRows(
         _ range: ClosedRange<Int64>, _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let low = KeyOrder.treeKey(range.lowerBound)
@@ -219,9 +219,9 @@ final class RowScan {
         defer { measure?.access.counts.rows += tested &- before }
         if !plan.isReversed {
             if let prefilter {
-                return try withExtendedLifetime(prefilter) { try walk(low...high, prefilter.tests, layout, body) }
+                return try withExtendedLifetime(prefilter) { try scanRange(low...high, prefilter.tests, layout, body) }
             }
-            return try walk(low...high, layout, body)
+            return try scanRange(low...high, layout, body)
         }
         var cursor = try view.cursor(in: table.rows)
         var isThere = try cursor.seek(high)
@@ -241,7 +241,7 @@ final class RowScan {
         }
     }
 
-    private func walk(
+    private func scanRange(
         _ range: ClosedRange<UInt64>, _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         // Local variables, because a reference from a property is retained and released for each row.
@@ -259,7 +259,7 @@ final class RowScan {
         }
     }
 
-    private func walk(
+    private func scanRange(
         _ range: ClosedRange<UInt64>, _ tests: PushedPredicate.Tests, _ layout: RowLayout,
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
@@ -283,7 +283,7 @@ final class RowScan {
         }
     }
 
-    func walkKeys(
+    func scanKeys(
         _ ranges: [KeyRange], _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         measure?.access.operation = ranges == [KeyRange(lower: [], upper: nil)] ? .scan : .keyRange
@@ -291,10 +291,10 @@ final class RowScan {
         defer { measure?.access.counts.rows += tested &- before }
         for range in plan.isReversed ? ranges.reversed() : ranges {
             var cursor = try view.cursor(in: table.rows)
-            var isThere = try IndexWalk.start(&cursor, range, plan.isReversed)
+            var isThere = try IndexScan.start(&cursor, range, plan.isReversed)
             while isThere {
                 let bytes = cursor.key
-                guard IndexWalk.isInside(bytes, range, plan.isReversed) else { break }
+                guard IndexScan.isInside(bytes, range, plan.isReversed) else { break }
                 let key = RowKey.bytes(bytes)
                 let goesOn = try cursor.withValue { bytes in
                     let row = try table.reader(bytes, key, layout)

@@ -145,7 +145,7 @@ extension SelectPlan {
         try measure.during(operation) { (groups) throws(RecordError) in
             if wantsMore, let plan = dividedRows {
                 try addParts(of: plan, group, operation, to: run, view, supply, measure)
-            } else if wantsMore, !(try addByWalk(run, view, measure)) {
+            } else if wantsMore, !(try addByScan(run, view, measure)) {
                 if isInOrder {
                     try forEachRow(in: view, supply, measure) { row, key throws(RecordError) in
                         wantsMore = try run.addInOrder(row, key, give)
@@ -169,7 +169,7 @@ extension SelectPlan {
     }
 
     /// Adds all rows in one plain scan, if vectorised aggregates allow it.
-    private func addByWalk(_ run: GroupExecutor, _ view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool
+    private func addByScan(_ run: GroupExecutor, _ view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool
     {
         guard case .table(let plan) = feed, let tallies = run.tallies else { return false }
         return try recorded { try tallies.addRows(of: plan, in: view, measure?.part(0)) != nil }

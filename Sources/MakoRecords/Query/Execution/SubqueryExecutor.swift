@@ -179,13 +179,13 @@ final class SubqueryExecutor: SubqueryAnswers {
         let values = outers.values.map(\.value)
         key.clear()
         for value in values { KeyCoding.append(value, noCase: false, to: &key) }
-        let asked = key.bytes
-        if let known = answers[asked] { return known }
+        let keyBytes = key.bytes
+        if let known = answers[keyBytes] { return known }
         let plan = try planner.plan(values, in: view)
         // Each row has its own plan, which is neither printed nor measured.
         let found = try recorded { try RunMeasure.$current.withValue(nil) { try rows(plan, nil) } }
         if answers.count >= SubqueryExecutor.mostAnswers { answers.removeAll(keepingCapacity: true) }
-        if found.count <= SubqueryExecutor.longestAnswer { answers[asked] = found }
+        if found.count <= SubqueryExecutor.longestAnswer { answers[keyBytes] = found }
         return found
     }
 

@@ -33,7 +33,7 @@ final class SubqueryLookup {
         lookup = measure?.at(.subqueryLookup)
         let test = Program(plan.table, probe.residual, joins: plan.bound.joins)
         evaluator = probe.residual == nil ? nil : Evaluator(test, view, outers: outers, cancellation)
-        if case .index(let index) = probe.way {
+        if case .index(let index) = probe.accessPath {
             let reads = Program(plan.table, probe.residual, joins: plan.bound.joins)
             if let output { _ = reads.add(output) }
             made = reads.ownColumns.flatMap { CoveringIndex(index, plan.table, reading: $0) }
@@ -45,11 +45,11 @@ final class SubqueryLookup {
 
     /// Returns the number of rows, if no row must be read to find it; otherwise `nil`.
     func count() throws(RecordError) -> Int? {
-        guard evaluator == nil, case .index(let index) = probe.way else { return nil }
+        guard evaluator == nil, case .index(let index) = probe.accessPath else { return nil }
         lookup?.counts.runs += 1
         guard code() else { return 0 }
         var count = 0
-        try walk(index) { _ in
+        try scan(index) { _ in
             count += 1
             return true
         }
@@ -77,7 +77,7 @@ final class SubqueryLookup {
 
     private func lookUp(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
         if cancellation?.isCancelled == true { throw .cancelled }
-        switch probe.way {
+        switch probe.accessPath {
         case .rowID:
             guard case .integer(let id) = outers.values[places[0]] else { return }
             _ = try lend(.rowID(id), body)
@@ -86,8 +86,8 @@ final class SubqueryLookup {
             _ = try lend(.bytes(key.bytes), body)
         case .index(let index):
             guard code() else { return }
-            if let made, key.count <= IndexHandle.keptBytes { return try walkEntries(index, made, body) }
-            try walk(index) { key in try lend(key, body) }
+            if let made, key.count <= IndexHandle.keptBytes { return try scanEntries(index, made, body) }
+            try scan(index) { key in try lend(key, body) }
         }
     }
 
@@ -121,12 +121,12 @@ final class SubqueryLookup {
         return try body(key, row)
     }
 
-    private func walkEntries(
+    private func scanEntries(
         _ index: IndexHandle, _ made: IndexTuple, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
     ) throws(RecordError) {
         try recorded {
-            let walk = IndexWalk(index, table, view, false)
-            try walk.forEachEntry([KeyRange(prefix: key.bytes)]) { key, entry in
+            let scan = IndexScan(index, table, view, false)
+            try scan.forEachEntry([KeyRange(prefix: key.bytes)]) { key, entry in
                 lookup?.counts.entries += 1
                 guard let entry, made.read(entry, key) else { return try lend(key, body) }
                 return try test(key, try made.reader(), body)
@@ -134,12 +134,12 @@ final class SubqueryLookup {
         }
     }
 
-    private func walk(_ index: IndexHandle, _ body: (RowKey) throws -> Bool) throws(RecordError) {
+    private func scan(_ index: IndexHandle, _ body: (RowKey) throws -> Bool) throws(RecordError) {
         var range = KeyRange(prefix: key.bytes)
         let isCut = range.widen(to: IndexHandle.keptBytes)
         let whole = isCut ? key.bytes : []
         try recorded {
-            try IndexWalk(index, table, view, false).run([range]) { row in
+            try IndexScan(index, table, view, false).run([range]) { row in
                 lookup?.counts.entries += 1
                 // A truncated entry does not determine equality, so that the row is compared.
                 if isCut, try !isEqual(row, whole) { return true }

@@ -50,22 +50,22 @@ final class VectorAggregates {
 
     /// Adds all rows of a plan that is a plain scan, and returns their number; `nil` for other plans.
     func addRows(of plan: Plan, in view: Snapshot, _ measure: PlanMeasure? = nil) throws -> Int? {
-        guard let walk = plan.plainWalk else { return nil }
-        guard let measure else { return try addRows(of: plan, walk, in: view) }
+        guard let scan = plan.plainScan else { return nil }
+        guard let measure else { return try addRows(of: plan, scan, in: view) }
         measure.access.operation = plan.scanOperator
         let start = measure.beginScan()
         defer { measure.endScan(start, isTested: false) }
-        let count = try addRows(of: plan, walk, in: view)
+        let count = try addRows(of: plan, scan, in: view)
         measure.access.counts.rows += count
         measure.found += count
         return count
     }
 
-    private func addRows(of plan: Plan, _ walk: PlainWalk, in view: Snapshot) throws -> Int {
+    private func addRows(of plan: Plan, _ scan: PlainScan, in view: Snapshot) throws -> Int {
         let cancellation = plan.cancellation
         var count = 0
         try withUnsafeTemporaryAllocation(of: RowReader.self, capacity: VectorAggregates.most) { rows in
-            try walk.forEachRow(
+            try scan.forEachRow(
                 plan.table.layout, in: view,
                 { row in
                     count &+= 1

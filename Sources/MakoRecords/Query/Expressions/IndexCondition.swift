@@ -7,7 +7,7 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
     /// The conjuncts of the condition.
     let conjuncts: [BoundCondition]
     let columns: ColumnSet
-    var asksForNull: Bool { conjuncts.contains { if case .isNull = $0 { true } else { false } } }
+    var testsForNull: Bool { conjuncts.contains { if case .isNull = $0 { true } else { false } } }
     private let program: Program
     private let lock = Lock()
     private var spare: Evaluator?
@@ -76,14 +76,14 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
             } catch {
                 if case .storage = error { throw error }
                 let further = SourcePosition.none.error("it needs more than the columns of the row")
-                throw refused(index.schema, record.schema.name, asksFurther(parsed, record.schema) ? further : error)
+                throw refused(index.schema, record.schema.name, readsOtherRows(parsed, record.schema) ? further : error)
             }
         }
         return found
     }
 
     /// Returns whether a condition has a sub-query, or a path to another row.
-    private static func asksFurther(_ condition: Condition, _ schema: EntitySchema) -> Bool {
+    private static func readsOtherRows(_ condition: Condition, _ schema: EntitySchema) -> Bool {
         if condition.isDeep { return false }
         var isFurther = false
         _ = try? condition.rewritten(

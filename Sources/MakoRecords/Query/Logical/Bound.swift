@@ -194,7 +194,7 @@ public struct BoundSelection: Sendable {
         }
     }
 
-    private enum Asked {
+    private enum ConditionSource {
         case condition(BoundCondition?)
         /// The condition of a cached plan, with other values.
         case kept(any SelectionTemplate, [Value?])
@@ -204,7 +204,7 @@ public struct BoundSelection: Sendable {
     let catalogue: Catalogue
     let parameters: [Value]
     let namedParameters: [String: Value]
-    private let asked: Asked
+    private let source: ConditionSource
 
     init(
         table: TableHandle, catalogue: Catalogue, joins: [JoinNode], condition: BoundCondition?, orders: [BoundOrder],
@@ -215,7 +215,7 @@ public struct BoundSelection: Sendable {
         self.catalogue = catalogue
         self.parameters = parameters
         self.namedParameters = namedParameters
-        asked = .condition(condition)
+        source = .condition(condition)
     }
 
     /// Makes a selection of a cached plan's shape, with these values.
@@ -227,11 +227,11 @@ public struct BoundSelection: Sendable {
         self.catalogue = catalogue
         self.parameters = parameters
         namedParameters = named
-        asked = .kept(kept, values)
+        source = .kept(kept, values)
     }
 
     var condition: BoundCondition? {
-        switch asked {
+        switch source {
         case .condition(let condition): condition
         case .kept(let kept, let values): kept.condition(values)
         }
@@ -256,7 +256,7 @@ public struct BoundSelection: Sendable {
     }
 
     /// Returns the same selection with other conditions.
-    func asking(_ conjuncts: [BoundCondition]) -> BoundSelection {
+    func with(_ conjuncts: [BoundCondition]) -> BoundSelection {
         with(.all(conjuncts), orders, limit: limit, offset: offset)
     }
 

@@ -24,18 +24,18 @@ struct CoveringIndex: Sendable {
     init?(_ index: IndexHandle, _ table: TableHandle, reading columns: ColumnSet) {
         if index.isSpatial || columns.isAll { return nil }
         var left = Set(columns.ordinals)
-        func part(_ slot: ColumnSlot, descending: Bool, isTold: Bool) -> Part {
+        func part(_ slot: ColumnSlot, descending: Bool, isStored: Bool) -> Part {
             let ordinal = Int(slot.ordinal)
-            guard isTold, slot.type != .keys, left.contains(ordinal) else {
+            guard isStored, slot.type != .keys, left.contains(ordinal) else {
                 return Part(slot: slot, descending: descending, isSkipped: true)
             }
             left.remove(ordinal)
             return Part(slot: slot, descending: descending, isSkipped: false)
         }
         let parts = index.parts.map {
-            part($0.slot, descending: $0.descending, isTold: !$0.noCase)
+            part($0.slot, descending: $0.descending, isStored: !$0.noCase)
         }
-        let keyParts = table.keySlots.map { part($0, descending: false, isTold: true) }
+        let keyParts = table.keySlots.map { part($0, descending: false, isStored: true) }
         if !left.isEmpty { return nil }
         self.parts = CoveringIndex.needed(parts)
         self.keyParts = CoveringIndex.needed(keyParts)

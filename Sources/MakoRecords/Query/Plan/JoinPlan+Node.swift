@@ -31,7 +31,7 @@ extension JoinStep {
         case .index: .indexJoin
         case .holders: .keyHoldersJoin
         case .held: .heldKeysJoin
-        case .walked: .hashJoinOfOuter
+        case .outerHash: .hashJoinOfOuter
         }
     }
 
@@ -51,10 +51,10 @@ extension JoinStep {
         case .held(let column): text = "\(start) by keys in \(column)"
         case .kept(let equalities) where equalities.isEmpty: text = "\(start) by nested loop"
         case .kept(let equalities): text = "\(start) by hash (\(JoinStep.text(equalities)))"
-        case .walked(let equalities): text = "\(start) by hash of the rows before it (\(JoinStep.text(equalities)))"
+        case .outerHash(let equalities): text = "\(start) by hash of the rows before it (\(JoinStep.text(equalities)))"
         }
         switch method {
-        case .kept, .walked, .first: inputs.append(own.node(measure?.part(0), source.label))
+        case .kept, .outerHash, .first: inputs.append(own.node(measure?.part(0), source.label))
         // Rows that are looked up are tested with the table's own condition afterwards.
         case .key, .index, .holders, .held: tests = (own.bound.condition.map { [$0] } ?? []) + tests
         }
@@ -70,7 +70,7 @@ extension JoinStep {
         switch method {
         case .index(let index, _): index.schema.name
         case .holders(let holders, _): holders.index.schema.name
-        case .first, .key, .held, .kept, .walked: nil
+        case .first, .key, .held, .kept, .outerHash: nil
         }
     }
 

@@ -36,7 +36,7 @@ struct JoinStep: Sendable {
         /// Hash join: builds a hash table of the inner rows; without equations, a list.
         case kept([JoinEquality])
         /// Hash join with the outer rows in the hash table, and one scan of the inner rows.
-        case walked([JoinEquality])
+        case outerHash([JoinEquality])
     }
 
     /// A column of keys that is searched, and the form of its keys.
@@ -81,7 +81,7 @@ struct JoinPlan: Sendable {
 extension JoinPlan {
     /// The index of the table that is scanned once: the one joined to a hash table of outer rows, or the first.
     var driver: Int {
-        steps.firstIndex { if case .walked = $0.method { true } else { false } } ?? 0
+        steps.firstIndex { if case .outerHash = $0.method { true } else { false } } ?? 0
     }
 
     /// Returns the join with another plan for that table.
@@ -99,7 +99,7 @@ extension JoinStep {
         case .key, .held: []
         case .index(let index, _): [index.schema.name]
         case .holders(let holders, _): [holders.index.schema.name]
-        case .first, .kept, .walked: RowIDSet.access(own.access).indexes
+        case .first, .kept, .outerHash: RowIDSet.access(own.access).indexes
         }
     }
 }

@@ -24,7 +24,7 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     /// The access path, as it runs.
-    enum Way: Sendable {
+    enum AccessPath: Sendable {
         case access(Access)
         /// The index entries that begin with one integer, the most frequent lookup; it needs no range.
         case number(IndexHandle, Int64)
@@ -45,7 +45,7 @@ public struct Plan: Sendable, CustomStringConvertible {
     /// What copies of a plan share; most plans are copied more often than run.
     private final class Body: Sendable {
         let bound: BoundSelection
-        let way: Way
+        let accessPath: AccessPath
         let isReversed: Bool
         let orders: [BoundOrder]
         let expectedShare: Double
@@ -53,11 +53,11 @@ public struct Plan: Sendable, CustomStringConvertible {
         let origin: Origin
 
         init(
-            _ bound: BoundSelection, _ way: Way, isReversed: Bool, _ orders: [BoundOrder],
+            _ bound: BoundSelection, _ accessPath: AccessPath, isReversed: Bool, _ orders: [BoundOrder],
             _ expectedShare: Double, _ nearest: NearestSearch?, _ origin: Origin
         ) {
             self.bound = bound
-            self.way = way
+            self.accessPath = accessPath
             self.isReversed = isReversed
             self.orders = orders
             self.expectedShare = expectedShare
@@ -94,9 +94,9 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     /// Makes a plan from a cached one, for other values.
-    init(_ kept: any PlanTemplate, _ values: [Value?], _ bound: BoundSelection, _ way: Way) {
+    init(_ kept: any PlanTemplate, _ values: [Value?], _ bound: BoundSelection, _ accessPath: AccessPath) {
         body = Body(
-            bound, way, isReversed: kept.isReversed, kept.isOrdered ? [] : kept.orders, kept.expectedShare, nil,
+            bound, accessPath, isReversed: kept.isReversed, kept.isOrdered ? [] : kept.orders, kept.expectedShare, nil,
             .kept(kept, values))
     }
 
@@ -109,16 +109,16 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     var bound: BoundSelection { body.bound }
-    var way: Way { body.way }
+    var accessPath: AccessPath { body.accessPath }
     var access: Access {
-        switch body.way {
+        switch body.accessPath {
         case .access(let access): access
         case .number(let index, let number): .index(index, [KeyRange(of: number)])
         }
     }
     /// The index of the access path.
     var index: IndexHandle? {
-        switch body.way {
+        switch body.accessPath {
         case .number(let index, _), .access(.index(let index, _)): index
         case .access: nil
         }

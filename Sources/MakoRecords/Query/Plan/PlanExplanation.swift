@@ -4,7 +4,7 @@
 ///     if !explanation.usesIndex("Person.age") { print(explanation.missingIndexes) }
 public struct PlanExplanation: Sendable, Hashable, Encodable, CustomStringConvertible {
     /// An access path.
-    public struct Way: Sendable, Hashable, Encodable {
+    public struct AccessPath: Sendable, Hashable, Encodable {
         /// Its operators in one line.
         public let text: String
         /// The expected number of rows read.
@@ -24,9 +24,9 @@ public struct PlanExplanation: Sendable, Hashable, Encodable, CustomStringConver
     }
 
     /// The access path of the plan.
-    public let chosen: Way
+    public let chosen: AccessPath
     /// The alternatives with higher cost, cheapest first.
-    public let rejected: [Way]
+    public let rejected: [AccessPath]
     /// The number of rows of the table, or the assumed one.
     public let tableRows: Double
     /// Indexes that would serve the query.
@@ -46,7 +46,7 @@ public struct PlanExplanation: Sendable, Hashable, Encodable, CustomStringConver
         return lines.joined(separator: "\n")
     }
 
-    private static func numbers(_ way: Way) -> String {
-        "about \(Int64(min(way.expectedRows, 1e15).rounded())) rows, cost \(Int64(min(way.cost, 1e15).rounded()))"
+    private static func numbers(_ accessPath: AccessPath) -> String {
+        "about \(Int64(min(accessPath.expectedRows, 1e15).rounded())) rows, cost \(Int64(min(accessPath.cost, 1e15).rounded()))"
     }
 }

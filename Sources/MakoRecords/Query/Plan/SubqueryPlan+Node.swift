@@ -104,10 +104,12 @@ extension SubqueryPlan {
         let name = plan.table.schema.name
         let columns = probe.order.map { link.columns[$0].path }.joined(separator: ", ")
         var text = "look up \(name) by key (\(columns))"
-        if case .index(let index) = probe.way { text = "look up \(name) using index \(index.schema.name) (\(columns))" }
+        if case .index(let index) = probe.accessPath {
+            text = "look up \(name) using index \(index.schema.name) (\(columns))"
+        }
         var node = PlanNode(.subqueryLookup, text, [], measure?.counts(.subqueryLookup))
         node.table = name
-        if case .index(let index) = probe.way { node.index = index.schema.name }
+        if case .index(let index) = probe.accessPath { node.index = index.schema.name }
         return tested(node, probe.residual, measure)
     }
 

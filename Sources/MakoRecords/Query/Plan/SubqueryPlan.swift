@@ -67,7 +67,7 @@ final class SubqueryPlan: PlannedSubquery {
 
 /// The lookup of the rows of a sub-query that are linked to one outer row.
 struct SubqueryProbe: Sendable {
-    enum Way: Sendable {
+    enum AccessPath: Sendable {
         /// The linked column is the table's row id.
         case rowID
         /// The linked columns are the table's key.
@@ -76,7 +76,7 @@ struct SubqueryProbe: Sendable {
         case index(IndexHandle)
     }
 
-    let way: Way
+    let accessPath: AccessPath
     /// The linked columns in the order of the key or index.
     let order: [Int]
     /// The residual condition.

@@ -7,7 +7,7 @@ import MakoStorage
 /// expected number of rows, or if the plan reads so few rows that a better one would not be noticed. The last is
 /// checked again for each selection.
 final class CachedPlan: PlanTemplate {
-    private enum Way {
+    private enum AccessPath {
         case scan(Access)
         /// By the constraints on the row id.
         case id([Int], kind: Kind)
@@ -49,8 +49,8 @@ final class CachedPlan: PlanTemplate {
     private let constraints: [Constraint]
     /// The orders that are not redundant.
     let orders: [BoundOrder]
-    private let way: Way
-    /// The index and pattern of `way`, apart, so that reading them copies nothing else.
+    private let accessPath: AccessPath
+    /// The index and pattern of `accessPath`, apart, so that reading them copies nothing else.
     private let byIndex: (index: IndexHandle, pattern: KeyPattern)?
     /// The number of the only constraint, where the entries that begin with its value are the rows of the result,
     /// without another test.
@@ -80,9 +80,9 @@ final class CachedPlan: PlanTemplate {
         guard bound.matches.isEmpty, bound.references.isEmpty, best.nearest == nil,
             input.conjuncts.count == shape.values.count,
             zip(input.conjuncts, shape.values).allSatisfy({ CachedPlan.standsAsGiven($0, $1) }),
-            let way = CachedPlan.way(best, input)
+            let accessPath = CachedPlan.accessPath(best, input)
         else { return nil }
-        rival = CachedPlan.rival(way, choice)
+        rival = CachedPlan.rival(accessPath, choice)
         if input.estimates.countsEntries {
             if case .always = rival { return nil }
             if case .manyEntries = rival, best.rows >= CachedPlan.few { return nil }
@@ -91,10 +91,10 @@ final class CachedPlan: PlanTemplate {
         conjuncts = input.conjuncts
         constraints = input.constraints
         orders = input.orders
-        self.way = way
-        byIndex = if case .index(let index, let pattern) = way { (index, pattern) } else { nil }
-        let asksMore = plan.hasResidual || !plan.orders.isEmpty || bound.offset > 0 || !bound.table.isRowID
-        numbered = asksMore ? nil : byIndex?.pattern.numbered
+        self.accessPath = accessPath
+        byIndex = if case .index(let index, let pattern) = accessPath { (index, pattern) } else { nil }
+        let needsMore = plan.hasResidual || !plan.orders.isEmpty || bound.offset > 0 || !bound.table.isRowID
+        numbered = needsMore ? nil : byIndex?.pattern.numbered
         answered = best.answered
         used = best.used
         expected = input.estimates.isKnown ? (best.rows, best.cost) : (nil, nil)
@@ -130,7 +130,7 @@ final class CachedPlan: PlanTemplate {
         if case .comparison(_, .noCase, _) = conjunct { true } else { false }
     }
 
-    private static func way(_ candidate: Planner.Candidate, _ input: Planner.Input) -> Way? {
+    private static func accessPath(_ candidate: Planner.Candidate, _ input: Planner.Input) -> AccessPath? {
         let table = input.bound.table
         switch candidate.access {
         case .rows, .keyRanges, .keys:
@@ -144,10 +144,10 @@ final class CachedPlan: PlanTemplate {
         }
     }
 
-    private static func rival(_ way: Way, _ choice: Planner.Choice) -> Rival {
+    private static func rival(_ accessPath: AccessPath, _ choice: Planner.Choice) -> Rival {
         let input = choice.input
         if choice.rivals == .none { return .never }
-        switch way {
+        switch accessPath {
         case .scan: return .always
         case .id(_, .keys): return .never
         case .key(let pattern) where pattern.isPoint: return .never
@@ -206,12 +206,12 @@ final class CachedPlan: PlanTemplate {
         let estimates = try TableEstimates(frame.table, view)
         guard estimates.rows <= rows * CachedPlan.growth, rows <= estimates.rows * CachedPlan.growth else { return nil }
         let values = folds ? zip(conjuncts, given).map { CachedPlan.folded($1, for: $0) } : given
-        guard let way = planWay(values) else { return nil }
-        if estimates.countsEntries, isRivalled(way, estimates) { return nil }
-        return Plan(self, values, BoundSelection(self, values, parameters, named, catalogue), way)
+        guard let accessPath = planAccessPath(values) else { return nil }
+        if estimates.countsEntries, isRivalled(accessPath, estimates) { return nil }
+        return Plan(self, values, BoundSelection(self, values, parameters, named, catalogue), accessPath)
     }
 
-    private func isRivalled(_ way: Plan.Way, _ estimates: TableEstimates) -> Bool {
+    private func isRivalled(_ accessPath: Plan.AccessPath, _ estimates: TableEstimates) -> Bool {
         func hasMany(_ index: IndexHandle, _ ranges: [KeyRange], _ share: Double) -> Bool {
             estimates.entries(of: index, in: ranges, share: share) >= CachedPlan.few
         }
@@ -222,13 +222,13 @@ final class CachedPlan: PlanTemplate {
         case .never: return false
         case .always: return true
         case .share(let share):
-            switch way {
+            switch accessPath {
             case .access(.index(let index, let ranges)): return areMore(index, ranges, share)
             case .number(let index, let number): return areMore(index, [KeyRange(of: number)], share)
             case .access: return false
             }
         case .manyEntries(let share):
-            switch way {
+            switch accessPath {
             case .access(.index(let index, let ranges)): return hasMany(index, ranges, share)
             case .number(let index, let number): return hasMany(index, [KeyRange(of: number)], share)
             case .access: return false
@@ -246,7 +246,7 @@ final class CachedPlan: PlanTemplate {
         return values[constraint.conjunct].map { constraint.test.with($0) } ?? constraint.test
     }
 
-    private func planWay(_ values: [Value?]) -> Plan.Way? {
+    private func planAccessPath(_ values: [Value?]) -> Plan.AccessPath? {
         if let numbered, let index = byIndex?.index, case .equal(.integer(let number)) = test(numbered, values) {
             return .number(index, number)
         }
@@ -259,7 +259,7 @@ final class CachedPlan: PlanTemplate {
             let (ranges, areWider) = pattern.ranges(limit: IndexHandle.keptBytes, test)
             return areWider || ranges.isEmpty ? nil : .index(index, ranges)
         }
-        switch way {
+        switch accessPath {
         case .scan(let access): return access
         case .id(let numbers, let kind):
             let (access, _) = Planner.idAccess(numbers.map(test))

@@ -28,7 +28,7 @@ struct JoinGraph {
 
     /// A lookup by the key of a table, one of its indexes, or a column of keys.
     struct KeyLookup {
-        enum Way {
+        enum AccessPath {
             case key
             case index(IndexHandle)
             /// Rows whose column of keys holds the key, by an equation.
@@ -37,7 +37,7 @@ struct JoinGraph {
             case held(equation: Int)
         }
 
-        let way: Way
+        let accessPath: AccessPath
         var isUnique = false
         var parts = 0..<0
     }
@@ -158,18 +158,18 @@ struct JoinGraph {
     private mutating func addLookups(_ source: Int, _ mine: Range<Int>, _ planner: JoinPlanner) {
         if mine.isEmpty { return }
         for (equation, membership) in members where mine.contains(equation) {
-            let way: KeyLookup.Way =
+            let accessPath: KeyLookup.AccessPath =
                 membership.map {
                     .holders(
                         JoinStep.Holders(index: $0.index, isRowID: $0.isRowID, type: $0.type), equation: equation)
                 } ?? .held(equation: equation)
-            lookups.append(KeyLookup(way: way))
+            lookups.append(KeyLookup(accessPath: accessPath))
         }
         let table = planner.sources[source].table
         let ordinals: [Int?] = table.isRowID ? [nil] : table.keySlots.map { Int($0.ordinal) }
         let keys = ordinals.map { part(mine, source, $0, noCase: false) }
         if keys.allSatisfy({ !$0.equations.isEmpty }) {
-            lookups.append(KeyLookup(way: .key, isUnique: true, parts: add(keys)))
+            lookups.append(KeyLookup(accessPath: .key, isUnique: true, parts: add(keys)))
         }
         let constants = planner.constants(source)
         // A partial index may lack rows that match an equation alone, and a spatial index cannot search by equality.
@@ -186,7 +186,7 @@ struct JoinGraph {
             }
             if found.contains(where: { !$0.equations.isEmpty }) {
                 let isUnique = index.isUnique && found.count == index.parts.count
-                lookups.append(KeyLookup(way: .index(index), isUnique: isUnique, parts: add(found)))
+                lookups.append(KeyLookup(accessPath: .index(index), isUnique: isUnique, parts: add(found)))
             }
         }
     }
@@ -256,7 +256,7 @@ struct JoinGraph {
             guard let found = matches(lookups[place], table, placed) else { continue }
             fan = min(fan, found)
             let each =
-                switch lookups[place].way {
+                switch lookups[place].accessPath {
                 case .key: CostModel.joinKey
                 case .held: CostModel.joinKey * max(1, found)
                 case .index, .holders: CostModel.joinSearch + CostModel.joinEntry * found
@@ -286,7 +286,7 @@ struct JoinGraph {
 
     /// Returns the number of rows that a lookup finds; `nil` if it needs tables that are not joined yet.
     private func matches(_ lookup: KeyLookup, _ table: TableNumbers, _ placed: SourceSet) -> Double? {
-        switch lookup.way {
+        switch lookup.accessPath {
         case .holders(_, let equation), .held(let equation):
             return terms[equation].needs & ~placed == 0 ? table.size * terms[equation].share : nil
         case .key, .index: break
@@ -308,7 +308,7 @@ struct JoinGraph {
             count += 1
         }
         let isWhole = count == lookup.parts.count
-        if case .key = lookup.way { return isWhole ? min(1, table.share) : nil }
+        if case .key = lookup.accessPath { return isWhole ? min(1, table.share) : nil }
         if !isEquated { return nil }
         // Correlated columns have fewer combinations than their product.
         return max(alike, lookup.isUnique && isWhole ? 1 : table.size * share)

@@ -9,10 +9,10 @@ struct JoinMethod {
         let graph = planner.graph
         switch graph.step(source, after: placed, rows: outer).method {
         case .hash: return hash(graph.usable(source, after: placed)) { .kept($0) }
-        case .turned: return hash(graph.usable(source, after: placed)) { .walked($0) }
+        case .turned: return hash(graph.usable(source, after: placed)) { .outerHash($0) }
         case .lookup(let place):
             let lookup = graph.lookups[place]
-            switch lookup.way {
+            switch lookup.accessPath {
             case .key: return byKey(lookup, source, placed, planner)
             case .index(let index): return byIndex(index, lookup, source, placed, planner)
             case .holders(let holders, let equation):

@@ -16,7 +16,7 @@ struct JoinSource: Sendable {
 }
 
 /// The logical plan of a join, names resolved.
-struct JoinQuestion: Sendable {
+struct JoinInput: Sendable {
     var sources: [JoinSource]
     /// The tables in the order of the sources, then the targets of paths from them.
     let joins: [JoinNode]
@@ -34,7 +34,7 @@ struct JoinQuestion: Sendable {
 /// Inner joins may be reordered; a left join follows the tables that its condition names. A left join whose row of
 /// NULLs the rest of the condition always rejects is first turned into an inner join.
 struct JoinPlanner {
-    let input: JoinQuestion
+    let input: JoinInput
     let sets: JoinSources
     /// The tables that each conjunct names.
     let masks: [SourceSet]
@@ -52,10 +52,10 @@ struct JoinPlanner {
 
     var sources: [JoinSource] { input.sources }
 
-    static func plan(_ input: JoinQuestion) -> JoinPlan { JoinPlanner(input).plan() }
+    static func plan(_ input: JoinInput) -> JoinPlan { JoinPlanner(input).plan() }
 
-    init(_ asked: JoinQuestion) {
-        var input = asked
+    init(_ request: JoinInput) {
+        var input = request
         let sets = JoinSources(input.joins)
         self.sets = sets
         input.conjuncts = input.conjuncts.flatMap(\.conjuncts).filter { $0 != .constant(true) }
@@ -83,7 +83,7 @@ struct JoinPlanner {
     }
 
     /// Turns left joins whose row of NULLs never passes the conditions into inner joins.
-    private static func strengthen(_ input: inout JoinQuestion, _ sets: JoinSources) {
+    private static func strengthen(_ input: inout JoinInput, _ sets: JoinSources) {
         var goesOn = true
         while goesOn {
             goesOn = false
@@ -100,13 +100,13 @@ struct JoinPlanner {
 
     /// Returns the conditions of one table alone, which can be tested before the join.
     static func ownConditions(
-        _ source: Int, _ input: JoinQuestion, _ sets: JoinSources
+        _ source: Int, _ input: JoinInput, _ sets: JoinSources
     ) -> [BoundCondition] {
         (input.sources[source].left ?? input.conjuncts).filter { sets.of($0) == 1 << SourceSet(source) }
     }
 
     private static func ownPlan(
-        _ source: Int, _ input: JoinQuestion, _ sets: JoinSources
+        _ source: Int, _ input: JoinInput, _ sets: JoinSources
     ) -> (plan: Plan, cost: Double) {
         let selection = ownSelection(source, input, sets, [], nil)
         if let query = input.sources[source].query {
@@ -125,7 +125,7 @@ struct JoinPlanner {
 
     /// Returns the plan that reads a table in the wanted order. With a limit, that plan favours the first few rows, but
     /// a join may need more of them.
-    private static func orderedPlan(_ source: Int, _ input: JoinQuestion, _ sets: JoinSources) -> Plan {
+    private static func orderedPlan(_ source: Int, _ input: JoinInput, _ sets: JoinSources) -> Plan {
         let whole = ownSelection(source, input, sets, input.orders, nil)
         guard let wanted = input.wanted else { return Planner.plan(whole) }
         let few = Planner.plan(ownSelection(source, input, sets, input.orders, wanted))
@@ -136,7 +136,7 @@ struct JoinPlanner {
     }
 
     private static func ownSelection(
-        _ source: Int, _ input: JoinQuestion, _ sets: JoinSources, _ orders: [BoundOrder], _ limit: Int?
+        _ source: Int, _ input: JoinInput, _ sets: JoinSources, _ orders: [BoundOrder], _ limit: Int?
     ) -> BoundSelection {
         let nodes = sets.local(source)
         let conditions = ownConditions(source, input, sets).map { nodes.condition($0) }
@@ -147,7 +147,7 @@ struct JoinPlanner {
     }
 
     /// Returns whether the rows of one table determine the order alone.
-    private static func ordersDepend(on source: Int, _ input: JoinQuestion, _ sets: JoinSources) -> Bool {
+    private static func ordersDepend(on source: Int, _ input: JoinInput, _ sets: JoinSources) -> Bool {
         !input.orders.isEmpty && input.sources[source].query == nil
             && input.orders.allSatisfy { sets.of($0.expr) & ~(1 << SourceSet(source)) == 0 }
     }
@@ -192,10 +192,10 @@ struct JoinPlanner {
         } else {
             conditions = due.filter { masks[$0] != me }.map { input.conjuncts[$0] }
         }
-        let way = JoinMethod.best(source, placed, self, outer)
-        conditions.removeAll { way.answered.contains($0) }
+        let chosen = JoinMethod.best(source, placed, self, outer)
+        conditions.removeAll { chosen.answered.contains($0) }
         return JoinStep(
-            source: source, isLeft: sources[source].left != nil, method: way.method,
+            source: source, isLeft: sources[source].left != nil, method: chosen.method,
             own: plan, match: conditions, after: after)
     }
 }

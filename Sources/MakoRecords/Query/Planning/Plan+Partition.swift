@@ -11,10 +11,11 @@ extension Plan {
     }
 
     /// Whether the access path is a scan by row id.
-    fileprivate var isScan: Bool { if case .access(.rows) = way { true } else { false } }
+    fileprivate var isScan: Bool { if case .access(.rows) = accessPath { true } else { false } }
 
     private func isDivided(in view: Snapshot) -> Bool {
-        guard case .access(.rows(let range)) = way, orders.isEmpty, !isReversed, bound.limit == nil, bound.offset == 0,
+        guard case .access(.rows(let range)) = accessPath, orders.isEmpty, !isReversed, bound.limit == nil,
+            bound.offset == 0,
             bound.matches.isEmpty, let rows = try? table.count(in: view), rows > view.parallelRows,
             bound.subqueries.isEmpty
         else { return false }
@@ -49,7 +50,7 @@ extension JoinPlan {
         guard steps.count > 1 else { return self }
         let step = steps[driver]
         switch step.method {
-        case .first, .walked: break
+        case .first, .outerHash: break
         case .kept, .key, .index, .holders, .held: return self
         }
         guard step.own.isScan, steps[(driver + 1)...].allSatisfy(\.isDivisible),
@@ -65,7 +66,7 @@ extension JoinStep {
         switch method {
         case .kept(let equalities) where !equalities.isEmpty: break
         case .key, .index: break
-        case .first, .kept, .holders, .held, .walked: return false
+        case .first, .kept, .holders, .held, .outerHash: return false
         }
         return own.bound.subqueries.isEmpty && own.bound.matches.isEmpty
             && (match + after).allSatisfy(\.subqueries.isEmpty)

@@ -2,7 +2,7 @@ import MakoStorage
 
 // Access paths that start from the other side of a column of keys: `ANY labels.name = 'x'`.
 extension Planner {
-    struct CollectionWay {
+    struct CollectionAccess {
         let source: CollectionSource
         let rows: Double
         /// The cost of finding the other rows and the keys.
@@ -11,7 +11,7 @@ extension Planner {
 
     /// Returns the rows for which a member of a collection fulfils a condition that does not read the row itself; `nil`
     /// for other conditions.
-    static func collection(_ condition: BoundCondition, _ input: Input) -> CollectionWay? {
+    static func collection(_ condition: BoundCondition, _ input: Input) -> CollectionAccess? {
         guard case .exists(let bound) = condition, let subquery = bound.plan as? SubqueryPlan else { return nil }
         let table = input.bound.table
         switch subquery.source {
@@ -21,7 +21,7 @@ extension Planner {
                 let others = others(all, [], input)
             else { return nil }
             let rows = input.estimates.holders(of: others, of: all.table, index)
-            return CollectionWay(
+            return CollectionAccess(
                 source: CollectionSource(subquery: subquery, others: others.plan(), link: .holders(index)),
                 rows: min(input.estimates.rows, rows),
                 cost: others.best.cost + min(others.rows, input.estimates.rows(of: all.table, share: 1))
@@ -32,7 +32,7 @@ extension Planner {
                 let others = others(all, [index.slot], input)
             else { return nil }
             let rows = max(1, others.rows * input.estimates.perRow(index, of: all.table))
-            return CollectionWay(
+            return CollectionAccess(
                 source: CollectionSource(subquery: subquery, others: others.plan(), link: .held(index)),
                 rows: min(input.estimates.rows, rows), cost: others.best.cost)
         case .plan, .statement, .perRow: return nil
@@ -42,12 +42,12 @@ extension Planner {
     /// Returns the access path to the other side; `nil` if its condition reads the outer row.
     private static func others(_ all: Plan, _ reading: [ColumnSlot], _ input: Input) -> Choice? {
         guard let condition = all.bound.condition, !condition.readsOuter else { return nil }
-        var asked = Input(all.bound, input.estimates.of(all.table))
+        var request = Input(all.bound, input.estimates.of(all.table))
         let columns = reading.map {
             BoundExpr.column(BoundColumn(node: -1, ordinal: Int($0.ordinal), type: $0.type, path: ""))
         }
-        asked.reads = Input.reads(columns, all.table, all.bound.joins)
-        return choice(asked)
+        request.reads = Input.reads(columns, all.table, all.bound.joins)
+        return choice(request)
     }
 
     /// Returns whether these are exactly the key columns of a table.

@@ -28,9 +28,10 @@ extension Planner {
                     .union(union.sources), keys: union.rows, rows: union.rows, answered: union.isExact ? [place] : [],
                     used: [place])
             }
-            if let way = collection(conjunct, input) {
+            if let accessPath = collection(conjunct, input) {
                 add(
-                    .collection(way.source), keys: way.rows, rows: way.rows, extra: way.cost, answered: [place],
+                    .collection(accessPath.source), keys: accessPath.rows, rows: accessPath.rows,
+                    extra: accessPath.cost, answered: [place],
                     used: [])
             }
             for (source, keys, rows) in members(bound.table, conjunct, estimates) {
@@ -66,8 +67,8 @@ extension Planner {
             if part == .constant(false) || part == .constant(nil) { continue }
             let conjuncts = part.conjuncts
             let alone = Input(bound.alone(conjuncts), estimates)
-            let ways = searches(alone).ways
-            guard let best = ways.filter({ !$0.used.isEmpty }).min(by: { $0.rows < $1.rows }) else { return nil }
+            let paths = searches(alone).paths
+            guard let best = paths.filter({ !$0.used.isEmpty }).min(by: { $0.rows < $1.rows }) else { return nil }
             sources.append(.access(best.access))
             rows += best.rows
             if alone.leavesResidual(best.answered) { isExact = false }

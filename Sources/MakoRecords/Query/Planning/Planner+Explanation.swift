@@ -1,19 +1,19 @@
 extension Planner {
     /// Returns the access path of a selection, and the alternatives with their costs.
     static func explanation(_ bound: BoundSelection, _ estimates: TableEstimates) -> PlanExplanation {
-        let asked = Input(bound, estimates)
-        if asked.isEmpty {
+        let request = Input(bound, estimates)
+        if request.isEmpty {
             let plan = nothing(bound).node
-            let way = PlanExplanation.Way(text: plan.summary, expectedRows: 0, cost: 0, indexes: [])
+            let accessPath = PlanExplanation.AccessPath(text: plan.summary, expectedRows: 0, cost: 0, indexes: [])
             return PlanExplanation(
-                chosen: way, rejected: [], tableRows: estimates.rows, missingIndexes: [], plan: plan)
+                chosen: accessPath, rejected: [], tableRows: estimates.rows, missingIndexes: [], plan: plan)
         }
-        var (input, candidates) = candidates(asked)
+        var (input, candidates) = candidates(request)
         let best = cheapest(candidates)
         let chosen = candidates.remove(at: best)
-        let ways = candidates.sorted { $0.cost < $1.cost }.map { way($0, input) }
+        let paths = candidates.sorted { $0.cost < $1.cost }.map { accessPath($0, input) }
         return PlanExplanation(
-            chosen: way(chosen, input), rejected: ways, tableRows: estimates.rows,
+            chosen: accessPath(chosen, input), rejected: paths, tableRows: estimates.rows,
             missingIndexes: missing(chosen, bound, input.constraints), plan: node(chosen, input))
     }
 
@@ -21,9 +21,9 @@ extension Planner {
         Choice(input: input, best: candidate, rivals: .none).plan().node
     }
 
-    private static func way(_ candidate: Candidate, _ input: Input) -> PlanExplanation.Way {
+    private static func accessPath(_ candidate: Candidate, _ input: Input) -> PlanExplanation.AccessPath {
         let source = RowIDSet.access(candidate.access)
-        return PlanExplanation.Way(
+        return PlanExplanation.AccessPath(
             text: node(candidate, input).summary,
             expectedRows: candidate.rows, cost: candidate.cost, indexes: source.indexes)
     }

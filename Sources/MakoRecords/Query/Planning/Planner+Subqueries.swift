@@ -86,7 +86,7 @@ enum SubqueryLinks {
         var all: Plan?
         if output?.readsOuter != true, !rest.contains(where: \.readsOuter) {
             let reading = columns.map { BoundExpr.column($0) } + [output].compactMap { $0 }
-            all = Planner.plan(selection.asking(rest), reading: reading)
+            all = Planner.plan(selection.with(rest), reading: reading)
         }
         let probe = probe(selection.table, columns, conjuncts, Array(linked.sorted()))
         let isCount = output == nil || aggregate == nil
@@ -119,11 +119,11 @@ enum SubqueryLinks {
     private static func probe(
         _ table: TableHandle, _ columns: [BoundColumn], _ conjuncts: [BoundCondition], _ linked: [Int]
     ) -> SubqueryProbe? {
-        func made(_ way: SubqueryProbe.Way, _ order: [Int]) -> SubqueryProbe {
+        func made(_ accessPath: SubqueryProbe.AccessPath, _ order: [Int]) -> SubqueryProbe {
             let answered = Set(order.map { linked[$0] })
             let rest = conjuncts.indices.filter { !answered.contains($0) }.map { conjuncts[$0] }
             return SubqueryProbe(
-                way: way, order: order, residual: BoundCondition.all(rest))
+                accessPath: accessPath, order: order, residual: BoundCondition.all(rest))
         }
         if let place = columns.firstIndex(where: { $0.ordinal == nil }) { return made(.rowID, [place]) }
         func places(_ ordinals: [Int]) -> [Int] {

@@ -34,9 +34,9 @@ enum Planner {
     }
 
     /// Returns the cheapest access path; `nil` if the result is empty.
-    static func choice(_ asked: Input) -> Choice? {
-        if asked.isEmpty { return nil }
-        let (input, candidates) = candidates(asked)
+    static func choice(_ request: Input) -> Choice? {
+        if request.isEmpty { return nil }
+        let (input, candidates) = candidates(request)
         let best = cheapest(candidates)
         let rivals = candidates.indices.filter { $0 != best }
         return Choice(
@@ -45,24 +45,24 @@ enum Planner {
     }
 
     /// Returns the access paths, of which the first is a scan, and the input with the estimates used for them.
-    static func candidates(_ asked: Input) -> (input: Input, ways: [Candidate]) {
-        let (input, singles) = searches(asked)
+    static func candidates(_ request: Input) -> (input: Input, paths: [Candidate]) {
+        let (input, singles) = searches(request)
         let combined = combinations(input, singles: singles)
         // For a condition on a collection, the estimate of the other side is the number of rows that pass.
         let known = combined.filter { if case .gathered(.collection) = $0.access { true } else { false } }
-        let ways =
+        let paths =
             [scan(input, besides: singles + known)] + singles + combined + (byText(input).map { [$0] } ?? [])
-        return (input, ways)
+        return (input, paths)
     }
 
     /// Returns the access paths by the key and by one index.
-    static func searches(_ asked: Input) -> (input: Input, ways: [Candidate]) {
-        let found = singles(asked)
+    static func searches(_ request: Input) -> (input: Input, paths: [Candidate]) {
+        let found = singles(request)
         // For ranges with many rows, the costs depend on how many, and on the length of the rows.
-        guard asked.estimates.countsEntries, found.contains(where: { $0.rows >= TableEstimates.counted }) else {
-            return (asked, found)
+        guard request.estimates.countsEntries, found.contains(where: { $0.rows >= TableEstimates.counted }) else {
+            return (request, found)
         }
-        let input = asked.lookingFar
+        let input = request.lookingFar
         return (input, singles(input))
     }
 
@@ -194,7 +194,7 @@ enum Planner {
         let answered = search.answered.union(implied)
         let cover = input.cover(index, answered)
         if search.used.isEmpty && index.condition == nil && (orders.isEmpty || reversed == nil)
-            && !input.walksAlone(cover)
+            && !input.allowsIndexOnlyScan(cover)
         {
             return nil
         }

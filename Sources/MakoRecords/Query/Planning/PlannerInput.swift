@@ -106,7 +106,9 @@ extension Planner {
 
         /// Returns whether an index-only scan may replace the table scan, in any order. Not with a limit, which returns
         /// the first rows of the table.
-        func walksAlone(_ cover: CoveringIndex?) -> Bool { cover != nil && bound.limit == nil && estimates.isKnown }
+        func allowsIndexOnlyScan(_ cover: CoveringIndex?) -> Bool {
+            cover != nil && bound.limit == nil && estimates.isKnown
+        }
 
         /// Returns the cost of reading adjacent rows.
         ///
@@ -122,11 +124,13 @@ extension Planner {
             let stops = share(singles.map(\.rows).min())
             let found = share(singles.map { $0.rows * (leavesResidual($0.answered) ? Selectivity.passing : 1) }.min())
             // The pushed-down predicate tests only rows with integer keys before they are decoded.
-            let isTold = residual.contains(where: \.isToldByPlace) && !residual.contains(where: \.asksOtherRows)
-            let asks = !residual.isEmpty && bound.table.isRowID && !isTold
+            let isPushedDown =
+                residual.contains(where: \.isSelectivePushdown) && !residual.contains(where: \.readsOtherRows)
+            let testsRows = !residual.isEmpty && bound.table.isRowID && !isPushedDown
             return cost(
                 rows: rows,
-                perRow: estimates.scanCost + (asks ? CostModel.test : stops * CostModel.match) + membersCost(residual),
+                perRow: estimates.scanCost + (testsRows ? CostModel.test : stops * CostModel.match)
+                    + membersCost(residual),
                 isOrdered: isOrdered, found, sort: CostModel.sort)
         }
 
@@ -196,7 +200,7 @@ extension Planner {
 
 extension BoundCondition {
     /// Whether pushed-down bounds of numbers and dates, see ``PushedPredicate``, are likely to reject most rows.
-    var isToldByPlace: Bool {
+    var isSelectivePushdown: Bool {
         guard case .comparison(let operation, .column(let column), .constant) = self, operation != .notEqual else {
             return false
         }
@@ -208,7 +212,7 @@ extension BoundCondition {
     }
 
     /// Whether the condition runs a sub-query for each row.
-    var asksOtherRows: Bool {
+    var readsOtherRows: Bool {
         switch self {
         case .isInQuery, .exists, .comparison(_, .subquery, _), .comparison(_, _, .subquery): true
         default: false

@@ -31,11 +31,11 @@ enum PredicateImplication {
         case (_, .not(.isNull(.column(let column)))): return excludesNull(fact, column)
         case (
             .comparison(let known, let side, .constant(let value)),
-            .comparison(let asked, let other, .constant(let bound))
+            .comparison(let tested, let other, .constant(let bound))
         ):
-            return isSame(side, other) && holds(asked, bound, known, value)
-        case (.isAmong(let side, let items), .comparison(let asked, let other, .constant(let bound))):
-            return isSame(side, other) && items.allSatisfy { $0.isNull || holds(asked, bound, .equal, $0) }
+            return isSame(side, other) && holds(tested, bound, known, value)
+        case (.isAmong(let side, let items), .comparison(let tested, let other, .constant(let bound))):
+            return isSame(side, other) && items.allSatisfy { $0.isNull || holds(tested, bound, .equal, $0) }
         case (.comparison(.equal, let side, .constant(let value)), .isAmong(let other, let list)):
             return isSame(side, other) && contains(list, value)
         case (.isAmong(let side, let items), .isAmong(let other, let list)):
@@ -61,11 +61,11 @@ enum PredicateImplication {
 
     /// Returns whether every x that fulfils the known comparison fulfils the wanted one.
     private static func holds(
-        _ asked: ComparisonOperator, _ bound: Value, _ known: ComparisonOperator, _ value: Value
+        _ tested: ComparisonOperator, _ bound: Value, _ known: ComparisonOperator, _ value: Value
     ) -> Bool {
         guard let order = value.compare(bound) else { return false }
-        switch (asked, known) {
-        case (_, .equal): return Binder.holds(asked, order)
+        switch (tested, known) {
+        case (_, .equal): return Binder.holds(tested, order)
         case (.notEqual, .notEqual): return order == 0
         case (.notEqual, .less), (.less, .less), (.lessOrEqual, .less), (.lessOrEqual, .lessOrEqual): return order <= 0
         case (.notEqual, .lessOrEqual), (.less, .lessOrEqual): return order < 0

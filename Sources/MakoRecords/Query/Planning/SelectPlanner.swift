@@ -31,15 +31,16 @@ struct SelectPlanner {
             rest = plan.bound.orders
             plan = Planner.plan(plan.bound.ordered([]), in: view)
         }
-        let way = SelectOptimizer(
+        let optimized = SelectOptimizer(
             plan, bound.group, bound.outputs, orders: rest, isDistinct: bound.isDistinct, bound.collations, bound.nodes,
             view)
         if bound.countsRows {
-            return SelectPlan(bound, .count(way.plan), nil, orders: [], isCut: false, isInOrder: false)
+            return SelectPlan(bound, .count(optimized.plan), nil, orders: [], isCut: false, isInOrder: false)
         }
         return SelectPlan(
-            bound, .table(way.plan), way.group, orders: way.group?.orders ?? way.orders, isCut: way.isCut,
-            isInOrder: way.isInOrder)
+            bound, .table(optimized.plan), optimized.group, orders: optimized.group?.orders ?? optimized.orders,
+            isCut: optimized.isCut,
+            isInOrder: optimized.isInOrder)
     }
 
     /// Returns how MIN and MAX of columns are found, where the query outputs nothing else; `nil` if all rows must be
@@ -80,7 +81,7 @@ struct SelectPlanner {
         let wanted = isWhole ? bound.limit.map { $0.addingReportingOverflow(bound.offset) } : nil
         let orders = join.orders.map { subqueries.planned($0) }
         let plan = JoinPlanner.plan(
-            JoinQuestion(
+            JoinInput(
                 sources: sources, joins: join.nodes, conjuncts: join.conjuncts.map { subqueries.planned($0) },
                 orders: orders, wanted: wanted.flatMap { $0.overflow ? nil : $0.partialValue },
                 catalogue: join.catalogue))

@@ -99,9 +99,9 @@ struct TableEstimates {
         }
         if ranges.count > TableEstimates.looked { return expected }
         var count = 0.0
-        let walk = IndexWalk(index, table, view, false)
+        let scan = IndexScan(index, table, view, false)
         // Stops at what cannot be read; the executor reports the error.
-        try? walk.run(ranges) { _ in
+        try? scan.run(ranges) { _ in
             count += 1
             return count < TableEstimates.counted
         }

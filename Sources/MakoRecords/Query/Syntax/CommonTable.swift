@@ -12,7 +12,7 @@ struct CommonTable: Sendable, Hashable {
     var selects = 1
 
     /// Returns the name with another query.
-    func asking(_ statement: SelectStatement) -> CommonTable {
+    func with(_ statement: SelectStatement) -> CommonTable {
         CommonTable(name: name, columns: columns, statement: statement, at: at, selects: selects)
     }
 }
@@ -51,13 +51,13 @@ extension Parser {
             let before = selects
             let statement = try subquery().statement
             if commonTables.suffix(own).contains(where: { Folding.folded($0.name) == Folding.folded(name) }) {
-                throw at.error("two questions are called \(name)")
+                throw at.error("two queries are called \(name)")
             }
             commonTables.append(
                 CommonTable(name: name, columns: columns, statement: statement, at: at, selects: selects - before))
             own += 1
             if commonTables.count > Parser.commonTableLimit {
-                throw at.error("at most \(Parser.commonTableLimit) questions can be named")
+                throw at.error("at most \(Parser.commonTableLimit) queries can be named")
             }
         } while takeSymbol(",")
     }

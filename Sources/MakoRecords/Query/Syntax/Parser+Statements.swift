@@ -35,7 +35,7 @@ extension Parser {
             default: return .analyze(nil)
             }
         }
-        if takeWord("WITH") { throw unexpected("the name of a question") }
+        if takeWord("WITH") { throw unexpected("the name of a query") }
         if case .word(let word) = start.kind {
             if let hint = Parser.otherStatements[word.uppercased()] { throw position(start).error(hint) }
             throw position(start).error(

@@ -244,7 +244,7 @@ extension Parser {
     private mutating func openCall(_ name: String, _ start: Token) throws(RecordError) -> Expr {
         if Folding.folded(name) == "subquery" {
             throw position(start).error(
-                "there is no SUBQUERY; ask ANY, ALL or NONE, or write (SELECT count(*) FROM … WHERE …)")
+                "there is no SUBQUERY; use ANY, ALL or NONE, or write (SELECT count(*) FROM … WHERE …)")
         }
         advance()
         if Folding.folded(name) == "cast" { return try cast(start) }

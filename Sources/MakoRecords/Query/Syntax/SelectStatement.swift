@@ -109,7 +109,7 @@ public struct SelectStatement: Sendable, Hashable {
         while let operation = parser.takeSetOperator() {
             let at = parser.position(parser.token)
             if statement.compounds.count + 1 >= Parser.depthLimit {
-                throw at.error("at most \(Parser.depthLimit) questions can be put together")
+                throw at.error("at most \(Parser.depthLimit) queries can be put together")
             }
             let next = try SelectStatement(&parser)
             statement.compounds.append(SetClause(operation: operation, statement: try next.checked(), at: at))

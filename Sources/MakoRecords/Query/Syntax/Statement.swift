@@ -86,7 +86,7 @@ public enum Statement: Sendable, Hashable {
         switch self {
         case .select(let statement), .explain(let statement, _): return statement.tableCount
         case .insert(let statement):
-            if case .select(let question) = statement.source { return question.tableCount }
+            if case .select(let query) = statement.source { return query.tableCount }
             return 1
         default: return 1
         }
@@ -126,7 +126,7 @@ extension Statement {
         case .insert(let statement):
             switch statement.source {
             case .values(let rows): rows.contains { $0.contains(where: \.isDeep) }
-            case .select(let question): question.isDeep
+            case .select(let query): query.isDeep
             case .defaults: false
             }
         default: false

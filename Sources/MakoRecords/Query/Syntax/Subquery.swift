@@ -25,7 +25,7 @@ public struct Subquery: Sendable, Hashable {
     }
 
     /// Returns the sub-query with another statement.
-    func asking(_ statement: SelectStatement) -> Subquery {
+    func with(_ statement: SelectStatement) -> Subquery {
         var copy = Subquery(statement, at: at)
         copy.positions = positions
         copy.named = named

@@ -1,9 +1,9 @@
 /// The tables and inlined queries in the FROM clause of a join.
-struct JoinedQuestions {
+struct JoinedQueries {
     struct Source {
         let name: String
         /// The query; `nil` for a table.
-        let question: InlinedQuery?
+        let query: InlinedQuery?
         let columns: [String]
         /// A column that `*` omits.
         var hidden: String?
@@ -32,8 +32,8 @@ struct JoinedQuestions {
     }
 
     private func expr(_ path: ArraySlice<String>, of source: Source, _ at: SourcePosition) throws(RecordError) -> Expr {
-        guard let question = source.question else { return .column([source.name] + path, at: at) }
-        let expr = try question.expr(path, at).qualified(by: source.name, insteadOf: question.sourceName)
+        guard let query = source.query else { return .column([source.name] + path, at: at) }
+        let expr = try query.expr(path, at).qualified(by: source.name, insteadOf: query.sourceName)
         guard let presence = source.presence, !expr.needsItsRow else { return expr }
         // For an unmatched row of a left join, computed columns must be NULL, too.
         let isThere = Condition.not(.isNull(.column([source.name, presence], at: at)))
@@ -42,7 +42,7 @@ struct JoinedQuestions {
 
     func naming(_ subquery: Subquery) throws(RecordError) -> Subquery {
         var named = subquery
-        for case let question? in sources.map(\.question) { named = try named.naming(question, by: question.name) }
+        for case let query? in sources.map(\.query) { named = try named.naming(query, by: query.name) }
         return named
     }
 
@@ -63,11 +63,11 @@ struct JoinedQuestions {
 extension SelectStatement {
     /// Returns the statement with its inlined queries replaced by their tables.
     func joining(_ named: SelectStatement, _ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
-        var sources = [try JoinedQuestions.Source(named, table, alias, tableAt, catalogue)]
+        var sources = [try JoinedQueries.Source(named, table, alias, tableAt, catalogue)]
         for join in joins {
-            var source = try JoinedQuestions.Source(named, join.table, join.alias, join.at, catalogue)
-            if join.kind == .left, let asked = source.question {
-                switch try catalogue.requireTable(asked.statement.table).schema.key {
+            var source = try JoinedQueries.Source(named, join.table, join.alias, join.at, catalogue)
+            if join.kind == .left, let query = source.query {
+                switch try catalogue.requireTable(query.statement.table).schema.key {
                 case .rowID(let column): source.presence = column
                 case .columns(let columns): source.presence = columns.first
                 }
@@ -75,26 +75,26 @@ extension SelectStatement {
             sources.append(source)
         }
         var copy = try naming(
-            JoinedQuestions(sources: sources, own: outputs.filter(\.isNamed).map(\.name)))
-        if let asked = sources[0].question {
-            (copy.table, copy.alias) = (asked.statement.table, asked.name)
-            copy.condition = SelectStatement.both(try asked.qualifiedCondition, copy.condition)
+            JoinedQueries(sources: sources, own: outputs.filter(\.isNamed).map(\.name)))
+        if let query = sources[0].query {
+            (copy.table, copy.alias) = (query.statement.table, query.name)
+            copy.condition = SelectStatement.both(try query.qualifiedCondition, copy.condition)
         }
         for index in joins.indices {
-            guard let asked = sources[index + 1].question else { continue }
-            (copy.joins[index].table, copy.joins[index].alias) = (asked.statement.table, asked.name)
+            guard let query = sources[index + 1].query else { continue }
+            (copy.joins[index].table, copy.joins[index].alias) = (query.statement.table, query.name)
             copy.joins[index].condition = SelectStatement.both(
-                try asked.qualifiedCondition, copy.joins[index].condition)
+                try query.qualifiedCondition, copy.joins[index].condition)
         }
         return copy
     }
 
-    private func naming(_ questions: JoinedQuestions) throws(RecordError) -> SelectStatement {
+    private func naming(_ queries: JoinedQueries) throws(RecordError) -> SelectStatement {
         var copy = self
-        copy.outputs = outputs.isEmpty ? try questions.outputs(of: nil, tableAt) : []
+        copy.outputs = outputs.isEmpty ? try queries.outputs(of: nil, tableAt) : []
         for output in outputs {
             if output.isWildcard, case .column(let path, let at) = output.expr {
-                copy.outputs += try questions.outputs(of: path.count > 1 ? path[0] : nil, at)
+                copy.outputs += try queries.outputs(of: path.count > 1 ? path[0] : nil, at)
             } else {
                 copy.outputs.append(output)
             }
@@ -104,14 +104,14 @@ extension SelectStatement {
         copy = try copy.rewritten(
             { (expr) throws(RecordError) in
                 switch expr {
-                case .column(let path, let at): return try questions.expr(path, at)
+                case .column(let path, let at): return try queries.expr(path, at)
                 case .collection(_, _, _, let at): throw at.notWrittenOut
-                case .subquery(let subquery): return .subquery(try questions.naming(subquery))
+                case .subquery(let subquery): return .subquery(try queries.naming(subquery))
                 default: return nil
                 }
-            }, subqueries: { (subquery) throws(RecordError) in try questions.naming(subquery) })
+            }, subqueries: { (subquery) throws(RecordError) in try queries.naming(subquery) })
         for index in orders.indices {
-            guard case .column(let path, _) = orders[index].expr, path.count == 1, questions.own.contains(path[0])
+            guard case .column(let path, _) = orders[index].expr, path.count == 1, queries.own.contains(path[0])
             else { continue }
             copy.orderBy[index].expr = orders[index].expr
         }
@@ -119,24 +119,24 @@ extension SelectStatement {
     }
 }
 
-extension JoinedQuestions.Source {
+extension JoinedQueries.Source {
     init(
         _ statement: SelectStatement, _ table: String, _ alias: String?, _ at: SourcePosition, _ catalogue: Catalogue
     ) throws(RecordError) {
         name = alias ?? table
         guard let common = statement.commonTable(table) else {
-            question = nil
+            query = nil
             let schema = try InlinedQuery.source(alias, table, at, catalogue).table.schema
             columns = schema.visibleNames.sorted { first, _ in first == schema.idColumn }
             hidden = schema.hidesID ? schema.idColumn : nil
             return
         }
-        let asked = try InlinedQuery(common, as: alias ?? table, catalogue)
-        guard asked.isPlain, asked.statement.joins.isEmpty, !asked.statement.hasNoTable else {
+        let inlined = try InlinedQuery(common, as: alias ?? table, catalogue)
+        guard inlined.isPlain, inlined.statement.joins.isEmpty, !inlined.statement.hasNoTable else {
             throw at.notWrittenOut
         }
-        question = asked
-        columns = asked.columns.map(\.name)
+        query = inlined
+        columns = inlined.columns.map(\.name)
     }
 }
 

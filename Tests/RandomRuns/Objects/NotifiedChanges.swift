@@ -3,8 +3,8 @@ import MakoStorage
 import MakoTestSupport
 
 /// The changes that observers of the three classes were notified of since the last `take()`.
-final class ToldChanges: @unchecked Sendable {
-    struct Told {
+final class NotifiedChanges: @unchecked Sendable {
+    struct Notified {
         let kind: ObjectKind
         let change: ChangeKind
         let key: RowKey?
@@ -13,7 +13,7 @@ final class ToldChanges: @unchecked Sendable {
 
     private let lock = Lock()
     // Guarded by `lock`.
-    private var told: [Told] = []
+    private var notified: [Notified] = []
     private var tokens: [ChangeToken] = []
 
     init(_ database: Database) throws {
@@ -25,13 +25,15 @@ final class ToldChanges: @unchecked Sendable {
     }
 
     private func note<T: ObjectEntity>(_ kind: ObjectKind, _ change: ObjectChange<T>) {
-        lock.withLock { told.append(Told(kind: kind, change: change.kind, key: change.key, object: change.object)) }
+        lock.withLock {
+            notified.append(Notified(kind: kind, change: change.kind, key: change.key, object: change.object))
+        }
     }
 
-    func take() -> [Told] {
+    func take() -> [Notified] {
         lock.withLock {
-            defer { told = [] }
-            return told
+            defer { notified = [] }
+            return notified
         }
     }
 
@@ -40,16 +42,17 @@ final class ToldChanges: @unchecked Sendable {
     /// - Parameter keyOf: the key of an object that is known, nil for others. Its values are compared with the model
     ///   elsewhere.
     func check(from before: RecordModel, to after: RecordModel, keyOf: (any ObjectEntity) -> RowKey?) throws {
-        var rest: [ObjectKind: [RowKey: Told]] = [:]
-        for told in take() {
-            guard let key = told.key, rest[told.kind, default: [:]].updateValue(told, forKey: key) == nil else {
-                throw Disagreement("\(told.kind) \(told.key.map { "\($0)" } ?? "") is notified twice")
+        var rest: [ObjectKind: [RowKey: Notified]] = [:]
+        for notified in take() {
+            guard let key = notified.key, rest[notified.kind, default: [:]].updateValue(notified, forKey: key) == nil
+            else {
+                throw Disagreement("\(notified.kind) \(notified.key.map { "\($0)" } ?? "") is notified twice")
             }
         }
         for kind in ObjectKind.allCases {
             guard let old = before.tables[kind.table], let new = after.tables[kind.table] else { continue }
-            let told = rest[kind] ?? [:]
-            for key in Set(old.rows.map(\.key)).union(new.rows.map(\.key)).union(told.keys) {
+            let notified = rest[kind] ?? [:]
+            for key in Set(old.rows.map(\.key)).union(new.rows.map(\.key)).union(notified.keys) {
                 let (was, isNow) = (old.row(key), new.row(key))
                 let expected: ChangeKind? =
                     switch (was, isNow) {
@@ -57,15 +60,17 @@ final class ToldChanges: @unchecked Sendable {
                     case (nil, _): .insert
                     case (_, nil): .delete
                     // A row that was changed and changed back may be notified.
-                    default: was == isNow && told[key] == nil ? nil : .update
+                    default: was == isNow && notified[key] == nil ? nil : .update
                     }
-                guard told[key]?.change == expected else {
+                guard notified[key]?.change == expected else {
                     throw Disagreement(
-                        "\(kind) \(key) is notified as \(told[key].map { "\($0.change)" } ?? "nothing"), "
+                        "\(kind) \(key) is notified as \(notified[key].map { "\($0.change)" } ?? "nothing"), "
                             + "not as \(expected.map { "\($0)" } ?? "nothing")")
                 }
-                guard let isNow, let told = told[key] else { continue }
-                guard let object = told.object else { throw Disagreement("\(kind) \(key) is notified without object") }
+                guard let isNow, let notified = notified[key] else { continue }
+                guard let object = notified.object else {
+                    throw Disagreement("\(kind) \(key) is notified without object")
+                }
                 if let known = keyOf(object) {
                     if known != key { throw Disagreement("\(kind) \(key) is notified with the object of \(known)") }
                 } else if !LiveObject(object).shows(isNow.values) {

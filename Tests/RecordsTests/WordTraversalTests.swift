@@ -4,20 +4,20 @@ import Testing
 @testable import MakoRecords
 
 /// Words that are gathered from rows and sorted.
-@Suite struct WordWalkTests {
+@Suite struct WordTraversalTests {
     private struct Found: Equatable {
         var word: String
         /// Row, column and position of each place.
         var places: [[Int]]
     }
 
-    private func walk(_ rows: borrowing RowWords, group: Int) -> [Found] {
+    private func traversal(_ rows: borrowing RowWords, group: Int) -> [Found] {
         var found: [Found] = []
-        var walk = WordWalk(rows, group: group)
-        while walk.next(rows) {
-            let places = walk.withPlaces { $0.map { [Int($0.row), Int($0.column), Int($0.position)] } }
-            #expect(places.first?[0] == walk.firstRow)
-            found.append(Found(word: String(decoding: rows.words.term(walk.word), as: UTF8.self), places: places))
+        var traversal = WordTraversal(rows, group: group)
+        while traversal.next(rows) {
+            let places = traversal.withPlaces { $0.map { [Int($0.row), Int($0.column), Int($0.position)] } }
+            #expect(places.first?[0] == traversal.firstRow)
+            found.append(Found(word: String(decoding: rows.words.term(traversal.word), as: UTF8.self), places: places))
         }
         return found
     }
@@ -54,8 +54,8 @@ import Testing
             let sorted = expected.map { Found(word: $0.key, places: $0.value) }.sorted {
                 $0.word.utf8.lexicographicallyPrecedes($1.word.utf8)
             }
-            for group in [1, 7, 500, WordWalk.group] {
-                let found = walk(rows, group: group)
+            for group in [1, 7, 500, WordTraversal.group] {
+                let found = traversal(rows, group: group)
                 #expect(found == sorted)
             }
         }

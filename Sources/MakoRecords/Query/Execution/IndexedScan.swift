@@ -5,7 +5,7 @@ import MakoStorage
 
 extension Plan {
     /// Whether the plan is an index scan without a residual condition and a sort, in a table with row ids.
-    public var isIndexedWalk: Bool {
+    public var isIndexedScan: Bool {
         index != nil && orders.isEmpty && !hasResidual && cover == nil && bound.offset == 0 && table.isRowID
     }
 
@@ -13,11 +13,11 @@ extension Plan {
     /// `false`; for a plan with ``isIndexedWalk``. The closure must not change the table.
     public func forEachGroup(in view: Snapshot, _ body: ([UInt64]) throws -> Bool) throws {
         guard let index, bound.limit != 0 else { return }
-        let walk = IndexWalk(index, table, view, isReversed)
+        let scan = IndexScan(index, table, view, isReversed)
         var group = RowGroup(bound.limit ?? .max, cancellation)
-        switch way {
-        case .number(_, let number): try walk.run(of: number) { try group.take($0, body) }
-        case .access(.index(_, let ranges)): try walk.run(ranges) { try group.take($0, body) }
+        switch accessPath {
+        case .number(_, let number): try scan.run(of: number) { try group.take($0, body) }
+        case .access(.index(_, let ranges)): try scan.run(ranges) { try group.take($0, body) }
         case .access: return
         }
         try group.finish(body)

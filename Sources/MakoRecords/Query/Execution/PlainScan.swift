@@ -2,7 +2,7 @@ import MakoStorage
 
 /// A scan of all rows between two ids, without a condition. Inlined: it costs no call for each row.
 @frozen
-public struct PlainWalk: Sendable {
+public struct PlainScan: Sendable {
     @usableFromInline let rows: Tree
     @usableFromInline let low: UInt64
     @usableFromInline let high: UInt64
@@ -36,11 +36,11 @@ public struct PlainWalk: Sendable {
 
 extension Plan {
     /// The plan as a plain scan; `nil` if it tests, sorts, reverses, skips or looks up rows.
-    public var plainWalk: PlainWalk? {
-        guard case .access(.rows(let range)) = way, orders.isEmpty, !hasResidual, !isReversed, bound.offset == 0,
+    public var plainScan: PlainScan? {
+        guard case .access(.rows(let range)) = accessPath, orders.isEmpty, !hasResidual, !isReversed, bound.offset == 0,
             bound.limit == nil
         else { return nil }
-        return PlainWalk(
+        return PlainScan(
             rows: table.rows, low: KeyOrder.treeKey(range.lowerBound), high: KeyOrder.treeKey(range.upperBound),
             isWhole: range == .min ... .max)
     }

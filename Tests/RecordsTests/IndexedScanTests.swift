@@ -4,7 +4,7 @@ import Testing
 @testable import MakoRecords
 
 /// Rows that an index names, gathered in groups, against the same rows one by one.
-@Suite struct IndexedWalkTests {
+@Suite struct IndexedScanTests {
     private static let numbers: [Int64] = [-1, 0, 1, 255, 256, .max, .min]
 
     /// 700 rows of each number, 20 of each of two more; every seventh text is longer than an entry keeps of it.
@@ -42,7 +42,7 @@ import Testing
             orderBy: try order.map { try Order.parse($0) } ?? [], limit: limit)
     }
 
-    private static func walked(_ plan: Plan, _ view: Snapshot) throws -> (ids: [Int64], groups: [Int]) {
+    private static func scanned(_ plan: Plan, _ view: Snapshot) throws -> (ids: [Int64], groups: [Int]) {
         var ids: [Int64] = []
         var groups: [Int] = []
         try plan.forEachGroup(in: view) { group in
@@ -67,8 +67,8 @@ import Testing
                 // The second run finds the cached plan.
                 for _ in 0..<2 {
                     let plan = try Self.selection(text, values, limit: limit).plan(fixture.catalogue, in: view)
-                    guard plan.isIndexedWalk else { continue }
-                    let (ids, groups) = try Self.walked(plan, view)
+                    guard plan.isIndexedScan else { continue }
+                    let (ids, groups) = try Self.scanned(plan, view)
                     #expect(try ids == plan.ids(in: view), "\(text) \(values) \(limit ?? -1)")
                     #expect(groups.allSatisfy { 0 < $0 && $0 <= 256 })
                 }
@@ -76,7 +76,7 @@ import Testing
         }
         for order in ["c", "c DESC"] {
             let plan = try Self.selection("c > 300 AND c < 900", order: order).plan(fixture.catalogue, in: view)
-            #expect(try plan.isIndexedWalk && Self.walked(plan, view).ids == plan.ids(in: view))
+            #expect(try plan.isIndexedScan && Self.scanned(plan, view).ids == plan.ids(in: view))
         }
     }
 
@@ -91,7 +91,7 @@ import Testing
             for _ in 0..<2 {
                 let plan = try Self.selection("a = ?", [.integer(number)]).plan(fixture.catalogue, in: view)
                 #expect(try plan.ids(in: view) == expected && plan.count(in: view) == expected.count)
-                #expect(try plan.isIndexedWalk && Self.walked(plan, view).ids == expected)
+                #expect(try plan.isIndexedScan && Self.scanned(plan, view).ids == expected)
             }
         }
     }
@@ -100,14 +100,14 @@ import Testing
         let fixture = try Self.fixture()
         for text in ["b = '3'", "a = 1 AND b LIKE '%3'", "id > 7", "id IN (1, 2)", "a = 1 OR c = 3"] {
             let plan = try Self.selection(text).plan(fixture.catalogue)
-            #expect(!plan.isIndexedWalk, "\(plan)")
+            #expect(!plan.isIndexedScan, "\(plan)")
         }
         let view = try fixture.store.snapshot()
         let sorted = try Self.selection("c > 4000", order: "b").plan(fixture.catalogue, in: view)
-        #expect(!sorted.isIndexedWalk)
+        #expect(!sorted.isIndexedScan)
         var later = try Self.selection("c > 4000")
         later.offset = 3
-        #expect(try !later.plan(fixture.catalogue, in: view).isIndexedWalk)
+        #expect(try !later.plan(fixture.catalogue, in: view).isIndexedScan)
     }
 
     @Test func aGroupThatIsAnsweredByNoIsTheLast() throws {
@@ -146,7 +146,7 @@ import Testing
         let plan = try Self.selection("c = 10").plan(fixture.catalogue)
         try fixture.store.write { tx in _ = try tx.delete(KeyOrder.treeKey(11), in: table.rows) }
         let view = try fixture.store.snapshot()
-        let error = Fixture.error { _ = try Self.walked(plan, view) }
+        let error = Fixture.error { _ = try Self.scanned(plan, view) }
         let reason = "it names row \(RowKey.rowID(11)), which is not there"
         #expect(error == .indexDamaged(table: "T", index: "T.c", reason: reason))
     }

@@ -10,7 +10,7 @@ import MakoStorage
 ///     let floor = walk.depth
 ///     walk.begin(row)
 ///     while let step = try walk.next(above: floor, catalogue, view) { … }
-public struct RemovalWalk {
+public struct RemovalTraversal {
     /// A step of the traversal, to be performed by the caller.
     public enum Step {
         /// A row will be deleted; its referrers are searched next, unless the caller calls ``skip()``.

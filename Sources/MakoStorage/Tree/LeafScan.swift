@@ -2,7 +2,7 @@ import CPlatform
 
 /// A scan of a tree's leaves for the inlined loops below. Each leaf is borrowed in place, in an operation epoch that
 /// lasts until the next leaf. For one thread at a time, without dynamic exclusivity checks.
-public final class _LeafWalk {
+public final class _LeafScan {
     private let snapshot: Snapshot
     // Stored here, because a read through the snapshot would touch a reference count that all readers share.
     private let frames: FrameStore
@@ -219,9 +219,9 @@ extension Snapshot {
     public func forEach(
         in tree: Tree, from start: UInt64 = 0, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        let walk = try _walk(tree, .integer, integer: start, bytes: [])
-        defer { walk._end() }
-        while let leaf = try walk._advance() {
+        let scan = try _leafScan(tree, .integer, integer: start, bytes: [])
+        defer { scan._end() }
+        while let leaf = try scan._advance() {
             var slot = leaf.first
             while slot < leaf.count {
                 let record = leaf.page + Int(leaf.slots[slot])
@@ -229,7 +229,7 @@ extension Snapshot {
                 let goesOn =
                     length & 0x8000 == 0
                     ? try body(leaf.keys[slot], UnsafeRawBufferPointer(start: record + 2, count: length))
-                    : try walk._overflow(slot).withUnsafeBytes { try body(leaf.keys[slot], $0) }
+                    : try scan._overflow(slot).withUnsafeBytes { try body(leaf.keys[slot], $0) }
                 if !goesOn { return }
                 slot &+= 1
             }
@@ -244,9 +244,9 @@ extension Snapshot {
         in tree: Tree, from start: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Bool,
         finish: () throws -> Void
     ) throws {
-        let walk = try _walk(tree, .integer, integer: start, bytes: [])
-        defer { walk._end() }
-        while let leaf = try walk._advance() {
+        let scan = try _leafScan(tree, .integer, integer: start, bytes: [])
+        defer { scan._end() }
+        while let leaf = try scan._advance() {
             var slot = leaf.first
             while slot < leaf.count {
                 let record = leaf.page + Int(leaf.slots[slot])
@@ -255,7 +255,7 @@ extension Snapshot {
                 if length & 0x8000 == 0 {
                     goesOn = try body(leaf.keys[slot], UnsafeRawBufferPointer(start: record + 2, count: length))
                 } else {
-                    goesOn = try walk._overflow(slot).withUnsafeBytes { bytes in
+                    goesOn = try scan._overflow(slot).withUnsafeBytes { bytes in
                         let goesOn = try body(leaf.keys[slot], bytes)
                         try finish()
                         return goesOn
@@ -275,9 +275,9 @@ extension Snapshot {
         in tree: Tree, from start: [UInt8],
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        let walk = try _walk(tree, .bytes, integer: 0, bytes: start)
-        defer { walk._end() }
-        while let leaf = try walk._advance() {
+        let scan = try _leafScan(tree, .bytes, integer: 0, bytes: start)
+        defer { scan._end() }
+        while let leaf = try scan._advance() {
             let suffix = leaf.key + leaf.prefix
             var slot = leaf.first
             while slot < leaf.count {
@@ -290,16 +290,17 @@ extension Snapshot {
                     lengths & 0x8000_0000 == 0
                     ? try body(
                         key, UnsafeRawBufferPointer(start: record + 4 + suffixBytes, count: Int(lengths &>> 16)))
-                    : try walk._overflow(slot).withUnsafeBytes { try body(key, $0) }
+                    : try scan._overflow(slot).withUnsafeBytes { try body(key, $0) }
                 if !goesOn { return }
                 slot &+= 1
             }
         }
     }
 
-    public func _walk(_ tree: Tree, _ kind: KeyKind, integer: UInt64, bytes: [UInt8]) throws(StorageError) -> _LeafWalk
+    public func _leafScan(_ tree: Tree, _ kind: KeyKind, integer: UInt64, bytes: [UInt8]) throws(StorageError)
+        -> _LeafScan
     {
         guard tree.keys == kind else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: tree.keys) }
-        return try _LeafWalk(self, tree, integer: integer, bytes: bytes)
+        return try _LeafScan(self, tree, integer: integer, bytes: bytes)
     }
 }

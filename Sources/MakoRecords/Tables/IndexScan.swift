@@ -1,7 +1,7 @@
 import MakoStorage
 
 /// Index scan: passes the keys of the rows that the entries name.
-struct IndexWalk {
+struct IndexScan {
     let index: IndexHandle
     let table: TableHandle
     let view: Snapshot
@@ -47,19 +47,19 @@ struct IndexWalk {
 
     private func run(_ range: KeyRange, _ body: (RowKey) throws -> Bool) throws -> Bool {
         if isReversed || index.hasKeyInValue { return try step(through: range, body) }
-        return try walk(from: range.lower, { IndexWalk.isInside($0, range, false) }, { range.upper }, body)
+        return try scan(from: range.lower, { IndexScan.isInside($0, range, false) }, { range.upper }, body)
     }
 
     /// The same for the entries that start with a number.
     func run(of number: Int64, _ body: (RowKey) throws -> Bool) throws {
         if isReversed || index.hasKeyInValue { return try run([KeyRange(of: number)], body) }
-        _ = try walk(
+        _ = try scan(
             from: KeyBuffer.bytes(of: number), { KeyOrder.begins($0, with: number) }, { KeyRange(of: number).upper },
             body)
     }
 
     @inline(__always)
-    private func walk(
+    private func scan(
         from lower: [UInt8], _ isInside: (UnsafeRawBufferPointer) -> Bool, _ upper: () -> [UInt8]?,
         _ body: (RowKey) throws -> Bool
     ) throws -> Bool {
@@ -91,10 +91,10 @@ struct IndexWalk {
 
     private func step(through range: KeyRange, _ body: (RowKey) throws -> Bool) throws -> Bool {
         var cursor = try view.cursor(in: index.tree)
-        var isThere = try IndexWalk.start(&cursor, range, isReversed)
+        var isThere = try IndexScan.start(&cursor, range, isReversed)
         while isThere {
             let entry = try cursor.withKey { key -> Entry in
-                guard IndexWalk.isInside(key, range, isReversed) else { return .outside }
+                guard IndexScan.isInside(key, range, isReversed) else { return .outside }
                 if index.hasKeyInValue || key.count > IndexHandle.keptBytes { return .other }
                 return .row(try rowID(key))
             }
@@ -122,11 +122,11 @@ struct IndexWalk {
     /// Entries that are equal up to their truncation are not separated, so that there may be more rows.
     func portion(of range: KeyRange, _ count: Int) throws -> (rows: [RowKey], rest: KeyRange?) {
         var cursor = try view.cursor(in: index.tree)
-        var isThere = try IndexWalk.start(&cursor, range, isReversed)
+        var isThere = try IndexScan.start(&cursor, range, isReversed)
         var rows: [RowKey] = []
         while isThere {
             let key = cursor.key
-            guard IndexWalk.isInside(key, range, isReversed) else { break }
+            guard IndexScan.isInside(key, range, isReversed) else { break }
             let rest: KeyRange?
             if !index.hasKeyInValue && key.count < 8 {
                 throw RecordError.indexDamaged(
@@ -165,7 +165,7 @@ struct IndexWalk {
         var isThere = isReversed ? try cursor.previous() : try cursor.next()
         while isThere {
             let next = cursor.key
-            guard next.starts(with: kept), IndexWalk.isInside(next, range, isReversed) else { break }
+            guard next.starts(with: kept), IndexScan.isInside(next, range, isReversed) else { break }
             rows.append(try rowKey(next, &cursor))
             isThere = isReversed ? try cursor.previous() : try cursor.next()
         }

@@ -4,7 +4,7 @@ import MakoStorage
 ///
 ///     let rows = try statement.planned(catalogue, view: view)
 ///     try rows.give(in: view, rows: 256, bytes: 65_536) { batch in send(batch) }
-public struct PlannedQuestion: Sendable {
+public struct PlannedQuery: Sendable {
     private enum Source {
         case plan(StatementPlan, isDeep: Bool)
         case found([[Value]])
@@ -58,12 +58,12 @@ extension Statement {
     /// - Throws: `syntax` pointing into the text, also for a statement without a result.
     public func planned(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
-    ) throws(RecordError) -> PlannedQuestion {
+    ) throws(RecordError) -> PlannedQuery {
         guard case .select(let select) = self else {
-            return PlannedQuestion(try read(catalogue, view: view, parameters: parameters, named: named))
+            return PlannedQuery(try read(catalogue, view: view, parameters: parameters, named: named))
         }
         return try followingTree(select.isDeep) { () throws(RecordError) in
-            PlannedQuestion(try select.planned(catalogue, parameters, named, view), select.isDeep)
+            PlannedQuery(try select.planned(catalogue, parameters, named, view), select.isDeep)
         }
     }
 }
