@@ -107,6 +107,8 @@ public enum ObjectStoreError: Error, Sendable, Hashable, CustomStringConvertible
     case invalidName(String)
     /// The content to be put could not be read.
     case source(String)
+    /// A fault of the set-up, which trying again does not mend.
+    case setup(ObjectStoreProblem, reason: String)
 
     public var description: String {
         switch self {
@@ -115,9 +117,47 @@ public enum ObjectStoreError: Error, Sendable, Hashable, CustomStringConvertible
         case .changed(let name): "the object \(name) was changed meanwhile"
         case .unavailable(let reason): "the object store is not available: \(reason); try again later"
         case .refused(let reason): "the object store refused it: \(reason)"
-        case .foreign(let path, let reason): "\(path) is no folder of objects: \(reason); use an empty folder"
+        case .foreign(let path, let reason):
+            "\(path) holds no objects of Mako: \(reason); use an empty folder or prefix"
         case .invalidName(let name): "'\(name)' is not the name of an object"
         case .source(let reason): "the content of an object could not be read: \(reason)"
+        case .setup(let problem, let reason): "\(reason); \(problem.remedy)"
+        }
+    }
+}
+
+/// What is wrong with the set-up of an object store.
+public enum ObjectStoreProblem: Sendable, Hashable {
+    case noCredentials
+    /// The service does not know the keys, or they have expired.
+    case invalidCredentials
+    /// The clocks of this machine and of the service differ by more than the service accepts.
+    case clockSkew
+    case noBucket
+    /// The region of the bucket, where the service names it.
+    case wrongRegion(String?)
+    /// The keys lack a permission.
+    case accessDenied
+    /// The service replaces objects that must only be created: two writers of one branch would not notice each other.
+    case ignoresConditions
+    /// The URL, the bucket, the prefix or the endpoint cannot be one.
+    case invalidAddress
+    /// The service cannot be reached safely.
+    case unreachable
+
+    /// What to do.
+    public var remedy: String {
+        switch self {
+        case .noCredentials: "set these variables or AWS_PROFILE, or pass the keys"
+        case .invalidCredentials: "check the keys, or renew them"
+        case .clockSkew: "set the clock"
+        case .noBucket: "create it, or check its name, the endpoint and the region"
+        case .wrongRegion(let region?): "use region \(region)"
+        case .wrongRegion(nil): "use the region of the bucket"
+        case .accessDenied: "add the permission to the policy"
+        case .ignoresConditions: "use a service that honours If-None-Match, because replication depends on it"
+        case .invalidAddress: "correct it"
+        case .unreachable: "check the endpoint and its certificate"
         }
     }
 }

@@ -39,6 +39,8 @@ final class Ledger {
 
     let disk: SimulatedDisk
     let objects: SimulatedObjectStore
+    /// What the database is shipped to: `objects`, unless another one was given.
+    let place: any ObjectStore
     var options: StoreOptions
     private(set) var store: Store
     private(set) var state = LedgerState()
@@ -48,10 +50,11 @@ final class Ledger {
 
     init(
         seed: UInt64, disk: SimulatedDisk = SimulatedDisk(), objects: SimulatedObjectStore = SimulatedObjectStore(),
-        archiveBytes: Int = 1 << 20, encryption: Encryption? = nil
+        place: (any ObjectStore)? = nil, archiveBytes: Int = 1 << 20, encryption: Encryption? = nil
     ) throws {
         self.disk = disk
         self.objects = objects
+        self.place = place ?? objects
         options = Ledger.options(disk, seed: seed)
         options.logArchiveBytes = archiveBytes
         options.encryption = encryption
@@ -64,6 +67,7 @@ final class Ledger {
     init(copying other: Ledger, seed: UInt64) throws {
         disk = SimulatedDisk(other.disk.settledImage())
         objects = other.objects
+        place = other.place
         options = other.options
         options.fileSystem = disk
         options.entropy = SeededEntropy(seed: seed)
@@ -188,12 +192,12 @@ final class Ledger {
         var own = Replicator.Options()
         own.objectBytes = objectBytes
         own.now = { 1_000_000 }
-        return try Replicator(store, to: objects, branch: branch, options: own)
+        return try Replicator(store, to: place, branch: branch, options: own)
     }
 
     // MARK: What was shipped
 
-    var replica: Replica { get throws { try Replica(objects) } }
+    var replica: Replica { get throws { try Replica(place) } }
 
     /// Restores a commit into a new file, opens it and reads it.
     func restored(_ commit: UInt64?, branch: UInt64? = nil) throws -> LedgerState {
