@@ -111,7 +111,9 @@ let package = Package(
         .target(name: "Mako", dependencies: ["MakoCore", "MakoMacros"], swiftSettings: settings),
         .target(
             name: "MakoCommand",
-            dependencies: ["MakoCore", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: [
+                "MakoCore", "MakoReplication", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             swiftSettings: settings),
         // The page of `mako studio`. Without its trait, nothing.
         .target(

@@ -3,7 +3,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// Databases that are shipped commit by commit, and restored as each of them left it.
+/// Restores of shipped commits, compared with the model after each commit.
 @Suite struct RestoreTests {
     @Test(arguments: 0..<12) func everyShippedCommitIsRestoredAsItWas(_ seed: Int) throws {
         let ledger = try Ledger(seed: UInt64(seed), archiveBytes: seed % 3 == 0 ? 0 : 1 << 20)
@@ -119,7 +119,7 @@ import Testing
             try tx.put([1, 2, 3], for: 1, in: tree)
         }
         try other.ship()
-        // The first database goes on as before.
+        // The first database continues its branch.
         try ledger.commit(.small)
         try replicator.ship()
         #expect(try ledger.replicator().branch == 1)
@@ -151,5 +151,29 @@ import Testing
         } throws: { error in
             if case ReplicationError.fenced(branch: 1, _) = error { true } else { false }
         }
+    }
+
+    @Test func headersAreReadOnce() throws {
+        let ledger = try Ledger(seed: 9)
+        let replicator = try ledger.replicator()
+        for _ in 0..<100 {
+            try ledger.commit(.small)
+            try replicator.ship()
+        }
+        let replica = try ledger.replica
+        let calls = ledger.objects.calls
+        let points = try replica.restorePoints()
+        let first = ledger.objects.calls - calls
+        // The database, the branch, the hint and the end of the sequence.
+        #expect((100...115).contains(first))
+        try ledger.commit(.small)
+        try replicator.ship()
+        let before = ledger.objects.calls
+        #expect(try replica.restorePoints()[0].newest == points[0].newest.map { $0 + 1 })
+        #expect(ledger.objects.calls - before <= 15)
+        // A service that does not answer ends the reading.
+        let other = try ledger.replica
+        ledger.objects.isDown = true
+        #expect(throws: ReplicationError.objects(.unavailable(reason: "503"))) { try other.restorePoints() }
     }
 }

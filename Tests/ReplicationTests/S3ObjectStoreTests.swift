@@ -100,7 +100,7 @@
             #expect { _ = try service.store() } throws: { isSetup($0, .ignoresConditions) }
         }
 
-        @Test func aBusyServiceIsAskedAgainWithGrowingDelays() throws {
+        @Test func requestsToABusyServiceAreRepeatedWithGrowingDelays() throws {
             let service = SimulatedS3()
             let objects = try service.store(attempts: 6)
             let first = service.requests.count

@@ -51,7 +51,7 @@
 
         @Test(arguments: S3Server.all) func largeObjectsAreUploadedInParts(_ server: S3Server) throws {
             let objects = try server.store(partBytes: 5 << 20)
-            let bytes = (0..<11 << 20).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8 ^ $0 >> 16) }
+            let bytes = (0..<5_300_000).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8 ^ $0 >> 16) }
             _ = try objects.put("large", ObjectContent(bytes), .ifAbsent)
             #expect(try objects.get("large", nil).bytes == bytes)
             #expect(try objects.get("large", 5_242_870..<5_242_890).bytes == Array(bytes[5_242_870..<5_242_890]))
@@ -74,13 +74,11 @@
             }
         }
 
-        @Test(arguments: S3Server.all, 0..<2)
-        func everyShippedCommitIsRestoredAsItWas(_ server: S3Server, _ seed: Int) throws {
-            let ledger = try Ledger(seed: UInt64(seed), place: try server.store())
-            try RestoreTests.check(ledger, seed, commits: 20)
+        @Test(arguments: S3Server.all) func everyShippedCommitIsRestoredAsItWas(_ server: S3Server) throws {
+            try RestoreTests.check(try Ledger(seed: 1, place: try server.store()), 1, commits: 20)
         }
 
-        @Test(arguments: S3Server.all, FenceTests.orders.filter { $0 % 5 == 1 })
+        @Test(arguments: S3Server.all, FenceTests.orders.filter { $0 % 10 == 1 })
         func oneOfTwoWritersIsFenced(_ server: S3Server, _ order: Int) throws {
             try FenceTests.check(order, try Ledger(seed: 31, place: try server.store()))
         }

@@ -54,7 +54,7 @@
         }
 
         @Test func withoutKeysTheErrorNamesThePlaces() throws {
-            for (profile, word) in [("nobody", "profile 'nobody'"), ("login", "sso_session")] {
+            for (profile, word) in [("missing", "profile 'missing'"), ("login", "sso_session")] {
                 let environment = environment(["HOME": "/home", "AWS_PROFILE": profile], Self.files)
                 #expect {
                     _ = try environment.credentials()

@@ -4,14 +4,14 @@
 
     @testable import MakoReplication
 
-    /// A service with the protocol of S3 in memory, which fails on command.
+    /// An S3 service in memory with injected faults.
     final class SimulatedS3: S3Transport, @unchecked Sendable {
         enum Fault: Sendable {
             /// The service is busy, and does nothing.
             case busy
-            /// The request has its effect, and the answer is lost.
+            /// The request takes effect, and the answer is lost.
             case answerLost
-            /// The request has its effect twice, as by a proxy that repeats it: the second answer counts.
+            /// The request takes effect twice, as if a proxy repeats it; the second answer counts.
             case doubled
             /// The service answers with another status and body, and does nothing.
             case answer(status: Int, code: String, extra: String = "", headers: [String: String] = [:])
@@ -161,7 +161,7 @@
             let prefix = query["prefix"] ?? ""
             let after = query["continuation-token"] ?? query["start-after"] ?? ""
             let found = state.objects.keys.filter { $0.hasPrefix(prefix) && $0 > after }.sorted()
-            // Pages are smaller than what is asked for, as S3 permits.
+            // Pages are smaller than the request permits, as those of S3 may be.
             let page = found.prefix(min(query["max-keys"].flatMap { Int($0) } ?? 1000, 7))
             let isTruncated = page.count < found.count
             let escaped = page.map { $0.replacingOccurrences(of: "&", with: "&amp;") }

@@ -1,10 +1,8 @@
 #if Replication
-    import Foundation
-
     /// Objects in a bucket of Amazon S3, or of a service that speaks its protocol and honours `If-None-Match: *`.
     ///
-    /// Requests are signed by Signature Version 4, with keys from the options, the environment variables or the files of the AWS tools. A busy
-    /// service is asked again, with growing delays. A put whose answer is lost and that finds an object when it is repeated throws
+    /// Requests are signed by Signature Version 4, with keys from the options, the environment variables or the files of the AWS tools. Requests to a
+    /// busy service are repeated with growing delays. A put whose answer is lost and that finds an object when it is repeated throws
     /// ``ObjectStoreError/exists(name:)``: a ``Replicator`` then compares the object with its own log.
     ///
     /// ```swift
@@ -130,9 +128,9 @@
 
         public func get(_ name: String, _ range: Range<UInt64>?) throws(ObjectStoreError) -> ObjectBytes {
             let path = try path(of: name)
-            // No range header asks for nothing.
-            let asked = range.map { $0.lowerBound..<max($0.upperBound, $0.lowerBound + 1) }
-            let headers = asked.map { [(name: "range", value: "bytes=\($0.lowerBound)-\($0.upperBound - 1)")] } ?? []
+            // A range header names at least one byte.
+            let needed = range.map { $0.lowerBound..<max($0.upperBound, $0.lowerBound + 1) }
+            let headers = needed.map { [(name: "range", value: "bytes=\($0.lowerBound)-\($0.upperBound - 1)")] } ?? []
             let response = try client.send(.get, path, headers: headers)
             switch response.status {
             case 404: throw .notFound(name: name)
@@ -157,7 +155,7 @@
             }
         }
 
-        /// The size of an object of which a range was asked for: `bytes 0-9/100`, `bytes */100`, or an element of the error.
+        /// The size of an object of which a range was requested: `bytes 0-9/100`, `bytes */100`, or an element of the error.
         private static func total(_ response: S3Response, _ name: String) throws(ObjectStoreError) -> UInt64 {
             let range = response.headers["content-range"]?.split(separator: "/").last.flatMap { UInt64($0) }
             let total = range ?? S3Document.parse(response.body)?.first("ActualObjectSize").flatMap { UInt64($0) }
