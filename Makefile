@@ -111,7 +111,7 @@ test-studio:
 test-services:
 	@scripts/need swift lz4 macros python3
 	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
-	$(SYNTAX) scripts/services run swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter 'ReplicationTests\.S3ServerTests/' \
+	$(SYNTAX) scripts/services run swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter 'ReplicationTests\.S3Server' \
 		2>&1 | tee .build/test-services.log
 	@scripts/skipped .build/test-services.log
 

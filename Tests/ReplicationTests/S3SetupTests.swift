@@ -10,7 +10,7 @@
         }
 
         private static let files = [
-            "/home/.aws/credentials": """
+            "/accounts/ada/.aws/credentials": """
             # keys
             [default]
             aws_access_key_id = FILE
@@ -21,7 +21,7 @@
             aws_secret_access_key = work
             aws_session_token = token
             """,
-            "/home/.aws/config": """
+            "/accounts/ada/.aws/config": """
             [default]
             region = eu-west-1
             s3 =
@@ -38,7 +38,7 @@
         ]
 
         @Test func keysComeFromVariablesThenFromTheProfile() throws {
-            let home = ["HOME": "/home"]
+            let home = ["HOME": "/accounts/ada"]
             let keys = ["AWS_ACCESS_KEY_ID": "ENV", "AWS_SECRET_ACCESS_KEY": "env", "AWS_PROFILE": "work"]
             let both = environment(home.merging(keys) { $1 }, Self.files)
             #expect(try both.credentials() == S3Credentials(keyID: "ENV", secretKey: "env"))
@@ -55,13 +55,13 @@
 
         @Test func withoutKeysTheErrorNamesThePlaces() throws {
             for (profile, word) in [("missing", "profile 'missing'"), ("login", "sso_session")] {
-                let environment = environment(["HOME": "/home", "AWS_PROFILE": profile], Self.files)
+                let environment = environment(["HOME": "/accounts/ada", "AWS_PROFILE": profile], Self.files)
                 #expect {
                     _ = try environment.credentials()
                 } throws: { error in
                     guard case ObjectStoreError.setup(.noCredentials, let reason) = error else { return false }
                     return reason.contains(word) && reason.contains("AWS_ACCESS_KEY_ID")
-                        && reason.contains("/home/.aws/credentials")
+                        && reason.contains("/accounts/ada/.aws/credentials")
                 }
             }
         }
