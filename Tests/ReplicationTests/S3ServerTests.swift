@@ -1,4 +1,5 @@
 #if Replication
+    import Foundation
     import MakoStorage
     import Testing
 
@@ -67,6 +68,46 @@
                 guard case ObjectStoreError.unavailable(let reason) = error else { return false }
                 return reason.contains("127.0.0.1:1") && reason.contains("2 times")
             }
+        }
+
+        /// A socket of this machine that accepts connections and never answers.
+        private final class SilentServer {
+            let descriptor: Int32
+            private(set) var port: UInt16 = 0
+
+            init() {
+                // A stream: the constant has another type on each system.
+                descriptor = socket(AF_INET, numericCast(1), 0)
+                var address = sockaddr_in()
+                address.sin_family = sa_family_t(AF_INET)
+                address.sin_addr.s_addr = inet_addr("127.0.0.1")
+                var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+                withUnsafeMutablePointer(to: &address) {
+                    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                        _ = bind(descriptor, $0, size)
+                        _ = listen(descriptor, 4)
+                        _ = getsockname(descriptor, $0, &size)
+                    }
+                }
+                port = UInt16(bigEndian: address.sin_port)
+            }
+
+            deinit { close(descriptor) }
+        }
+
+        @Test func aServerThatIsSilentTimesOut() throws {
+            let server = SilentServer()
+            var options = S3Options(bucket: "bucket", endpoint: "http://127.0.0.1:\(server.port)")
+            options.credentials = S3Credentials(keyID: "a", secretKey: "b")
+            (options.attempts, options.timeout) = (2, 1)
+            let start = ContinuousClock.now
+            #expect {
+                _ = try S3ObjectStore(options)
+            } throws: { error in
+                guard case ObjectStoreError.unavailable(let reason) = error else { return false }
+                return reason.contains("the request timed out") && reason.contains("2 times")
+            }
+            #expect(.now - start < .seconds(60))
         }
     }
 #endif
