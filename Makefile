@@ -49,7 +49,7 @@ SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 BUILD := SWIFT_DETERMINISTIC_HASHING=1 swift build
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo demo-studio install test test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
+.PHONY: help demo demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -57,6 +57,7 @@ help:
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
 	@echo 'make demo-studio         opens the database of the demo in Mako Studio'
 	@echo 'make test-studio         the server of Mako Studio, by real requests; its page, in headless Chromium'
+	@echo 'make test-services       replication to SeaweedFS and moto; make services starts them, make services-stop ends them'
 	@echo 'make install             the program mako, into PREFIX/bin; PREFIX=/usr/local'
 	@echo 'make test                every test, in a debug build: about 11 minutes from a fresh clone on 2 cores'
 	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
@@ -105,6 +106,22 @@ test-studio:
 	@if [ -z '$(MAKO)' ]; then $(SYNTAX) $(BUILD) --traits Studio --product mako-cli; fi
 	MAKO="$${MAKO:-$$($(SYNTAX) $(BUILD) --show-bin-path)/mako-cli}" python3 Tests/Studio/server.py
 	python3 Tests/Studio/run.py
+
+# Replication to real servers, in the build of `make test`: SeaweedFS and moto, installed by pip where they are missing.
+test-services:
+	@scripts/need swift lz4 macros python3
+	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
+	$(SYNTAX) scripts/services run swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter 'ReplicationTests\.S3Server' \
+		2>&1 | tee .build/test-services.log
+	@scripts/skipped .build/test-services.log
+
+# The same servers, until `make services-stop`.
+services:
+	@scripts/need python3
+	@scripts/services start
+
+services-stop:
+	@scripts/services stop
 
 # The product has a name of its own, since a package's products must differ in more than their cases.
 install: CONFIGURATION = release
@@ -155,7 +172,7 @@ guesses:
 	@scripts/guesses "$$($(SYNTAX) $(BUILD) --show-bin-path)"
 
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
-CHECKS := test guesses interrupted test-small-stacks test-random metamorphic processes check-platforms test-threads test-no-barrier
+CHECKS := test test-services guesses interrupted test-small-stacks test-random metamorphic processes check-platforms test-threads test-no-barrier
 check:
 	@mkdir -p .build && rm -f .build/minutes
 	@for part in $(CHECKS); do \

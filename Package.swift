@@ -63,6 +63,9 @@ let package = Package(
         .trait(
             name: "OrderedCollections",
             description: "Properties may be ordered sets of swift-collections, of values and of objects."),
+        .trait(
+            name: "Replication",
+            description: "Logs can be shipped to Amazon S3 and what speaks its protocol; signatures by swift-crypto."),
         .trait(name: "Studio", description: "The program `mako` has `mako studio`, a page served by FlyingFox."),
     ],
     dependencies: [
@@ -88,7 +91,12 @@ let package = Package(
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
             ], swiftSettings: engineSettings),
         .target(name: "MakoRecords", dependencies: ["MakoStorage", "CPlatform"], swiftSettings: settings),
-        .target(name: "MakoReplication", dependencies: ["MakoStorage", "CPlatform"], swiftSettings: settings),
+        .target(
+            name: "MakoReplication",
+            dependencies: [
+                "MakoStorage", "CPlatform",
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Replication"])),
+            ], swiftSettings: settings),
         .target(
             name: "MakoCore",
             dependencies: [
@@ -103,7 +111,9 @@ let package = Package(
         .target(name: "Mako", dependencies: ["MakoCore", "MakoMacros"], swiftSettings: settings),
         .target(
             name: "MakoCommand",
-            dependencies: ["MakoCore", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: [
+                "MakoCore", "MakoReplication", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             swiftSettings: settings),
         // The page of `mako studio`. Without its trait, nothing.
         .target(

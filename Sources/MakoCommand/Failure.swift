@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoReplication
 import MakoStorage
 
 /// An error message of the program, and its exit status.
@@ -28,7 +29,27 @@ struct Failure: Error {
         case let error as InputError: self.init(error.description, error.isMissing ? .noInput : .badInput)
         case let error as RecordError: self.init(error.description, Self.status(of: error))
         case let error as StorageError: self.init(error.description, Self.status(of: error))
+        case let error as ReplicationError: self.init(error.description, Self.status(of: error))
+        case let error as ObjectStoreError: self.init(error.description, Self.status(of: error))
         default: self.init("\(error)", .other)
+        }
+    }
+
+    private static func status(of error: ReplicationError) -> Status {
+        switch error {
+        case .storage(let error): status(of: error)
+        case .objects(let error): status(of: error)
+        case .damaged: .damaged
+        case .noRestorePoint, .noDatabase, .noBranch: .noInput
+        case .fenced, .logGone: .badInput
+        }
+    }
+
+    private static func status(of error: ObjectStoreError) -> Status {
+        switch error {
+        case .notFound: .noInput
+        case .setup, .foreign, .invalidName: .usage
+        case .unavailable, .refused, .source, .exists, .changed: .inputOutput
         }
     }
 

@@ -23,7 +23,8 @@ public struct MakoProgram: ParsableCommand {
         subcommands: [
             InfoCommand.self, CheckCommand.self, QueryCommand.self, ExplainCommand.self, ShellCommand.self,
             ImportCommand.self, ExportCommand.self, DumpCommand.self, BackupCommand.self, CompactCommand.self,
-            SalvageCommand.self, RestoreCommand.self, PageCommand.self, LogCommand.self, KeyCommand.self,
+            SalvageCommand.self, RestoreCommand.self, ReplicateCommand.self, ReplicasCommand.self, PageCommand.self,
+            LogCommand.self, KeyCommand.self,
             StudioCommand.self,
             MCPCommand.self,
         ])
@@ -83,25 +84,5 @@ public struct MakoProgram: ParsableCommand {
         throw Failure(
             "\(first) is neither a command nor a file; the commands are \(verbs.sorted().joined(separator: ", ")), and 'mako help' explains them",
             .usage)
-    }
-}
-
-/// A subcommand. Its errors are written to standard error and determine the exit status.
-protocol Verb: ParsableCommand {
-    func perform() throws
-}
-
-extension Verb {
-    func run() throws {
-        do {
-            try perform()
-            try Terminal.checkOutput()
-        } catch let code as ExitCode {
-            throw code
-        } catch {
-            let failure = Failure(error)
-            Terminal.writeError("mako: \(failure.message)\n")
-            throw ExitCode(failure.status.rawValue)
-        }
     }
 }

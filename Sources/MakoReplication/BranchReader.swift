@@ -6,9 +6,12 @@ struct BranchReader {
     let names: ReplicaNames
     let branch: UInt64
     let origin: BranchOrigin
+    let cache: HeaderCache
 
-    /// Nil when there is no such branch.
-    init?(_ store: any ObjectStore, _ names: ReplicaNames, _ branch: UInt64) throws(ReplicationError) {
+    /// Reads the origin of a branch. Returns nil when the branch does not exist.
+    init?(
+        _ store: any ObjectStore, _ names: ReplicaNames, _ branch: UInt64, _ cache: HeaderCache = HeaderCache()
+    ) throws(ReplicationError) {
         let name = names.origin(branch)
         let found: ObjectBytes
         do throws(ObjectStoreError) { found = try store.get(name, nil) } catch {
@@ -25,16 +28,19 @@ struct BranchReader {
         self.names = names
         self.branch = branch
         self.origin = origin
+        self.cache = cache
     }
 
-    /// All branches of a database, in the order in which they were made.
-    static func all(_ store: any ObjectStore, _ names: ReplicaNames) throws(ReplicationError) -> [BranchReader] {
+    /// All branches of a database, in the order of their creation.
+    static func all(
+        _ store: any ObjectStore, _ names: ReplicaNames, _ cache: HeaderCache = HeaderCache()
+    ) throws(ReplicationError) -> [BranchReader] {
         var branches: [BranchReader] = []
-        while let next = try BranchReader(store, names, UInt64(branches.count) + 1) { branches.append(next) }
+        while let next = try BranchReader(store, names, UInt64(branches.count) + 1, cache) { branches.append(next) }
         return branches
     }
 
-    /// Begins a branch behind the last one. The number is that of whichever branch is made: another writer may be faster.
+    /// Creates a branch after the last one. Another writer may take a number first; the branch then gets the next one.
     static func make(
         _ store: any ObjectStore, _ names: ReplicaNames, _ database: ReplicaIdentity,
         parent: (branch: UInt64, chain: UInt64), start: LogPlace, date: UInt64
@@ -47,7 +53,7 @@ struct BranchReader {
             } catch {
                 guard case .exists = error else { throw .objects(error) }
             }
-            // Where the answer to an earlier attempt was lost it is this one's.
+            // An equal origin is this writer's own: the answer to an earlier attempt was lost.
             if let branch = try BranchReader(store, names, number), branch.origin == origin { return branch }
             number += 1
         }
@@ -55,8 +61,9 @@ struct BranchReader {
 
     func name(_ number: UInt64) -> String { names.sequence(branch, number) }
 
-    /// The header of an object; nil when there is none.
+    /// Reads the header of an object. Returns nil when the object does not exist.
     func header(_ number: UInt64) throws(ReplicationError) -> SequenceHeader? {
+        if let known = cache.header(name(number)) { return known }
         let found: ObjectBytes
         do throws(ObjectStoreError) {
             found = try store.get(name(number), 0..<UInt64(SequenceHeader.bytes))
@@ -74,12 +81,13 @@ struct BranchReader {
         guard found.total == UInt64(SequenceHeader.bytes) + content else {
             throw .damaged(object: name(number), reason: "it has \(found.total) bytes")
         }
+        cache.note(header, name(number))
         return header
     }
 
-    /// The number of the newest object; 0: there is none.
+    /// The number of the newest object; 0 without objects.
     ///
-    /// The hint may be late or lost, and a listing late: behind both each name is tried.
+    /// The hint and the listing may be late or lost, so that each next name after both is read.
     func newest() throws(ReplicationError) -> UInt64 {
         var newest = hint()
         var after = newest > 0 ? name(newest) : nil
@@ -109,7 +117,7 @@ struct BranchReader {
 
     // MARK: The content
 
-    /// The content of an object behind its header, checked.
+    /// Reads and verifies the content of an object, without its header.
     func content(of header: SequenceHeader) throws(ReplicationError) -> [UInt8] {
         let found = try objects { () throws(ObjectStoreError) in try store.get(name(header.number), nil) }
         let bytes = Array(found.bytes.dropFirst(SequenceHeader.bytes))
@@ -119,7 +127,7 @@ struct BranchReader {
         return bytes
     }
 
-    /// Hands on the content of a backup, in pieces, and checks it at the end.
+    /// Reads the content of a backup in pieces, and verifies it at the end.
     func forEachPiece(
         of header: SequenceHeader, _ body: (_ bytes: [UInt8], _ offset: UInt64) throws(StorageError) -> Void
     ) throws(ReplicationError) {
@@ -146,7 +154,7 @@ struct BranchReader {
 
     private static let pieceBytes: UInt64 = 4 << 20
 
-    /// The object that has the content.
+    /// The name of the object with the content.
     func object(of header: SequenceHeader) -> String {
         header.kind == .full
             ? names.full(branch, header.after.commit, digest: header.digest) : name(header.number)
@@ -154,7 +162,7 @@ struct BranchReader {
 
     // MARK: The hint
 
-    /// 0 when there is none, or it leads nowhere.
+    /// Reads the hint. Returns 0 when it is missing, damaged, or names no object.
     private func hint() -> UInt64 {
         guard let found = try? store.get(names.head(branch), nil) else { return 0 }
         let words = Words(found.bytes)
@@ -163,7 +171,7 @@ struct BranchReader {
         return (try? exists(number)) == true ? number : 0
     }
 
-    /// Notes the newest number. Whether that succeeds changes nothing but the time that the next reader takes.
+    /// Writes the hint. A failure only slows down the next reader.
     func noteHead(_ number: UInt64) {
         let name = names.head(branch)
         let content = ObjectContent(Words.encode([BranchReader.headMagic, number], bytes: 32))
@@ -176,7 +184,7 @@ struct BranchReader {
     private static let headMagic: UInt64 = 0x3064_6548_6f6b_614d  // "MakoHed0"
 }
 
-/// The frames of an object: for each segment its description, the count of bytes and the frames.
+/// The encoding of an object's frames: for each segment its description, the count of bytes, and the frames.
 enum FrameContent {
     static func encode(_ segments: [SegmentFrames]) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -188,7 +196,7 @@ enum FrameContent {
         return bytes
     }
 
-    /// Nil when the bytes contradict themselves.
+    /// Returns nil when a count exceeds the bytes.
     static func decode(_ bytes: [UInt8]) -> [SegmentFrames]? {
         var segments: [SegmentFrames] = []
         var offset = 0

@@ -1,9 +1,9 @@
 import MakoStorage
 
-/// Objects as files of a folder: for a second disk, a network file system, and tests.
+/// Objects as files of a folder, for a second disk, a network file system and tests.
 ///
-/// An object is written under another name, synced, and then given its name in one step, which is synced, too. So it is there whole or not at
-/// all, and two writers of one name find out which of them was first.
+/// `put` writes a temporary file, syncs it, renames it atomically and syncs the directory. An object therefore exists as a whole or not at all, and
+/// of two writers of one name exactly one succeeds.
 ///
 /// ```swift
 /// let objects = try FolderObjectStore(at: "/mnt/backup/mako")
@@ -12,16 +12,16 @@ public struct FolderObjectStore: ObjectStore {
     private let root: String
     private let files = POSIXFileSystem()
 
-    /// Says that a folder is one of objects.
+    /// The file that marks a folder as an object store.
     private static let marker = ".mako-objects"
     private static let content = Array("Mako objects 1\n".utf8)
-    /// Where files are until they are whole.
+    /// The directory of temporary files.
     private static let unfinished = ".mako-unfinished"
 
-    /// Opens a folder of objects, and makes it where there is none.
+    /// Opens a folder of objects, or creates it in an existing directory.
     ///
-    /// - Parameter path: of a folder that is empty, or was opened so before, or is not there in a directory that is.
-    /// - Throws: ``ObjectStoreError/foreign(path:reason:)`` when it holds something else.
+    /// - Parameter path: an empty folder, an object store, or the path of a new folder.
+    /// - Throws: ``ObjectStoreError/foreign(path:reason:)`` when the folder holds other files.
     public init(at path: String) throws(ObjectStoreError) {
         guard !path.isEmpty else { throw .foreign(path: path, reason: "its path is empty") }
         root = path
@@ -38,7 +38,7 @@ public struct FolderObjectStore: ObjectStore {
         _ name: String, _ content: ObjectContent, _ condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectTag {
         let place = try place(of: name)
-        // What is known to be there need not be written first.
+        // Saves the writing when the object already exists.
         if condition == .ifAbsent && files.exists(place) { throw try settled(name, place) }
         try makeFolders(of: name)
         let (unfinished, file) = try begin()
@@ -81,13 +81,13 @@ public struct FolderObjectStore: ObjectStore {
         let lower = min(range?.lowerBound ?? 0, total)
         let upper = min(range?.upperBound ?? total, total)
         let bytes = try attempt { () throws(FileError) in try file.bytes(from: lower, count: Int(upper - lower)) }
-        // A range has no tag: that would need all of the object.
+        // The tag of a range would require reading the whole object.
         let tag = lower == 0 && upper == total ? FolderObjectStore.tag(Digest.of(bytes), total) : ObjectTag("")
         return ObjectBytes(bytes: bytes, tag: tag, total: total)
     }
 
     public func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String] {
-        // The folder that holds every name with the prefix.
+        // The deepest folder that contains all names with the prefix.
         let folder = prefix.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(prefix[..<$0]) } ?? ""
         if !folder.isEmpty && ObjectName.parts(folder) == nil { throw .invalidName(prefix) }
         var found: [String] = []
@@ -135,7 +135,7 @@ public struct FolderObjectStore: ObjectStore {
             if error.isNotFound { return }
             throw ObjectStoreError(error)
         }
-        // What has no object's name is no object.
+        // Skips files whose names are not those of objects.
         for part in names where ObjectName.isPart(part) {
             let name = folder.isEmpty ? part : "\(folder)/\(part)"
             if files.isDirectory(place(name)) {
@@ -149,7 +149,7 @@ public struct FolderObjectStore: ObjectStore {
 
     // MARK: The marker
 
-    /// Makes an empty folder one of objects, and refuses any other.
+    /// Marks an empty folder as an object store, and refuses folders with other files.
     private func claim() throws(ObjectStoreError) {
         let marker = place(FolderObjectStore.marker)
         let names = try attempt { () throws(FileError) in try files.list(directory: root) }
@@ -178,7 +178,7 @@ public struct FolderObjectStore: ObjectStore {
         let found = try attempt { () throws(FileError) in
             try file.bytes(from: 0, count: FolderObjectStore.content.count + 1)
         }
-        // A crash, or another process, may have left it unfinished.
+        // A crash, or another process that is writing it, leaves a prefix of the content.
         if FolderObjectStore.content.starts(with: found) && found.count < FolderObjectStore.content.count {
             let again = try attempt { () throws(FileError) in try files.open(marker, .readWrite) }
             defer { again.close() }
@@ -203,7 +203,7 @@ public struct FolderObjectStore: ObjectStore {
                 if error.isExists { continue }
                 throw ObjectStoreError(error)
             }
-            // Until it is locked another process takes it for one that a crash has left.
+            // Another process removes unlocked files as leftovers of a crash.
             let isOurs = try attempt { () throws(FileError) in
                 guard try file.lock(exclusive: true) else { return false }
                 return try file.isNamed(path)
@@ -224,13 +224,13 @@ public struct FolderObjectStore: ObjectStore {
 
     // MARK: Conditions
 
-    /// An object is there already. Whatever comes of that must not be lost by a power cut.
+    /// Syncs the name of an existing object before it is reported: the caller's next steps depend on it.
     private func settled(_ name: String, _ place: String) throws(ObjectStoreError) -> ObjectStoreError {
         try attempt { () throws(FileError) in try files.syncDirectory(FilePath.directory(of: place)) }
         return .exists(name: name)
     }
 
-    /// Gives a file a name whose object has a tag. The marker is locked meanwhile.
+    /// Replaces an object that has a tag, under an exclusive lock of the marker.
     private func replace(
         _ name: String, _ place: String, with unfinished: String, _ tag: ObjectTag
     ) throws(ObjectStoreError) {

@@ -1,6 +1,6 @@
-/// What names objects can have.
+/// The syntax of object names.
 enum ObjectName {
-    /// The parts of a name; nil for what no object is named.
+    /// The parts of a name; nil when the name is invalid.
     static func parts(_ name: String) -> [Substring]? {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         return parts.allSatisfy(isPart) ? parts : nil
@@ -17,12 +17,12 @@ enum ObjectName {
             }
     }
 
-    /// The order of names: by their bytes.
+    /// Compares names by their bytes.
     static func isBefore(_ left: String, _ right: String) -> Bool {
         left.utf8.lexicographicallyPrecedes(right.utf8)
     }
 
-    /// A number with zeros before it, so that names sort as their numbers do.
+    /// A number with leading zeros, so that names sort by their numbers.
     static func padded(_ number: UInt64, _ digits: Int, radix: Int = 10) -> String {
         let text = String(number, radix: radix)
         return String(repeating: "0", count: max(0, digits - text.count)) + text
@@ -31,7 +31,7 @@ enum ObjectName {
 
 /// The names of the objects of one database.
 struct ReplicaNames: Sendable, Hashable {
-    /// Of all databases under a prefix.
+    /// The common prefix of all databases.
     static func root(_ prefix: String) -> String { prefix.isEmpty ? "" : prefix + "/" }
 
     /// The database's identity as 32 hexadecimal digits.
@@ -56,7 +56,7 @@ struct ReplicaNames: Sendable, Hashable {
         sequence(branch) + ObjectName.padded(number, ReplicaNames.sequenceDigits)
     }
 
-    /// A backup. Its name holds the digest, so that two different backups of one commit are two objects.
+    /// The name of a full backup. It contains the digest, so that different backups of one commit have different names.
     func full(_ branch: UInt64, _ commit: UInt64, digest: UInt64) -> String {
         self.branch(branch) + "full/" + ObjectName.padded(commit, 20) + "-" + ObjectName.padded(digest, 16, radix: 16)
     }

@@ -1,45 +1,45 @@
-/// A store of immutable objects with names, as S3 and its relatives are: what replication ships a log to.
+/// A store of immutable named objects, such as S3: the destination of a replicated log.
 ///
-/// A name is parts of lower-case letters, digits, `-`, `_` and `.`, divided by `/`; no part begins with `.`. An object is there whole or
-/// not at all. A read behind the end of a `put` shows what it put; a listing may show it later.
+/// A name consists of parts of lower-case letters, digits, `-`, `_` and `.`, separated by `/`; no part begins with `.`. An object exists as a whole
+/// or not at all. A read after a `put` returns what it put; a listing may show it later.
 public protocol ObjectStore: Sendable {
-    /// Creates an object, or replaces one, where the condition holds.
+    /// Creates or replaces an object if the condition holds.
     ///
     /// - Returns: a tag that changes with the content.
-    /// - Throws: ``ObjectStoreError/exists(name:)`` or ``ObjectStoreError/changed(name:)`` where the condition does not hold. After any other
-    ///   error the object may be there or not.
+    /// - Throws: ``ObjectStoreError/exists(name:)`` or ``ObjectStoreError/changed(name:)`` if the condition does not hold. After any other
+    ///   error the object may exist or not.
     func put(_ name: String, _ content: ObjectContent, _ condition: PutCondition) throws(ObjectStoreError) -> ObjectTag
 
-    /// Reads an object, or those bytes of a range that it has. The tag may be empty where a range is read.
+    /// Reads an object, or the part of a range that it contains. The tag of a range may be empty.
     ///
     /// - Throws: ``ObjectStoreError/notFound(name:)``.
     func get(_ name: String, _ range: Range<UInt64>?) throws(ObjectStoreError) -> ObjectBytes
 
-    /// The names that begin with a prefix and come behind another name, ascending by their bytes.
+    /// Lists the names that begin with a prefix and sort after another name, in ascending order of their bytes.
     ///
-    /// - Parameter limit: how many at most.
+    /// - Parameter limit: the largest number of names.
     func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String]
 
-    /// Removes an object. One that is not there counts as removed.
+    /// Removes an object. Removing a missing object succeeds.
     func delete(_ name: String) throws(ObjectStoreError)
 }
 
-/// When an object may be written.
+/// The condition of a write.
 public enum PutCondition: Sendable, Hashable {
-    /// There is no object of that name.
+    /// No object has the name.
     case ifAbsent
     /// The object has this tag.
     case ifMatch(ObjectTag)
 }
 
-/// A value that differs between the contents that an object has had.
+/// A value that identifies the content of an object.
 public struct ObjectTag: Sendable, Hashable {
     public var text: String
 
     public init(_ text: String) { self.text = text }
 }
 
-/// What was read of an object.
+/// The bytes of an object, or of a range.
 public struct ObjectBytes: Sendable, Hashable {
     public var bytes: [UInt8]
     public var tag: ObjectTag
@@ -55,13 +55,13 @@ public struct ObjectBytes: Sendable, Hashable {
 
 /// The content of an object, read in pieces.
 public struct ObjectContent {
-    /// The most bytes that a reader takes at a time.
+    /// The largest piece that a reader requests.
     public static let pieceBytes = 1 << 20
 
     public let bytes: UInt64
     private let source: (_ offset: UInt64, _ count: Int) throws(ObjectStoreError) -> [UInt8]
 
-    /// - Parameter source: gives exactly the bytes of a range inside the content.
+    /// - Parameter source: returns exactly the bytes of a range inside the content.
     public init(
         bytes: UInt64, _ source: @escaping (_ offset: UInt64, _ count: Int) throws(ObjectStoreError) -> [UInt8]
     ) {
@@ -73,7 +73,7 @@ public struct ObjectContent {
         self.init(bytes: UInt64(bytes.count)) { offset, count in Array(bytes[Int(offset)..<Int(offset) + count]) }
     }
 
-    /// Hands on the content from the beginning to the end.
+    /// Reads the content in pieces, from the beginning to the end.
     public func forEachPiece(_ body: ([UInt8]) throws(ObjectStoreError) -> Void) throws(ObjectStoreError) {
         var offset: UInt64 = 0
         while offset < bytes {
@@ -91,22 +91,24 @@ public struct ObjectContent {
     }
 }
 
-/// What an object store refused, or could not do.
+/// An error of an object store.
 public enum ObjectStoreError: Error, Sendable, Hashable, CustomStringConvertible {
     case notFound(name: String)
-    /// There is an object of that name already.
+    /// An object with the name exists.
     case exists(name: String)
-    /// The object has another tag than the one that it was to have.
+    /// The object has another tag than the condition requires.
     case changed(name: String)
-    /// The store does not answer, or says that it is busy. The call may have had its effect.
+    /// The store does not answer, or is busy. The call may have taken effect.
     case unavailable(reason: String)
-    /// The store does not permit it.
+    /// The store rejects the call.
     case refused(reason: String)
-    /// The place holds something else than objects.
+    /// The folder or prefix contains other data.
     case foreign(path: String, reason: String)
     case invalidName(String)
-    /// The content to be put could not be read.
+    /// The content of a `put` could not be read.
     case source(String)
+    /// A configuration error. Repeating the call does not help.
+    case setup(ObjectStoreProblem, reason: String)
 
     public var description: String {
         switch self {
@@ -115,9 +117,47 @@ public enum ObjectStoreError: Error, Sendable, Hashable, CustomStringConvertible
         case .changed(let name): "the object \(name) was changed meanwhile"
         case .unavailable(let reason): "the object store is not available: \(reason); try again later"
         case .refused(let reason): "the object store refused it: \(reason)"
-        case .foreign(let path, let reason): "\(path) is no folder of objects: \(reason); use an empty folder"
+        case .foreign(let path, let reason):
+            "\(path) holds no objects of Mako: \(reason); use an empty folder or prefix"
         case .invalidName(let name): "'\(name)' is not the name of an object"
         case .source(let reason): "the content of an object could not be read: \(reason)"
+        case .setup(let problem, let reason): "\(reason); \(problem.remedy)"
+        }
+    }
+}
+
+/// A configuration error of an object store.
+public enum ObjectStoreProblem: Sendable, Hashable {
+    case noCredentials
+    /// The service does not know the keys, or they have expired.
+    case invalidCredentials
+    /// The clocks of this machine and of the service differ by more than the service accepts.
+    case clockSkew
+    case noBucket
+    /// The region of the bucket, where the service names it.
+    case wrongRegion(String?)
+    /// The keys lack a permission.
+    case accessDenied
+    /// The service replaces objects that must only be created: two writers of one branch would not notice each other.
+    case ignoresConditions
+    /// The URL, the bucket, the prefix or the endpoint cannot be one.
+    case invalidAddress
+    /// The service cannot be reached safely.
+    case unreachable
+
+    /// The action that corrects it.
+    public var remedy: String {
+        switch self {
+        case .noCredentials: "set these variables or AWS_PROFILE, or pass the keys"
+        case .invalidCredentials: "check the keys, or renew them"
+        case .clockSkew: "set the clock"
+        case .noBucket: "create it, or check its name, the endpoint and the region"
+        case .wrongRegion(let region?): "use region \(region)"
+        case .wrongRegion(nil): "use the region of the bucket"
+        case .accessDenied: "add the permission to the policy"
+        case .ignoresConditions: "use a service that honours If-None-Match, because replication depends on it"
+        case .invalidAddress: "correct it"
+        case .unreachable: "check the endpoint and its certificate"
         }
     }
 }

@@ -1,31 +1,31 @@
 import MakoStorage
 
-/// What was restored.
+/// The result of a restore.
 public struct RestoreReport: Sendable, Hashable {
     public var commit: UInt64
     /// The size of the new file, in bytes.
     public var bytes: UInt64
-    /// The branch that the database ships to from now on.
+    /// The branch that the restored database ships to.
     public var branch: UInt64
 }
 
 extension Replica {
-    /// Makes a database of what was shipped, as one commit left it.
+    /// Restores a database to the state of a commit.
     ///
-    /// The newest backup at or before the commit is downloaded, incremental ones are put onto it, and the log is replayed up to the commit by
-    /// the recovery that follows a crash. The file appears under its name when it is whole, verified and durable; nothing is replaced, and
-    /// after a failure nothing is left.
+    /// Downloads the newest full backup at or before the commit, applies incremental ones, and replays the log up to the commit by crash
+    /// recovery. The file gets its name when it is complete, verified and durable. An existing file is never replaced, and a failure leaves no
+    /// file.
     ///
-    /// What is restored begins a branch of its own: the one that it comes from stays restorable, and another process may still extend it.
+    /// The restored database begins a branch. The branch that it comes from stays restorable, and another process may extend it.
     ///
     /// - Parameters:
-    ///   - path: where nothing must be yet.
-    ///   - database: its identity; nil where only one was shipped there.
-    ///   - branch: nil for the newest one from which something can be restored.
+    ///   - path: the path of the new file.
+    ///   - database: the identity; nil if the object store contains one database.
+    ///   - branch: nil for the newest branch with a restore point.
     ///   - commit: nil for the newest.
-    ///   - beginsBranch: false to go on with the same branch, which only the newest commit can: what extends it elsewhere is fenced then, or
-    ///     fences this database.
-    ///   - options: the file system, the memory for replaying, and what the database opens with where it is encrypted.
+    ///   - beginsBranch: false to continue the same branch, which requires its newest commit. Of two databases that extend the branch, one is
+    ///     fenced.
+    ///   - options: the file system, the cache size of the replay, and the encryption.
     /// - Throws: ``ReplicationError/noRestorePoint(commit:before:after:)``, ``ReplicationError/damaged(object:reason:)``, and what opening
     ///   throws.
     @discardableResult
@@ -48,7 +48,7 @@ extension Replica {
             let parent = (map.reader.branch, Replica.chain(of: line, restoration))
             let finished = try Replica.finish(restoration, commit, chain) { end throws(ReplicationError) in
                 guard beginsBranch else { return }
-                // Before the file has its name: a branch without a database does no harm, the other way round would.
+                // Before the file gets its name: a branch without a database is harmless, a database without its branch is not.
                 let own = try BranchReader.make(
                     store, names, map.reader.origin.database, parent: parent, start: end,
                     date: Replicator.milliseconds())
@@ -61,13 +61,13 @@ extension Replica {
         }
     }
 
-    private func map(_ names: ReplicaNames, _ branch: UInt64?) throws(ReplicationError) -> BranchMap {
+    func map(_ names: ReplicaNames, _ branch: UInt64?) throws(ReplicationError) -> BranchMap {
         if let branch {
-            guard let reader = try BranchReader(store, names, branch) else { throw .noBranch(branch) }
+            guard let reader = try BranchReader(store, names, branch, cache) else { throw .noBranch(branch) }
             return try BranchMap(reader)
         }
         var map: BranchMap?
-        for reader in try BranchReader.all(store, names).reversed() {
+        for reader in try BranchReader.all(store, names, cache).reversed() {
             let next = try BranchMap(reader)
             if next.points.newest != nil { return next }
             map = next
@@ -101,7 +101,7 @@ extension Replica {
         }
     }
 
-    /// The chain value that the log of the branch has at the commit.
+    /// The chain value of the branch at the commit.
     private static func chain(of line: BranchMap.Line, _ restoration: LogRestoration) -> UInt64 {
         restoration.lastChain ?? line.backups.last?.after.chain ?? 0
     }

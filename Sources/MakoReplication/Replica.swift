@@ -1,27 +1,30 @@
 import MakoStorage
 
-/// What of a database can be restored from one branch.
+/// The commits that can be restored from a branch.
 public struct RestorePoints: Sendable, Hashable {
-    /// Commits that can be restored one by one.
+    /// A range of commits, each of which can be restored.
     public struct Run: Sendable, Hashable {
         public var commits: ClosedRange<UInt64>
-        /// The commits were shipped between these moments, milliseconds since 1970.
+        /// The time range in which the commits were shipped, in milliseconds since 1970.
         public var dates: ClosedRange<UInt64>
     }
 
     public var branch: UInt64
-    /// The branch and the commit that this one was restored from; nil for one that began with a database.
+    /// The branch and the commit from which this branch was restored; nil for the branch of an original database.
     public var parent: (branch: UInt64, commit: UInt64)? {
         parentBranch == 0 ? nil : (parentBranch, start)
     }
     var parentBranch: UInt64
-    /// The commit that the branch begins behind.
+    /// The last commit before the branch.
     public var start: UInt64
-    /// Ascending, without overlaps.
+    /// In ascending order, without overlaps.
     public var runs: [Run] = []
-    /// Commits between the first and the last run that cannot be restored by themselves.
+    /// The number of objects in the sequence, and the size of these and of the full backups.
+    public var objects = 0
+    public var bytes: UInt64 = 0
+    /// Commits between the first and the last run that cannot be restored.
     public var gaps: [ClosedRange<UInt64>] = []
-    /// Objects that are missing, damaged, or do not continue those before them. The commits that need them are in ``gaps``.
+    /// Descriptions of objects that are missing, damaged, or do not continue the object before. The commits that need them are in ``gaps``.
     public var findings: [String] = []
 
     /// The newest commit that can be restored.
@@ -30,7 +33,7 @@ public struct RestorePoints: Sendable, Hashable {
     public func contains(_ commit: UInt64) -> Bool { runs.contains { $0.commits.contains(commit) } }
 }
 
-/// Databases in an object store, to be looked at and restored.
+/// The databases in an object store, for listing and restoring.
 ///
 /// ```swift
 /// let replica = try Replica(FolderObjectStore(at: "/mnt/backup/mako"))
@@ -40,8 +43,9 @@ public struct RestorePoints: Sendable, Hashable {
 public struct Replica: Sendable {
     let store: any ObjectStore
     let prefix: String
+    let cache = HeaderCache()
 
-    /// - Parameter prefix: of the names, as the replicator had it.
+    /// - Parameter prefix: the prefix that the replicator used.
     public init(_ store: any ObjectStore, prefix: String = "") throws(ReplicationError) {
         if !prefix.isEmpty && ObjectName.parts(prefix) == nil { throw .objects(.invalidName(prefix)) }
         self.store = store
@@ -63,14 +67,30 @@ public struct Replica: Sendable {
         }
     }
 
-    /// What can be restored, of each branch in the order in which they were made.
+    /// Lists what can be restored, by branch in the order of creation.
     ///
-    /// - Parameter database: its identity; nil where only one was shipped there.
-    /// - Complexity: one request for each object.
+    /// - Parameter database: the identity; nil if the object store contains one database.
+    /// - Complexity: one request for each object, 16 at a time; later calls read the headers of new objects alone.
     public func restorePoints(of database: String? = nil) throws(ReplicationError) -> [RestorePoints] {
         var points: [RestorePoints] = []
-        for branch in try BranchReader.all(store, names(of: database)) { points.append(try BranchMap(branch).points) }
+        for branch in try BranchReader.all(store, names(of: database), cache) {
+            points.append(try BranchMap(branch).points)
+        }
         return points
+    }
+
+    /// The newest commit that can be restored and was shipped by a moment.
+    ///
+    /// - Parameters:
+    ///   - date: milliseconds since 1970.
+    ///   - database: its identity; nil where only one was shipped there.
+    ///   - branch: nil for the newest one from which something can be restored.
+    /// - Returns: nil when nothing was shipped by then.
+    /// - Complexity: as ``restorePoints(of:)``.
+    public func newestCommit(
+        shippedBy date: UInt64, of database: String? = nil, branch: UInt64? = nil
+    ) throws(ReplicationError) -> UInt64? {
+        try map(names(of: database), branch).newest(shippedBy: date)
     }
 
     func names(of database: String?) throws(ReplicationError) -> ReplicaNames {
@@ -87,11 +107,11 @@ public struct Replica: Sendable {
     }
 }
 
-/// The objects of a branch, and which commits they lead to.
+/// The objects of a branch and the commits that can be restored from them.
 struct BranchMap {
-    /// A backup, the objects that it builds on, and the objects of frames behind it.
+    /// A backup with its bases, and the frames after it.
     struct Line {
-        /// From a full one on.
+        /// A full backup, then incremental ones.
         var backups: [SequenceHeader]
         var frames: [SequenceHeader] = []
     }
@@ -105,10 +125,10 @@ struct BranchMap {
         let origin = reader.origin
         points = RestorePoints(branch: reader.branch, parentBranch: origin.parent, start: origin.start.commit)
         var before: (check: UInt64, place: LogPlace)? = (origin.check, origin.start)
-        let newest = try reader.newest()
-        for number in stride(from: UInt64(1), through: newest, by: 1) {
+        let results = reader.headers(through: try reader.newest())
+        for (number, result) in zip(UInt64(1)..., results) {
             let header: SequenceHeader?
-            do throws(ReplicationError) { header = try reader.header(number) } catch {
+            do throws(ReplicationError) { header = try result.get() } catch {
                 guard case .damaged = error else { throw error }
                 points.findings.append("\(error)")
                 before = nil
@@ -130,6 +150,8 @@ struct BranchMap {
     }
 
     private mutating func take(_ header: SequenceHeader, isLinked: Bool) {
+        points.objects += 1
+        points.bytes += UInt64(SequenceHeader.bytes) + header.contentBytes
         switch header.kind {
         case .full: lines.append(Line(backups: [header]))
         case .part:
@@ -140,7 +162,7 @@ struct BranchMap {
             }
             lines.append(Line(backups: base.backups + [header]))
         case .frames:
-            // Behind a gap frames lead nowhere until the next backup.
+            // Frames after a gap cannot be replayed until the next backup.
             guard isOpen, isLinked, !lines.isEmpty else {
                 isOpen = false
                 return
@@ -151,7 +173,7 @@ struct BranchMap {
         isOpen = true
     }
 
-    /// Whether frames that come next continue the last line.
+    /// Whether the next frames continue the last line.
     private var isOpen = false
 
     private mutating func collectRuns() {
@@ -163,7 +185,7 @@ struct BranchMap {
                 let first = isBackup ? last : header.before.commit + 1
                 let dates = min(header.dateBefore, header.date)...header.date
                 if let previous = runs.last, first <= previous.commits.upperBound + 1 {
-                    // A backup of a commit that frames led to already.
+                    // A backup of a commit that the frames before it include.
                     guard last > previous.commits.upperBound else { continue }
                     runs[runs.count - 1] = RestorePoints.Run(
                         commits: previous.commits.lowerBound...last,
@@ -179,7 +201,13 @@ struct BranchMap {
         }
     }
 
-    /// The objects that lead to a commit: those of the newest line that does.
+    /// The newest commit that can be restored and was shipped by a moment.
+    func newest(shippedBy date: UInt64) -> UInt64? {
+        let headers = lines.flatMap { $0.backups.suffix(1) + $0.frames }
+        return headers.filter { $0.date <= date }.map(\.after.commit).max()
+    }
+
+    /// The objects needed to restore a commit, from the newest line that includes it.
     func line(to commit: UInt64) throws(ReplicationError) -> Line {
         for line in lines.reversed() {
             guard let backup = line.backups.last, backup.after.commit <= commit else { continue }

@@ -1,18 +1,18 @@
 import MakoStorage
 
-/// Why a log could not be shipped, or a database not be restored.
+/// An error of shipping or restoring.
 public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible {
     case objects(ObjectStoreError)
     case storage(StorageError)
-    /// An object is not what was put there, or does not belong to what is before it.
+    /// An object is damaged, or does not continue the object before.
     case damaged(object: String, reason: String)
-    /// Another database extends the branch. This one must not ship to it any more.
+    /// Another database extends the branch. This one must never ship to it again.
     case fenced(branch: UInt64, reason: String)
-    /// The log no longer says whether this database continues a branch.
+    /// The log no longer proves that this database continues a branch.
     case logGone(branch: UInt64, commit: UInt64)
-    /// The commit is on no object. The nearest ones that can be restored, where there are any.
+    /// The commit cannot be restored. `before` and `after` are the nearest ones that can.
     case noRestorePoint(commit: UInt64, before: UInt64?, after: UInt64?)
-    /// No database, or none of this identity, was shipped there; or there are several and none was named.
+    /// The object store contains no such database, or several and the call names none.
     case noDatabase(reason: String)
     case noBranch(UInt64)
 
@@ -35,7 +35,7 @@ public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible
     }
 }
 
-/// Runs calls of the object store, or of the engine, and gives their failures in the terms of replication.
+/// Converts errors of the object store and of the engine into errors of replication.
 func objects<R>(_ body: () throws(ObjectStoreError) -> R) throws(ReplicationError) -> R {
     do throws(ObjectStoreError) { return try body() } catch { throw .objects(error) }
 }

@@ -1,13 +1,13 @@
 import MakoStorage
 
 extension Replicator {
-    /// What the log of a store says of a place.
+    /// The relation between the log of a store and a place.
     enum Link {
-        /// The place is in the log, or at its end.
+        /// The log contains the place, or ends there.
         case continued
-        /// The log has something else there.
+        /// The log contains other commits at the place.
         case foreign
-        /// The log does not reach back so far.
+        /// The log begins after the place.
         case gone
     }
 
@@ -25,9 +25,9 @@ extension Replicator {
         }
     }
 
-    /// The newest branch that a store continues, and how far it has come.
+    /// Finds the newest branch that a store continues, and its state.
     ///
-    /// - Parameter first: of the branch to be made where there is none.
+    /// - Parameter first: the origin of the first branch, created when the database has none.
     static func attach(
         _ store: Store, _ objectStore: any ObjectStore, _ names: ReplicaNames, _ first: BranchOrigin
     ) throws(ReplicationError) -> (BranchReader, State) {
@@ -36,7 +36,7 @@ extension Replicator {
             do throws(ObjectStoreError) {
                 _ = try objectStore.put(names.origin(1), ObjectContent(first.encoded), .ifAbsent)
             } catch {
-                // Two that begin at the same time begin the same branch, and its first object fences one of them.
+                // Two writers that begin at the same time share the branch; its first object fences one of them.
                 guard case .exists = error else { throw .objects(error) }
             }
             branches = try BranchReader.all(objectStore, names)
@@ -60,7 +60,7 @@ extension Replicator {
 }
 
 extension Replicator.State {
-    /// How far the objects of a branch lead.
+    /// Reads the state of a branch from its newest objects.
     init(of reader: BranchReader) throws(ReplicationError) {
         self.init(reader.origin)
         let newest = try reader.newest()

@@ -1,7 +1,7 @@
 import CPlatform
 import MakoStorage
 
-/// Ships the log of an open store to an object store, so that any shipped commit can be restored from there.
+/// Ships the log of an open store to an object store, from which any shipped commit can be restored.
 ///
 /// ```swift
 /// var options = StoreOptions()
@@ -14,25 +14,24 @@ import MakoStorage
 /// }
 /// ```
 ///
-/// The first call of ``ship()`` on a branch ships a full backup; later ones ship the frames of the log as they are in its files, so that what
-/// is encrypted stays so. Commits whose frames do not say everything (large transactions and values, a log that is gone) become an incremental
-/// backup: of these only the last one can be restored by itself, and none is missing. One object is under way at a time, and without new
-/// commits there is none.
+/// The first call of ``ship()`` on a branch ships a full backup; later calls ship log frames unchanged, so that encrypted data stays encrypted.
+/// Commits whose frames are not self-contained (large transactions and values, a removed log) become an incremental backup, of which only the
+/// last commit is a restore point. A replicator sends one object at a time, and none without new commits.
 public final class Replicator: @unchecked Sendable {
-    /// Which branch a store is shipped to.
+    /// The branch that a store ships to.
     public enum Branch: Sendable, Hashable {
-        /// The one that it continues, by the chain values of its log; the first one where nothing of the database was shipped yet.
+        /// The branch that the store continues, by the chain values of its log; the first branch when the database has none.
         case continued
-        /// One that begins with this store as it is.
+        /// A new branch that begins with the current state.
         case new
     }
 
-    /// How objects are made.
+    /// The sizes and the clock of a replicator.
     public struct Options: Sendable {
-        /// An object of frames has so many bytes, and the rest of the frame they end in, at most.
+        /// The size after which an object of frames ends with the current frame, in bytes.
         public var objectBytes = 1 << 20
-        /// After so many bytes of frames an incremental backup follows, or a full one where the incremental ones have come to half of the last
-        /// full one: restoring has to replay no more than these.
+        /// The bytes of frames after which a backup follows, which bounds the replay of a restore. The backup is full when the incremental ones
+        /// since the last full one exceed half of its size.
         public var backupAfterBytes: UInt64 = 64 << 20
         /// Milliseconds since 1970.
         public var now: @Sendable () -> UInt64 = Replicator.milliseconds
@@ -40,25 +39,25 @@ public final class Replicator: @unchecked Sendable {
         public init() {}
     }
 
-    /// What one call has shipped.
+    /// The result of a call of ``Replicator/ship()``.
     public struct Report: Sendable, Hashable {
         public var objects = 0
         public var bytes: UInt64 = 0
-        /// The newest commit that can be restored.
+        /// The newest restore point.
         public var commit: UInt64 = 0
     }
 
-    /// How far a branch has come.
+    /// The end of a branch.
     struct State {
         var number: UInt64 = 0
-        /// The check of the last object, or of the origin.
+        /// The checksum of the last header, or of the origin.
         var check: UInt64
         var end: LogPlace
         var date: UInt64
-        /// The last backup: its number, and what an incremental one names that builds on it.
+        /// The number of the last backup, and the base of the next incremental one.
         var backup: (number: UInt64, point: BackupPoint)?
         var fullBytes: UInt64 = 0
-        /// Of incremental backups since the last full one, and of frames since the last backup.
+        /// The bytes of incremental backups since the last full one, and of frames since the last backup.
         var partBytes: UInt64 = 0
         var frameBytes: UInt64 = 0
 
@@ -93,14 +92,14 @@ public final class Replicator: @unchecked Sendable {
     private var state: State
     private var fence: ReplicationError?
 
-    /// Finds the branch that a store continues, or begins one.
+    /// Attaches a store to the branch that it continues, or begins one.
     ///
     /// - Parameters:
     ///   - store: open for writing, with ``StoreOptions/logArchiveBytes`` set.
-    ///   - objectStore: where the objects go.
-    ///   - prefix: of their names.
+    ///   - objectStore: the destination.
+    ///   - prefix: the prefix of all object names.
     /// - Throws: ``ReplicationError/fenced(branch:reason:)`` when another database has extended the branch,
-    ///   ``ReplicationError/logGone(branch:commit:)`` when nothing says whether this one continues it.
+    ///   ``ReplicationError/logGone(branch:commit:)`` when the log no longer proves the continuation.
     public init(
         _ store: Store, to objectStore: any ObjectStore, prefix: String = "", branch: Branch = .continued,
         options: Options = Options()
@@ -163,7 +162,7 @@ public final class Replicator: @unchecked Sendable {
             if try !shipFrames(upTo: nil, &report) { try shipBackup(&report) }
         }
         if state.frameBytes >= options.backupAfterBytes { try shipBackup(&report) }
-        // What is shipped need not be read here again.
+        // Releases shipped segments.
         store.noteShipped(state.end.lsn)
         report.commit = state.end.commit
         return report
@@ -171,7 +170,7 @@ public final class Replicator: @unchecked Sendable {
 
     // MARK: Objects
 
-    /// Ships the next frames of the log. False when they do not say everything, or are gone.
+    /// Ships the next frames of the log. Returns false when they are removed or not self-contained.
     private func shipFrames(upTo bound: UInt64?, _ report: inout Report) throws(ReplicationError) -> Bool {
         let piece = try storage { () throws(StorageError) in
             try store.archivedLog(after: state.end, upTo: bound, limit: options.objectBytes)
@@ -186,16 +185,16 @@ public final class Replicator: @unchecked Sendable {
         return true
     }
 
-    /// Ships a backup: the first one of a branch is full, and so is one that follows many incremental ones.
+    /// Ships a backup: a full one at the beginning of a branch and after many incremental ones.
     private func shipBackup(_ report: inout Report) throws(ReplicationError) {
         let base = state.partBytes > state.fullBytes / 2 ? nil : state.backup
         let backup = try storage { () throws(StorageError) in try store.replicaBackup(since: base?.point) }
         defer { backup.discard() }
-        // Frames first, so that each commit before the backup can still be restored by itself.
+        // Frames before the backup, because each of their commits stays a restore point.
         if state.backup != nil {
             while state.end.lsn < backup.end.lsn, try shipFrames(upTo: backup.end.lsn, &report) {}
         }
-        // Another replicator of this store may have shipped more meanwhile.
+        // Another replicator of this store may be ahead.
         guard backup.end.lsn >= state.end.lsn, backup.end.commit >= state.end.commit else { return }
         let content = backup.content
         var header = next(base == nil ? .full : .part, to: backup.end)
@@ -220,7 +219,7 @@ public final class Replicator: @unchecked Sendable {
             report.objects += 1
             report.bytes += content.bytes
         } catch {
-            // The name has the digest: it is the same backup, whose answer was lost.
+            // The name contains the digest, so that the object is this backup, whose answer was lost.
             guard case .exists = error else { throw .objects(error) }
         }
         let found = try objects { () throws(ObjectStoreError) in try objectStore.get(name, 0..<1) }
@@ -229,14 +228,14 @@ public final class Replicator: @unchecked Sendable {
 
     private func next(_ kind: SequenceKind, to end: LogPlace) -> SequenceHeader {
         var header = SequenceHeader(database, reader.branch, state.number + 1, kind, from: state.end, to: end)
-        // A clock that went back must not put a commit before an earlier one.
+        // Dates never descend, even if the clock does.
         header.date = max(options.now(), state.date)
         header.dateBefore = state.date
         header.previous = state.check
         return header
     }
 
-    /// Puts the next object of the sequence, unless there is one of that number.
+    /// Puts the next object of the sequence, or adopts an existing one.
     private func put(
         _ header: SequenceHeader, _ content: ObjectContent, _ report: inout Report
     ) throws(ReplicationError) {
@@ -254,8 +253,8 @@ public final class Replicator: @unchecked Sendable {
 
     private static let objectsPerHint: UInt64 = 32
 
-    /// Takes an object that was there already for this store's own: an answer was lost, or a process ended before it came. Its commits are in
-    /// this log then. Those of another database are not.
+    /// Adopts an existing object if its commits are in this log: it is the store's own, and the answer was lost. An object of another database
+    /// fences the store.
     private func adopt(_ number: UInt64) throws(ReplicationError) {
         guard let header = try reader.header(number) else {
             throw .objects(.unavailable(reason: "\(reader.name(number)) is there and cannot be read"))

@@ -2,22 +2,22 @@ import MakoStorage
 
 // The objects of a sequence begin with a header of 256 bytes, little-endian; docs/replication.md draws it.
 
-/// What an object of a sequence holds.
+/// The content of an object of a sequence.
 enum SequenceKind: UInt64 {
     /// Frames of the log.
     case frames = 1
     /// An incremental backup.
     case part = 2
-    /// The name of a backup, which is an object of its own.
+    /// A reference to a full backup, which is a separate object.
     case full = 3
 }
 
-/// The header of an object of a sequence: where it belongs, which commits it holds, and the checksum of the rest.
+/// The header of an object of a sequence: its position, its commits, and the digest of its content.
 struct SequenceHeader: Hashable {
     static let bytes = 256
     static let magic: UInt64 = 0x3071_6553_6f6b_614d  // "MakoSeq0"
     static let format: UInt64 = 1
-    /// Commits and bytes are counted below this: sums of two cannot overflow.
+    /// The bound of commits and sizes, so that a sum of two never overflows.
     private static let limit: UInt64 = 1 << 62
 
     var database: ReplicaIdentity
@@ -25,34 +25,34 @@ struct SequenceHeader: Hashable {
     var number: UInt64
     var kind: SequenceKind
     var epoch: UInt64 = 1
-    /// The place that the object before leads to, and the one that this leads to.
+    /// The ends of the object before and of this one.
     var before: LogPlace
     var after: LogPlace
-    /// Milliseconds since 1970: when this object was made, and the one before. The commits are from between.
+    /// The creation of this object and of the one before, in milliseconds since 1970. Its commits are from the time between.
     var date: UInt64
     var dateBefore: UInt64
-    /// The check of the object before; of the first one that of the origin.
+    /// The checksum of the header before; in the first object, of the origin.
     var previous: UInt64
-    /// Of a backup or part: its basis, and the number of what it builds on. Of frames: the number of the last backup.
+    /// The basis of a backup, and the number of its base. In frames, the base is the last backup.
     var basis: UInt64 = 0
     var base: UInt64 = 0
-    /// Of what is behind the header, or of the object that a full backup is.
+    /// The size and the digest of the content after the header, or of the full backup.
     var contentBytes: UInt64 = 0
     var digest: UInt64 = 0
 
-    /// The commits, where there are any.
+    /// The commits; nil without any.
     var commits: ClosedRange<UInt64>? {
         after.commit > before.commit ? before.commit + 1...after.commit : nil
     }
 
-    /// What an incremental backup that builds on this one has to name.
+    /// The base of an incremental backup on top of this one.
     var point: BackupPoint {
         BackupPoint(
             databaseHigh: database.high, databaseLow: database.low, commit: after.commit, basis: basis,
             chain: after.chain)
     }
 
-    /// The checksum of the header, and by the digest in it of the whole object.
+    /// The checksum of the header, which includes the digest of the content.
     var check: UInt64 { Words(encoded).word(0) }
 
     var encoded: [UInt8] {
@@ -64,7 +64,7 @@ struct SequenceHeader: Hashable {
             ], bytes: SequenceHeader.bytes)
     }
 
-    /// Nil when the bytes are no such header, or damaged.
+    /// Decodes a header. Returns nil when the bytes are none, or damaged.
     init?(_ bytes: [UInt8]) {
         let words = Words(bytes)
         guard bytes.count == SequenceHeader.bytes, words.isSound, words.word(1) == SequenceHeader.magic,
@@ -114,7 +114,7 @@ struct ReplicaIdentity: Sendable, Hashable {
     var name: String { ReplicaNames.database(high: high, low: low) }
 }
 
-/// Where a branch begins.
+/// The origin of a branch.
 struct BranchOrigin: Hashable {
     static let bytes = 128
     static let magic: UInt64 = 0x3067_724f_6f6b_614d  // "MakoOrg0"
@@ -122,11 +122,11 @@ struct BranchOrigin: Hashable {
 
     var database: ReplicaIdentity
     var branch: UInt64
-    /// The branch that was restored; 0: none.
+    /// The branch that was restored; 0 without one.
     var parent: UInt64
-    /// The chain value at the commit on the parent.
+    /// The chain value of the parent at the commit.
     var parentChain: UInt64
-    /// The place from which the log of this branch goes on.
+    /// The place where the log of this branch begins.
     var start: LogPlace
     var date: UInt64
 
@@ -186,7 +186,7 @@ struct Words {
 
     var isSound: Bool { bytes.count >= 8 && word(0) == Checksum.hash(bytes[8...], seed: 0) }
 
-    /// 0 behind the end.
+    /// A word; 0 after the end.
     func word(_ index: Int) -> UInt64 {
         guard (index + 1) * 8 <= bytes.count else { return 0 }
         return (0..<8).reduce(0) { $0 | UInt64(bytes[index * 8 + $1]) << UInt64($1 * 8) }
@@ -195,7 +195,7 @@ struct Words {
     func areZero(from index: Int) -> Bool { bytes.dropFirst(index * 8).allSatisfy { $0 == 0 } }
 }
 
-/// The checksum of a content of any size: each MiB is hashed with the value of those before it as the seed.
+/// A checksum of content of any size: the hash of each MiB is the seed of the next.
 struct Digest {
     private(set) var value: UInt64 = 0
     private var waiting: [UInt8] = []
@@ -208,7 +208,7 @@ struct Digest {
         }
     }
 
-    /// The value of everything that was added.
+    /// The digest of all added bytes.
     mutating func finish() -> UInt64 {
         if !waiting.isEmpty { value = Checksum.hash(waiting[...], seed: value) }
         waiting = []

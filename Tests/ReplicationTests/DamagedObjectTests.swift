@@ -4,7 +4,7 @@ import Testing
 
 @testable import MakoReplication
 
-/// Objects that are damaged, cut short, exchanged or missing.
+/// Damaged, truncated, exchanged and missing objects.
 @Suite struct DamagedObjectTests {
     /// Ships a backup, frames, an incremental backup and frames again.
     private func shipped(_ seed: UInt64) throws -> (Ledger, [String: [UInt8]]) {
@@ -21,7 +21,7 @@ import Testing
         return (ledger, ledger.objects.objects)
     }
 
-    /// Restores the newest commit, and says whether that was refused. Anything else must be the right state.
+    /// Restores a commit. Returns whether the restore fails; a successful one must equal the model.
     private func isRefused(_ ledger: Ledger, _ commit: UInt64) throws -> Bool {
         do {
             #expect(try ledger.restored(commit) == ledger.states[commit])
@@ -35,12 +35,12 @@ import Testing
         for name in objects.keys.sorted() where name.contains("/seq/") {
             let bytes = try #require(objects[name])
             let header = try #require(SequenceHeader(Array(bytes.prefix(SequenceHeader.bytes))))
-            // Of the incremental backup, which has many pages, some bits.
+            // A sample of bits for the incremental backup, which has many pages.
             let step = header.kind == .part ? 1009 : 1
             for bit in stride(from: 0, to: bytes.count * 8, by: step) {
                 var damaged = bytes
                 damaged[bit / 8] ^= 1 << UInt8(bit % 8)
-                // The header says so at once; what is behind it, its checksum.
+                // The header's checksum covers the header, its digest the content.
                 let found = SequenceHeader(Array(damaged.prefix(SequenceHeader.bytes)))
                 if bit < SequenceHeader.bytes * 8 {
                     #expect(found == nil, "bit \(bit) of \(name)")

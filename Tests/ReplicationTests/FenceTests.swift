@@ -37,26 +37,29 @@ import Testing
     }
 
     /// All orders of three steps of one and three of the other, as bits.
-    private static let orders = (0..<64).filter { $0.nonzeroBitCount == 3 }
+    static let orders = (0..<64).filter { $0.nonzeroBitCount == 3 }
 
     @Test(arguments: orders) func oneOfTwoWritersIsFenced(_ order: Int) throws {
-        let first = try Ledger(seed: 31)
+        try FenceTests.check(order, try Ledger(seed: 31))
+    }
+
+    static func check(_ order: Int, _ first: Ledger) throws {
         for _ in 0..<3 { try first.commit(.small) }
         try first.replicator().ship()
         let second = try Ledger(copying: first, seed: 32)
         let writers = [Writer(first), Writer(second)]
         for bit in 0..<6 { try writers[order >> bit & 1].advance() }
-        // One may have had no chance to see the other's objects yet.
+        // A writer may not have seen the other's objects yet.
         for writer in writers where writer.outcome == .shipping { try writer.advance() }
         for writer in writers where writer.outcome == .shipping { try writer.advance() }
         let outcomes = writers.map(\.outcome)
         #expect(Set(outcomes) == [.shipping, .fenced])
-        // Everything that was acknowledged can be restored, and is what the winner had.
+        // All acknowledged commits are restore points of the winner.
         let winner = writers[outcomes.firstIndex(of: .shipping) ?? 0]
         let loser = writers[outcomes.firstIndex(of: .fenced) ?? 0]
         #expect(loser.shipped.isEmpty)
         for (commit, state) in winner.shipped { #expect(try winner.ledger.restored(commit) == state) }
-        // It does not go on by trying again, and a new branch is its way out.
+        // Attaching again fails; a new branch succeeds.
         #expect(throws: ReplicationError.self) { _ = try loser.ledger.replicator() }
         let other = try loser.ledger.replicator(branch: .new)
         #expect(other.branch == 2)
@@ -80,7 +83,7 @@ import Testing
         try ledger.commit(.small)
         try ledger.replicator().ship()
         try ledger.commit(.small)
-        // Without an archive the log goes when the database is closed.
+        // Without an archive, closing removes the log.
         try ledger.reopen()
         #expect {
             _ = try ledger.replicator()

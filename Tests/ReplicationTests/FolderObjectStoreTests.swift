@@ -12,6 +12,10 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
+    @Test func objectsBehaveAsThoseOfOtherStores() throws {
+        try ObjectStoreContract.check(try FolderObjectStore(at: folder))
+    }
+
     @Test func objectsAreCreatedOnceReadInPiecesAndListedInOrder() throws {
         let objects = try FolderObjectStore(at: folder)
         let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }

@@ -3,14 +3,14 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// What a database holds, by dictionaries that know nothing of the engine.
+/// A model of the content of a database: dictionaries, independent of the engine.
 struct LedgerState: Hashable {
     var numbers: [UInt64: [UInt8]] = [:]
     var words: [[UInt8]: [UInt8]] = [:]
 
     init() {}
 
-    /// Reads everything that a store shows.
+    /// Reads the newest snapshot of a store.
     init(reading store: Store) throws {
         let snapshot = try store.snapshot()
         if let tree = snapshot.tree(named: "numbers") {
@@ -33,12 +33,14 @@ struct LedgerState: Hashable {
     }
 }
 
-/// A database, the states that its commits left, and an object store that it is shipped to.
+/// A database, the model after each of its commits, and the object store that it ships to.
 final class Ledger {
     static let path = "ledger.mako"
 
     let disk: SimulatedDisk
     let objects: SimulatedObjectStore
+    /// The destination: `objects`, unless another one is given.
+    let place: any ObjectStore
     var options: StoreOptions
     private(set) var store: Store
     private(set) var state = LedgerState()
@@ -48,10 +50,11 @@ final class Ledger {
 
     init(
         seed: UInt64, disk: SimulatedDisk = SimulatedDisk(), objects: SimulatedObjectStore = SimulatedObjectStore(),
-        archiveBytes: Int = 1 << 20, encryption: Encryption? = nil
+        place: (any ObjectStore)? = nil, archiveBytes: Int = 1 << 20, encryption: Encryption? = nil
     ) throws {
         self.disk = disk
         self.objects = objects
+        self.place = place ?? objects
         options = Ledger.options(disk, seed: seed)
         options.logArchiveBytes = archiveBytes
         options.encryption = encryption
@@ -60,10 +63,11 @@ final class Ledger {
         states[try commitNumber()] = state
     }
 
-    /// A copy of another ledger's files, as they would be on another machine.
+    /// Copies another ledger's files, as to another machine.
     init(copying other: Ledger, seed: UInt64) throws {
         disk = SimulatedDisk(other.disk.settledImage())
         objects = other.objects
+        place = other.place
         options = other.options
         options.fileSystem = disk
         options.entropy = SeededEntropy(seed: seed)
@@ -88,7 +92,7 @@ final class Ledger {
 
     // MARK: Commits
 
-    /// What a commit changes.
+    /// The kind of a commit.
     enum Change: CaseIterable {
         case small, several, delete, deleteRange
         /// A value past the log, and a transaction too large for it.
@@ -146,7 +150,7 @@ final class Ledger {
         states[try commitNumber()] = state
     }
 
-    /// A random commit; now and then a checkpoint, or a step of the background.
+    /// Makes a random commit, and sometimes a checkpoint or a background step.
     func commitAtRandom(selfContained: Bool = false) throws {
         let kind = random.below(20)
         let change: Change =
@@ -160,7 +164,7 @@ final class Ledger {
             }
         let before = try commitNumber()
         try commit(change, durability: random.chance(20) ? .async : nil)
-        // A transaction that changed nothing is no commit.
+        // A transaction without changes makes no commit.
         if try commitNumber() == before { return }
         if random.chance(10) { try store.checkpoint() }
         if random.chance(30) { _ = try store.step() }
@@ -175,7 +179,7 @@ final class Ledger {
         states[try commitNumber()] = state
     }
 
-    /// The process ends at once, and the next one opens the store. Every commit so far must be durable.
+    /// Ends the process without closing, and reopens the store. All commits must be durable.
     func kill() throws {
         disk.endProcess()
         store = try Store(at: Ledger.path, options: options)
@@ -188,19 +192,19 @@ final class Ledger {
         var own = Replicator.Options()
         own.objectBytes = objectBytes
         own.now = { 1_000_000 }
-        return try Replicator(store, to: objects, branch: branch, options: own)
+        return try Replicator(store, to: place, branch: branch, options: own)
     }
 
     // MARK: What was shipped
 
-    var replica: Replica { get throws { try Replica(objects) } }
+    var replica: Replica { get throws { try Replica(place) } }
 
     /// Restores a commit into a new file, opens it and reads it.
-    func restored(_ commit: UInt64?, branch: UInt64? = nil) throws -> LedgerState {
+    func restored(_ commit: UInt64?, branch: UInt64? = nil, from replica: Replica? = nil) throws -> LedgerState {
         let files = MemoryFileSystem()
         var own = Ledger.options(files, seed: commit ?? 0)
         own.encryption = options.encryption
-        let report = try replica.restore(
+        let report = try (replica ?? self.replica).restore(
             to: "restored.mako", branch: branch, at: commit, beginsBranch: false, options: own)
         #expect(try files.list(directory: ".") == ["restored.mako"])
         let restored = try Store(at: "restored.mako", options: own)
@@ -210,17 +214,18 @@ final class Ledger {
         return try LedgerState(reading: restored)
     }
 
-    /// Restores every commit that can be restored, and compares it with what the commit left.
+    /// Restores every restore point and compares it with the model.
     ///
     /// - Returns: the commits.
     @discardableResult
     func checkAll(branch: UInt64 = 1) throws -> [UInt64] {
+        let replica = try self.replica
         let points = try replica.restorePoints()[Int(branch) - 1]
         #expect(points.findings == [])
         let commits = points.runs.flatMap { Array($0.commits) }
         for commit in commits {
             let state = try #require(states[commit], "commit \(commit) was made")
-            #expect(try restored(commit, branch: branch) == state, "commit \(commit)")
+            #expect(try restored(commit, branch: branch, from: replica) == state, "commit \(commit)")
         }
         return commits
     }

@@ -3,7 +3,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// What a replicator sends, when, and what it has the store keep for it.
+/// The objects that a replicator sends, and the log that the store retains for it.
 @Suite struct ReplicatorTests {
     private func segments(_ ledger: Ledger) throws -> Int {
         try ledger.disk.list(directory: ".").count { $0.contains("-wal-") && !$0.hasSuffix("spare") }
@@ -46,20 +46,20 @@ import Testing
             try ledger.store.checkpoint()
         }
         try fill()
-        // Nothing that was not shipped is gone.
+        // Unshipped segments stay.
         let kept = try segments(ledger)
         #expect(kept > 1)
         try replicator.ship()
         #expect(try ledger.replica.restorePoints()[0].gaps == [])
         try ledger.store.checkpoint()
         #expect(try segments(ledger) < kept + 2)
-        // Hours of 503: the archive ends at its limit, and a part follows.
+        // During hours of 503 the archive reaches its limit; an incremental backup follows.
         ledger.objects.isDown = true
         for _ in 0..<12 {
             try fill()
             #expect(throws: ReplicationError.objects(.unavailable(reason: "503"))) { try replicator.ship() }
         }
-        // Those of the archive, those that recovery needs and two that serve again.
+        // The archive's segments, those for recovery, and two for reuse.
         #expect(try segments(ledger) <= 6 + 5)
         ledger.objects.isDown = false
         try replicator.ship()
@@ -83,7 +83,7 @@ import Testing
         try replicator.ship()
         #expect(try ledger.replica.restorePoints()[0].gaps == [])
         try ledger.checkAll()
-        // Everything is shipped: no segment stays.
+        // All is shipped, so that no segment stays.
         try ledger.store.close()
         #expect(try ledger.disk.list(directory: ".") == [Ledger.path])
     }

@@ -3,13 +3,18 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// Databases that are shipped commit by commit, and restored as each of them left it.
+/// Restores of shipped commits, compared with the model after each commit.
 @Suite struct RestoreTests {
     @Test(arguments: 0..<12) func everyShippedCommitIsRestoredAsItWas(_ seed: Int) throws {
         let ledger = try Ledger(seed: UInt64(seed), archiveBytes: seed % 3 == 0 ? 0 : 1 << 20)
+        try RestoreTests.check(ledger, seed, commits: 40)
+    }
+
+    /// Ships random commits, and restores each that can be restored.
+    static func check(_ ledger: Ledger, _ seed: Int, commits count: Int) throws {
         var random = SplitMix(seed: UInt64(seed) &+ 5)
         var replicator = try ledger.replicator(objectBytes: seed % 2 == 0 ? 1 << 20 : 2000)
-        for _ in 0..<40 {
+        for _ in 0..<count {
             try ledger.commitAtRandom()
             if random.chance(40) { try replicator.ship() }
             if random.chance(5) {
@@ -23,7 +28,7 @@ import Testing
         #expect(report.commit == newest)
         let commits = try ledger.checkAll()
         #expect(commits.last == newest)
-        #expect(commits.count > 10)
+        #expect(commits.count > count / 4)
     }
 
     @Test func selfContainedCommitsAreAllRestorable() throws {
@@ -114,7 +119,7 @@ import Testing
             try tx.put([1, 2, 3], for: 1, in: tree)
         }
         try other.ship()
-        // The first database goes on as before.
+        // The first database continues its branch.
         try ledger.commit(.small)
         try replicator.ship()
         #expect(try ledger.replicator().branch == 1)
@@ -146,5 +151,29 @@ import Testing
         } throws: { error in
             if case ReplicationError.fenced(branch: 1, _) = error { true } else { false }
         }
+    }
+
+    @Test func headersAreReadOnce() throws {
+        let ledger = try Ledger(seed: 9)
+        let replicator = try ledger.replicator()
+        for _ in 0..<100 {
+            try ledger.commit(.small)
+            try replicator.ship()
+        }
+        let replica = try ledger.replica
+        let calls = ledger.objects.calls
+        let points = try replica.restorePoints()
+        let first = ledger.objects.calls - calls
+        // The database, the branch, the hint and the end of the sequence.
+        #expect((100...115).contains(first))
+        try ledger.commit(.small)
+        try replicator.ship()
+        let before = ledger.objects.calls
+        #expect(try replica.restorePoints()[0].newest == points[0].newest.map { $0 + 1 })
+        #expect(ledger.objects.calls - before <= 15)
+        // A service that does not answer ends the reading.
+        let other = try ledger.replica
+        ledger.objects.isDown = true
+        #expect(throws: ReplicationError.objects(.unavailable(reason: "503"))) { try other.restorePoints() }
     }
 }

@@ -3,14 +3,14 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-/// Shippers that end, and answers that are lost, at every call of the object store.
+/// Crashes of the shipper and lost answers, at every call of the object store.
 @Suite struct ShipperCrashTests {
-    /// Commits and ships until a call has failed, goes on behind that, and checks that no commit is missing.
+    /// Commits and ships with a fault at one call, and checks that no commit is missing.
     ///
     /// - Parameters:
-    ///   - call: of the object store, at which the fault happens.
-    ///   - kills: whether the process that writes ends as well.
-    /// - Returns: whether there was such a call.
+    ///   - call: the index of the faulty call.
+    ///   - kills: whether the writing process ends, too.
+    /// - Returns: whether the run made that many calls.
     private func run(
         _ fault: SimulatedObjectStore.Fault, atCall call: Int, selfContained: Bool, kills: Bool
     ) throws -> Bool {
@@ -47,7 +47,7 @@ import Testing
         #expect(points.count == 1)
         #expect(points[0].newest == shipped)
         if selfContained { #expect(points[0].gaps == []) }
-        // Restoring all of them for each call would take minutes: the ends of runs, and those beside the fault.
+        // Restoring all commits for each call takes minutes: every fifth run restores all.
         if call % 5 == 0 { try ledger.checkAll() } else { #expect(try ledger.restored(shipped) == ledger.state) }
         return call < calls
     }

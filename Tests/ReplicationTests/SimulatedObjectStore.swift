@@ -1,16 +1,16 @@
 import MakoReplication
 import MakoStorage
 
-/// An object store in memory that fails on command, as those of a network do.
+/// An object store in memory with injected faults.
 final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
     enum Fault: Sendable, Hashable {
         /// The store is busy, and does nothing.
         case unavailable
-        /// The call has its effect, and the answer is lost.
+        /// The call takes effect, and the answer is lost.
         case answerLost
-        /// The call has its effect twice, as by a client that repeats it: the second answer counts.
+        /// The call takes effect twice, as if a client repeats it; the second answer counts.
         case doubled
-        /// The process ends before the call, or behind it. Every later call fails until `restart()`.
+        /// The process ends before or after the call. Later calls fail until `restart()`.
         case endBefore
         case endAfter
     }
@@ -21,7 +21,7 @@ final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
         var puts = 0
         var faults: [Int: Fault] = [:]
         var hasEnded = false
-        /// How many of the names that were put last a listing leaves out.
+        /// The number of newest names that listings omit.
         var late = 0
         var order: [String] = []
         /// Whether every call is answered with a 503.
@@ -31,7 +31,7 @@ final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`.
     private var state = State()
-    /// Is called when the process ends.
+    /// Called at the end of the process.
     private let onEnd: @Sendable () -> Void
 
     init(onEnd: @escaping @Sendable () -> Void = {}) { self.onEnd = onEnd }
@@ -51,7 +51,7 @@ final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
         set { lock.withLock { state.isDown = newValue } }
     }
 
-    /// How many of the newest names listings leave out.
+    /// The number of newest names that listings omit.
     var lateNames: Int {
         get { lock.withLock { state.late } }
         set { lock.withLock { state.late = newValue } }
@@ -62,7 +62,7 @@ final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
 
     func clearFaults() { lock.withLock { state.faults = [:] } }
 
-    /// A new process uses the store.
+    /// Simulates a new process.
     func restart() { lock.withLock { state.hasEnded = false } }
 
     // MARK: Calls

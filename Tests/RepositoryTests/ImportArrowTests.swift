@@ -20,16 +20,25 @@ import Testing
             "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftCompilerPlugin", "SwiftDiagnostics",
             "SwiftCompilerPluginMessageHandling", "Foundation",
         ],
-        "MakoCommand": ["MakoCore", "MakoRecords", "MakoStorage", "ArgumentParser", "Foundation"],
+        "MakoCommand": [
+            "MakoCore", "MakoRecords", "MakoReplication", "MakoStorage", "ArgumentParser", "Foundation",
+        ],
         "MakoStudio": ["MakoCommand", "FlyingFox", "FlyingSocks", "Foundation"],
     ]
 
     /// The one file that imports a cryptographic library, if the package trait is on, and Foundation for the normal
     /// forms of passphrases.
+    ///
+    /// Requests to S3 need Foundation and the library of the trait `Replication`.
     private static let exceptions: [String: Set<String>] = [
+        "Sources/MakoReplication/S3/S3Client.swift": ["Foundation"],
+        "Sources/MakoReplication/S3/S3Credentials.swift": ["Foundation"],
+        "Sources/MakoReplication/S3/S3Options.swift": ["Foundation"],
+        "Sources/MakoReplication/S3/S3Signature.swift": ["Crypto"],
+        "Sources/MakoReplication/S3/S3Transport.swift": ["Foundation", "FoundationNetworking"],
         "Sources/MakoStorage/Encryption/CipherKey.swift": [
             "Crypto", "CryptoExtras", "Foundation", "FoundationEssentials", "Swift",
-        ]
+        ],
     ]
 
     @Test(arguments: allowed.keys.sorted()) func aModuleImportsOnlyWhatIsBelowIt(_ module: String) throws {

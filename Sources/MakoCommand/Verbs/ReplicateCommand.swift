@@ -1,0 +1,127 @@
+import ArgumentParser
+import Foundation
+import MakoReplication
+import MakoStorage
+
+struct ReplicateCommand: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "replicate",
+        abstract: "Ships a database to an object store, from where any shipped commit can be restored.",
+        discussion: """
+            The first time a full backup, then the commits since. The file is opened for writing while it is shipped, so that no other program may
+            have it open then: a program that is running ships its own log by the library MakoReplication. Without --once the command ships again
+            after each interval, until Ctrl-C, and leaves the file to other programs between; these should open it with a log archive, or their
+            commits become incremental backups, and may need --new-branch.
+
+              mako replicate people.mako s3://backups/mako --once
+              mako replicate people.mako /mnt/backup/mako --interval 60
+            """)
+
+    @Argument(help: "The database file.", completion: .file())
+    var file: String
+
+    @Argument(help: "s3://bucket/prefix, file:///folder or a folder.")
+    var url: String
+
+    @OptionGroup var options: ReplicaOptions
+    @OptionGroup var access: KeyOptions
+
+    @Flag(help: "Ship once, and end.")
+    var once = false
+
+    @Option(help: "Seconds between two times.")
+    var interval: Double = 10
+
+    @Option(help: "Log to keep for the next time, in MiB.")
+    var archive = 256
+
+    @Flag(
+        help: "Begin a branch with a full backup, for a database whose log is gone or whose branch another one extends."
+    )
+    var newBranch = false
+
+    @Flag(help: "Show progress even when standard error is no terminal.")
+    var progress = false
+
+    func validate() throws {
+        guard interval >= 0.1, interval <= 86_400 else { throw ValidationError("--interval is 0.1 to 86400 seconds.") }
+        guard (1...1 << 20).contains(archive) else { throw ValidationError("--archive is 1 to 1048576 MiB.") }
+    }
+
+    func perform() throws {
+        try DatabaseFile.requireName(file)
+        guard FileManager.default.fileExists(atPath: file) else { throw Failure("there is no file \(file)", .noInput) }
+        let stop = Stop()
+        Signals.handle { signal in stop.request(signal) }
+        let base = try options.location(url).open(for: .writing)
+        var branch: Replicator.Branch = newBranch ? .new : .continued
+        repeat {
+            do {
+                try ship(base, branch)
+                branch = .continued
+            } catch ReplicationError.logGone(let number, let commit) {
+                throw Failure(
+                    "\(ReplicationError.logGone(branch: number, commit: commit)): --new-branch begins one", .badInput)
+            } catch ReplicationError.fenced(let number, let reason) {
+                throw Failure(
+                    "\(ReplicationError.fenced(branch: number, reason: reason)): --new-branch begins one", .badInput)
+            } catch StorageError.alreadyOpen where !once {
+                Terminal.writeError("mako: another program has \(file) open; it is shipped after that\n")
+            }
+        } while !once && !stop.wait(seconds: interval)
+        if let signal = stop.signal { Signals.end(by: signal) }
+    }
+
+    /// Opens the file, ships what is new, and closes it.
+    private func ship(_ base: any ObjectStore, _ branch: Replicator.Branch) throws {
+        let (objects, finish) = MeteredObjectStore.showing("shipping", base, isForced: progress)
+        defer { finish() }
+        let database = try open()
+        let (report, number) = try database.closing {
+            let replicator = try Replicator(database.store, to: objects, branch: branch)
+            return (try replicator.ship(), replicator.branch)
+        }
+        finish()
+        guard report.objects > 0 || once else { return }
+        Terminal.write(
+            "commit \(DisplayText.grouped(Int(report.commit))) of \(file) is on branch \(number): "
+                + "\(DisplayText.grouped(report.objects)) objects, \(DisplayText.bytes(Int(report.bytes)))\n")
+    }
+
+    private func open() throws -> DatabaseFile {
+        do {
+            return try access.with { options in
+                var options = options
+                options.logArchiveBytes = archive << 20
+                return DatabaseFile(path: file, store: try Store(at: file, options: options))
+            }
+        } catch StorageError.alreadyOpen where once {
+            throw Failure(
+                "another program has \(file) open, and only it can ship its log: by a Replicator of the library MakoReplication. "
+                    + "Close it, or run this without --once to ship when it does", .inUse)
+        }
+    }
+
+    /// The wish to end, by a signal. A second signal ends the process at once.
+    private final class Stop: Sendable {
+        private let state = Guarded<Int32?>(nil)
+        private let wakes = DispatchSemaphore(value: 0)
+
+        var signal: Int32? { state.withLock { $0 } }
+
+        func request(_ signal: Int32) {
+            let isSecond = state.withLock { state in
+                defer { state = signal }
+                return state != nil
+            }
+            if isSecond { Signals.end(by: signal) }
+            wakes.signal()
+        }
+
+        /// Returns whether there was a signal.
+        func wait(seconds: Double) -> Bool {
+            if signal != nil { return true }
+            return wakes.wait(timeout: .now() + seconds) == .success
+        }
+    }
+}
