@@ -24,8 +24,7 @@ public struct MakoProgram: ParsableCommand {
             InfoCommand.self, CheckCommand.self, QueryCommand.self, ExplainCommand.self, ShellCommand.self,
             ImportCommand.self, ExportCommand.self, DumpCommand.self, BackupCommand.self, CompactCommand.self,
             SalvageCommand.self, RestoreCommand.self, PageCommand.self, LogCommand.self, KeyCommand.self,
-            StudioCommand.self,
-            MCPCommand.self,
+            HistoryCommand.self, StudioCommand.self, MCPCommand.self,
         ])
 
     /// Creates the command, for the argument parser.
@@ -83,25 +82,5 @@ public struct MakoProgram: ParsableCommand {
         throw Failure(
             "\(first) is neither a command nor a file; the commands are \(verbs.sorted().joined(separator: ", ")), and 'mako help' explains them",
             .usage)
-    }
-}
-
-/// A subcommand. Its errors are written to standard error and determine the exit status.
-protocol Verb: ParsableCommand {
-    func perform() throws
-}
-
-extension Verb {
-    func run() throws {
-        do {
-            try perform()
-            try Terminal.checkOutput()
-        } catch let code as ExitCode {
-            throw code
-        } catch {
-            let failure = Failure(error)
-            Terminal.tell("mako: \(failure.message)\n")
-            throw ExitCode(failure.status.rawValue)
-        }
     }
 }

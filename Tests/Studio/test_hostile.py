@@ -63,6 +63,10 @@ class HostileTests(PageCase):
         for key, text in enumerate(HOSTILE[:5], 1):
             self.commit("UPDATE Hostile SET text = ? WHERE id = ?", [text, key], "Hostile", key)
 
+
+class HostileFormTests(PageCase):
+    writes = True
+
     def test_in_a_form_and_the_statement_it_shows(self):
         self.go("#/table/Hostile", ".line:not(.waiting)")
         self.page.click(".line[data-index='2'] .cell:nth-child(2)", double=True)
