@@ -5,6 +5,7 @@ A shape is a type, a tuple of alternatives, a list of one shape, or a dictionary
 
 import http.cookiejar
 import json
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -126,6 +127,9 @@ def check(server):
         ask("rows", ERROR, table=schema["tables"][0]["name"], where="nonsense_here = 1", expected=400)
         ask("row", ERROR, table=schema["tables"][0]["name"], key="-987654", expected=404)
     commits = ask("commits", COMMITS, limit=5)
+    for one in commits.get("commits", []):
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", one.get("date", "")):
+            lines.append(f"commits: the date {one.get('date')}")
     if commits.get("commits"):
         ask("commit", COMMIT, number=commits["commits"][0]["commit"])
     ask("storage", STORAGE)

@@ -36,19 +36,19 @@ def column(name, kind, detail, **more):
             "unique": False, "target": None, **more}
 
 
-KEY = column("id", "int", "INTEGER", key=True, nullable=False)
+KEY = column("id", "int", "integer", key=True, nullable=False)
 TABLES = {
-    "Person": ([KEY, column("name", "text", "TEXT", nullable=False), column("age", "int", "INTEGER"), column("height", "real", "REAL"),
-                column("isAdmin", "bool", "BOOL", nullable=False), column("born", "date", "DATE"), column("department", "link", "Department", target="Department"),
-                column("note", "text", "TEXT"), column("photo", "blob", "BLOB"), column("settings", "json", "JSON"), column("favourite", "color", "COLOR"),
-                column("home", "place", "PLACE"), column("token", "uuid", "UUID")], [("Task.assignee", "Task", "assignee")]),
-    "Department": ([KEY, column("name", "text", "TEXT", nullable=False, unique=True), column("city", "text", "TEXT")], [("Person.department", "Person", "department")]),
-    "Task": ([KEY, column("title", "text", "TEXT", nullable=False), column("assignee", "link", "Person", target="Person"),
-              column("done", "bool", "BOOL", nullable=False), column("due", "date", "DATE")], []),
-    "Reading": ([KEY, column("sensor", "text", "TEXT"), column("value", "real", "REAL"), column("taken", "date", "DATE")], []),
-    "Hostile": ([KEY, column("text", "text", "TEXT"), column("data", "json", "JSON"), column("<b>bold</b>", "text", "TEXT"), column("constructor", "text", "TEXT"), column("__proto__", "text", "TEXT"),
-                 column("twin", "link", "Hostile", target="Hostile")], [("twins\u202e<i>", "Hostile", "twin")]),
-    "Empty": ([KEY, column("name", "text", "TEXT")], []),
+    "Person": ([KEY, column("name", "text", "text", nullable=False), column("age", "int", "integer"), column("height", "real", "double"),
+                column("isAdmin", "bool", "bool", nullable=False), column("born", "date", "date"), column("department", "link", "reference", target="Department"),
+                column("note", "text", "text"), column("photo", "blob", "blob"), column("settings", "json", "json"), column("favourite", "color", "color"),
+                column("home", "place", "place"), column("token", "uuid", "uuid")], [("Task.assignee", "Task", "assignee")]),
+    "Department": ([KEY, column("name", "text", "text", nullable=False, unique=True), column("city", "text", "text")], [("Person.department", "Person", "department")]),
+    "Task": ([KEY, column("title", "text", "text", nullable=False), column("assignee", "link", "reference", target="Person"),
+              column("done", "bool", "bool", nullable=False), column("due", "date", "date")], []),
+    "Reading": ([KEY, column("sensor", "text", "text"), column("value", "real", "double"), column("taken", "date", "date")], []),
+    "Hostile": ([KEY, column("text", "text", "text"), column("data", "json", "json"), column("<b>bold</b>", "text", "text"), column("constructor", "text", "text"), column("__proto__", "text", "text"),
+                 column("twin", "link", "reference", target="Hostile")], [("twins\u202e<i>", "Hostile", "twin")]),
+    "Empty": ([KEY, column("name", "text", "text")], []),
 }
 
 
@@ -60,7 +60,7 @@ class Database:
     def __init__(self, readings=1_000_000, writable=True):
         self.lock = threading.RLock()
         self.sql = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self.writable = writable
+        self.writable, self.readings = writable, readings
         self.made, self.listeners, self.undo = [], set(), None
         self.pin = None  # The number of the pinned commit, and the rows changed since, as they were.
         self.trouble = {}
@@ -77,7 +77,7 @@ class Database:
         for number in range(1, 241):
             name = first[(number - 1) % 16] + ("" if number <= 16 else f" {'ABCDEFGHIJKLMNOP'[number // 16]}.")
             self.sql.execute("INSERT INTO Person VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", (
-                number, name, None if number % 7 == 3 else 20 + number * 13 % 50, None if number % 5 == 2 else 1.5 + number % 50 / 100,
+                number, name, None if number % 7 == 3 else 20 + number * 13 % 50, None if number % 5 == 2 else round(1.5 + number % 50 / 100, 2),
                 number % 4 == 1, f"19{40 + number % 60:02}-{number % 12 + 1:02}-{number % 28 + 1:02}", None if number % 9 == 3 else number % 3 + 1,
                 [None, "", "works from home on Fridays", "100%"][number % 4], PICTURE if number % 3 else os.urandom(3000) if number % 2 else None,
                 json.dumps({"theme": "dark", "pages": [1, number]}) if number % 2 else None, f"#{number * 70001 % 0xffffff:06x}",
@@ -179,15 +179,21 @@ class Database:
     def has_changes(self):
         return bool(self.made)
 
+    def preview(self, change):
+        """The statement of a change, whose values fit their columns."""
+        for name, value in change.get("values", {}).items():
+            described = next(c for c in TABLES[change["table"]][0] if c["name"] == name)
+            if value is not None and described["kind"] in ("int", "link") and not re.fullmatch(r"-?\d+", value):
+                raise Failure(f"'{value}' is no {described['detail']}, which {name} holds.")
+        return statement_of(change)
+
     def save(self, change):
         table, key, kind = change["table"], change.get("key"), change["kind"]
         before = self.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (key,)).fetchone() if key else None
         values = change.get("values", {})
-        shown = statement_of(change)
+        shown = self.preview(change)
         for name, value in values.items():
             described = next(c for c in TABLES[table][0] if c["name"] == name)
-            if value is not None and described["kind"] in ("int", "link") and not re.fullmatch(r"-?\d+", value):
-                raise Failure(f"'{value}' is not a number for {name}.", advice="Write digits, or choose null.")
             if described["kind"] == "bool" and value is not None:
                 values[name] = value == "true"
         if kind == "insert":
@@ -289,7 +295,7 @@ class Answers:
         rows = self.database.sql.execute("EXPLAIN QUERY PLAN " + text).fetchall()
         return {"plan": {"name": "result", "detail": "", "rows": 12, "milliseconds": 1.25, "children": [
             {"name": "scan" if "SCAN" in one[3] else "search", "detail": one[3], "rows": 240, "estimate": 200, "milliseconds": 0.8, "children": []} for one in rows]},
-            "advice": ["CREATE INDEX Person_age ON Person (age)"] if "age" in q["text"] else []}
+            "advice": ["CREATE INDEX Person_age ON Person (age)"] if re.search(r"\bage\s*[<>=]", q["text"]) else []}
 
     def commits(self, q):
         before = int(q.get("before", 1 << 60))
@@ -337,7 +343,7 @@ class Answers:
                 "pages": [{"kind": "in use", "count": size // 4096}, {"kind": "waiting", "count": 12}, {"kind": "free", "count": 488}], "snapshots": {"oldest": {"commit": 3, "age": 12.5, "holder": "process 4711"}}}
 
     def preview(self, q):
-        return {"statement": statement_of(q)}
+        return {"statement": self.database.preview(q)}
 
     def save(self, q):
         return self.database.save(q)

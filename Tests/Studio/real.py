@@ -14,6 +14,8 @@ import urllib.request
 import mock
 from mock import TABLES, quoted
 
+# A million in a release build; a debug build takes a minute of processor time to import them.
+READINGS = int(os.environ.get("READINGS", 200_000))
 KINDS = {"int": "INTEGER", "text": "TEXT", "real": "REAL", "bool": "BOOL", "date": "DATE", "blob": "BLOB", "uuid": "UUID"}
 
 
@@ -73,6 +75,7 @@ class Server:
     """One `mako studio`, with what the tests use of the double: `value`, `change`, `commits`, `trouble`."""
 
     is_double = False
+    readings = READINGS
 
     def __init__(self, program, file, writes):
         self.program, self.file = program, file
@@ -134,14 +137,14 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class Servers:
-    def __init__(self, path, readings=1_000_000):
+    def __init__(self, path):
         program = Program(path)
         self.folder = tempfile.TemporaryDirectory(prefix="mako-studio-")
         self.running = {}
         self.files = {writes: os.path.join(self.folder.name, folder, "example.mako") for writes, folder in ((False, "read"), (True, "write"))}
         for writes, file in self.files.items():
             os.makedirs(os.path.dirname(file))
-            program.fill(file, 100 if writes else readings)
+            program.fill(file, 100 if writes else READINGS)
         self.program = program
 
     def server(self, writes):

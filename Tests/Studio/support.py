@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 import unittest
 
 import chromium
@@ -128,7 +129,7 @@ class PageCase(unittest.TestCase):
             self.database.change(statement, values)
             return
         before = self.database.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (key,)).fetchone()
-        self.database.change(statement, values, table, str(key), kind, before)
+        self.database.change(statement, values, table, str(key) if key else None, kind, before)
 
     def picture(self, name):
         if PICTURES:
@@ -138,6 +139,7 @@ class PageCase(unittest.TestCase):
     def pictures(self, name):
         """A picture in each theme."""
         if PICTURES:
+            time.sleep(1.8)  # Until what flashes has its colour again.
             for theme in ("light", "dark"):
                 self.page.prefer(theme)
                 self.picture(f"{name}-{theme}")

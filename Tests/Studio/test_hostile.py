@@ -55,7 +55,9 @@ class HostileTests(PageCase):
         self.page.wait("document.querySelector('.dot.on')")
         for key, text in enumerate(HOSTILE[:5], 1):
             self.commit("UPDATE Hostile SET text = ? || '!' WHERE id = ?", [text, key], "Hostile", key)
-        self.page.wait("document.querySelectorAll('#feed li').length >= 5")
+        # The program's events have the commits of a quarter of a second.
+        for key in range(1, 6):
+            self.page.wait(f"document.querySelector('#feed a[href=\"#/table/Hostile/{key}\"]')")
         self.clean()
         self.view("time")
         self.page.wait("document.querySelector('#commit .is')")

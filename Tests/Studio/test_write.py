@@ -42,9 +42,9 @@ class WriteTests(PageCase):
         self.page.wait("document.activeElement.id === 'field-age'")
         self.page.run("document.activeElement.select()")
         self.page.write("old")
-        self.page.wait("document.querySelector('.statement pre')")
+        self.page.wait("document.querySelector('dialog .problem')?.innerText.includes(\"'old' is no integer\")")
         self.page.click("dialog button[type=submit]")
-        self.page.wait("document.querySelector('dialog .problem')?.innerText.includes('not a number')")
+        self.page.wait("document.querySelector('dialog .problem')?.innerText.includes('which age holds')")
         self.assertEqual(self.page.run("document.querySelector('#field-age').value"), "old")
 
     def test_a_row_is_inserted_with_a_picked_relation_and_deleted(self):

@@ -24,7 +24,10 @@ struct StudioHistory {
 
     func name(_ table: HistoryRecord.Table) -> String { handles[table.number]?.schema.name ?? table.name }
 
-    static func date(_ record: HistoryRecord) -> JSONValue { .string(PlainText.of(.date(record.date))) }
+    /// The date of a commit to the second, in UTC.
+    static func date(_ record: HistoryRecord) -> JSONValue {
+        .string(String(PlainText.of(.date(record.date)).prefix(19)).replacing("T", with: " "))
+    }
 
     static func rows(_ record: HistoryRecord) -> Int { record.spans.reduce(0) { $0 + Int($1.count) } }
 }
