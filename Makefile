@@ -56,7 +56,7 @@ help:
 	@echo 'make demo DATA=file.csv  the same with a file of your own (CSV, TSV, JSON, JSON lines)'
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
 	@echo 'make demo-studio         opens the database of the demo in Mako Studio'
-	@echo 'make test-studio         the server of Mako Studio, by real requests; its page, in headless Chromium'
+	@echo 'make test-studio         the server of Mako Studio, by real requests; its page on a double and on it, in headless Chromium'
 	@echo 'make test-services       replication to SeaweedFS and moto; make services starts them, make services-stop ends them'
 	@echo 'make install             the program mako, into PREFIX/bin; PREFIX=/usr/local'
 	@echo 'make test                every test, in a debug build: about 11 minutes from a fresh clone on 2 cores'
@@ -100,12 +100,14 @@ demo-studio:
 	$(SYNTAX) $(BUILD) -c $(CONFIGURATION) --traits Studio --product mako-cli
 	"$$($(SYNTAX) $(BUILD) -c $(CONFIGURATION) --show-bin-path)/mako-cli" studio "$$(ls $(KEPT)/*.mako | head -1)"
 
-# With MAKO=program a program that is built already is tested.
+# The page on a double of the server and on the program. With MAKO=program a program that is built already is tested; `make check` takes that of
+# the build of `make test`. Without Chromium the tests of the page are skipped, with their number and the reason.
+test-studio: MAKO ?= $(if $(filter debug,$(RUNNERS)),.build/debug/mako-cli)
 test-studio:
 	@scripts/need swift lz4 macros python3 chromium mcp
 	@if [ -z '$(MAKO)' ]; then $(SYNTAX) $(BUILD) --traits Studio --product mako-cli; fi
-	MAKO="$${MAKO:-$$($(SYNTAX) $(BUILD) --show-bin-path)/mako-cli}" python3 Tests/Studio/server.py
-	python3 Tests/Studio/run.py
+	program="$(MAKO)"; program="$${program:-$$($(SYNTAX) $(BUILD) --show-bin-path)/mako-cli}"; \
+		MAKO="$$program" python3 Tests/Studio/server.py && python3 Tests/Studio/run.py && python3 Tests/Studio/run.py --program "$$program"
 
 # Replication to real servers, in the build of `make test`: SeaweedFS and moto, installed by pip where they are missing.
 test-services:
@@ -172,7 +174,7 @@ guesses:
 	@scripts/guesses "$$($(SYNTAX) $(BUILD) --show-bin-path)"
 
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
-CHECKS := test test-services guesses interrupted test-small-stacks test-random metamorphic processes check-platforms test-threads test-no-barrier
+CHECKS := test test-studio test-services guesses interrupted test-small-stacks test-random metamorphic processes check-platforms test-threads test-no-barrier
 check:
 	@mkdir -p .build && rm -f .build/minutes
 	@for part in $(CHECKS); do \

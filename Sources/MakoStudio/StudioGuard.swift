@@ -47,7 +47,7 @@ package struct StudioGuard: Sendable {
         }.joined()
     }
 
-    private var hosts: [String] { ["127.0.0.1:\(port)", "localhost:\(port)"] }
+    private var hosts: [String] { ["127.0.0.1:\(port)", "localhost:\(port)", "[::1]:\(port)"] }
 
     /// Returns why a request is refused, whatever its cookie; nil for an allowed request.
     package func refusal(of request: Request) -> String? {

@@ -32,24 +32,32 @@
         }
 
         private static func run(_ launch: StudioLaunch) async throws {
-            let address = try sockaddr_in.inet(ip4: "127.0.0.1", port: launch.port ?? 0)
-            let server = HTTPServer(address: address, logger: .disabled)
             let place = Place()
-            await server.appendRoute("*") { request in
-                guard let studio = place.studio.withLock({ $0 }) else {
-                    return HTTPResponse(statusCode: .serviceUnavailable)
-                }
-                return await studio.answer(request)
-            }
+            let server = await serving(try sockaddr_in.inet(ip4: "127.0.0.1", port: launch.port ?? 0), place)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await server.run() }
                 try await server.waitUntilListening()
                 guard case .ip4(_, let port)? = await server.listeningAddress else { throw CancellationError() }
                 let access = StudioGuard(token: StudioGuard.newToken(), port: port)
                 place.studio.withLock { $0 = StudioServer(database: launch.database, access: access) }
+                // Browsers may resolve `localhost` to ::1. A machine without IPv6, or with another program at this
+                // port of it, has 127.0.0.1 alone.
+                let second = await serving(sockaddr_in6.loopback(port: port), place)
+                group.addTask { try? await second.run() }
                 launch.announce("http://127.0.0.1:\(port)/?token=\(access.token)")
                 try await group.waitForAll()
             }
+        }
+
+        private static func serving(_ address: some SocketAddress, _ place: Place) async -> HTTPServer {
+            let server = HTTPServer(address: address, logger: .disabled)
+            await server.appendRoute("*") { request in
+                guard let studio = place.studio.withLock({ $0 }) else {
+                    return HTTPResponse(statusCode: .serviceUnavailable)
+                }
+                return await studio.answer(request)
+            }
+            return server
         }
 
         private final class Place: Sendable {

@@ -33,6 +33,34 @@ import Testing
         return (image, model)
     }
 
+    /// Parts of a census add up to the whole, and their kinds are those of single pages.
+    @Test func aCensusCountsEachPageOnce() throws {
+        let disk = SimulatedDisk()
+        let run = ScriptRun(try Script(name: "inspection", Self.text), on: disk)
+        try run.run()
+        let inspection = try PageInspection(path: Self.path, fileSystem: disk)
+        let whole = try inspection.census(from: 0, count: .max)
+        var sum: [PageCensusGroup: PageCensusCount] = [:]
+        for first in stride(from: 0, to: inspection.pageCount, by: 7) {
+            for (group, count) in try inspection.census(from: first, count: 7).counts {
+                sum[group, default: PageCensusCount()].pages += count.pages
+                sum[group]?.usedBytes += count.usedBytes
+            }
+        }
+        #expect(sum == whole.counts)
+        #expect(whole.counts.values.reduce(0) { $0 + $1.pages } == Int(inspection.pageCount))
+        let pages = try (0..<inspection.pageCount).map { try inspection.page($0) }
+        for (name, tree) in [("integerLeaf", "t"), ("byteLeaf", "u")] {
+            let leaves = pages.filter { $0.use == .inUse && $0.header.typeName == name && $0.treeName == tree }
+            let counted = try #require(whole.counts[PageCensusGroup(kind: .leaf, tree: tree)])
+            #expect(counted.pages == leaves.count && counted.usedBytes <= leaves.count * pageBytes)
+            #expect(counted.usedBytes > leaves.count * pageBytes / 4)
+        }
+        #expect(whole.counts[PageCensusGroup(kind: .value, tree: "t")]?.pages == 3)
+        #expect(try inspection.census(from: inspection.pageCount + 5, count: 9).counts.isEmpty)
+        #expect(try inspection.census(from: .max, count: .max).counts.isEmpty)
+    }
+
     /// The leaves in use, put together, are the trees as of the checkpoint, and each is reached from its root.
     @Test func thePagesInUseAreTheTrees() throws {
         let disk = SimulatedDisk()

@@ -5,6 +5,7 @@ A shape is a type, a tuple of alternatives, a list of one shape, or a dictionary
 
 import http.cookiejar
 import json
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,21 +16,23 @@ CELL = (NONE, {"kind": str, "text?": str, "cut?": bool, "length?": int, "size?":
                "table?": str, "key?": str, "name?": (str, NONE)})
 COLUMN = {"name": str, "kind": str, "detail?": str, "numeric?": bool, "nullable?": bool, "key?": bool, "unique?": bool, "target?": (str, NONE)}
 TABLE = {"name": str, "rows": int, "exact": bool, "bytes?": int, "jumps?": bool, "columns": [COLUMN], "lists?": [{"name": str, "table": str}],
-         "indexes": [{"name": str, "columns": [str], "unique?": bool, "bytes?": int}]}
-SCHEMA = {"file": str, "path?": str, "writable": bool, "encrypted?": bool, "history?": bool, "commit?": int, "tables": [TABLE]}
-ROWS = {"rows": [{"key": str, "cursor": str, "cells": [CELL]}], "start": bool, "end": bool, "total?": int, "exact?": bool}
+         "indexes": [{"name": str, "columns": [str], "unique?": bool}]}
+PIN = (NONE, {"commit": int, "age": NUMBER})
+SCHEMA = {"file": str, "path?": str, "writable": bool, "encrypted?": bool, "history?": bool, "commit?": int, "tables": [TABLE], "pin": PIN}
+CHANGED = {"change?": str, "was?": dict}
+ROWS = {"rows": [{"key": str, "cursor": str, "cells": [CELL]} | CHANGED], "start": bool, "end": bool, "total?": int, "exact?": bool}
 ROW = {"name?": (str, NONE), "cells": [CELL], "lists?": [{"name": str, "table": str, "count": int, "exact?": bool}],
-       "history?": [{"commit": int, "date?": str, "kind?": str, "changed?": [str]}]}
+       "history?": [{"commit": int, "date?": str, "kind?": str, "changed?": [str]}]} | CHANGED
 RESULT = {"columns": [COLUMN], "rows": [[CELL]], "cut": bool, "milliseconds": NUMBER}
 OPERATOR = {"name": str, "detail?": str, "rows?": (int, NONE), "examined?": (int, NONE), "estimate?": NUMBER + (NONE,), "milliseconds?": NUMBER + (NONE,)}
 OPERATOR["children?"] = [OPERATOR]
 PLAN = {"plan": OPERATOR, "advice?": [str]}
 COMMITS = {"kept": bool, "advice?": str, "commits": [{"commit": int, "date?": str, "rows?": int, "tables?": [str]}], "end": bool}
-COMMIT = {"commit": int, "date?": str, "cut?": bool, "note?": str, "changes": [
-    {"table": str, "key": str, "kind": str, "columns": [{"name": str, "was?": CELL, "is?": CELL}]}]}
-STORAGE = {"size": int, "pageSize": int, "free?": int, "trees": [{"name": str, "kind": str, "table?": (str, NONE), "bytes": int, "fill?": NUMBER}],
-           "pages": [{"kind": str, "count": int, "bytes?": int, "fill?": NUMBER}], "log?": {"bytes": int, "frames?": int},
-           "compression?": ({"stored": int, "whole": int}, NONE), "snapshots?": ({"oldest?": ({"commit": int, "age?": NUMBER, "holder?": str}, NONE)}, NONE)}
+COMMIT = {"commit": int, "date?": str, "cut": bool, "pin": PIN, "changes": [
+    {"table": str, "key": str, "kind": str, "columns": [{"name": str, "pinned?": CELL, "is?": CELL}]}]}
+STORAGE = {"size": int, "pageSize": int, "free?": int, "trees": [{"name": str, "kind": str, "table?": (str, NONE), "bytes": int, "estimated": bool}],
+           "pages": [{"kind": str, "count": int}], "log": {"bytes": int, "files": int}, "snapshots": ({"oldest?": ({"commit": int, "age?": NUMBER, "holder?": str}, NONE)}, NONE)}
+PAGES = {"counts": [{"kind": str, "pages": int, "tree?": str, "used?": int}], "next": int, "total": int, "end": bool}
 FOUND = {"rows": [{"key": str, "name?": (str, NONE)}]}
 ERROR = {"error": {"message": str, "position?": (int, NONE), "advice?": (str, NONE)}}
 
@@ -59,21 +62,24 @@ def differences(value, shape, place="answer"):
 
 
 class Server:
-    """A server of the page, reached by the link that it printed."""
+    """A server of the page, reached by the link that it printed, or by the cookie that the link was exchanged for."""
 
-    def __init__(self, link):
+    def __init__(self, link, cookie=None):
         parts = urllib.parse.urlsplit(link)
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self.cookies = http.cookiejar.CookieJar()
         self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.cookies))
-        self.opener.open(link).read()
+        if cookie:
+            self.opener.addheaders.append(("Cookie", cookie))
+        else:
+            self.opener.open(link).read()
 
-    def answer(self, path, body=None, **values):
+    def answer(self, path, body=None, method=None, **values):
         """Status and JSON of one request."""
         values = {name: value for name, value in values.items() if value is not None}
         address = f"{self.origin}/api/{path}" + (f"?{urllib.parse.urlencode(values)}" if values else "")
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(address, data, {"Content-Type": "application/json", "Origin": self.origin, "Sec-Fetch-Site": "same-origin"})
+        request = urllib.request.Request(address, data, {"Content-Type": "application/json", "Origin": self.origin, "Sec-Fetch-Site": "same-origin"}, method=method)
         try:
             with self.opener.open(request, timeout=20) as response:
                 return response.status, json.load(response)
@@ -121,7 +127,22 @@ def check(server):
         ask("rows", ERROR, table=schema["tables"][0]["name"], where="nonsense_here = 1", expected=400)
         ask("row", ERROR, table=schema["tables"][0]["name"], key="-987654", expected=404)
     commits = ask("commits", COMMITS, limit=5)
+    for one in commits.get("commits", []):
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", one.get("date", "")):
+            lines.append(f"commits: the date {one.get('date')}")
     if commits.get("commits"):
         ask("commit", COMMIT, number=commits["commits"][0]["commit"])
     ask("storage", STORAGE)
+    first = ask("pages", PAGES)
+    if sum(one["pages"] for one in first.get("counts", [])) != first.get("next"):
+        lines.append(f"pages: {first} does not count every page")
+    pin = ask("pin", PIN, body={})
+    if ask("schema", SCHEMA).get("pin", {}).get("commit") != pin.get("commit"):
+        lines.append("schema: not the pinned commit")
+    for table in schema.get("tables", []):
+        if any("change" in row for row in ask("rows", ROWS, table=table["name"], limit=5).get("rows", [])):
+            lines.append(f"rows of {table['name']}: some differ from the commit pinned last")
+    server.answer("pin", method="DELETE")
+    if ask("schema", SCHEMA).get("pin"):
+        lines.append("schema: a commit is pinned after its release")
     return lines

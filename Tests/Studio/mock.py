@@ -36,30 +36,33 @@ def column(name, kind, detail, **more):
             "unique": False, "target": None, **more}
 
 
-KEY = column("id", "int", "INTEGER", key=True, nullable=False)
+KEY = column("id", "int", "integer", key=True, nullable=False)
 TABLES = {
-    "Person": ([KEY, column("name", "text", "TEXT", nullable=False), column("age", "int", "INTEGER"), column("height", "real", "REAL"),
-                column("isAdmin", "bool", "BOOL", nullable=False), column("born", "date", "DATE"), column("department", "link", "Department", target="Department"),
-                column("note", "text", "TEXT"), column("photo", "blob", "BLOB"), column("settings", "json", "JSON"), column("favourite", "color", "COLOR"),
-                column("home", "place", "PLACE"), column("token", "uuid", "UUID")], [("tasks", "Task", "assignee")]),
-    "Department": ([KEY, column("name", "text", "TEXT", nullable=False, unique=True), column("city", "text", "TEXT")], [("people", "Person", "department")]),
-    "Task": ([KEY, column("title", "text", "TEXT", nullable=False), column("assignee", "link", "Person", target="Person"),
-              column("done", "bool", "BOOL", nullable=False), column("due", "date", "DATE")], []),
-    "Reading": ([KEY, column("sensor", "text", "TEXT"), column("value", "real", "REAL"), column("taken", "date", "DATE")], []),
-    "Hostile": ([KEY, column("text", "text", "TEXT"), column("data", "json", "JSON"), column("<b>bold</b>", "text", "TEXT"), column("constructor", "text", "TEXT"), column("__proto__", "text", "TEXT"),
-                 column("twin", "link", "Hostile", target="Hostile")], [("twins\u202e<i>", "Hostile", "twin")]),
-    "Empty": ([KEY, column("name", "text", "TEXT")], []),
+    "Person": ([KEY, column("name", "text", "text", nullable=False), column("age", "int", "integer"), column("height", "real", "double"),
+                column("isAdmin", "bool", "bool", nullable=False), column("born", "date", "date"), column("department", "link", "reference", target="Department"),
+                column("note", "text", "text"), column("photo", "blob", "blob"), column("settings", "json", "json"), column("favourite", "color", "color"),
+                column("home", "place", "place"), column("token", "uuid", "uuid")], [("Task.assignee", "Task", "assignee")]),
+    "Department": ([KEY, column("name", "text", "text", nullable=False, unique=True), column("city", "text", "text")], [("Person.department", "Person", "department")]),
+    "Task": ([KEY, column("title", "text", "text", nullable=False), column("assignee", "link", "reference", target="Person"),
+              column("done", "bool", "bool", nullable=False), column("due", "date", "date")], []),
+    "Reading": ([KEY, column("sensor", "text", "text"), column("value", "real", "double"), column("taken", "date", "date")], []),
+    "Hostile": ([KEY, column("text", "text", "text"), column("data", "json", "json"), column("<b>bold</b>", "text", "text"), column("constructor", "text", "text"), column("__proto__", "text", "text"),
+                 column("twin", "link", "reference", target="Hostile")], [("twins\u202e<i>", "Hostile", "twin")]),
+    "Empty": ([KEY, column("name", "text", "text")], []),
 }
 
 
 class Database:
     """The tables, and a list of commits beside them."""
 
+    is_double = True
+
     def __init__(self, readings=1_000_000, writable=True):
         self.lock = threading.RLock()
         self.sql = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self.writable = writable
-        self.commits, self.listeners, self.undo = [], set(), None
+        self.writable, self.readings = writable, readings
+        self.made, self.listeners, self.undo = [], set(), None
+        self.pin = None  # The number of the pinned commit, and the rows changed since, as they were.
         self.trouble = {}
         for name, (columns, _) in TABLES.items():
             kinds = ", ".join(f'{quoted(c["name"])} {"INTEGER PRIMARY KEY" if c["key"] else ""}' for c in columns)
@@ -74,7 +77,7 @@ class Database:
         for number in range(1, 241):
             name = first[(number - 1) % 16] + ("" if number <= 16 else f" {'ABCDEFGHIJKLMNOP'[number // 16]}.")
             self.sql.execute("INSERT INTO Person VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", (
-                number, name, None if number % 7 == 3 else 20 + number * 13 % 50, None if number % 5 == 2 else 1.5 + number % 50 / 100,
+                number, name, None if number % 7 == 3 else 20 + number * 13 % 50, None if number % 5 == 2 else round(1.5 + number % 50 / 100, 2),
                 number % 4 == 1, f"19{40 + number % 60:02}-{number % 12 + 1:02}-{number % 28 + 1:02}", None if number % 9 == 3 else number % 3 + 1,
                 [None, "", "works from home on Fridays", "100%"][number % 4], PICTURE if number % 3 else os.urandom(3000) if number % 2 else None,
                 json.dumps({"theme": "dark", "pages": [1, number]}) if number % 2 else None, f"#{number * 70001 % 0xffffff:06x}",
@@ -109,7 +112,21 @@ class Database:
 
     def row(self, table, values, cursor):
         columns = TABLES[table][0]
-        return {"key": str(values[0]), "cursor": str(cursor), "cells": [self.cell(c, v) for c, v in zip(columns, values)]}
+        return {"key": str(values[0]), "cursor": str(cursor), "cells": [self.cell(c, v) for c, v in zip(columns, values)]} | self.differing(table, values)
+
+    def differing(self, table, values):
+        """What differs from the pinned commit."""
+        changed = self.pin[1] if self.pin else {}
+        if (table, str(values[0])) not in changed:
+            return {}
+        before = changed[table, str(values[0])]
+        if before is None:
+            return {"change": "insert"}
+        was = {c["name"]: self.cell(c, old) for c, old, new in zip(TABLES[table][0], before, values) if old != new}
+        return {"change": "update", "was": was} if was else {}
+
+    def pinned(self):
+        return self.pin and {"commit": self.pin[0], "age": 0.5}
 
     def select(self, table, where, order, after=None, before=None, at=None, limit=100):
         """Rows by key where no order is given, else by their place."""
@@ -140,26 +157,43 @@ class Database:
             key = key or str(cursor.lastrowid)
             after = self.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (key,)).fetchone()
             self.counts[table] += {"insert": 1, "delete": -1}.get(kind, 0)
-            columns = TABLES[table][0]
-            changed = [{"name": c["name"], "was": before and self.cell(c, before[n]), "is": after and self.cell(c, after[n])}
-                       for n, c in enumerate(columns) if not before or not after or before[n] != after[n]]
-            number = len(self.commits) + 1
-            self.commits.append({"commit": number, "date": f"2026-11-27 10:{number % 60:02}:00", "changes": [
+            changed = [c["name"] for n, c in enumerate(TABLES[table][0]) if not before or not after or before[n] != after[n]]
+            if self.pin:
+                self.pin[1].setdefault((table, str(key)), before)
+            number = len(self.made) + 1
+            self.made.append({"commit": number, "date": f"2026-11-27 10:{number % 60:02}:00", "changes": [
                 {"table": table, "key": key, "kind": kind, "columns": changed}], "rows": 1, "tables": [table]})
-            event = {"commit": number, "date": self.commits[-1]["date"], "counts": dict(self.counts), "tables": {table: [key]}}
+            event = {"commit": number, "date": self.made[-1]["date"], "counts": dict(self.counts), "tables": {table: [key]}}
             for listener in list(self.listeners):
                 listener.put(event)
             return key
+
+    def value(self, statement):
+        """The first value of the first row."""
+        row = self.sql.execute(statement).fetchone()
+        return row and row[0]
+
+    def commits(self):
+        return len(self.made)
+
+    def has_changes(self):
+        return bool(self.made)
+
+    def preview(self, change):
+        """The statement of a change, whose values fit their columns."""
+        for name, value in change.get("values", {}).items():
+            described = next(c for c in TABLES[change["table"]][0] if c["name"] == name)
+            if value is not None and described["kind"] in ("int", "link") and not re.fullmatch(r"-?\d+", value):
+                raise Failure(f"'{value}' is no {described['detail']}, which {name} holds.")
+        return statement_of(change)
 
     def save(self, change):
         table, key, kind = change["table"], change.get("key"), change["kind"]
         before = self.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (key,)).fetchone() if key else None
         values = change.get("values", {})
-        shown = statement_of(change)
+        shown = self.preview(change)
         for name, value in values.items():
             described = next(c for c in TABLES[table][0] if c["name"] == name)
-            if value is not None and described["kind"] in ("int", "link") and not re.fullmatch(r"-?\d+", value):
-                raise Failure(f"'{value}' is not a number for {name}.", advice="Write digits, or choose null.")
             if described["kind"] == "bool" and value is not None:
                 values[name] = value == "true"
         if kind == "insert":
@@ -223,7 +257,7 @@ class Answers:
                    "indexes": [{"name": f"{name}_name", "columns": [columns[1]["name"]], "unique": False, "bytes": 4096}] if d.counts[name] > 200 else [],
                    "columns": columns, "lists": [{"name": one[0], "table": one[1]} for one in lists]} for name, (columns, lists) in TABLES.items()]
         return {"file": "example.mako", "path": "/data/example.mako", "writable": d.writable, "encrypted": False, "history": True,
-                "commit": len(d.commits), "tables": tables}
+                "commit": len(d.made), "tables": tables, "pin": d.pinned()}
 
     def rows(self, q):
         return self.database.select(q["table"], q.get("where"), q.get("order"), q.get("after"), q.get("before"), q.get("at"), int(q.get("limit", 100)))
@@ -231,13 +265,16 @@ class Answers:
     def row(self, q):
         d, table = self.database, q["table"]
         values = d.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (q["key"],)).fetchone()
+        if values is None and d.pin and d.pin[1].get((table, q["key"])):
+            values = d.pin[1][table, q["key"]]
+            return {"name": str(values[1])[:200], "cells": [d.cell(c, v, True) for c, v in zip(TABLES[table][0], values)], "lists": [], "history": [], "change": "delete"}
         if values is None:
-            raise Failure(f"No row {q['key']} in {table}.", 404)
+            raise Failure(f"There is no row {q['key']} in {table}.", 404)
         lists = [{"name": name, "table": other, "exact": True,
                   "count": d.sql.execute(f"SELECT count(*) FROM {other} WHERE {back} = ?", (int(q["key"]),)).fetchone()[0]} for name, other, back in TABLES[table][1]]
-        history = [{"commit": c["commit"], "date": c["date"], "changed": [x["name"] for x in one["columns"]]} for c in d.commits[::-1]
+        history = [{"commit": c["commit"], "date": c["date"], "changed": one["columns"]} for c in d.made[::-1]
                    for one in c["changes"] if one["table"] == table and one["key"] == q["key"]]
-        return {"name": str(values[1])[:200], "cells": [d.cell(c, v, True) for c, v in zip(TABLES[table][0], values)], "lists": lists, "history": history}
+        return {"name": str(values[1])[:200], "cells": [d.cell(c, v, True) for c, v in zip(TABLES[table][0], values)], "lists": lists, "history": history} | d.differing(table, values)
 
     def related(self, q):
         _, other, back = next(one for one in TABLES[q["table"]][1] if one[0] == q["list"])
@@ -258,34 +295,55 @@ class Answers:
         rows = self.database.sql.execute("EXPLAIN QUERY PLAN " + text).fetchall()
         return {"plan": {"name": "result", "detail": "", "rows": 12, "milliseconds": 1.25, "children": [
             {"name": "scan" if "SCAN" in one[3] else "search", "detail": one[3], "rows": 240, "estimate": 200, "milliseconds": 0.8, "children": []} for one in rows]},
-            "advice": ["CREATE INDEX Person_age ON Person (age)"] if "age" in q["text"] else []}
+            "advice": ["CREATE INDEX Person_age ON Person (age)"] if re.search(r"\bage\s*[<>=]", q["text"]) else []}
 
     def commits(self, q):
         before = int(q.get("before", 1 << 60))
-        found = [{k: c[k] for k in ("commit", "date", "rows", "tables")} for c in self.database.commits[::-1] if c["commit"] < before]
+        found = [{k: c[k] for k in ("commit", "date", "rows", "tables")} for c in self.database.made[::-1] if c["commit"] < before]
         return {"kept": True, "commits": found[:100], "end": len(found) <= 100}
 
     def commit(self, q):
-        found = next((c for c in self.database.commits if c["commit"] == int(q["number"])), None)
+        found = next((c for c in self.database.made if c["commit"] == int(q["number"])), None)
         if not found:
             raise Failure(f"Commit {q['number']} is not kept any more.", 404)
-        return found
+        return found | {"changes": [self.change(one) for one in found["changes"]], "cut": False, "pin": self.database.pinned()}
+
+    def change(self, one):
+        """The history holds the names of the columns; their values are those of now and of the pinned commit."""
+        d, table = self.database, one["table"]
+        now = d.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (one["key"],)).fetchone()
+        before = d.pin[1].get((table, one["key"]), now) if d.pin else None
+        columns = []
+        for n, described in enumerate(TABLES[table][0]):
+            if described["name"] in one["columns"]:
+                columns.append({"name": described["name"]} | ({"is": d.cell(described, now[n])} if now else {}) | ({"pinned": d.cell(described, before[n])} if before else {}))
+        return one | {"columns": [c for c in columns if one["kind"] != "delete" or "pinned" in c]}
+
+    def pin(self, _):
+        d = self.database
+        d.pin = (len(d.made), {})
+        return d.pinned()
+
+    def pages(self, q):
+        total, first = 10_000, int(q.get("from", 0))
+        end = min(total, first + 4096)
+        counts = [{"kind": "leaf", "tree": "Reading", "pages": 3000, "used": 3000 * 3400}, {"kind": "inner", "tree": "Reading", "pages": 20, "used": 20 * 2000},
+                  {"kind": "free", "pages": end - first - 3020}]
+        return {"counts": counts, "next": end, "total": total, "end": end >= total}
 
     def storage(self, _):
         trees = []
         for name, many in self.database.counts.items():
-            trees.append({"name": name, "kind": "table", "table": name, "bytes": 8192 + many * 70, "fill": .86})
+            trees.append({"name": name, "kind": "table", "table": name, "bytes": 8192 + many * 70, "estimated": True})
             if many > 200:
-                trees.append({"name": f"{name}.name", "kind": "index", "table": name, "bytes": 4096 + many * 22, "fill": .71})
-        trees.append({"name": "catalogue", "kind": "other", "bytes": 16384, "fill": .4})
+                trees.append({"name": f"{name}.name", "kind": "index", "table": name, "bytes": 4096 + many * 22, "estimated": True})
+        trees.append({"name": "catalogue", "kind": "other", "bytes": 16384, "estimated": True})
         size = sum(one["bytes"] for one in trees)
-        return {"size": size + 2_000_000, "pageSize": 4096, "free": 2_000_000, "trees": trees, "log": {"bytes": 409600, "frames": 100},
-                "pages": [{"kind": "leaf", "count": size // 4500, "fill": .84}, {"kind": "branch", "count": size // 400000, "fill": .62},
-                          {"kind": "overflow", "count": 12, "fill": .5}, {"kind": "free", "count": 488}],
-                "compression": {"stored": size, "whole": size * 2}, "snapshots": {"oldest": {"commit": 3, "age": 12.5, "holder": "process 4711"}}}
+        return {"size": size + 2_000_000, "pageSize": 4096, "free": 2_000_000, "trees": trees, "log": {"bytes": 409600, "files": 1},
+                "pages": [{"kind": "in use", "count": size // 4096}, {"kind": "waiting", "count": 12}, {"kind": "free", "count": 488}], "snapshots": {"oldest": {"commit": 3, "age": 12.5, "holder": "process 4711"}}}
 
     def preview(self, q):
-        return {"statement": statement_of(q)}
+        return {"statement": self.database.preview(q)}
 
     def save(self, q):
         return self.database.save(q)
@@ -322,6 +380,8 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(urlsplit(self.path).path, json.loads(body))
 
     def do_DELETE(self):
+        if urlsplit(self.path).path == "/api/pin":
+            self.server.database.pin = None
         self.send(200, "application/json", b"{}")
 
     def send(self, status, kind, body, **headers):

@@ -43,8 +43,8 @@ class Studio:
                 self.port, self.token = int(found[1]), found[2]
                 break
 
-    def send(self, path, method="GET", body=None, cookie=True, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+    def send(self, path, method="GET", body=None, cookie=True, address="127.0.0.1", **headers):
+        connection = http.client.HTTPConnection(address, self.port, timeout=30)
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         if cookie and self.cookie:
             given["Cookie"] = self.cookie
@@ -67,6 +67,9 @@ class Studio:
         origin = f"http://127.0.0.1:{self.port}"
         answer, text = self.send("/api/" + name, "POST", json.dumps(values), Origin=origin, Content_Type="application/json")
         return answer.status, json.loads(text)
+
+    def delete(self, name):
+        return self.send("/api/" + name, "DELETE", Origin=f"http://127.0.0.1:{self.port}")[0].status
 
     def stop(self):
         self.process.terminate()
@@ -129,11 +132,28 @@ class AccessTests(StudioTestCase):
             self.assertEqual(answer.getheader("X-Content-Type-Options"), "nosniff")
             self.assertIsNone(answer.getheader("Access-Control-Allow-Origin"))
 
+    def listening(self, table):
+        with open(f"/proc/net/{table}") as file:
+            found = [line.split()[1].split(":") for line in file if line.split()[3] == "0A"]
+        return {address for address, port in found if port == f"{self.studio.port:04X}"}
+
     def test_only_loopback_listens(self):
-        with open("/proc/net/tcp") as file:
-            own = [line.split()[1] for line in file if line.split()[1].endswith(f":{self.studio.port:04X}")]
-        self.assertIn(f"0100007F:{self.studio.port:04X}", own)
-        self.assertNotIn(f"00000000:{self.studio.port:04X}", own)
+        self.assertEqual(self.listening("tcp"), {"0100007F"})
+        if os.path.exists("/proc/net/tcp6"):
+            self.assertLessEqual(self.listening("tcp6"), {"00000000000000000000000001000000"})
+
+    def test_the_ipv6_loopback_has_the_same_rules(self):
+        port = self.studio.port
+        try:
+            answer, _ = self.studio.send("/api/schema", address="::1", Host=f"[::1]:{port}")
+        except OSError:
+            self.skipTest("no IPv6 loopback here")
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(self.studio.send("/api/schema", cookie=False, address="::1", Host=f"[::1]:{port}")[0].status, 401)
+        for host in ["[::1]", "[::1]:1", f"[::2]:{port}", f"::1:{port}", f"[::ffff:127.0.0.1]:{port}", f"example.com:{port}"]:
+            self.assertEqual(self.studio.send("/api/schema", address="::1", Host=host)[0].status, 403, host)
+        self.assertEqual(self.studio.send("/api/schema", address="::1", Host=f"[::1]:{port}", Origin=f"http://[::1]:{port}")[0].status, 200)
+        self.assertEqual(self.studio.send("/api/schema", address="::1", Host=f"[::1]:{port}", Origin=f"http://127.0.0.1:{port}")[0].status, 403)
 
     def test_statements_that_write_are_refused(self):
         for text in ["DELETE FROM Person", "UPDATE Person SET age = 1", "DROP TABLE Person", "INSERT INTO Team VALUES (9, 'x')"]:
@@ -189,8 +209,19 @@ class ViewTests(StudioTestCase):
         self.assertEqual(answer["rows"], [[{"kind": "text", "text": "Ada"}, {"kind": "int", "text": "36"}]])
         _, answer = self.studio.post("explain", text="SELECT * FROM Person WHERE age > 30", run=True)
         self.assertIn("rows", answer["plan"])
+        self.assertEqual(answer["advice"], ["CREATE INDEX Person_age ON Person (age)"])
         _, text = self.studio.send("/api/export?" + urlencode({"table": "Team", "format": "csv"}))
         self.assertEqual(text.decode(), "id,name\n1,Engines\n2,Sails\n")
+
+    def test_a_plan_names_the_indexes_that_its_scans_lack(self):
+        def advice(text):
+            return self.studio.post("explain", text=text, run=False)[1]["advice"]
+
+        self.assertEqual(advice("SELECT * FROM Person WHERE id > 1"), [])
+        self.assertEqual(advice("SELECT p.name FROM Person p JOIN Team t ON p.team = t.id WHERE p.age = 3 AND p.name > 'A' AND t.name = 'a.b'"),
+                         ["CREATE INDEX Person_age_name ON Person (age, name)"])
+        self.assertEqual(advice("SELECT name FROM Person WHERE team IN (SELECT id FROM Team WHERE name = 'x')"), ["CREATE INDEX Team_name ON Team (name)"])
+        self.assertEqual(advice("SELECT * FROM Person WHERE name LIKE '%a'"), [])
 
     def test_a_long_query_is_cancelled(self):
         pairs = ", ".join(f"Person p{n}" for n in range(26))
@@ -202,6 +233,8 @@ class ViewTests(StudioTestCase):
 
     def test_storage_and_commits_answer(self):
         self.assertGreater(self.studio.get("storage")[1]["size"], 0)
+        pages = self.studio.get("pages")[1]
+        self.assertEqual(sum(one["pages"] for one in pages["counts"]), pages["total"])
         self.assertFalse(self.studio.get("commits")[1]["kept"])
 
 
@@ -217,6 +250,56 @@ class LiveTests(StudioTestCase):
             line = answer.readline()
         self.assertEqual(json.loads(line[5:])["counts"]["Team"], 3)
         connection.close()
+
+
+class PinTests(StudioTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        mako("history", cls.file, "--keep", "100")
+
+    def test_rows_are_compared_with_the_pinned_commit(self):
+        status, pin = self.studio.post("pin")
+        self.assertEqual(status, 200)
+        self.assertEqual(self.studio.get("schema")[1]["pin"]["commit"], pin["commit"])
+        mako("query", self.file, "UPDATE Person SET age = 37 WHERE id = 1")
+        mako("query", self.file, "INSERT INTO Person (id, name) VALUES (9, 'New')")
+        mako("query", self.file, "DELETE FROM Person WHERE id = 3")
+        rows = {row["key"]: row for row in self.studio.get("rows", table="Person")[1]["rows"]}
+        self.assertEqual(rows["1"]["was"], {"age": {"kind": "int", "text": "36"}})
+        self.assertNotIn("change", rows["2"])
+        self.assertEqual(rows["9"]["change"], "insert")
+        self.assertEqual(self.studio.get("row", table="Person", key="1")[1]["was"], {"age": {"kind": "int", "text": "36"}})
+        gone = self.studio.get("row", table="Person", key="3")[1]
+        self.assertEqual((gone["change"], gone["cells"][2]), ("delete", {"kind": "int", "text": "20"}))
+        numbers = [one["commit"] for one in self.studio.get("commits")[1]["commits"]]
+        deletion, insertion, update = (self.studio.get("commit", number=number)[1]["changes"][0] for number in numbers[:3])
+        self.assertEqual(update["columns"], [{"name": "age", "is": {"kind": "int", "text": "37"}, "pinned": {"kind": "int", "text": "36"}}])
+        self.assertNotIn("pinned", insertion["columns"][0])
+        self.assertIn({"name": "age", "pinned": {"kind": "int", "text": "20"}}, deletion["columns"])
+        oldest = self.studio.get("storage")[1]["snapshots"]["oldest"]
+        self.assertEqual((oldest["commit"], oldest["holder"]), (pin["commit"], "the pin of this page"))
+        self.assertEqual(self.studio.delete("pin"), 200)
+        self.assertIsNone(self.studio.get("schema")[1]["pin"])
+        self.assertNotIn("was", self.studio.get("row", table="Person", key="1")[1])
+        self.assertEqual(self.studio.get("row", table="Person", key="3")[0], 404)
+
+    def test_a_pin_outlasts_later_openings_of_the_file(self):
+        _, pin = self.studio.post("pin")
+        mako("query", self.file, "UPDATE Team SET name = 'Motors' WHERE id = 1")
+        mako("query", self.file, "UPDATE Team SET name = 'Masts' WHERE id = 2")
+        rows = self.studio.get("rows", table="Team")[1]["rows"]
+        self.assertEqual([row["was"]["name"]["text"] for row in rows], ["Engines", "Sails"])
+        self.studio.delete("pin")
+
+    def test_a_foreign_page_cannot_pin(self):
+        body = json.dumps({})
+        self.assertEqual(self.studio.send("/api/pin", "POST", body, Origin="http://evil.example", Content_Type="application/json")[0].status, 403)
+        self.assertEqual(self.studio.send("/api/pin", "DELETE")[0].status, 403)
+
+    def test_a_history_is_started_and_ended(self):
+        self.assertIn("at most 100 commits", mako("history", self.file))
+        self.assertTrue(self.studio.get("commits")[1]["kept"])
 
 
 class WriteTests(StudioTestCase):

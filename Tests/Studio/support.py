@@ -2,12 +2,15 @@
 
 import json
 import os
+import time
 import unittest
 
 import chromium
 import mock
+import real
 
 PICTURES = os.environ.get("MAKO_STUDIO_PICTURES")
+PROGRAM = os.environ.get("MAKO_STUDIO_PROGRAM")
 
 VIEWS = {
     "tables": ("#/", "table.sheet tbody tr"),
@@ -25,9 +28,9 @@ READY = "document.documentElement.dataset.ready === 'true' && location.protocol 
 
 
 class Shared:
-    """The browser and the server of a run; started by the first test that needs them."""
+    """The browser and the server of a run, the double or `mako studio`; started by the first test that needs them."""
 
-    browser = server = None
+    browser = double = servers = None
     address = ""
 
     @classmethod
@@ -36,29 +39,52 @@ class Shared:
             program = chromium.find_chromium()
             if program is None:
                 raise unittest.SkipTest("no Chromium here: apt-get install chromium, or set CHROMIUM")
-            cls.address, cls.server = mock.serve()
+            if PROGRAM:
+                cls.servers = real.Servers(PROGRAM)
+            else:
+                cls.address, cls.double = mock.serve()
             cls.browser = chromium.Chromium(program)
+
+    @classmethod
+    def server(cls, writes):
+        """Address and database of the server for a test."""
+        if cls.double:
+            return cls.address, cls.double.database
+        server = cls.servers.server(writes)
+        server.enter(cls.browser)
+        return server.address, server
 
     @classmethod
     def stop(cls):
         if cls.browser:
             cls.browser.close()
-            cls.server.shutdown()
+            if cls.double:
+                cls.double.shutdown()
+            else:
+                cls.servers.stop()
             cls.browser = None
+
+
+def needs_double(reason):
+    """For tests of what the double alone does or holds."""
+    return unittest.skipIf(PROGRAM, f"on the double alone: {reason}")
 
 
 class PageCase(unittest.TestCase):
     """A test with a fresh page: wide, light, with nothing remembered."""
 
     width, height, theme = 1280, 800, "light"
+    #: Whether the server of the program is one with --write; the double always writes.
+    writes = False
 
     def setUp(self):
         Shared.start()
-        self.page, self.database, self.address = Shared.browser, Shared.server.database, Shared.address
+        self.page = Shared.browser
+        self.address, self.database = Shared.server(self.writes)
         self.database.trouble.clear()
         self.page.size(self.width, self.height)
         self.page.prefer(self.theme)
-        if not self.page.run(READY):
+        if not self.page.run(READY) or not self.page.run("location.href").startswith(self.address):
             self.load("#/")
         self.page.run("""(() => { localStorage.clear(); document.querySelectorAll('dialog, .toast').forEach((one) => one.remove());
             document.activeElement?.blur(); const find = document.querySelector('#find'); find.value = '';
@@ -85,7 +111,7 @@ class PageCase(unittest.TestCase):
         self.page.wait(READY)
 
     def view(self, name):
-        if name == "time" and not self.database.commits:
+        if name == "time" and not self.database.has_changes():
             self.commit("UPDATE Person SET height = height WHERE id = ?", [12], "Person", 12)
         self.go(*VIEWS[name])
 
@@ -99,13 +125,25 @@ class PageCase(unittest.TestCase):
 
     def commit(self, statement, values, table, key, kind="update"):
         """A change by another process."""
+        if not self.database.is_double:
+            self.database.change(statement, values)
+            return
         before = self.database.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (key,)).fetchone()
-        self.database.change(statement, values, table, str(key), kind, before)
+        self.database.change(statement, values, table, str(key) if key else None, kind, before)
 
     def picture(self, name):
         if PICTURES:
             os.makedirs(PICTURES, exist_ok=True)
             self.page.picture(os.path.join(PICTURES, f"{name}.png"))
+
+    def pictures(self, name):
+        """A picture in each theme."""
+        if PICTURES:
+            time.sleep(1.8)  # Until what flashes has its colour again.
+            for theme in ("light", "dark"):
+                self.page.prefer(theme)
+                self.picture(f"{name}-{theme}")
+            self.page.prefer(self.theme)
 
 
 CONTRAST = r"""(() => {

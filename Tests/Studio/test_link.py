@@ -15,7 +15,10 @@ LINK = os.environ.get("MAKO_STUDIO_LINK")
 @functools.cache
 def server():
     support.Shared.start()
-    return contract.Server(LINK or support.Shared.address)
+    if LINK:
+        return contract.Server(LINK)
+    address, database = support.Shared.server(False)
+    return contract.Server(address, None if database.is_double else database.cookie)
 
 
 class ContractTests(unittest.TestCase):

@@ -3,7 +3,7 @@
 import json
 import time
 
-from support import PageCase
+from support import PageCase, needs_double
 
 
 class TablesTests(PageCase):
@@ -11,8 +11,8 @@ class TablesTests(PageCase):
         self.view("tables")
         text = self.page.text()
         self.assertIn("6 tables", text)
-        self.assertIn("1,000,000", text)
-        self.assertIn("66.8 MiB", text)
+        self.assertIn(f"{self.database.readings:,}", text)
+        self.assertRegex(text, r"Reading\s+[\d,]+\s+[\d.]+ [KM]iB")
 
     def test_a_table_is_found_by_its_name(self):
         self.view("tables")
@@ -163,17 +163,17 @@ class MillionRowTests(PageCase):
                 look(); })"""))
             self.assertEqual(self.rows_fetched(), 100)
         self.assertLess(min(took), 300)
-        print(f"first paint of a million rows: {min(took):.0f} ms")
+        print(f"first paint of {self.database.readings:,} rows: {min(took):.0f} ms")
 
     def test_scrolling_goes_anywhere_and_reads_little(self):
         self.go("#/table/Reading", ".line:not(.waiting)")
         for share in (.5, .123, .9):
             self.scroll(share)
             place, key = self.settled()
-            self.assertAlmostEqual(key, share * 1_000_000, delta=3000)
+            self.assertAlmostEqual(key, share * self.database.readings, delta=3000)
             self.assertAlmostEqual(place, key, delta=3000)
         self.scroll(1)
-        self.page.wait("[...document.querySelectorAll('.line')].some((e) => e.dataset.key === '1000000')")
+        self.page.wait("[...document.querySelectorAll('.line')].some((e) => e.dataset.key === '%s')" % self.database.readings)
         self.scroll(0)
         self.page.wait("document.querySelector('.line[data-key=\"1\"]')")
         self.assertEqual(self.settled(), [0, 1])
@@ -208,9 +208,9 @@ class MillionRowTests(PageCase):
         self.go("#/table/Reading", ".line:not(.waiting)")
         self.page.run("document.querySelector('.grid').focus()")
         self.page.press("End", control=True)
-        self.page.wait("document.querySelector('.line[aria-selected]')?.dataset.key === '1000000'")
+        self.page.wait("document.querySelector('.line[aria-selected]')?.dataset.key === '%s'" % self.database.readings)
         self.page.press("ArrowUp")
-        self.page.wait("document.querySelector('.line[aria-selected]')?.dataset.key === '999999'")
+        self.page.wait("document.querySelector('.line[aria-selected]')?.dataset.key === '%s'" % (self.database.readings - 1))
         self.page.press("Home", control=True)
         self.page.wait("document.querySelector('.line[aria-selected]')?.dataset.key === '1'")
         self.page.press("PageDown")
@@ -225,7 +225,7 @@ class RowTests(PageCase):
         self.page.click("dl.properties a[href^='#/table/Department']")
         self.page.wait("document.querySelector('h1').innerText.includes('Sails')")
         self.assertIn("80 in Person", self.page.text())
-        self.page.click("details[data-list=people] summary")
+        self.page.click("details[data-list='Person.department'] summary")
         self.page.wait("document.querySelector('details .line:not(.waiting)')")
         self.page.click("details .line[data-index='1'] .cell", double=True)
         self.page.wait("/^#\\/table\\/Person\\/\\d+$/.test(location.hash)")
@@ -266,11 +266,18 @@ class QueryTests(PageCase):
         self.page.wait("!!document.querySelector('svg.chart .trace')")
         self.page.click("[data-tab=plan]")
         self.page.wait("document.querySelectorAll('.plan li').length > 1")
-        self.assertIn("CREATE INDEX", self.page.text(".advice"))
-        self.assertIn("240 rows · estimated 200", self.page.text(".plan"))
-        self.picture("query-plan")
+        self.assertRegex(self.page.text(".plan"), r"240 rows\D")
+        self.assertRegex(self.page.text(".plan"), r"estimated 2\d\d\D")
         self.page.click("[data-tab=history]")
         self.page.wait("document.querySelectorAll('.history button').length === 1")
+
+    def test_a_plan_says_which_index_would_replace_a_scan(self):
+        self.view("query")
+        self.ask("SELECT p.name, d.name FROM Person p JOIN Department d ON p.department = d.id WHERE p.age > 60")
+        self.page.wait("document.querySelector('#status').innerText.includes('rows in')")
+        self.page.click("[data-tab=plan]")
+        self.page.wait("document.querySelector('.advice')?.innerText.includes('CREATE INDEX Person_age ON Person (age)')")
+        self.pictures("query-plan")
 
     def test_an_error_shows_its_place(self):
         self.view("query")
@@ -287,7 +294,8 @@ class QueryTests(PageCase):
     def test_a_query_can_be_cancelled(self):
         self.database.trouble["query"] = {"delay": 3}
         self.view("query")
-        self.ask("SELECT 1")
+        pairs = "Reading a, Reading b, Reading c"
+        self.ask("SELECT 1" if self.database.is_double else f"SELECT count(*) FROM {pairs} WHERE a.value + b.value + c.value < 0")
         self.page.wait("!document.querySelector('#cancel').disabled")
         self.page.click("#cancel")
         self.page.wait("document.querySelector('#status').innerText === 'Cancelled'", timeout=1)
@@ -359,8 +367,8 @@ class LiveTests(PageCase):
         self.view("live")
         self.page.wait("document.querySelector('.dot.on')")
         self.commit("INSERT INTO Department (name, city) VALUES (?, 'Rome')", [f"New {time.monotonic()}"], "Department", 0, "insert")
-        newest = self.database.sql.execute("SELECT max(id) FROM Department").fetchone()[0]
-        self.page.wait("document.querySelector('#feed li')?.innerText.includes('Department')")
+        newest = self.database.value("SELECT max(id) FROM Department")
+        self.page.wait("document.querySelector('#feed li .keys a')?.getAttribute('href') === '#/table/Department/%s'" % newest)
         self.page.wait("document.querySelector('#tables a[data-table=Department] .count').innerText === '4'")
         self.commit(f"DELETE FROM Department WHERE id = {newest}", [], "Department", newest, "delete")
         self.page.wait("document.querySelector('#tables a[data-table=Department] .count').innerText === '3'")
@@ -377,29 +385,14 @@ class TimeTests(PageCase):
         self.commit("UPDATE Person SET height = 1.99 WHERE id = ?", [11], "Person", 11)
         self.view("time")
         self.page.wait("document.querySelector('#commit .is')?.innerText === '1.99'")
-        self.assertEqual(self.page.text("#commit .was"), "1.61")
+        self.assertIn("these are of the newest commit", self.page.text("#commit"))
         self.commit("UPDATE Person SET height = 1.61 WHERE id = ?", [11], "Person", 11)
         self.page.wait("document.querySelector('.commits button').dataset.commit > document.querySelector('[aria-current=true][data-commit]').dataset.commit")
         self.page.click(".commits button")
         self.page.wait("document.querySelector('#commit .is')?.innerText === '1.61'")
 
 
-class StorageAndSchemaTests(PageCase):
-    def test_sizes_are_areas_and_lines(self):
-        self.view("storage")
-        self.assertIn("oldest snapshot, of process 4711", self.page.text())
-        areas = self.page.run("[...document.querySelectorAll('.tile rect')].map((r) => r.width.baseVal.value * r.height.baseVal.value)")
-        self.assertGreater(areas[0] / sum(areas), .6)
-        self.assertIn("86 %", self.page.text())
-
-    def test_tables_and_references_are_drawn(self):
-        self.view("schema")
-        self.assertEqual(self.page.count("svg .box"), 6)
-        self.assertEqual(self.page.count("svg .edge"), 3)
-        self.page.click("svg .box[aria-label^=Department] rect")
-        self.page.wait("location.hash === '#/table/Department'")
-
-
+@needs_double("faults and waits on demand")
 class TroubleTests(PageCase):
     def test_a_failing_server_is_reported_and_asked_again(self):
         self.database.trouble["storage"] = {"fail": "Page 17 has a wrong checksum."}

@@ -13,10 +13,13 @@ import Testing
     }
 
     @Test func onlyLoopbackNamesWithThePortAreTheServer() {
-        for host in ["127.0.0.1:4000", "localhost:4000", "LOCALHOST:4000"] {
+        for host in ["127.0.0.1:4000", "localhost:4000", "LOCALHOST:4000", "[::1]:4000"] {
             #expect(access.refusal(of: request(host: host)) == nil)
         }
-        for host in [nil, "127.0.0.1", "127.0.0.1:4001", "example.com:4000", "127.0.0.1:4000.example.com", ""] {
+        for host in [
+            nil, "127.0.0.1", "127.0.0.1:4001", "example.com:4000", "127.0.0.1:4000.example.com", "", "[::1]",
+            "::1:4000", "[::]:4000",
+        ] {
             #expect(access.refusal(of: request(host: host)) != nil)
         }
     }

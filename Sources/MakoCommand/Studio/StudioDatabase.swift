@@ -45,16 +45,22 @@ package final class StudioDatabase: Sendable {
 
     let file: DatabaseFile
     let isWritable: Bool
-    let isEncrypted: Bool
+    /// The key for reading pages of the file; nil: it is not encrypted.
+    let encryption: Encryption?
     let limits: Limits
     /// The running queries, by the names that the page gave them.
     private let running = Guarded<[String: Cancellation]>([:])
     /// The statement that reverts the last save, or the reason why there is none.
     let undo = Guarded<Result<String, StudioRefusal>?>(nil)
 
-    init(_ file: DatabaseFile, isWritable: Bool, isEncrypted: Bool = false, limits: Limits = Limits()) {
+    /// The snapshot that the page pinned, beside the newest commit.
+    let pinned = Guarded<StudioPin?>(nil)
+
+    var isEncrypted: Bool { encryption != nil }
+
+    init(_ file: DatabaseFile, isWritable: Bool, encryption: Encryption? = nil, limits: Limits = Limits()) {
         self.file = file
-        self.isEncrypted = isEncrypted
+        self.encryption = encryption
         self.isWritable = isWritable
         self.limits = limits
     }
@@ -78,6 +84,7 @@ package final class StudioDatabase: Sendable {
     /// Cancels running queries and closes the file.
     package func close() {
         running.withLock { running in for query in running.values { query.cancel() } }
+        unpin()
         try? file.store.close()
     }
 
@@ -97,6 +104,16 @@ package final class StudioDatabase: Sendable {
         }
         return try body(cancellation)
     }
+
+    /// Pins the newest commit in place of what was pinned before.
+    func pin() throws -> StudioPin {
+        let pin = try StudioPin(file.store)
+        pinned.withLock { $0 = pin }
+        return pin
+    }
+
+    /// Releases the pinned snapshot when the requests that read it have ended.
+    func unpin() { pinned.withLock { $0 = nil } }
 
     func cancel(_ name: String) { running.withLock { $0[name]?.cancel() } }
 }

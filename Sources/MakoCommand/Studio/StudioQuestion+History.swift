@@ -15,15 +15,7 @@ struct StudioHistory {
         self.catalogue = catalogue
         handles = Dictionary(catalogue.handles.map { ($0.number, $0) }) { first, _ in first }
         isKept = try StoredHistory.head(in: view)?.isKept == true
-        var found: [HistoryRecord] = []
-        var point: HistoryPoint?
-        while let page = try HistoryPage(after: point, limit: 256, in: view) {
-            found += page.records
-            if found.count > Self.searched * 2 { found.removeFirst(found.count - Self.searched) }
-            guard !page.isLast, let last = page.records.last else { break }
-            point = last.point
-        }
-        records = Array(found.suffix(Self.searched))
+        records = try StoredHistory.newest(Self.searched, in: view)
     }
 
     func table(_ table: HistoryRecord.Table) -> StudioTable? {
@@ -32,7 +24,10 @@ struct StudioHistory {
 
     func name(_ table: HistoryRecord.Table) -> String { handles[table.number]?.schema.name ?? table.name }
 
-    static func date(_ record: HistoryRecord) -> JSONValue { .string(PlainText.of(.date(record.date))) }
+    /// The date of a commit to the second, in UTC.
+    static func date(_ record: HistoryRecord) -> JSONValue {
+        .string(String(PlainText.of(.date(record.date)).prefix(19)).replacing("T", with: " "))
+    }
 
     static func rows(_ record: HistoryRecord) -> Int { record.spans.reduce(0) { $0 + Int($1.count) } }
 }
@@ -85,6 +80,7 @@ extension StudioQuestion {
             return .object([
                 ("commit", .number(number)), ("date", StudioHistory.date(record)), ("changes", .array(changes)),
                 ("cut", .bool(changes.count < StudioHistory.rows(record))),
+                ("pin", database.pinned.withLock { $0?.json } ?? .null),
             ])
         }
     }
@@ -95,24 +91,19 @@ extension StudioQuestion {
         return (0..<min(Int64(span.count), Int64(changeLimit))).map { .rowID(id &+ $0) }
     }
 
-    /// The change of one row. The history records the changed columns; their values are those of the newest commit.
+    /// The change of one row. The history records the changed columns; their values are those of the newest commit and,
+    /// where one is pinned, of a pinned snapshot.
     private func change(
         _ span: HistoryRecord.Span, _ key: RowKey, _ record: HistoryRecord, _ history: StudioHistory, _ view: Snapshot
     ) throws -> JSONValue {
         let entry = record.tables[span.table]
         let table = history.table(entry)
         var columns: [JSONValue] = []
-        if let table, span.kind != .delete {
+        if let table {
             let names = span.columns >= 0 ? record.columnLists[span.columns] : table.columns.map(\.name)
-            columns =
-                try table.handle.withRow(key, in: view) { row in
-                    try table.columns.filter { names.contains($0.name) }.map { column in
-                        .object([
-                            ("name", .string(column.name)),
-                            ("is", try table.cell(column, table.value(column, key, row), in: view)),
-                        ])
-                    }
-                } ?? names.map { .object([("name", .string($0))]) }
+            columns = try changed(names, key, table, view)
+            // A deleted row has values in the pinned snapshot alone.
+            if span.kind == .delete { columns.removeAll { $0["pinned"] == nil } }
         }
         let kind =
             switch span.kind {
@@ -124,6 +115,22 @@ extension StudioQuestion {
             ("table", .string(history.name(entry))), ("key", .string(try table?.keyText(key, in: view) ?? "\(key)")),
             ("kind", .string(kind)), ("columns", .array(columns)),
         ])
+    }
+
+    /// The values of columns of a row now and in the pinned snapshot, or only the names for a row in neither.
+    private func changed(
+        _ names: [String], _ key: RowKey, _ table: StudioTable, _ view: Snapshot
+    ) throws -> [JSONValue] {
+        let pinned = comparison(table)
+        let cells = try table.handle.withRow(key, in: view) { row in
+            try table.columns.map { try table.cell($0, table.value($0, key, row), in: view) }
+        }
+        return try table.columns.enumerated().filter { names.contains($1.name) }.map { index, column in
+            var members: [(key: String, value: JSONValue)] = [("name", .string(column.name))]
+            if let cells { members.append(("is", cells[index])) }
+            if let was = try pinned?.cell(of: column.name, key) { members.append(("pinned", was)) }
+            return .object(members)
+        }
     }
 
     /// The commits that changed one row, newest first.

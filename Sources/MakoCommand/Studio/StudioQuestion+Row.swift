@@ -6,19 +6,39 @@ extension StudioQuestion {
         try read { view, catalogue in
             let table = try table(catalogue)
             let key = try table.key(try givenKey())
-            let cells = try table.handle.withRow(key, in: view) {
-                try table.cells(key, $0, isWhole: true, in: view)
+            let pinned = comparison(table)
+            let cells = try table.handle.withRow(key, in: view) { row in
+                (
+                    shown: try table.cells(key, row, isWhole: true, in: view),
+                    change: try pinned?.members(key, row, of: table) ?? []
+                )
             }
-            guard let cells else {
-                throw StudioRefusal("There is no row \(try givenKey()) in \(table.name).", status: 404)
-            }
+            guard let cells else { return try gone(key, pinned) }
             let lists = try table.lists.map { try counted($0, table, key, view) }
-            return .object([
-                ("name", try table.title(of: key, in: view).map(JSONValue.string) ?? .null),
-                ("cells", .array(cells)), ("lists", .array(lists)),
-                ("history", .array(try history(of: key, table, view))),
-            ])
+            return .object(
+                [
+                    ("name", try table.title(of: key, in: view).map(JSONValue.string) ?? .null),
+                    ("cells", .array(cells.shown)), ("lists", .array(lists)),
+                    ("history", .array(try history(of: key, table, view))),
+                ] + cells.change)
         }
+    }
+
+    /// The row of a key that only the pinned snapshot has.
+    private func gone(_ key: RowKey, _ pinned: StudioComparison?) throws -> JSONValue {
+        let cells = try pinned.flatMap { pinned in
+            try pinned.table.handle.withRow(key, in: pinned.pin.view) {
+                try pinned.table.cells(key, $0, isWhole: true, in: pinned.pin.view)
+            }
+        }
+        guard let pinned, let cells else {
+            throw StudioRefusal("There is no row \(try givenKey()) in \(try text("table")).", status: 404)
+        }
+        let name = try pinned.table.title(of: key, in: pinned.pin.view).map(JSONValue.string) ?? .null
+        return .object([
+            ("name", name), ("cells", .array(cells)), ("lists", .array([])), ("history", .array([])),
+            ("change", .string("delete")),
+        ])
     }
 
     /// The limit for counting the rows of a list.

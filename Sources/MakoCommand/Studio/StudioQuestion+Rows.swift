@@ -62,9 +62,12 @@ extension StudioQuestion {
         first = min(first, keys.count)
         let last = min(first + limit, keys.count)
         var page = StudioPage(isStart: first == 0, isEnd: last == keys.count)
+        let pinned = comparison(table)
         for index in first..<last {
-            let row = try table.handle.withRow(keys[index], in: view) {
-                try table.json(keys[index], $0, cursor: String(index), in: view)
+            let key = keys[index]
+            let row = try table.handle.withRow(key, in: view) { row in
+                let differences = try pinned?.members(key, row, of: table) ?? []
+                return try table.json(key, row, cursor: String(index), in: view, differences: differences)
             }
             if let row { page.rows.append(row) }
         }
@@ -120,8 +123,11 @@ extension StudioQuestion {
             var plan = try selection.plan(table.catalogue, in: view)
             plan.cancellation = cancellation
             var rows: [JSONValue] = []
+            let pinned = comparison(table)
             try plan.forEachRow(in: view) { key, row in
-                rows.append(try table.json(key, row, cursor: cursor(key, row, rows.count), in: view))
+                let cursor = cursor(key, row, rows.count)
+                let differences = try pinned?.members(key, row, of: table) ?? []
+                rows.append(try table.json(key, row, cursor: cursor, in: view, differences: differences))
                 return true
             }
             return rows

@@ -16,6 +16,7 @@ extension StudioQuestion {
                 ("encrypted", .bool(database.isEncrypted)),
                 ("history", .bool(try StoredHistory.head(in: view)?.isKept == true)),
                 ("commit", .number(view.commitNumber)), ("tables", .array(tables)),
+                ("pin", database.pinned.withLock { $0?.json } ?? .null),
             ])
         }
     }

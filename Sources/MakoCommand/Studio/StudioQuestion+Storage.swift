@@ -11,8 +11,8 @@ extension StudioQuestion {
         let logs = files.dropFirst().reduce(0) { $0 + $1.bytes }
         let free = max(0, Int(clamping: stats.filePages) - stats.livePages)
         return try read { view, catalogue in
-            let sizes = StudioSizes()
-            let trees = view.trees.map { info in tree(info, sizes, catalogue, view) }
+            let (sizes, names) = (StudioSizes(), StudioTreeNames(catalogue))
+            let trees = view.trees.map { info in tree(info, sizes, names, view) }
             let pages: [JSONValue] = [
                 .object([("kind", .string("in use")), ("count", .number(stats.livePages))]),
                 .object([("kind", .string("waiting")), ("count", .number(stats.waitingPages))]),
@@ -22,22 +22,18 @@ extension StudioQuestion {
                 ("size", .number(files.first?.bytes ?? 0)), ("pageSize", .number(stats.pageBytes)),
                 ("pages", .array(pages)), ("trees", .array(trees)),
                 ("log", .object([("bytes", .number(logs)), ("files", .number(max(0, files.count - 1)))])),
-                ("snapshots", snapshots(stats, view)), ("free", .number(free * stats.pageBytes)),
+                ("snapshots", snapshots(stats)), ("free", .number(free * stats.pageBytes)),
                 ("commit", .number(stats.commitNumber)),
             ])
         }
     }
 
-    private func tree(_ info: TreeInfo, _ sizes: StudioSizes, _ catalogue: Catalogue, _ view: Snapshot) -> JSONValue {
-        let owner = catalogue.handles.first { handle in
-            let rows = StudioSizes.rowsTree(handle)
-            return info.name == rows || info.name.hasPrefix(StudioSizes.indexPrefix(handle))
-        }
+    private func tree(_ info: TreeInfo, _ sizes: StudioSizes, _ names: StudioTreeNames, _ view: Snapshot) -> JSONValue {
+        let owner = names.owner(info.name)
         let isRows = owner.map { StudioSizes.rowsTree($0) == info.name } ?? false
-        var name = info.name
-        if let owner { name = isRows ? owner.schema.name : "\(owner.schema.name) \(info.name)" }
         var members: [(key: String, value: JSONValue)] = [
-            ("name", .string(name)), ("kind", .string(owner == nil ? "other" : isRows ? "table" : "index")),
+            ("name", .string(names.shown(info.name))),
+            ("kind", .string(owner == nil ? "other" : isRows ? "table" : "index")),
             ("bytes", .number(sizes.bytes(of: info, in: view))), ("entries", .number(info.count)),
             ("levels", .number(info.levels)), ("estimated", .bool(true)),
         ]
@@ -45,7 +41,17 @@ extension StudioQuestion {
         return .object(members)
     }
 
-    private func snapshots(_ stats: StoreStats, _ view: Snapshot) -> JSONValue {
+    private func snapshots(_ stats: StoreStats) -> JSONValue {
+        // After another process has compacted the log, the pinned snapshot is of an earlier opening of the file,
+        // which the statistics leave out.
+        if let pin = database.pinned.withLock({ $0 }) {
+            let oldest = stats.oldestSnapshot.map { stats.commitNumber - min($0.commits, stats.commitNumber) }
+            guard let oldest, oldest < pin.view.commitNumber else {
+                let own = [("holder", JSONValue.string("the pin of this page"))]
+                guard case .object(let members) = pin.json else { return .object([]) }
+                return .object([("oldest", .object(members + own.map { (key: $0.0, value: $0.1) }))])
+            }
+        }
         guard let oldest = stats.oldestSnapshot else { return .object([]) }
         var members: [(key: String, value: JSONValue)] = [
             ("commit", .number(stats.commitNumber - min(oldest.commits, stats.commitNumber))),

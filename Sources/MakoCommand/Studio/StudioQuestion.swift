@@ -43,6 +43,9 @@ struct StudioQuestion {
         case (.get, "commits"): return try commits()
         case (.get, "commit"): return try commit()
         case (.get, "storage"): return try storage()
+        case (.get, "pages"): return try pages()
+        case (.post, "pin"): return try pin()
+        case (.delete, "pin"): return unpin()
         case (.post, "query"): return try query()
         case (.delete, "query"):
             database.cancel(try text("id"))
@@ -92,6 +95,19 @@ struct StudioQuestion {
 
     func table(_ catalogue: Catalogue) throws -> StudioTable {
         StudioTable(try catalogue.requireTable(try text("table")), catalogue)
+    }
+
+    // MARK: The pinned commit
+
+    private func pin() throws -> JSONValue { try database.pin().json }
+
+    private func unpin() -> JSONValue {
+        database.unpin()
+        return .object([])
+    }
+
+    func comparison(_ table: StudioTable) -> StudioComparison? {
+        StudioComparison(database.pinned.withLock { $0 }, table)
     }
 
     func read<R>(_ body: (Snapshot, Catalogue) throws -> R) throws -> R { try database.file.read(body) }

@@ -155,11 +155,15 @@ struct StudioTable {
 
     // MARK: Rows
 
-    func json(_ key: RowKey, _ row: RowReader, cursor: String, in view: Snapshot) throws -> JSONValue {
-        .object([
-            ("key", .string(keyText(key, row))), ("cursor", .string(cursor)),
-            ("cells", .array(try cells(key, row, isWhole: false, in: view))),
-        ])
+    func json(
+        _ key: RowKey, _ row: RowReader, cursor: String, in view: Snapshot,
+        differences: [(key: String, value: JSONValue)] = []
+    ) throws -> JSONValue {
+        .object(
+            [
+                ("key", .string(keyText(key, row))), ("cursor", .string(cursor)),
+                ("cells", .array(try cells(key, row, isWhole: false, in: view))),
+            ] + differences)
     }
 
     func cells(_ key: RowKey, _ row: RowReader, isWhole: Bool, in view: Snapshot) throws -> [JSONValue] {

@@ -67,6 +67,7 @@ extension StudioDatabase {
             throw Failure("there is no file \(path)", .noInput)
         }
         let file = try isWritable ? DatabaseFile(writing: path, access) : DatabaseFile(reading: path, access)
-        self.init(file, isWritable: isWritable, isEncrypted: try access.encryption() != nil)
+        let encryption = try access.encryption()
+        self.init(file, isWritable: isWritable, encryption: encryption)
     }
 }

@@ -17,6 +17,13 @@ package final class PageInspection {
     deinit { source.close() }
 
     package var pageCount: UInt64 { source.pageCount }
+    var codec: PageCodec { source.codec }
+
+    func treeName(_ id: UInt32) -> String? { checkpoint?.names[id] }
+
+    func read(_ first: UInt64, count: Int) throws(StorageError) -> [UInt8] {
+        try DataFile.readPages(source.file, from: first, count: count)
+    }
 
     /// Describes a page.
     ///
@@ -56,7 +63,7 @@ package final class PageInspection {
         return nil
     }
 
-    private func use(of number: UInt64) -> PageDescription.Use {
+    func use(of number: UInt64) -> PageDescription.Use {
         let region = SpaceMap.region(of: number)
         let place = number - SpaceMap.page(region: region, bit: 0)
         let fixed = region == 0 ? UInt64(SpaceMap.fixedPages) : 0

@@ -1,7 +1,7 @@
 // Starts the page: routes, the list of tables, the theme, and the keys that work everywhere.
 
 import { api, live } from "./api.js";
-import { byId, count, dialog, flat, h, problem, remembered, state, visible } from "./dom.js";
+import { byId, count, dialog, flat, h, problem, remembered, state, toast, visible } from "./dom.js";
 import { tablesView } from "./tables.js";
 import { rowsView } from "./rows.js";
 import { rowView } from "./row.js";
@@ -171,8 +171,33 @@ function pressed(event) {
     else if (event.key === "?") help();
     else if (event.key === "/") { const box = byId("find"); if (innerWidth <= 760) toggleMenu(); box?.focus(); box?.select(); }
     else if (event.key === "f") byId("where")?.focus();
+    else if (event.key === "p") pressPin();
     else return;
     event.preventDefault();
+}
+
+// MARK: The pinned commit
+
+function drawPin() {
+    const { pin } = app.schema;
+    const button = byId("pin");
+    button.replaceChildren(h("span", { class: "pin-mark", "aria-hidden": "true" }), h("span", { class: "says" }, pin ? `Release ${count(pin.commit)}` : "Pin"));
+    button.dataset.pinned = String(Boolean(pin));
+    button.title = pin ? `Rows are compared with commit ${count(pin.commit)}; press to release it`
+        : "Pin the newest commit, and compare rows with it from now on";
+    button.setAttribute("aria-label", pin ? `Release commit ${pin.commit}` : "Pin the newest commit");
+}
+
+async function pressPin() {
+    try {
+        const pin = app.schema.pin ? await api.unpin().then(() => null) : await api.pin();
+        app.schema.pin = pin;
+        toast(pin ? `Commit ${count(pin.commit)} is pinned: rows show what differs from it.` : "No commit is pinned now.");
+    } catch (error) {
+        toast(error.message);
+    }
+    drawPin();
+    await show();
 }
 
 // MARK: Live
@@ -227,6 +252,8 @@ async function catchUp() {
         await show();
         return;
     }
+    app.schema.pin = fresh.pin;
+    drawPin();
     fresh.tables.forEach((table, index) => { app.schema.tables[index].rows = table.rows; });
     drawCounts();
     if (byId("main").querySelector("#feed")) return;
@@ -247,6 +274,7 @@ async function reloadSchema() {
     byId("file").title = app.schema.path ?? app.schema.file;
     byId("mode").replaceChildren(h("span", { class: `badge${app.schema.writable ? " warn" : ""}` },
         app.schema.writable ? "write mode" : "read only"));
+    drawPin();
     drawSide();
 }
 
@@ -255,6 +283,7 @@ async function start() {
     byId("theme").addEventListener("click", nextTheme);
     byId("menu").append("☰");
     byId("menu").addEventListener("click", toggleMenu);
+    byId("pin").addEventListener("click", pressPin);
     byId("help").addEventListener("click", help);
     byId("main").addEventListener("pointerdown", closeMenu);
     document.addEventListener("keydown", pressed);

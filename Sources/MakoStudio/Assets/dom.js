@@ -9,7 +9,7 @@ function fill(element, attributes, children) {
         else if (name === "value" || name === "checked" || name === "disabled" || name === "selected") element[name] = value;
         else element.setAttribute(name, value === true ? "" : String(value));
     }
-    element.append(...children.flat(3).filter((child) => child !== undefined && child !== null && child !== false));
+    element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
     return element;
 }
 

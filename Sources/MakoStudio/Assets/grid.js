@@ -266,10 +266,12 @@ export class Grid {
             const cell = h("div", { class: `cell${column.numeric ? " number" : ""}`, role: "gridcell", id: this.cellId(index, place),
                 "aria-colindex": place + 1 }, cellContent(row.cells[place], column, this.options));
             if (row.flash?.has(place)) cell.classList.add("flash");
+            if (row.was && Object.hasOwn(row.was, column.name)) differing(cell, row.was[column.name], column);
             return cell;
         });
         row.flash = undefined;
         const element = h("div", { class: "line", role: "row", "aria-rowindex": index + 2, "data-index": index }, cells);
+        if (row.change === "insert") { element.classList.add("inserted"); element.title = "Not in the pinned commit"; }
         if (row.key !== undefined) element.dataset.key = typeof row.key === "string" ? row.key : JSON.stringify(row.key);
         return element;
     }
@@ -435,4 +437,10 @@ export class Grid {
 function startWidth(column) {
     const widths = { bool: 84, int: 104, real: 116, date: 190, blob: 180, uuid: 300, json: 240, link: 170, place: 190, color: 120 };
     return Math.max(widths[column.kind] ?? 200, Math.min(260, column.name.length * 8 + (column.detail?.length ?? 0) * 6 + 36));
+}
+
+/** Marks a cell that differs from the pinned commit, whose value comes first. */
+function differing(cell, was, column) {
+    cell.classList.add("differs");
+    cell.prepend(h("span", { class: "was" }, h("span", { class: "out" }, "was "), cellContent(was, column)), " ");
 }

@@ -5,6 +5,7 @@ export const SHORTCUTS = [
         ["?", "show the shortcuts"],
         ["/", "find a table"],
         ["f", "go to the condition above the grid"],
+        ["p", "pin the newest commit, or release it"],
         ["g t", "show the tables"],
         ["g q", "show the query"],
         ["g l", "show what changes live"],

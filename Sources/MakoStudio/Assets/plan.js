@@ -18,6 +18,8 @@ function operator(node) {
         known(node.estimate) ? `estimated ${count(node.estimate)}` : null,
         known(node.milliseconds) ? duration(node.milliseconds) : null,
     ].filter(Boolean).join(" · ");
-    return h("li", {}, h("b", {}, ...visible(node.name, 200)), " ", h("span", {}, ...visible(node.detail ?? "", 400)), h("span", { class: "facts" }, facts),
+    // Many texts begin with the name of their operator.
+    const detail = (node.detail ?? "").startsWith(`${node.name} `) ? node.detail.slice(node.name.length + 1) : node.detail ?? "";
+    return h("li", {}, h("b", {}, ...visible(node.name, 200)), " ", h("span", {}, ...visible(detail, 400)), h("span", { class: "facts" }, facts),
         node.children?.length ? h("ul", {}, node.children.map(operator)) : null);
 }

@@ -24,6 +24,10 @@ export async function rowView({ schema, parts, main, isCurrent }) {
         }
         if (!isCurrent()) return undefined;
         closeGrids(view);
+        if (row.change === "delete") {
+            main.replaceChildren(heading(table, key, row), deletedSince(schema), properties(table, key, row, undefined, { ...schema, writable: false }));
+            return row;
+        }
         main.replaceChildren(heading(table, key, row, schema, () => draw(row)), properties(table, key, row, before, schema, () => draw(row)),
             ...(row.lists ?? []).map((list) => related(schema, table, key, list, view)), ...history(row));
         return row;
@@ -52,6 +56,10 @@ function gone(table) {
         h("a", { class: "button", href: `#/table/${encodeURIComponent(table.name)}` }, "Show the table"), h("a", { class: "button", href: "#/time" }, "Time"));
 }
 
+function deletedSince(schema) {
+    return h("p", { class: "notice" }, `This row is gone: these are its values in the pinned commit ${count(schema.pin?.commit)}.`);
+}
+
 function heading(table, key, row, schema, again) {
     const writes = schema?.writable ? [
         h("button", { type: "button", id: "edit", onclick: () => editRow(table, { key, cells: row.cells }, undefined, schema).then((saved) => saved && again()) }, "Edit"),
@@ -61,7 +69,8 @@ function heading(table, key, row, schema, again) {
     return h("div", { class: "top" },
         h("a", { href: `#/table/${encodeURIComponent(table.name)}` }, ...visible(table.name, 80)), h("span", { class: "crumbs", "aria-hidden": "true" }, "›"),
         h("h1", {}, h("span", { class: "value", dir: "auto" }, ...visible(row.name || key, 120))),
-        row.name ? h("span", { class: "muted" }, "key ", ...visible(key, 80)) : null, h("span", { class: schema?.writable ? "grow break" : "grow" }), writes);
+        row.name ? h("span", { class: "muted" }, "key ", ...visible(key, 80)) : null,
+        row.change === "insert" ? h("span", { class: "badge good" }, "not in the pinned commit") : null, h("span", { class: schema?.writable ? "grow break" : "grow" }), writes);
 }
 
 function properties(table, key, row, before, schema, again) {
@@ -69,6 +78,10 @@ function properties(table, key, row, before, schema, again) {
         const cell = row.cells[index];
         const value = h("dd", { dir: null }, cell?.kind === "link" ? linked(cell) : wholeContent(cell, column, api.blobAddress(table.name, key, column.name)));
         if (before && JSON.stringify(before.cells[index]) !== JSON.stringify(cell)) value.classList.add("flash");
+        if (row.was && Object.hasOwn(row.was, column.name)) {
+            value.classList.add("differs");
+            value.append(h("span", { class: "pinned" }, `in commit ${count(schema.pin?.commit)}: `, cellContent(row.was[column.name], column)));
+        }
         if (schema.writable) {
             value.addEventListener("dblclick", () => editRow(table, { key, cells: row.cells }, column, schema).then((saved) => saved && again()));
         }

@@ -63,8 +63,9 @@ class TimeView {
             const commit = await api.commit(number);
             if (this.chosen !== number) return;
             this.detail.replaceChildren(h("h2", {}, `Commit ${count(commit.commit)}`, h("span", { class: "muted" }, ` ${commit.date ?? ""}`)),
-                commit.changes.length ? changes(commit.changes) : h("p", { class: "muted" }, "It changed no row: a change of the schema, or of something beside the rows."),
-                ...(commit.note ? [h("p", { class: "muted" }, ...visible(commit.note, 400))] : []),
+                commit.changes.length ? changes(commit) : h("p", { class: "muted" }, "It changed no row: a change of the schema, or of something beside the rows."),
+                h("p", { class: "muted" }, commit.pin ? `The history holds no values: these are of the newest commit, and of the pinned commit ${count(commit.pin.commit)}.`
+                    : "The history holds no values: these are of the newest commit. Pin a commit to see its values beside those of later ones."),
                 ...(commit.cut ? [h("p", { class: "muted" }, `The first ${plural(commit.changes.length, "change")}.`)] : []));
         } catch (error) {
             if (this.chosen === number) this.detail.replaceChildren(problem(error));
@@ -82,19 +83,23 @@ class TimeView {
 
 const KINDS = { insert: ["good", "inserted"], update: ["warn", "changed"], delete: ["bad", "deleted"] };
 
-function changes(list) {
+function changes({ changes: list, pin }) {
+    const names = ["Row", "Change", "Column", ...(pin ? [`Commit ${count(pin.commit)}`] : []), "Now"];
     return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Changes" }, h("table", { class: "sheet" },
-        h("thead", {}, h("tr", {}, ["Row", "Change", "Column", "Was", "Is"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", {}, list.flatMap(change))));
+        h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, list.flatMap((one) => change(one, Boolean(pin))))));
 }
 
-function change(one) {
+function change(one, isPinned) {
     const [kind, word] = KINDS[one.kind] ?? ["", one.kind];
     const columns = one.columns?.length ? one.columns : [undefined];
-    return columns.map((column, index) => h("tr", {},
-        h("td", {}, index ? "" : h("a", { href: rowAddress(one.table, one.key) }, ...visible(one.table, 60), " ", ...visible(one.key, 60))),
-        h("td", {}, index ? "" : h("span", { class: `badge ${kind}` }, word)),
-        h("td", {}, column ? visible(column.name, 80) : ""),
-        h("td", {}, column && one.kind !== "insert" && column.was !== undefined ? h("span", { class: one.kind === "delete" ? "" : "was" }, cellContent(column.was, column)) : ""),
-        h("td", {}, column && one.kind !== "delete" && column.is !== undefined ? h("span", { class: one.kind === "insert" ? "" : "is" }, cellContent(column.is, column)) : "")));
+    const value = (column, cell, name) => h("td", {}, column && cell !== undefined ? h("span", { class: name }, cellContent(cell, column)) : "");
+    return columns.map((column, index) => {
+        const differs = column && JSON.stringify(column.pinned) !== JSON.stringify(column.is);
+        return h("tr", {},
+            h("td", {}, index ? "" : h("a", { href: rowAddress(one.table, one.key) }, ...visible(one.table, 60), " ", ...visible(one.key, 60))),
+            h("td", {}, index ? "" : h("span", { class: `badge ${kind}` }, word)),
+            h("td", {}, column ? visible(column.name, 80) : ""),
+            isPinned ? value(column, column?.pinned, differs ? "was" : "same") : null, value(column, column?.is, "is"));
+    });
 }
