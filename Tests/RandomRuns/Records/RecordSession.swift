@@ -188,7 +188,7 @@ public final class RecordSession: RandomSession {
             for name in model.names {
                 guard let table = model.tables[name] else { continue }
                 for index in table.schema.indexes {
-                    try RecordQuestion(table, of: model, inOrderOf: index, isReversed: random.chance(50))
+                    try RecordQuery(table, of: model, inOrderOf: index, isReversed: random.chance(50))
                         .check(catalogue, view)
                 }
             }
@@ -213,7 +213,7 @@ public final class RecordSession: RandomSession {
         for _ in 0..<count {
             guard let name = model.names.randomElement(using: &random), let table = model.tables[name] else { return }
             operations += 1
-            try RecordQuestion(table, of: model, &random).check(catalogue, view)
+            try RecordQuery(table, of: model, &random).check(catalogue, view)
         }
     }
 
