@@ -109,11 +109,11 @@ import Testing
             let text = ["'a'", "'Ab'", "'bcde'", "NULL"][number % 4]
             try session.run("INSERT INTO T (a, b, c, t) VALUES (\(values.joined(separator: ", ")), \(text))")
         }
-        let asked = "SELECT id FROM T WHERE b = 1 AND (\(query)) ORDER BY id"
-        let expected = try session.rows(asked)
+        let tested = "SELECT id FROM T WHERE b = 1 AND (\(query)) ORDER BY id"
+        let expected = try session.rows(tested)
         try session.run("CREATE INDEX part ON T (b) WHERE \(index)")
-        #expect(try session.plan(asked).contains("using index part") == isUsed)
-        #expect(try session.rows(asked) == expected)
+        #expect(try session.plan(tested).contains("using index part") == isUsed)
+        #expect(try session.rows(tested) == expected)
     }
 
     /// Whether one range implies another, against all numbers of a small domain.
@@ -122,14 +122,14 @@ import Testing
         let column = BoundExpr.column(BoundColumn(node: -1, ordinal: 0, type: .double, path: "x"))
         var proven = 0
         for known in operators {
-            for asked in operators {
+            for tested in operators {
                 for a in -2...2 {
                     for b in -2...2 {
                         let fact = BoundCondition.comparison(known, column, .constant(.integer(Int64(a))))
-                        let wanted = BoundCondition.comparison(asked, column, .constant(.integer(Int64(b))))
+                        let wanted = BoundCondition.comparison(tested, column, .constant(.integer(Int64(b))))
                         let isTrue = stride(from: -4.0, through: 4, by: 0.5).allSatisfy { x in
                             !Binder.holds(known, x < Double(a) ? -1 : x > Double(a) ? 1 : 0)
-                                || Binder.holds(asked, x < Double(b) ? -1 : x > Double(b) ? 1 : 0)
+                                || Binder.holds(tested, x < Double(b) ? -1 : x > Double(b) ? 1 : 0)
                         }
                         let isProven = PredicateImplication.follows(wanted, from: fact)
                         #expect(isProven == isTrue, "\(wanted) from \(fact)")

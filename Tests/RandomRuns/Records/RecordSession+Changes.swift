@@ -63,7 +63,7 @@ extension RecordSession {
         default:
             guard let catalogue else { return }
             log("  questions")
-            try ask(model, catalogue, tx.view, count: 2)
+            try runQueries(model, catalogue, tx.view, count: 2)
         }
     }
 
