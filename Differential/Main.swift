@@ -7,11 +7,11 @@ import MakoTestSupport
 struct Differential: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "mako-differential", abstract: "Random work, put to Mako and to SQLite or LMDB.",
-        subcommands: [QuestionCommand.self, StoreCommand.self], defaultSubcommand: QuestionCommand.self)
+        subcommands: [RandomQueryCommand.self, StoreCommand.self], defaultSubcommand: RandomQueryCommand.self)
 }
 
 /// Runs the same random queries on the same random data in Mako and in SQLite. The seed repeats a run.
-struct QuestionCommand: ParsableCommand {
+struct RandomQueryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sqlite", abstract: "Random schemas, data and questions, put to Mako and to SQLite.")
 
@@ -33,16 +33,16 @@ struct QuestionCommand: ParsableCommand {
             let sqlite = try SQLiteSide(world)
             let mako = try MakoSide(world)
             for _ in 0..<20 {
-                let question = Question.make(world, &random)
-                let expected = try sqlite.run(question.sqlite, question.parameters)
-                let outcome = Result { try mako.run(question) }
+                let query = RandomQuery.make(world, &random)
+                let expected = try sqlite.run(query.sqlite, query.parameters)
+                let outcome = Result { try mako.run(query) }
                 asked += 1
                 if case .success(let rows) = outcome, Answer.agree(rows, expected) {
                     if !expected.isEmpty { answers += 1 }
                     continue
                 }
                 found += 1
-                print("seed \(number)\n  \(question.mako)\n  parameters \(question.parameters)")
+                print("seed \(number)\n  \(query.mako)\n  parameters \(query.parameters)")
                 print("  SQLite \(expected.prefix(12))\n  Mako   \(outcome.map { $0.prefix(12) })")
                 if found >= show { throw ExitCode.failure }
             }

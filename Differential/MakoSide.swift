@@ -31,7 +31,7 @@ struct MakoSide {
         view = try store.snapshot()
     }
 
-    func run(_ question: Question) throws -> [[Value]] {
-        try SelectStatement.parse(question.mako).run(catalogue, view: view, parameters: question.parameters).rows
+    func run(_ query: RandomQuery) throws -> [[Value]] {
+        try SelectStatement.parse(query.mako).run(catalogue, view: view, parameters: query.parameters).rows
     }
 }

@@ -12,8 +12,8 @@ public func fuzzSelect(_ input: [UInt8]) {
         // Each more multiplies the rows by twelve.
         if parsed.tableCount > 3 { return }
         guard case .select(let statement) = parsed else { return try fuzzWriting(parsed, text, indexed, plain) }
-        let first = try indexed.ask(statement)
-        let second = try plain.ask(statement)
+        let first = try indexed.run(statement)
+        let second = try plain.run(statement)
         guard first.rows.allSatisfy({ $0.count == first.columns.count }) else {
             fatalError("a row of another width: \(text)")
         }
@@ -97,7 +97,7 @@ private struct People {
         catalogue = try Catalogue.load(view: view)
     }
 
-    func ask(_ statement: SelectStatement) throws(RecordError) -> QueryRows {
+    func run(_ statement: SelectStatement) throws(RecordError) -> QueryRows {
         try statement.run(catalogue, view: view, parameters: Self.values(statement.parameterCount))
     }
 

@@ -110,7 +110,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "\(entity).\(property)" + (key.map { " of the row with key \($0)" } ?? "") + " cannot be stored: \(reason)"
         case .columnMismatch(let column, let row, let expected, let found):
             "\(column) of row \(row) holds \(found), not \(expected)"
-                + (found == "NULL" ? "; ask for \(expected)?, or leave such rows out" : "")
+                + (found == "NULL" ? "; use \(expected)?, or leave such rows out" : "")
         case .columnMissing(let column?, let expected, let columns):
             "the result has no column \(column), where \(expected) is expected; it has \(columns.joined(separator: ", "))"
         case .columnMissing(nil, let expected, let columns):
@@ -120,7 +120,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "the \(stored) under \(StoreContent.quoted(key)) in the store \(store) was stored by another form of that type, "
                 + "whose properties do not fit; give those that came later a default value in init(from:)"
         case .storedAsOtherType(let store, let key, let stored, let requested):
-            "\(StoreContent.quoted(key)) in the store \(store) has a value of type \(stored), not \(requested); ask for "
+            "\(StoreContent.quoted(key)) in the store \(store) has a value of type \(stored), not \(requested); read it as "
                 + (stored == "nil"
                     ? "an optional" : "\(stored), or pass converting: true where the type has another name now")
         case .missingValue(let entity, let property): "\(entity).\(property) must have a value"

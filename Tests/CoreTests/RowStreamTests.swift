@@ -35,7 +35,7 @@ import Testing
         return db.store.stats.oldestSnapshot.map { $0.label == "vacuum" } ?? true
     }
 
-    private static let questions = [
+    private static let queries = [
         "SELECT * FROM Log", "SELECT id FROM Log LIMIT 300 OFFSET 299", "SELECT word, n FROM Log ORDER BY n, id DESC",
         "SELECT n, count(*), sum(x), count(DISTINCT word) FROM Log GROUP BY n", "SELECT DISTINCT word FROM Log",
         "SELECT word FROM Log UNION SELECT n FROM Log ORDER BY 1 DESC", "SELECT count(*) FROM Log",
@@ -52,21 +52,21 @@ import Testing
     /// Compares before it expects: thousands of rows are not to be written out where they differ.
     @Test(arguments: [nil, 1]) func rowsAreThoseOfTheArray(memory: Int?) async throws {
         let db = try database(rows: 600, memory: memory)
-        for question in Self.questions {
-            let expected = try await db.rawQuery(WhereText(text: question))
-            let stream = try db.rows(text: question)
+        for query in Self.queries {
+            let expected = try await db.rawQuery(WhereText(text: query))
+            let stream = try db.rows(text: query)
             #expect(stream.columns == expected.columns)
             let byNext = try all(stream) == expected.rows
-            #expect(byNext, "\(question)")
+            #expect(byNext, "\(query)")
             #expect(try stream.next() == nil)
             var found: [[StoredValue]] = []
-            for try await row in try db.rows(text: question) { found.append(row.values) }
+            for try await row in try db.rows(text: query) { found.append(row.values) }
             let byLoop = found == expected.rows
-            #expect(byLoop, "\(question)")
+            #expect(byLoop, "\(query)")
             found = []
-            try db.forEachRow(WhereText(text: question)) { found.append($0.values) }
+            try db.forEachRow(WhereText(text: query)) { found.append($0.values) }
             let byClosure = found == expected.rows
-            #expect(byClosure, "\(question): \(found.count) rows, \(expected.rows.count) expected")
+            #expect(byClosure, "\(query): \(found.count) rows, \(expected.rows.count) expected")
         }
         let isFree = holdsNoSnapshot(db)
         #expect(isFree)
@@ -134,11 +134,11 @@ import Testing
         }
         disk.capacity = disk.usedBytes + 10_000
         let full = MakoError.storage(.diskFull(path: "d/log"))
-        for question in ["SELECT id FROM Log ORDER BY word", "SELECT word, max(id) FROM Log GROUP BY word"] {
-            let stream = try db.rows(text: question)
+        for query in ["SELECT id FROM Log ORDER BY word", "SELECT word, max(id) FROM Log GROUP BY word"] {
+            let stream = try db.rows(text: query)
             for _ in 0..<3 { #expect(throws: full) { while try stream.next() != nil {} } }
-            await #expect(throws: full) { for try await _ in try db.rows(text: question) {} }
-            #expect(throws: full) { try db.forEachRow(WhereText(text: question)) { _ in } }
+            await #expect(throws: full) { for try await _ in try db.rows(text: query) {} }
+            #expect(throws: full) { try db.forEachRow(WhereText(text: query)) { _ in } }
         }
         // Queries without intermediate results succeed.
         #expect(try all(db.rows("SELECT id FROM Log")).count == 6000)

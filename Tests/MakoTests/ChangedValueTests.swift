@@ -87,18 +87,18 @@ import Testing
         let ada = Person(name: "Ada", age: 36)
         try db.save(ada)
         let plain = Collected<ObjectChange<Person>>()
-        let asked = Collected<ObjectChange<Person>>()
+        let valued = Collected<ObjectChange<Person>>()
         let global = Collected<DatabaseChange>()
         let tokens = [
             try Person.onChange(in: db) { plain.append($0) }, db.onUpdate { global.append($0) },
-            try ada.onChange(withValues: true) { asked.append($0) },
+            try ada.onChange(withValues: true) { valued.append($0) },
         ]
         ada.age = 37
         try db.save(ada)
         #expect(plain.all.map(\.changes) == [[]] && plain.all.first?.oldValue(of: \.age) == nil)
         #expect(plain.all.first?.changedProperties == ["age"])
         #expect(global.all.map(\.changes) == [[]])
-        #expect(asked.all.first?.oldValue(of: \.age) == 36)
+        #expect(valued.all.first?.oldValue(of: \.age) == 36)
         for token in tokens { token.cancel() }
         // A transaction that began before the observer has recorded no values.
         let late = Collected<[PropertyChange]>()

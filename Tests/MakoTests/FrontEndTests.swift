@@ -160,11 +160,11 @@ private struct Said {
         _ predicate: Predicate<Guest>, _ others: Query<Guest>..., among all: Query<Guest>, _ guests: [Guest]
     ) throws {
         let expected = try guests.filter { try predicate.evaluate($0) }.compactMap(\.id)
-        let asked = all.where(predicate)
-        #expect(try asked.orderBy(\.id).ids() == expected, "\(predicate)")
+        let filtered = all.where(predicate)
+        #expect(try filtered.orderBy(\.id).ids() == expected, "\(predicate)")
         for other in others {
             #expect(try other.orderBy(\.id).ids() == expected, "\(predicate)")
-            #expect(try other.explanation().chosen.indexes == asked.explanation().chosen.indexes, "\(predicate)")
+            #expect(try other.explanation().chosen.indexes == filtered.explanation().chosen.indexes, "\(predicate)")
         }
     }
 

@@ -43,7 +43,7 @@ enum RelationshipExample {
         return ada
     }
 
-    static func asked(_ team: Team) throws -> (Int, [Member], [Member]) {
+    static func counted(_ team: Team) throws -> (Int, [Member], [Member]) {
         // EXAMPLE Relationships.md
         let count = try team.members.count
         let all = try team.members.fetch()
@@ -211,7 +211,7 @@ enum RelationshipExample {
         let ada = try E.hired(db)
         try db.save(E.Member(name: "Bob", age: 20, team: ada.team))
         let team = try #require(ada.team)
-        let (count, all, old) = try E.asked(team)
+        let (count, all, old) = try E.counted(team)
         #expect(count == 2 && all.map(\.name) == ["Ada", "Bob"] && old.map(\.name) == ["Ada"])
         #expect(try Database.withDefault(db) { try E.Team().members.count } == 0)
     }

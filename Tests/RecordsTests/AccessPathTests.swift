@@ -120,7 +120,7 @@ import Testing
             """)
         try session.store.read { view in
             let catalogue = try Catalogue.load(view: view)
-            func asked(_ condition: String?, limit: Int) throws -> Plan {
+            func planned(_ condition: String?, limit: Int) throws -> Plan {
                 try Selection(
                     table: "P", condition: try condition.map { try Condition.parse($0) },
                     orderBy: Order.parse("distance(place, 47, 8)"), limit: limit
@@ -132,7 +132,7 @@ import Testing
                 ("n != 1", 9, [4, 5, 2, 3]), ("n != 1 AND distance(place, 47, 8) < 10000000", 9, [5, 2]),
                 (some, 200_000, [1, 5, 2, 3]), (some, .max, [1, 5, 2, 3]),
             ] as [(String?, Int, [Int64])] {
-                let plan = try asked(condition, limit: limit)
+                let plan = try planned(condition, limit: limit)
                 #expect(("\(plan)".contains("nearest in P")) == (limit <= 100_000), "\(plan)")
                 #expect(try plan.ids(in: view) == ids, "\(plan)")
                 let analysis = try plan.analysis(in: view)

@@ -122,10 +122,10 @@ import Testing
             ["1|2", "7|0", "8|1"]
         ),
     ])
-    func ordersGroupsAndDifferentRowsTakeTheCollation(_ question: String, _ wanted: [String]) throws {
+    func ordersGroupsAndDifferentRowsTakeTheCollation(_ query: String, _ wanted: [String]) throws {
         let session = try people()
         func answer() throws -> [String] {
-            try session.rows(question).map { row in
+            try session.rows(query).map { row in
                 row.map { if case .text(let text) = $0 { text } else { "\($0)" } }.joined(separator: "|")
             }
         }

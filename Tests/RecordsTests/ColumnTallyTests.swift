@@ -60,14 +60,14 @@ import Testing
         for condition in ["", " WHERE n > 0", " WHERE n < 0 AND x IS NULL", " WHERE day IS NULL"] {
             for column in Self.columns {
                 let numbers = column == "day" ? [] : ["sum", "avg", "total"]
-                let asked = (["count", "min", "max"] + numbers).map { "\($0)(\(column))" }.joined(separator: ", ")
-                let plain = try row(fixture, "SELECT count(*), \(asked) FROM T\(condition)")
-                let grouped = try row(fixture, "SELECT count(*), \(asked) FROM T\(condition) GROUP BY 1 + 1")
+                let aggregates = (["count", "min", "max"] + numbers).map { "\($0)(\(column))" }.joined(separator: ", ")
+                let plain = try row(fixture, "SELECT count(*), \(aggregates) FROM T\(condition)")
+                let grouped = try row(fixture, "SELECT count(*), \(aggregates) FROM T\(condition) GROUP BY 1 + 1")
                 guard let grouped else {
-                    #expect(plain?.prefix(2) == [.integer(0), .integer(0)], "\(asked)\(condition)")
+                    #expect(plain?.prefix(2) == [.integer(0), .integer(0)], "\(aggregates)\(condition)")
                     continue
                 }
-                #expect(plain.map { "\($0)" } == "\(grouped)", "\(asked)\(condition)")
+                #expect(plain.map { "\($0)" } == "\(grouped)", "\(aggregates)\(condition)")
             }
         }
     }

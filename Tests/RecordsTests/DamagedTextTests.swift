@@ -52,8 +52,8 @@ import Testing
     }
 
     /// The rows that match the words, by `rank` if `ranked` is set.
-    private func ask(_ text: TextFixture, _ words: String, ranked: Bool = false) throws -> [RowKey] {
-        try text.ask("Note MATCH ?", words, orderBy: ranked ? [Order("rank")] : [])
+    private func search(_ text: TextFixture, _ words: String, ranked: Bool = false) throws -> [RowKey] {
+        try text.search("Note MATCH ?", words, orderBy: ranked ? [Order("rank")] : [])
     }
 
     private func change(
@@ -76,8 +76,8 @@ import Testing
     private func expectMended(_ text: TextFixture) throws {
         try text.fixture.store.write { tx in try text.table.rebuildText(in: tx) }
         try text.fixture.expectSound()
-        #expect(try ask(text, "steam", ranked: true).count == 3)
-        #expect(try ask(text, "\"steam engine\"").count == 2)
+        #expect(try search(text, "steam", ranked: true).count == 3)
+        #expect(try search(text, "\"steam engine\"").count == 2)
     }
 
     // MARK: Postings
@@ -94,7 +94,7 @@ import Testing
         for bytes in [[0x80], [1, 1, 0x80], [1, 0x40]] as [[UInt8]] {
             let text = try Self.fixture()
             try Self.damage(text, [(Self.term("steam"), bytes)])
-            #expect(reason { _ = try ask(text, words, ranked: ranked) } == Self.unreadable, "\(words) \(bytes)")
+            #expect(reason { _ = try search(text, words, ranked: ranked) } == Self.unreadable, "\(words) \(bytes)")
             #expect(try findings(text).isEmpty == false)
             try expectMended(text)
         }
@@ -110,9 +110,9 @@ import Testing
             let row: [UInt8] = [1, UInt8(places.count << 1)] + places
             let rows = row + row + row
             try Self.damage(text, [(Self.term("steam"), rows), (Self.term("sea"), rows)])
-            #expect(reason { _ = try ask(text, words) } == Self.unreadable, "\(words) \(places)")
+            #expect(reason { _ = try search(text, words) } == Self.unreadable, "\(words) \(places)")
             // Finding rows does not decode the positions.
-            #expect(try ask(text, "steam").count == 3)
+            #expect(try search(text, "steam").count == 3)
             #expect(try findings(text).isEmpty == false)
         }
     }
@@ -171,8 +171,8 @@ import Testing
     @Test func keysThatAreNoWordsAreErrors() throws {
         let text = try Self.fixture()
         try Self.damage(text, [(Self.term("steam") + [0, 255], [1, 1])])
-        #expect(reason { _ = try ask(text, "ste*") } == "it has a key that is none of a word")
-        #expect(try ask(text, "steam").count == 3)
+        #expect(reason { _ = try search(text, "ste*") } == "it has a key that is none of a word")
+        #expect(try search(text, "steam").count == 3)
         #expect(try findings(text) == ["Note: index words has a key that is none of a word"])
         try expectMended(text)
     }
@@ -188,8 +188,8 @@ import Testing
         for (bytes, reason) in cases {
             let text = try Self.fixture()
             try Self.damage(text, [([0], bytes)])
-            #expect(self.reason { _ = try ask(text, "steam", ranked: true) } == reason, "\(bytes)")
-            #expect(try ask(text, "steam").count == 3)
+            #expect(self.reason { _ = try search(text, "steam", ranked: true) } == reason, "\(bytes)")
+            #expect(try search(text, "steam").count == 3)
             let inserting = self.reason {
                 try change(text) { table, row, changes, tx in
                     row.set(0, .text("word"))
@@ -215,11 +215,11 @@ import Testing
             let text = try Self.fixture()
             try Self.damage(text, [(Self.lengthKey(1), bytes)])
             if let ranked {
-                #expect(reason { _ = try ask(text, "steam", ranked: true) } == ranked)
+                #expect(reason { _ = try search(text, "steam", ranked: true) } == ranked)
             } else {
-                #expect(try ask(text, "steam", ranked: true).count == 3)
+                #expect(try search(text, "steam", ranked: true).count == 3)
             }
-            #expect(try ask(text, "steam").count == 3)
+            #expect(try search(text, "steam").count == 3)
             func change() throws {
                 try self.change(text) { table, row, changes, tx in
                     row.set(0, .text("one two three"))
@@ -256,7 +256,7 @@ import Testing
             #expect(try findings(text).contains { $0.contains(bytes == nil ? "does not know row" : words) })
             // Tested row by row, a row that the index does not know has no words.
             if bytes == nil {
-                #expect(try text.ask("NOT Note MATCH ?", "steam") == [Self.key(1)])
+                #expect(try text.search("NOT Note MATCH ?", "steam") == [Self.key(1)])
             }
             try expectMended(text)
         }
@@ -270,7 +270,7 @@ import Testing
         let text = try Self.fixture(keyed: true)
         try Self.damage(text, [(FullTextIndex.numberKey(FullTextIndex.firstBase), nil)])
         let first = FullTextIndex.firstBase
-        #expect(reason { _ = try ask(text, "steam") } == "it names row number \(first), which it does not know")
+        #expect(reason { _ = try search(text, "steam") } == "it names row number \(first), which it does not know")
         #expect(try findings(text) == ["Note: index words knows 2 rows, not 3"])
         try expectMended(text)
     }

@@ -45,7 +45,7 @@ import Testing
 
     private static func rows(where condition: String) -> String { "SELECT a FROM T WHERE \(condition)" }
 
-    static let shapes = expressions + questions + chains + statements
+    static let shapes = expressions + queries + chains + statements
 
     private static let expressions: [Shape] = [
         .around("parentheses", "a > 1", rows) { inner, _ in "(\(inner))" },
@@ -78,7 +78,7 @@ import Testing
         .around("ANY", "a > 1", answered: 0, rows) { inner, _ in "ANY (\(inner))" },
     ]
 
-    private static let questions: [Shape] = [
+    private static let queries: [Shape] = [
         .around("IN of questions", "SELECT a FROM T", answered: 45, { $0 }) { inner, _ in
             "SELECT a FROM T WHERE a IN (\(inner))"
         },

@@ -135,10 +135,10 @@ import Testing
                 "INSERT INTO t (a, u) VALUES (?, ?)", [.integer(least + Int64(step)), .unsigned(most + UInt64(step))])
         }
         let ascending = (0..<5).map { [Value.integer(least + $0)] }
-        let question = "SELECT a + 0 AS c FROM t ORDER BY \(order)"
-        #expect(try session.rows(question) == ascending)
-        #expect(try session.rows(question + " DESC") == ascending.reversed())
-        #expect(try session.rows(question + " LIMIT 1 OFFSET 1") == [ascending[1]])
+        let query = "SELECT a + 0 AS c FROM t ORDER BY \(order)"
+        #expect(try session.rows(query) == ascending)
+        #expect(try session.rows(query + " DESC") == ascending.reversed())
+        #expect(try session.rows(query + " LIMIT 1 OFFSET 1") == [ascending[1]])
         #expect(
             try session.rows("SELECT DISTINCT a + 0 AS c FROM t ORDER BY c DESC LIMIT 2") == [
                 ascending[4], ascending[3],

@@ -130,7 +130,7 @@ struct TextFixture {
 
     static func value(_ words: [String]?) -> Value { words.map { .text($0.joined(separator: " ")) } ?? .null }
 
-    func ask(_ condition: String, _ text: String, orderBy: [Order] = [], limit: Int? = nil) throws -> [RowKey] {
+    func search(_ condition: String, _ text: String, orderBy: [Order] = [], limit: Int? = nil) throws -> [RowKey] {
         let selection = Selection(
             table: "Note", condition: try Condition.parse(condition), parameters: [.text(text)], orderBy: orderBy,
             limit: limit)

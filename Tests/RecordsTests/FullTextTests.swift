@@ -50,14 +50,14 @@ import Testing
         try text.fixture.expectSound()
         for _ in 0..<count {
             let query = PlainMatch.random(&random)
-            let found = try text.ask("Note MATCH ?", query.text)
+            let found = try text.search("Note MATCH ?", query.text)
             #expect(Set(found) == text.expected(query), "\(query.text)")
             #expect(Set(found).count == found.count)
-            let ranked = try text.ask("Note MATCH ?", query.text, orderBy: [Order("rank")])
+            let ranked = try text.search("Note MATCH ?", query.text, orderBy: [Order("rank")])
             #expect(Set(ranked) == Set(found), "\(query.text)")
-            let best = try text.ask("Note MATCH ?", query.text, orderBy: [Order("rank")], limit: 5)
+            let best = try text.search("Note MATCH ?", query.text, orderBy: [Order("rank")], limit: 5)
             #expect(best == Array(ranked.prefix(5)))
-            let others = try text.ask("NOT Note MATCH ? AND size >= 0", query.text)
+            let others = try text.search("NOT Note MATCH ? AND size >= 0", query.text)
             #expect(Set(others).isDisjoint(with: found))
             #expect(others.count + found.count == text.rows.count)
         }
@@ -99,7 +99,7 @@ import Testing
             try text.fixture.migrate(bare)
             let store = text.fixture.store
             try store.write { tx in try Self.change(&text, &random, 700, tx, nil) }
-            #expect(Fixture.error { _ = try text.ask("Note MATCH ?", "steam") } != nil)
+            #expect(Fixture.error { _ = try text.search("Note MATCH ?", "steam") } != nil)
             try text.fixture.migrate(TextFixture.schema(keyed: keyed))
             try Self.compare(text, &random, 40)
             try store.write { tx in try Self.change(&text, &random, 100, tx, nil) }
@@ -128,11 +128,11 @@ import Testing
         }
         try text.fixture.migrate(TextFixture.schema(keyed: false))
         try text.fixture.expectSound()
-        #expect(try text.ask("title MATCH ?", "rare").count == 11)
-        #expect(try text.ask("Note MATCH ?", "rare common").count == 11)
-        #expect(try text.ask("body MATCH ?", "\"number 7777 common\"").count == 1)
-        #expect(try text.ask("Note MATCH ?", "common NOT title:rare").count == BulkLoading.fewestEntries + 89)
-        #expect(try text.ask("Note MATCH ?", "common").count == BulkLoading.fewestEntries + 100)
+        #expect(try text.search("title MATCH ?", "rare").count == 11)
+        #expect(try text.search("Note MATCH ?", "rare common").count == 11)
+        #expect(try text.search("body MATCH ?", "\"number 7777 common\"").count == 1)
+        #expect(try text.search("Note MATCH ?", "common NOT title:rare").count == BulkLoading.fewestEntries + 89)
+        #expect(try text.search("Note MATCH ?", "common").count == BulkLoading.fewestEntries + 100)
     }
 
     @Test func aDatabaseIsReopened() throws {
@@ -177,7 +177,7 @@ import Testing
             }
         }
         try text.fixture.expectSound()
-        #expect(try text.ask("title MATCH ?", "steam") == (1...3000).map { .rowID($0) })
+        #expect(try text.search("title MATCH ?", "steam") == (1...3000).map { .rowID($0) })
         for key in (1...3000).shuffled(using: &random).prefix(2990) + Array(1...200) {
             let key = RowKey.rowID(Int64(key))
             try store.write { tx in
@@ -187,6 +187,6 @@ import Testing
             text.rows[key] = nil
         }
         try text.fixture.expectSound()
-        #expect(try Set(text.ask("title MATCH ?", "steam")) == Set(text.rows.keys))
+        #expect(try Set(text.search("title MATCH ?", "steam")) == Set(text.rows.keys))
     }
 }

@@ -65,16 +65,16 @@ import Testing
         "a, count(*) FROM T WHERE b % 3 = 1 GROUP BY a", "a, max(b) FROM T WHERE b % 3 = 1 GROUP BY a",
         "e, count(*) FROM T GROUP BY e", "a, avg(b) FROM T WHERE a IS NULL GROUP BY a",
     ])
-    func groupsAreTheSameInOrder(question: String) throws {
+    func groupsAreTheSameInOrder(query: String) throws {
         for (seed, count) in [(1, 40), (2, 900), (3, 0), (4, 2500)] as [(UInt64, Int)] {
             let (plain, indexed) = try pair(seed, count)
-            let statement = try SelectStatement.parse("SELECT " + question)
+            let statement = try SelectStatement.parse("SELECT " + query)
             let view = try indexed.store.snapshot()
             let found = try statement.run(indexed.catalogue, view: view).rows
             var expected = text(try statement.run(plain.catalogue, view: plain.store.snapshot()).rows)
             var rows = text(found)
             // Of two rows that are equal in the order, either may come first; different rows without an order, too.
-            if question.hasPrefix("DISTINCT b, a") || question.hasPrefix("DISTINCT count") {
+            if query.hasPrefix("DISTINCT b, a") || query.hasPrefix("DISTINCT count") {
                 expected.sort()
                 rows.sort()
             }

@@ -53,7 +53,7 @@ import Testing
     }
 
     /// A query of some columns of an index, which now and then reads others as well.
-    private static func question(_ random: inout Seeded, _ table: TableHandle, isKeyed: Bool) -> String {
+    private static func query(_ random: inout Seeded, _ table: TableHandle, isKeyed: Bool) -> String {
         let index = random.pick(table.indexes)
         var names = index.parts.map { table.columns[Int($0.slot.ordinal)].name }
         if isKeyed { names += ["k", "z"] } else { names.append("id") }
@@ -110,7 +110,7 @@ import Testing
         let (plain, indexed) = try Self.pair(&random, isKeyed: isKeyed, seed % 4 == 0 ? 1300 : 150)
         var alone = 0
         for _ in 0..<120 {
-            let text = Self.question(&random, try indexed.table("A"), isKeyed: isKeyed)
+            let text = Self.query(&random, try indexed.table("A"), isKeyed: isKeyed)
             let statement = try SelectStatement.parse(text)
             let view = try indexed.store.snapshot()
             let explanation = try statement.explanation(indexed.catalogue, view: view).outline
@@ -135,16 +135,16 @@ import Testing
             "INSERT INTO T (a, b, c) VALUES (1, 'x', 'c'), (1, 'y', 'c'), (2, 'z', 'c')")
         let before = try session.store.snapshot()
         let catalogue = try Catalogue.load(view: before)
-        let question = try SelectStatement.parse("SELECT b, id FROM T WHERE a = ?")
+        let query = try SelectStatement.parse("SELECT b, id FROM T WHERE a = ?")
         try session.store.write { tx in
             var changes = ChangeSet()
             for text in ["UPDATE T SET b = 'new' WHERE b = 'y'", "DELETE FROM T WHERE b = 'x'"] {
                 _ = try Statement.parse(text).run(catalogue, in: tx, changes: &changes)
             }
-            let rows = try question.run(catalogue, view: tx.view, parameters: [.integer(1)]).rows
+            let rows = try query.run(catalogue, view: tx.view, parameters: [.integer(1)]).rows
             #expect(rows == [[.text("new"), .integer(2)]])
         }
-        let old = try question.run(catalogue, view: before, parameters: [.integer(1)]).rows
+        let old = try query.run(catalogue, view: before, parameters: [.integer(1)]).rows
         #expect(old == [[.text("x"), .integer(1)], [.text("y"), .integer(2)]])
         #expect(try session.rows("SELECT b FROM T WHERE a = 1") == [[.text("new")]])
     }

@@ -9,7 +9,7 @@ import Testing
         (.bool, .bool(true)), (.uuid, .uuid(0x0102_0304, 9)), (.integer, .integer(-700)), (.unsigned, .unsigned(.max)),
         (.double, .double(1.5)), (.date, .date(86_400)), (.text, .text("ab\u{0}\u{1}x")), (.blob, .blob([0, 1, 255])),
     ]
-    private static let questions = [
+    private static let queries = [
         "SELECT n, c FROM T ORDER BY c", "SELECT n, c FROM T WHERE c IS NOT NULL", "SELECT DISTINCT c, n FROM T",
         "SELECT c, n, count(*) FROM T GROUP BY c, n", "SELECT c, min(n), max(n) FROM T GROUP BY c",
         "SELECT c, count(*) FROM T GROUP BY c", "SELECT DISTINCT c FROM T",
@@ -72,7 +72,7 @@ import Testing
         let whole = try Self.entry(Self.fixture(type, value, descending: descending), 2)
         let sound = try Self.fixture(type, value, descending: descending)
         var expected: [Set<[Value]>] = []
-        for text in Self.questions {
+        for text in Self.queries {
             let plan = try SelectStatement.parse(text).explanation(sound.catalogue, view: sound.store.snapshot())
                 .outline
             #expect(plan.contains("covering index"), "\(plan)")
@@ -84,7 +84,7 @@ import Testing
                 let tree = try fixture.table("T").indexes[0].tree
                 try fixture.store.write { tx in _ = try tx.delete(whole, in: tree) }
                 try Self.put(entry, naming: named, into: fixture)
-                for (text, right) in zip(Self.questions, expected) {
+                for (text, right) in zip(Self.queries, expected) {
                     let found = try Self.answer { try Self.rows(fixture, text) }
                     if let found { #expect(found == right, "\(text) \(entry)") }
                     // This query reads each row, so an entry that names none is an error.
@@ -214,8 +214,8 @@ import Testing
         #expect(
             try session.rows("SELECT q.*, t.b \(joined) WHERE q.a = 3") == [[.integer(3), .integer(4), .integer(4)]])
         #expect(session.refusal("SELECT nobody.* \(joined)").contains("there is no table nobody"))
-        for question in ["(SELECT a FROM T) q", "(SELECT a, count(*) FROM T GROUP BY a) q"] {
-            #expect(session.refusal("SELECT nobody.*, a FROM \(question)").contains("there is no table nobody"))
+        for query in ["(SELECT a FROM T) q", "(SELECT a, count(*) FROM T GROUP BY a) q"] {
+            #expect(session.refusal("SELECT nobody.*, a FROM \(query)").contains("there is no table nobody"))
         }
         #expect(try session.rows("SELECT q.*, a FROM (SELECT a FROM T) q WHERE a = 1") == [[.integer(1), .integer(1)]])
         #expect(session.refusal("SELECT a FROM T GROUP BY a HAVING NOT T MATCH 'x'").contains("MATCH tests rows"))

@@ -68,7 +68,7 @@ import Testing
     }
 
     /// Queries, each with a part of one of its plans.
-    private static let questions: [(String, String)] = [
+    private static let queries: [(String, String)] = [
         (
             "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.owner = o.id WHERE o.id IN (1, 2, 3, 9)",
             "index Item.owner (o.id)"
@@ -132,7 +132,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: questions) func everyJoinMethodGivesTheSameRows(text: String, words: String) throws {
+    @Test(arguments: queries) func everyJoinMethodGivesTheSameRows(text: String, words: String) throws {
         var answers: Set<Set<[Value]>> = []
         var counts: Set<Int> = []
         var plans: Set<String> = []

@@ -46,7 +46,7 @@ import Testing
     /// More than keys and indexes hold.
     private static let long = String(repeating: "Word5", count: 1000)
 
-    private static let questions: [(text: String, values: [[Value]])] = [
+    private static let queries: [(text: String, values: [[Value]])] = [
         ("word = ?", [[.text("Word5")], [.text("Word77")], [.text("none")], [.null]]),
         ("word > ? AND word <= ?", [[.text("Word5"), .text("Word6")], [.text(long), .text(long + "x")]]),
         ("word = ? COLLATE NOCASE", [[.text("word5")], [.text("WORD7")]]),
@@ -74,7 +74,7 @@ import Testing
     @Test(arguments: [150, 3000]) func eachSelectionHasItsOwnRows(count: Int) throws {
         let fixture = try filled(count)
         for _ in 0..<2 {
-            for (text, lists) in Self.questions {
+            for (text, lists) in Self.queries {
                 for values in lists {
                     for (orders, limit) in [([], nil), ([Order("word")], nil), ([Order("id", descending: true)], 3)] {
                         let (kept, fresh, _) = try keys(fixture, text, values, orderBy: orders, limit: limit)

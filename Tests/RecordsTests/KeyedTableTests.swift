@@ -157,7 +157,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    private static let questions: [(text: String, isWanted: @Sendable (Wolf) -> Bool)] = [
+    private static let queries: [(text: String, isWanted: @Sendable (Wolf) -> Bool)] = [
         ("", { _ in true }), ("pack = 2", { $0.pack == 2 }),
         ("pack > 1 AND pack <= 4", { $0.pack > 1 && $0.pack <= 4 }),
         ("pack = 2 AND name >= 'wolf 3'", { $0.pack == 2 && $0.name >= "wolf 3" }),
@@ -173,8 +173,8 @@ import Testing
     ]
 
     /// Each access path, in both directions, against a filter over an array.
-    @Test(arguments: questions.indices) func everyAccessPathFindsTheSameRows(number: Int) throws {
-        let (text, isWanted) = Self.questions[number]
+    @Test(arguments: queries.indices) func everyAccessPathFindsTheSameRows(number: Int) throws {
+        let (text, isWanted) = Self.queries[number]
         let fixture = try filled()
         let view = try fixture.store.snapshot()
         let wanted = Self.pack.filter(isWanted).sorted { ($0.pack, $0.name) < ($1.pack, $1.name) }

@@ -5,7 +5,7 @@ import Testing
 
 /// The elements of list columns, as conditions see them.
 @Suite struct ListValueTests {
-    private func asked(_ list: String, _ condition: String) throws -> Bool {
+    private func matches(_ list: String, _ condition: String) throws -> Bool {
         let fixture = try Fixture(EntitySchema(name: "T", columns: [ColumnSchema("list", .text)]))
         try fixture.insert("T", [.text(list)])
         let catalogue = fixture.catalogue.describing(["T": TableRelations(lists: ["list"])])
@@ -43,7 +43,7 @@ import Testing
         ("[ ]", "list.@count = 0", true), ("{ }", "ANY list IS NULL", false),
     ])
     func valuesAreWhatTheListSays(list: String, condition: String, isFound: Bool) throws {
-        #expect(try asked(list, condition) == isFound)
+        #expect(try matches(list, condition) == isFound)
     }
 
     /// A text that is no list, or ends in the middle of one, has the values before that place.
@@ -53,6 +53,6 @@ import Testing
         (#"[1, ["a"#, 2), (#"[1, ["a\"#, 2), (#"["\u12"]"#, 1), (#"["\uzzzz"]"#, 1), (#"{"a": 1, "b"#, 1),
     ])
     func whatIsNoListHasNoMoreValues(list: String, count: Int) throws {
-        #expect(try asked(list, "list.@count = \(count)"))
+        #expect(try matches(list, "list.@count = \(count)"))
     }
 }

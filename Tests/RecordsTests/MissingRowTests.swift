@@ -77,8 +77,8 @@ import Testing
         let fixture = try Self.fixture(isIndexed: isIndexed)
         let catalogue = fixture.catalogue.describing(Self.relations)
         let view = try fixture.store.snapshot()
-        for (table, questions) in [("Thing", Self.ofThings), ("Shelf", Self.ofShelves)] {
-            for (text, ids) in questions {
+        for (table, queries) in [("Thing", Self.ofThings), ("Shelf", Self.ofShelves)] {
+            for (text, ids) in queries {
                 for target in ["plain", "keyed"] {
                     let condition = try Condition.parse(text.replacing("X", with: target))
                     let plan = try Selection(table: table, condition: condition).plan(catalogue)

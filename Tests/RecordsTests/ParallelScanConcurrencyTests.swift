@@ -115,7 +115,7 @@ import Testing
         var database = try Database(rows: 4000, seed: 5)
         var expected: [String: [String]] = [:]
         let undivided = try database.open(threads: 3, isLarge: false)
-        for question in Self.exact { expected[question] = Self.bits(try undivided.rows(question)) }
+        for query in Self.exact { expected[query] = Self.bits(try undivided.rows(query)) }
         let sum = try undivided.rows("SELECT sum(d) FROM t")
         try undivided.store.close()
         let runs: [(threads: Int, memory: Int?)] = [
@@ -124,19 +124,19 @@ import Testing
         for (threads, memory) in runs {
             database.memory = memory
             let session = try database.open(threads: threads)
-            for question in Self.exact + Self.broken {
-                let found = Self.bits(try session.rows(question))
-                let isSame = found == expected[question, default: found]
-                #expect(isSame, "\(question) with \(threads) threads, memory \(memory ?? 0)")
+            for query in Self.exact + Self.broken {
+                let found = Self.bits(try session.rows(query))
+                let isSame = found == expected[query, default: found]
+                #expect(isSame, "\(query) with \(threads) threads, memory \(memory ?? 0)")
                 #expect(!found.isEmpty)
-                expected[question] = found
+                expected[query] = found
             }
             // The same in a transaction, whose view is one thread's.
             try session.store.write { tx in
-                for question in Self.broken {
-                    let found = try Statement.parse(question).read(try Catalogue.load(view: tx.view), view: tx.view)
-                    let isSame = Self.bits(found.rows) == expected[question]
-                    #expect(isSame, "\(question) in a transaction")
+                for query in Self.broken {
+                    let found = try Statement.parse(query).read(try Catalogue.load(view: tx.view), view: tx.view)
+                    let isSame = Self.bits(found.rows) == expected[query]
+                    #expect(isSame, "\(query) in a transaction")
                 }
             }
             guard case .double(let whole)? = sum.first?.first,
@@ -235,7 +235,7 @@ import Testing
             try session.plan("SELECT s, count(*) FROM t GROUP BY s") == "gather (3 threads)\n  group by s\n    scan t")
         #expect(
             try session.plan("SELECT s FROM t WHERE k > 3") == "gather (3 threads)\n  filter k > 3\n    scan t")
-        for (question, start) in [
+        for (query, start) in [
             (
                 "SELECT g.id, sum(d) FROM t LEFT JOIN g ON g.name = 'g' || t.k GROUP BY g.id",
                 "gather (3 threads)\n  group by g.id\n    left join g by hash"
@@ -246,15 +246,15 @@ import Testing
                 "gather (3 threads)\n  left join t AS b by hash"
             ),
         ] {
-            let plan = try session.plan(question)
+            let plan = try session.plan(query)
             #expect(plan.hasPrefix(start), "\(plan)")
         }
-        for question in [
+        for query in [
             "SELECT a.id FROM t a LEFT JOIN g ON g.name < a.s",
             "SELECT count(*) FROM t", "SELECT sum(d) FROM t WHERE id > 900", "SELECT sum(id) FROM g",
             "SELECT count(DISTINCT k) FROM t", "SELECT s FROM t LIMIT 9", "SELECT DISTINCT d FROM t",
             "SELECT sum(d) FROM t WHERE k = (SELECT max(id) FROM g)",
-        ] { #expect(!(try session.plan(question)).contains("gather"), "\(question)") }
+        ] { #expect(!(try session.plan(query)).contains("gather"), "\(query)") }
         try session.store.write { tx in
             let plan = try SelectStatement.parse("SELECT sum(d) FROM t").explanation(
                 try Catalogue.load(view: tx.view), view: tx.view)
@@ -269,14 +269,14 @@ import Testing
     @Test(arguments: [1, 3]) func whatTheThreadsDidIsOneRun(threads: Int) throws {
         let session = try Database(rows: 900, seed: 9).open(threads: threads)
         try session.store.read { view in
-            for question in [
+            for query in [
                 "SELECT sum(d) FROM t WHERE k > 3", "SELECT k, count(*) FROM t WHERE k > 3 GROUP BY k",
                 "SELECT count(*) FROM t WHERE k > 3", "SELECT sum(d + 1), min(s) FROM t WHERE k > 3",
                 "SELECT s FROM t WHERE k > 3",
                 "SELECT g.id, count(*) FROM t LEFT JOIN g ON g.name = t.s WHERE t.k > 3 GROUP BY g.id",
                 "SELECT g.id, count(*) FROM t JOIN g ON g.name = 'g' || abs(t.k % 7) WHERE t.k > 3 GROUP BY g.id",
             ] {
-                let found = try SelectStatement.parse(question).analysis(try Catalogue.load(view: view), view: view)
+                let found = try SelectStatement.parse(query).analysis(try Catalogue.load(view: view), view: view)
                 let scan = try #require(found.plan.operators.first { $0.operation == .scan && $0.table == "t" }?.counts)
                 #expect(scan.runs == 1 && scan.rows == 900, "\(found)")
                 let filter = try #require(found.plan.operators.first { $0.operation == .filter }?.counts)
@@ -307,13 +307,13 @@ import Testing
         var expected: String?
         for threads in [1, 2, 3, 8] {
             let session = try database.open(threads: threads)
-            for question in [
+            for query in [
                 "SELECT sum(d) FROM t", "SELECT sum(d) FROM t WHERE k > 3", "SELECT count(*) FROM t WHERE k > 3",
                 "SELECT s, count(*) FROM t GROUP BY s", "SELECT s FROM t WHERE k > 3",
                 "SELECT g.id FROM t LEFT JOIN g ON g.name = t.s", "SELECT g.id FROM t JOIN g ON g.name = t.s",
             ] {
-                let error = Self.error { _ = try session.rows(question) }
-                #expect(error == expected ?? error, "\(question)")
+                let error = Self.error { _ = try session.rows(query) }
+                #expect(error == expected ?? error, "\(query)")
                 expected = error
             }
             try session.store.close()
@@ -335,21 +335,21 @@ import Testing
         defer { try? session.store.close() }
         try session.store.read { view in
             let catalogue = try Catalogue.load(view: view)
-            for question in [
+            for query in [
                 "SELECT sum(d) FROM t WHERE s LIKE '%1%'", "SELECT s, sum(d) FROM t GROUP BY s", "SELECT s FROM t",
             ] {
-                let statement = try SelectStatement.parse(question)
+                let statement = try SelectStatement.parse(query)
                 let cancellation = Cancellation()
                 cancellation.cancel()
                 // A part is too short for its scan to look: the threads look between parts.
                 #expect(
                     Self.error { _ = try statement.run(catalogue, view: view, cancellation: cancellation) }
-                        == "\(RecordError.cancelled)", "\(question)")
+                        == "\(RecordError.cancelled)", "\(query)")
                 let late = Cancellation()
                 let canceller = try startThread(name: "test-cancel") { late.cancel() }
                 // Cancelled before, meanwhile or never: it ends.
                 let error = Self.error { _ = try statement.run(catalogue, view: view, cancellation: late) }
-                #expect(error.isEmpty || error == "\(RecordError.cancelled)", "\(question)")
+                #expect(error.isEmpty || error == "\(RecordError.cancelled)", "\(query)")
                 canceller.join()
             }
         }
@@ -363,12 +363,12 @@ import Testing
             let session = try database.open(threads: 3)
             let expected = Self.bits(try session.rows("SELECT id, s FROM t WHERE k > 0"))
             try session.store.read { view in
-                let question = try CachedStatement("SELECT id, s FROM t WHERE k > 0").planned(
+                let query = try CachedStatement("SELECT id, s FROM t WHERE k > 0").planned(
                     try Catalogue.load(view: view), view: view)
                 for wanted in [Int.max, 400] {
                     var found: [[Value]] = []
                     var batches = 0
-                    try question.give(in: view, rows: 50, bytes: 1 << 20) { rows in
+                    try query.give(in: view, rows: 50, bytes: 1 << 20) { rows in
                         batches += 1
                         found += rows
                         return found.count < wanted
@@ -385,15 +385,15 @@ import Testing
     @Test func severalCallersReadAtOnce() throws {
         let database = try Database(rows: 2500, seed: 12)
         let session = try database.open(threads: 3)
-        let question = "SELECT s, sum(d), count(*) FROM t WHERE k > -5 GROUP BY s"
-        let expected = Self.bits(try session.rows(question))
+        let query = "SELECT s, sum(d), count(*) FROM t WHERE k > -5 GROUP BY s"
+        let expected = Self.bits(try session.rows(query))
         var callers: [JoinableThread] = []
         let same = Counter()
         for _ in 0..<4 {
             callers.append(
                 try startThread(name: "test-caller") {
                     for _ in 0..<5 {
-                        if let found = try? session.rows(question), Self.bits(found) == expected { same.add() }
+                        if let found = try? session.rows(query), Self.bits(found) == expected { same.add() }
                     }
                 })
         }

@@ -100,7 +100,7 @@ import Testing
         ("t IS NOT NULL", "round(c) > 1", false), ("a > 1 OR c > 1", "a > 3", true),
         ("a > 1 AND c > 1", "a > 3 AND c > 3", true),
     ])
-    func conditionsInOtherWords(index: String, question: String, isUsed: Bool) throws {
+    func conditionsInOtherWords(index: String, query: String, isUsed: Bool) throws {
         let session = try StatementSession("CREATE TABLE T (a INTEGER, b INTEGER NOT NULL, c INTEGER, t TEXT)")
         for number in 0..<60 {
             let values = [
@@ -109,11 +109,11 @@ import Testing
             let text = ["'a'", "'Ab'", "'bcde'", "NULL"][number % 4]
             try session.run("INSERT INTO T (a, b, c, t) VALUES (\(values.joined(separator: ", ")), \(text))")
         }
-        let asked = "SELECT id FROM T WHERE b = 1 AND (\(question)) ORDER BY id"
-        let expected = try session.rows(asked)
+        let tested = "SELECT id FROM T WHERE b = 1 AND (\(query)) ORDER BY id"
+        let expected = try session.rows(tested)
         try session.run("CREATE INDEX part ON T (b) WHERE \(index)")
-        #expect(try session.plan(asked).contains("using index part") == isUsed)
-        #expect(try session.rows(asked) == expected)
+        #expect(try session.plan(tested).contains("using index part") == isUsed)
+        #expect(try session.rows(tested) == expected)
     }
 
     /// Whether one range implies another, against all numbers of a small domain.
@@ -122,14 +122,14 @@ import Testing
         let column = BoundExpr.column(BoundColumn(node: -1, ordinal: 0, type: .double, path: "x"))
         var proven = 0
         for known in operators {
-            for asked in operators {
+            for tested in operators {
                 for a in -2...2 {
                     for b in -2...2 {
                         let fact = BoundCondition.comparison(known, column, .constant(.integer(Int64(a))))
-                        let wanted = BoundCondition.comparison(asked, column, .constant(.integer(Int64(b))))
+                        let wanted = BoundCondition.comparison(tested, column, .constant(.integer(Int64(b))))
                         let isTrue = stride(from: -4.0, through: 4, by: 0.5).allSatisfy { x in
                             !Binder.holds(known, x < Double(a) ? -1 : x > Double(a) ? 1 : 0)
-                                || Binder.holds(asked, x < Double(b) ? -1 : x > Double(b) ? 1 : 0)
+                                || Binder.holds(tested, x < Double(b) ? -1 : x > Double(b) ? 1 : 0)
                         }
                         let isProven = PredicateImplication.follows(wanted, from: fact)
                         #expect(isProven == isTrue, "\(wanted) from \(fact)")
@@ -280,11 +280,11 @@ import Testing
         let session = try tasks()
         try session.run("CREATE TABLE Day (n INTEGER)")
         try session.run("INSERT INTO Day (n) VALUES (1), (2), (3), (4)")
-        let question = "SELECT Day.n, Task.title FROM Day JOIN Task ON Task.due = Day.n ORDER BY 1"
+        let query = "SELECT Day.n, Task.title FROM Day JOIN Task ON Task.due = Day.n ORDER BY 1"
         let wanted: [[Value]] = [
             [.integer(1), .text("b")], [.integer(2), .text("d")], [.integer(3), .text("a")],
         ]
-        #expect(try session.rows(question) == wanted)
+        #expect(try session.rows(query) == wanted)
         try session.run("CREATE TABLE Place (id INTEGER PRIMARY KEY, latitude REAL, longitude REAL)")
         try session.run("INSERT INTO Place VALUES (1, 3.0, 5.0), (2, 4.0, 6.0)")
         try session.run("CREATE SPATIAL INDEX near ON Place (latitude, longitude)")
@@ -297,7 +297,7 @@ import Testing
         for _ in 0..<9 {
             try session.run("INSERT INTO Task (due, isDone) SELECT due + 1000, TRUE FROM Task WHERE due > 9")
         }
-        #expect(try session.rows(question) == wanted)
+        #expect(try session.rows(query) == wanted)
     }
 
     /// Different texts are the same day after the conversion.
@@ -305,15 +305,15 @@ import Testing
         let session = try StatementSession(
             "CREATE TABLE T (n INTEGER, day TEXT)", "CREATE INDEX first ON T (n) WHERE day = '2026-01-31'",
             "INSERT INTO T (n, day) VALUES (1, '2026-01-31'), (2, '2026-01-31 00:00:00'), (3, '2026-02-01')")
-        let question = "SELECT n FROM T WHERE day = '2026-01-31' AND n > 0 ORDER BY n"
-        #expect(try session.rows(question) == [[.integer(1)]])
+        let query = "SELECT n FROM T WHERE day = '2026-01-31' AND n > 0 ORDER BY n"
+        #expect(try session.rows(query) == [[.integer(1)]])
         var schema = try session.table("T").schema
         for place in schema.columns.indices where schema.columns[place].name == "day" {
             schema.columns[place].type = .date
         }
         let wanted = schema
         try session.store.write { tx in _ = try Catalogue.migrate(to: wanted, in: tx) }
-        #expect(try session.rows(question) == [[.integer(1)], [.integer(2)]])
+        #expect(try session.rows(query) == [[.integer(1)], [.integer(2)]])
         #expect(try session.faults() == [])
     }
 

@@ -60,7 +60,7 @@ import Testing
     }
 
     /// The queries of the document's blocks of a kind, with their plans.
-    private static func blocks(_ kind: String) throws -> [(question: String, plan: String)] {
+    private static func blocks(_ kind: String) throws -> [(query: String, plan: String)] {
         let lines = try document()
         return try lines.indices.filter { lines[$0] == "```" + kind }.map { number in
             let block = lines[(number + 1)...].prefix { $0 != "```" }
@@ -72,10 +72,10 @@ import Testing
     @Test func plansReadAsIsSaid() throws {
         let fixture = try Self.fixture()
         let blocks = try Self.blocks("plan")
-        for (question, plan) in blocks {
-            let found = try SelectStatement.parse(question).explanation(
+        for (query, plan) in blocks {
+            let found = try SelectStatement.parse(query).explanation(
                 fixture.catalogue, view: fixture.store.snapshot())
-            #expect(found.outline == plan, "\(question)")
+            #expect(found.outline == plan, "\(query)")
         }
         #expect(blocks.count >= 25)
     }
@@ -88,7 +88,7 @@ import Testing
         try session.run("CREATE TABLE Person (id INTEGER PRIMARY KEY, age INTEGER, mail TEXT)")
         for number in 0..<30 { try session.run("INSERT INTO Person VALUES (?, 3, 'm')", [.integer(Int64(number))]) }
         let blocks = try Self.blocks("gathered")
-        for (question, plan) in blocks { #expect(try session.plan(question) == plan) }
+        for (query, plan) in blocks { #expect(try session.plan(query) == plan) }
         #expect(!blocks.isEmpty)
     }
 

@@ -92,7 +92,7 @@ import Testing
         try text.fixture.store.setCacheBytes(1 << 20)
         try text.fixture.migrate(TextFixture.schema(keyed: keyed))
         try text.fixture.expectSound()
-        #expect(try text.ask("title MATCH ?", "seldom").count == 5)
-        #expect(try text.ask("title MATCH ?", "all").count == 15_000)
+        #expect(try text.search("title MATCH ?", "seldom").count == 5)
+        #expect(try text.search("title MATCH ?", "all").count == 15_000)
     }
 }

@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    private static let questions = [
+    private static let queries = [
         // Sorts.
         "SELECT id, k, d, s, w FROM t ORDER BY s, k DESC", "SELECT * FROM t ORDER BY w, d",
         "SELECT id FROM t ORDER BY k", "SELECT s FROM t ORDER BY s COLLATE NOCASE DESC, id DESC",
@@ -110,11 +110,11 @@ import Testing
     @Test(arguments: [false, true]) func rowsAreThoseOfAmpleMemory(encrypted: Bool) throws {
         guard !encrypted || Encryption.isAvailable else { return }
         let pair = try Pair(rows: 1800, seed: 7, encrypted: encrypted)
-        for question in encrypted ? Array(Self.questions.prefix(5)) : Self.questions { try pair.expectSame(question) }
+        for query in encrypted ? Array(Self.queries.prefix(5)) : Self.queries { try pair.expectSame(query) }
     }
 
     /// With how many rows SQLite answers, and a number that is made of all their values in their order.
-    private static let answersOfSQLite: [(question: String, rows: Int, mixed: Int64)] = [
+    private static let answersOfSQLite: [(query: String, rows: Int, mixed: Int64)] = [
         ("SELECT id, a, b FROM n ORDER BY b DESC, a, id", 20000, 338859954),
         ("SELECT b, count(*), count(a), sum(a), min(a), max(b) FROM n GROUP BY b ORDER BY b", 4001, 831372164),
         ("SELECT DISTINCT a, length(b) FROM n ORDER BY 2, 1", 14096, 794381204),
@@ -149,8 +149,8 @@ import Testing
                 _ = try insert.run(catalogue, in: tx, changes: &changes, parameters: values)
             }
         }
-        for (question, count, mixed) in Self.answersOfSQLite {
-            let rows = try pair.scarce.rows(question)
+        for (query, count, mixed) in Self.answersOfSQLite {
+            let rows = try pair.scarce.rows(query)
             let found = rows.joined().reduce(Int64(0)) { sum, value in
                 let number: Int64 =
                     switch value {
@@ -160,7 +160,7 @@ import Testing
                     }
                 return (sum * 31 + number + 7) % 1_000_000_007
             }
-            #expect(rows.count == count && found == mixed, "\(question)")
+            #expect(rows.count == count && found == mixed, "\(query)")
         }
     }
 
@@ -174,15 +174,15 @@ import Testing
     @Test func aFullDiskIsAnError() throws {
         let pair = try Pair(rows: 6000, seed: 3)
         let names = try pair.disk.list(directory: "d")
-        for question in Self.spilling {
-            let expected = try pair.ample.rows(question)
+        for query in Self.spilling {
+            let expected = try pair.ample.rows(query)
             pair.disk.capacity = pair.disk.usedBytes + 10_000
-            #expect(throws: StorageError.diskFull(path: "d/scarce"), "\(question)") {
-                do { _ = try pair.scarce.rows(question) } catch RecordError.storage(let error) { throw error }
+            #expect(throws: StorageError.diskFull(path: "d/scarce"), "\(query)") {
+                do { _ = try pair.scarce.rows(query) } catch RecordError.storage(let error) { throw error }
             }
             #expect(try pair.disk.list(directory: "d") == names)
             pair.disk.capacity = nil
-            #expect(try pair.scarce.rows(question) == expected)
+            #expect(try pair.scarce.rows(query) == expected)
         }
         #expect(try pair.disk.list(directory: "d") == names, "a file has a name")
     }
@@ -192,8 +192,8 @@ import Testing
         let pair = try Pair(rows: 6000, seed: 4)
         let view = try pair.scarce.store.snapshot()
         let catalogue = try Catalogue.load(view: view)
-        for question in Self.spilling + ["SELECT s FROM t UNION SELECT s FROM u ORDER BY 1"] {
-            let rows = try CachedStatement(question).planned(catalogue, view: view)
+        for query in Self.spilling + ["SELECT s FROM t UNION SELECT s FROM u ORDER BY 1"] {
+            let rows = try CachedStatement(query).planned(catalogue, view: view)
             let cancellation = Cancellation()
             var count = 0
             var error: RecordError?
@@ -204,8 +204,8 @@ import Testing
                     return true
                 }
             } catch let cause { error = cause }
-            if question.contains("count(DISTINCT") { continue }
-            #expect(error == .cancelled && count <= 2048, "\(question) gave \(count)")
+            if query.contains("count(DISTINCT") { continue }
+            #expect(error == .cancelled && count <= 2048, "\(query) gave \(count)")
         }
     }
 
@@ -214,16 +214,16 @@ import Testing
         let pair = try Pair(rows: 1800, seed: 5)
         let view = try pair.scarce.store.snapshot()
         let catalogue = try Catalogue.load(view: view)
-        for question in Self.questions {
-            let all = try pair.ample.rows(question)
+        for query in Self.queries {
+            let all = try pair.ample.rows(query)
             var found: [[Value]] = []
-            let rows = try CachedStatement(question).planned(catalogue, view: view)
+            let rows = try CachedStatement(query).planned(catalogue, view: view)
             try rows.give(in: view, rows: 3, bytes: 1 << 20) { batch in
                 #expect(batch.count <= 3)
                 found += batch
                 return found.count < 10
             }
-            #expect(found == Array(all.prefix(min(all.count, 12))), "\(question)")
+            #expect(found == Array(all.prefix(min(all.count, 12))), "\(query)")
         }
     }
 

@@ -42,9 +42,9 @@ import Testing
 
     @Test func bothFormsOfExplainAgree() throws {
         let session = try people()
-        let question = "SELECT name FROM Person WHERE mail = 'ada@x'"
-        #expect(try session.rows("EXPLAIN QUERY PLAN " + question) == session.rows("EXPLAIN " + question))
-        #expect(session.refusal("EXPLAIN QUERY " + question).contains("PLAN is expected"))
+        let query = "SELECT name FROM Person WHERE mail = 'ada@x'"
+        #expect(try session.rows("EXPLAIN QUERY PLAN " + query) == session.rows("EXPLAIN " + query))
+        #expect(session.refusal("EXPLAIN QUERY " + query).contains("PLAN is expected"))
     }
 
     @Test func typesInManyWords() throws {

@@ -31,7 +31,7 @@ import Testing
             }
         }
         let staffed = "EXISTS (SELECT 1 FROM Person AS other WHERE other.boss = Person.id AND other.age > Pet.age)"
-        let questions: [(String, (ManyFixture.Person, ManyFixture.Pet) -> Bool)] = [
+        let queries: [(String, (ManyFixture.Person, ManyFixture.Pet) -> Bool)] = [
             (
                 "Pet.age IN (SELECT budget FROM Department)",
                 { _, pet in all.departments.contains { $0.budget != nil && $0.budget == pet.age } }
@@ -50,7 +50,7 @@ import Testing
             ("ANY tags = 'x'", { person, _ in person.tags?.contains("x") == true }),
             ("Person.tags.@count = 2", { person, _ in person.tags?.count == 2 }),
         ]
-        for (text, model) in questions {
+        for (text, model) in queries {
             let found = Self.numbers(try all.rows(Self.joined + text + " ORDER BY Person.id, Pet.id"))
             #expect(found == pairs(model), "\(text)")
         }
@@ -100,7 +100,7 @@ import Testing
 
     @Test func wholeStatementsAreLists() throws {
         let all = try ManyFixture(seed: 9, isIndexed: true)
-        let questions: [(String, (ManyFixture.Person) -> Bool)] = [
+        let queries: [(String, (ManyFixture.Person) -> Bool)] = [
             (
                 "id IN (SELECT Person.id FROM Person JOIN Pet ON Pet.owner = Person.id WHERE Pet.name = 'Rex')",
                 { person in all.pets(of: person).contains { $0.name == "Rex" } }
@@ -123,7 +123,7 @@ import Testing
                 { $0.salary == Set(all.pets.map(\.name)).count }
             ),
         ]
-        for (text, model) in questions {
+        for (text, model) in queries {
             let values: [Value] = text.contains("?") ? [.integer(1)] : []
             #expect(try all.ids("Person", text, values) == all.people.filter(model).map(\.id), "\(text)")
         }

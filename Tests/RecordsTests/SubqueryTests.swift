@@ -15,7 +15,7 @@ import Testing
         return list.contains(nil) ? nil : false
     }
 
-    private static let questions: [(String, Model)] = [
+    private static let queries: [(String, Model)] = [
         (
             "department IN (SELECT id FROM Department WHERE budget > 4)",
             { all, person in
@@ -183,7 +183,7 @@ import Testing
     @Test(arguments: [true, false]) func answersAreThoseOfPlainLoops(isIndexed: Bool) throws {
         for seed in UInt64(1)...4 {
             let all = try ManyFixture(seed: seed, isIndexed: isIndexed)
-            for (text, model) in SubqueryTests.questions {
+            for (text, model) in SubqueryTests.queries {
                 let expected = all.people.filter { model(all, $0) }.map(\.id)
                 #expect(try all.ids("Person", text) == expected, "\(text), seed \(seed)")
                 let negated = try all.ids("Person", "NOT (\(text))")
@@ -195,7 +195,7 @@ import Testing
     /// With so many outer rows one scan replaces the look-ups.
     @Test func scansAgreeWithLookUps() throws {
         let all = try ManyFixture(seed: 9, people: 700, pets: 900, isIndexed: true)
-        for (text, model) in SubqueryTests.questions where text.contains("Person.") {
+        for (text, model) in SubqueryTests.queries where text.contains("Person.") {
             let expected = all.people.filter { model(all, $0) }.map(\.id)
             #expect(try all.ids("Person", text) == expected, "\(text)")
         }

@@ -110,7 +110,7 @@ import Testing
             try text.fixture.insert("Note", [.text(String(repeating: "steam ", count: 400 + number)), .text("steam")])
         }
         try text.fixture.expectSound()
-        #expect(try text.ask("Note MATCH ?", "steam").count == 3)
+        #expect(try text.search("Note MATCH ?", "steam").count == 3)
         let table = try text.table
         for id in [2, 1] as [Int64] {
             try text.fixture.store.write { tx in
@@ -128,7 +128,7 @@ import Testing
             _ = try table.update(&row, key: .rowID(3), in: tx, changes: &changes)
         }
         try text.fixture.expectSound()
-        #expect(try text.ask("Note MATCH ?", "steam") == [.rowID(3)])
+        #expect(try text.search("Note MATCH ?", "steam") == [.rowID(3)])
     }
 
     /// More words than fit in memory: the first part is bulk-loaded, the others are inserted after it.
@@ -149,8 +149,8 @@ import Testing
             try TextBuild.run(index, table, memory: 1 << 16, tx)
         }
         try text.fixture.expectSound()
-        #expect(try text.ask("title MATCH ?", "rare").count == 11)
-        #expect(try text.ask("title MATCH ?", "common").count == count - 11)
+        #expect(try text.search("title MATCH ?", "rare").count == 11)
+        #expect(try text.search("title MATCH ?", "common").count == count - 11)
     }
 
     /// Rows with keys of their own, as many as are loaded in bulk.
@@ -171,11 +171,11 @@ import Testing
             })
         try text.fixture.migrate(TextFixture.schema(keyed: true))
         try text.fixture.expectSound()
-        #expect(try text.ask("title MATCH ?", "rare").count == 11)
-        #expect(try text.ask("body MATCH ?", "n7777") == [RowKey(values: [.text("k7777")])])
+        #expect(try text.search("title MATCH ?", "rare").count == 11)
+        #expect(try text.search("body MATCH ?", "n7777") == [RowKey(values: [.text("k7777")])])
         // The next row gets a number behind them.
         try text.fixture.insert("Note", [.text("new"), .text("rare"), .null])
-        #expect(try text.ask("title MATCH ?", "rare").count == 12)
+        #expect(try text.search("title MATCH ?", "rare").count == 12)
         try text.fixture.expectSound()
     }
 }

@@ -42,11 +42,11 @@ struct GroupsCommand {
             SELECT (a.n * \(columns) + b.n) * 7919 % \(modulus) AS k, count(*), sum(b.n) FROM a, b
             WHERE a.n * \(columns) + b.n < \(count) GROUP BY (a.n * \(columns) + b.n) * 7919 % \(modulus)
             """
-        let question = try CachedStatement(text).planned(try Catalogue.load(view: view), view: view)
+        let query = try CachedStatement(text).planned(try Catalogue.load(view: view), view: view)
         let start = ContinuousClock.now
         let meter = MemoryMeter()
         let found = Groups()
-        try question.give(in: view, rows: 256, bytes: 64 << 10) { rows in
+        try query.give(in: view, rows: 256, bytes: 64 << 10) { rows in
             for row in rows { found.take(row) }
             return true
         }

@@ -6,7 +6,7 @@ import MakoStorage
 /// the results are the same to the bit.
 struct ParallelCommand {
     private static let repeats = 5
-    private static let questions = [
+    private static let queries = [
         "SELECT count(*) FROM t WHERE s LIKE '%7%'", "SELECT count(*) FROM t WHERE k > 30",
         "SELECT sum(k), avg(d) FROM t",
         "SELECT sum(d * 2), max(k) FROM t WHERE k > 3", "SELECT k, count(*), sum(d) FROM t GROUP BY k",
@@ -38,16 +38,16 @@ struct ParallelCommand {
         let alone = try measure(folder, threads: 1)
         let together = try measure(folder, threads: threads)
         var isSame = true
-        for (place, question) in Self.questions.enumerated() {
+        for (place, query) in Self.queries.enumerated() {
             let (one, several) = (alone[place], together[place])
             if one.rows != several.rows {
                 isSame = false
-                print("    not the same: \(question)")
+                print("    not the same: \(query)")
             }
             print(
                 String(
                     format: "%8.2f ms with 1 thread, %8.2f ms with %d: %.2f times  ", one.seconds * 1000,
-                    several.seconds * 1000, threads, one.seconds / max(several.seconds, 1e-9)) + question)
+                    several.seconds * 1000, threads, one.seconds / max(several.seconds, 1e-9)) + query)
         }
         return isSame
     }
@@ -66,8 +66,8 @@ struct ParallelCommand {
         let view = try store.snapshot()
         defer { view.close() }
         let catalogue = try Catalogue.load(view: view)
-        return try Self.questions.map { question in
-            let statement = try SelectStatement.parse(question)
+        return try Self.queries.map { query in
+            let statement = try SelectStatement.parse(query)
             var found: [String] = []
             var times: [Double] = []
             // The first run reads the pages.

@@ -205,30 +205,30 @@ import Testing
         func run(
             _ moves: [(Int, Int32)],
             _ transfer: ((Int) throws(FileError) -> (moved: Int, code: Int32)) throws(FileError) -> Int
-        ) -> (result: Result<Int, FileError>, asked: [Int]) {
-            var asked: [Int] = []
+        ) -> (result: Result<Int, FileError>, requested: [Int]) {
+            var requested: [Int] = []
             var left = moves[...]
             do throws(FileError) {
                 let count = try transfer { done in
-                    asked.append(done)
+                    requested.append(done)
                     let (moved, code) = left.popFirst() ?? (-1, ENOSYS)
                     return (moved, code)
                 }
-                return (.success(count), asked)
-            } catch { return (.failure(error), asked) }
+                return (.success(count), requested)
+            } catch { return (.failure(error), requested) }
         }
-        func read(_ moves: [(Int, Int32)]) -> (result: Result<Int, FileError>, asked: [Int]) {
+        func read(_ moves: [(Int, Int32)]) -> (result: Result<Int, FileError>, requested: [Int]) {
             run(moves) { call throws(FileError) in try Transfer.read(10, "f", call) }
         }
-        func write(_ moves: [(Int, Int32)]) -> (result: Result<Int, FileError>, asked: [Int]) {
+        func write(_ moves: [(Int, Int32)]) -> (result: Result<Int, FileError>, requested: [Int]) {
             run(moves) { call throws(FileError) in
                 try Transfer.write(10, "f", call)
                 return 10
             }
         }
         let parts: [(Int, Int32)] = [(3, 0), (-1, EINTR), (5, 0), (-1, EINTR), (2, 0)]
-        for (result, asked) in [read(parts), write(parts)] {
-            #expect(result == .success(10) && asked == [0, 3, 3, 8, 8])
+        for (result, requested) in [read(parts), write(parts)] {
+            #expect(result == .success(10) && requested == [0, 3, 3, 8, 8])
         }
         // A file that ends is read as far as it goes; a device that takes nothing is an error.
         #expect(read([(3, 0), (0, 0)]).result == .success(3))

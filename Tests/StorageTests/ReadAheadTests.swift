@@ -49,7 +49,7 @@ import Testing
             let counts = disk.counts
             #expect(counts.read > 100, sourceLocation: sourceLocation)
             #expect(counts.waited < counts.read / 5, "\(counts)", sourceLocation: sourceLocation)
-            #expect(counts.asked <= counts.read, "\(counts)", sourceLocation: sourceLocation)
+            #expect(counts.requested <= counts.read, "\(counts)", sourceLocation: sourceLocation)
             #expect(disk.unused <= 2, "\(counts)", sourceLocation: sourceLocation)
         }
     }
@@ -129,7 +129,7 @@ import Testing
             entries += 1
             return entries < 100
         }
-        #expect(sample.disk.counts.asked <= 16, "\(sample.disk.counts)")
+        #expect(sample.disk.counts.requested <= 16, "\(sample.disk.counts)")
     }
 
     @Test func pagesInMemoryAreNotPrefetched() throws {
@@ -138,9 +138,9 @@ import Testing
         defer { view.close() }
         try view.forEach(in: sample.numbers) { _, _ in true }
         let first = sample.disk.counts
-        #expect(first.asked > 50)
+        #expect(first.requested > 50)
         try view.forEach(in: sample.numbers) { _, _ in true }
-        #expect(sample.disk.counts.asked == first.asked)
+        #expect(sample.disk.counts.requested == first.requested)
         #expect(sample.disk.counts.read == first.read)
     }
 }

@@ -161,11 +161,11 @@ import Testing
     /// Pages read from a file that is not in memory yet: as many as the tree has levels, not as many as it has leaves.
     @Test(arguments: [KeyKind.integer, .bytes]) func countsSpareTheLeaves(kind: KeyKind) throws {
         let disk = SimulatedDisk()
-        func loads(_ options: TreeOptions, _ ask: (Snapshot, Tree) throws -> Void) throws -> UInt64 {
+        func loads(_ options: TreeOptions, _ read: (Snapshot, Tree) throws -> Void) throws -> UInt64 {
             let store = try Self.store(disk)
             let tree = try #require(try store.snapshot().tree(named: "t\(options.rawValue)"))
             let before = store.stats.pageLoads
-            try ask(try store.snapshot(), tree)
+            try read(try store.snapshot(), tree)
             defer { try? store.close() }
             return store.stats.pageLoads - before
         }
@@ -185,9 +185,9 @@ import Testing
         func range(_ snapshot: Snapshot, _ tree: Tree) throws {
             try #expect(Self.count(100, 2900, tree, snapshot) == 2800)
         }
-        for (ask, most) in [(seek, 3), (rank, 3), (range, 5)] {
-            try #expect(loads(.subtreeCounts, ask) <= most)
-            try #expect(loads([], ask) > 100)
+        for (read, most) in [(seek, 3), (rank, 3), (range, 5)] {
+            try #expect(loads(.subtreeCounts, read) <= most)
+            try #expect(loads([], read) > 100)
         }
     }
 

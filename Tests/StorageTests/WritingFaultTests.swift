@@ -107,17 +107,17 @@ import Testing
         let expected = try ModelStore(reading: snapshot)
         try put(writer, 0..<1)
         try writer.checkpoint()
-        nonisolated(unsafe) var asked = 0
+        nonisolated(unsafe) var requests = 0
         files.meddle { (call, path, _) throws(FileError) in
             guard call == .pins else { return }
-            asked += 1
+            requests += 1
             throw Self.failure(path, "pins")
         }
         for round in 1...8 as ClosedRange<UInt64> {
             try put(writer, 0..<300, bytes: 300 + Int(round))
             try writer.checkpoint()
         }
-        #expect(asked > 4)
+        #expect(requests > 4)
         #expect(try ModelStore(reading: snapshot) == expected)
         files.meddle(nil)
         #expect(try writer.verify().isClean)

@@ -65,14 +65,14 @@ struct NamingAgreement: Sendable {
     let path: String
     /// The naming with which the file was created; nil: tables have the names of their types.
     let stored: String?
-    let asked: TableNaming?
+    let requested: TableNaming?
 
     /// - Parameter view: a snapshot of the file. A file without tables takes any naming.
-    init(_ path: String, _ asked: TableNaming?, _ catalogue: Catalogue, _ view: Snapshot) throws(MakoError) {
+    init(_ path: String, _ requested: TableNaming?, _ catalogue: Catalogue, _ view: Snapshot) throws(MakoError) {
         self.path = path
-        self.asked = asked
+        self.requested = requested
         let stored = try records { () throws(RecordError) in try Catalogue.tableNaming(in: view) }
-        self.stored = stored ?? (catalogue.handles.isEmpty ? asked?.name : nil)
+        self.stored = stored ?? (catalogue.handles.isEmpty ? requested?.name : nil)
     }
 
     /// Assigns the table names of models.
@@ -83,10 +83,10 @@ struct NamingAgreement: Sendable {
         for model in models {
             var name = model.givenTable
             if !model.namesTable {
-                if stored != asked?.name {
-                    throw .tableNaming(path: path, stored: stored, asked: asked?.name)
+                if stored != requested?.name {
+                    throw .tableNaming(path: path, stored: stored, asked: requested?.name)
                 }
-                name = asked?.table(of: name) ?? name
+                name = requested?.table(of: name) ?? name
             }
             let settled = model.settleTable(name)
             if settled != name {

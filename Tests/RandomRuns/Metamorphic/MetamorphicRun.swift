@@ -148,13 +148,13 @@ public struct MetamorphicRun {
         let collation = column.type == .text ? draw.random.pick(["", " COLLATE NOCASE", " COLLATE BINARY"]) : ""
         let direction = draw.random.pick(["", " DESC"])
         let order = "\(column.name)\(collation)\(direction), id"
-        let question = "SELECT id FROM \(table) WHERE \(condition) ORDER BY \(order)"
-        let all = try ordered(question)
+        let query = "SELECT id FROM \(table) WHERE \(condition) ORDER BY \(order)"
+        let all = try ordered(query)
         let (limit, offset) = (draw.random.below(12), draw.random.below(6))
-        let part = try ordered("\(question) LIMIT \(limit) OFFSET \(offset)")
+        let part = try ordered("\(query) LIMIT \(limit) OFFSET \(offset)")
         checks += 1
         if part != Array(all.dropFirst(offset).prefix(limit)) {
-            throw fault("a part of \(question) is not that of the whole")
+            throw fault("a part of \(query) is not that of the whole")
         }
         // By the comparison of the order, each row but the last is not after the next.
         for (one, next) in zip(all, all.dropFirst()).prefix(4) {
@@ -163,7 +163,7 @@ public struct MetamorphicRun {
                 "SELECT x.id FROM \(table) x, \(table) y WHERE x.id = \(one[0]) AND y.id = \(next[0]) AND "
                     + "(\(sides) OR x.\(column.name) IS NULL OR y.\(column.name) IS NULL)")
             checks += 1
-            if found.isEmpty { throw fault("rows \(one[0]) and \(next[0]) of \(question) are not in order") }
+            if found.isEmpty { throw fault("rows \(one[0]) and \(next[0]) of \(query) are not in order") }
         }
     }
 
@@ -177,28 +177,28 @@ public struct MetamorphicRun {
     ///
     /// - Parameter exactly: whether the values must be identical; of texts that are equal without regard to case any
     ///   may be returned.
-    private mutating func same(_ question: String, exactly: Bool = true) throws -> [[Value]] {
-        let plain = try answer(question, world.plain)
-        let indexed = try answer(question, world.indexed)
+    private mutating func same(_ query: String, exactly: Bool = true) throws -> [[Value]] {
+        let plain = try answer(query, world.plain)
+        let indexed = try answer(query, world.indexed)
         if exactly {
-            try check(plain, indexed, "\(question), without indexes and with them")
+            try check(plain, indexed, "\(query), without indexes and with them")
         } else {
-            try check(sizes(plain), sizes(indexed), "\(question), without indexes and with them")
+            try check(sizes(plain), sizes(indexed), "\(query), without indexes and with them")
         }
         return plain
     }
 
-    private mutating func ordered(_ question: String) throws -> [[Value]] {
-        let plain = try answer(question, world.plain)
+    private mutating func ordered(_ query: String) throws -> [[Value]] {
+        let plain = try answer(query, world.plain)
         checks += 1
-        if plain != (try answer(question, world.indexed)) { throw fault("\(question) comes otherwise by an index") }
+        if plain != (try answer(query, world.indexed)) { throw fault("\(query) comes otherwise by an index") }
         return plain
     }
 
-    private func answer(_ question: String, _ side: MetamorphicWorld.Side) throws -> [[Value]] {
+    private func answer(_ query: String, _ side: MetamorphicWorld.Side) throws -> [[Value]] {
         do {
-            return try Statement.parse(question).read(side.catalogue, view: side.view, named: draw.named).rows
-        } catch { throw fault("\(question): \(error)") }
+            return try Statement.parse(query).read(side.catalogue, view: side.view, named: draw.named).rows
+        } catch { throw fault("\(query): \(error)") }
     }
 
     private func sizes(_ rows: [[Value]]) -> [[Value]] {

@@ -20,7 +20,7 @@ extension ObjectSession {
         case 71..<75: try saveMany()
         case 75..<78: try removeMatching()
         case 78..<84: if hasRoom { try find() }
-        case 84..<92: try ask()
+        case 84..<92: try runQueries()
         case 92..<95: if let object = some() { try refresh(object) }
         default:
             if depth > 0, depth < 3 { try transaction() }

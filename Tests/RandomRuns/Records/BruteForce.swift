@@ -51,14 +51,14 @@ public struct BruteForce {
         case .condition(let condition, _):
             return truth(condition, row).map { .integer($0 ? 1 : 0) } ?? .null
         case .choice(let choice):
-            let chosen = choice.branches.first { truth(asked($0.condition, choice.subject), row) == true }
+            let chosen = choice.branches.first { truth(tested($0.condition, choice.subject), row) == true }
             return (chosen?.value ?? choice.otherwise).map { value($0, row) } ?? .null
         default: return .null
         }
     }
 
     /// The condition of a CASE branch with the subject inserted.
-    private func asked(_ condition: Condition, _ subject: Expr?) -> Condition {
+    private func tested(_ condition: Condition, _ subject: Expr?) -> Condition {
         guard let subject, case .comparison(let operation, .subject, let other) = condition else { return condition }
         return .comparison(operation, subject, other)
     }

@@ -63,7 +63,7 @@ extension RecordSession {
         default:
             guard let catalogue else { return }
             log("  questions")
-            try ask(model, catalogue, tx.view, count: 2)
+            try runQueries(model, catalogue, tx.view, count: 2)
         }
     }
 
@@ -258,13 +258,13 @@ extension RecordSession {
         _ run: inout RecordTransactionRun
     ) throws {
         guard let catalogue else { return }
-        var question = RecordQuestion(table, of: model, &random)
-        question.selection.limit = nil
-        question.selection.offset = nil
-        let plan = try question.selection.plan(catalogue)
+        var query = RecordQuery(table, of: model, &random)
+        query.selection.limit = nil
+        query.selection.offset = nil
+        let plan = try query.selection.plan(catalogue)
         log("  delete by query: \(plan)")
         let keys = try plan.keys(in: tx.view)
-        let expected = question.matching().map(\.key)
+        let expected = query.matching().map(\.key)
         guard Set(keys) == Set(expected), keys.count == expected.count else {
             throw Disagreement("other rows are to be deleted: \(plan)")
         }

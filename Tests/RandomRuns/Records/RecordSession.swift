@@ -147,7 +147,7 @@ public final class RecordSession: RandomSession {
             log("questions")
             let view = try opened().snapshot()
             defer { view.close() }
-            try ask(model, catalogue, view, count: 3)
+            try runQueries(model, catalogue, view, count: 3)
         default: try transaction()
         }
     }
@@ -188,7 +188,7 @@ public final class RecordSession: RandomSession {
             for name in model.names {
                 guard let table = model.tables[name] else { continue }
                 for index in table.schema.indexes {
-                    try RecordQuestion(table, of: model, inOrderOf: index, isReversed: random.chance(50))
+                    try RecordQuery(table, of: model, inOrderOf: index, isReversed: random.chance(50))
                         .check(catalogue, view)
                 }
             }
@@ -199,7 +199,7 @@ public final class RecordSession: RandomSession {
         log("look at a snapshot")
         let found = try RecordState(reading: kept.snapshot)
         if let difference = found.difference(from: kept.model.state) { throw Disagreement("a snapshot: \(difference)") }
-        try ask(kept.model, kept.catalogue, kept.snapshot, count: 2)
+        try runQueries(kept.model, kept.catalogue, kept.snapshot, count: 2)
     }
 
     private func verify() throws {
@@ -209,11 +209,11 @@ public final class RecordSession: RandomSession {
         guard report.isClean || plan.diskFails else { throw Disagreement("verify: \(report.findings)") }
     }
 
-    func ask(_ model: RecordModel, _ catalogue: Catalogue, _ view: Snapshot, count: Int) throws {
+    func runQueries(_ model: RecordModel, _ catalogue: Catalogue, _ view: Snapshot, count: Int) throws {
         for _ in 0..<count {
             guard let name = model.names.randomElement(using: &random), let table = model.tables[name] else { return }
             operations += 1
-            try RecordQuestion(table, of: model, &random).check(catalogue, view)
+            try RecordQuery(table, of: model, &random).check(catalogue, view)
         }
     }
 

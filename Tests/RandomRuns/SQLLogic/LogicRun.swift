@@ -69,7 +69,7 @@ private struct LogicRun {
             }
             switch record.action {
             case .statement(let isFailing): change(record, isFailing, &report)
-            case .query(let types, let sort, let answer): ask(record, types, sort, answer, &report)
+            case .query(let types, let sort, let answer): runQuery(record, types, sort, answer, &report)
             }
         }
         try store.close()
@@ -91,7 +91,7 @@ private struct LogicRun {
         }
     }
 
-    private func ask(
+    private func runQuery(
         _ record: LogicScript.Record, _ types: [Character], _ sort: LogicScript.Sort, _ answer: LogicScript.Answer,
         _ report: inout LogicReport
     ) {

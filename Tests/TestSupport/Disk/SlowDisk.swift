@@ -20,7 +20,7 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
         /// Those that had to be waited for.
         public var waited = 0
         /// Pages that were prefetched.
-        public var asked = 0
+        public var requested = 0
         /// Calls that prefetched pages.
         public var calls = 0
     }
@@ -48,7 +48,7 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
             let first = offset / SlowDisk.pageBytes
             let pages = first..<first + UInt64(count) / SlowDisk.pageBytes
             started.formUnion(pages)
-            counted.asked += pages.count
+            counted.requested += pages.count
             counted.calls += 1
         }
     }

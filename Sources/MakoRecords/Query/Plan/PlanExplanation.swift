@@ -15,6 +15,9 @@ public struct PlanExplanation: Sendable, Hashable, Encodable, CustomStringConver
         public let indexes: [String]
     }
 
+    @available(*, deprecated, renamed: "AccessPath")
+    public typealias Way = AccessPath
+
     /// An index that would serve the query, and does not exist.
     public struct MissingIndex: Sendable, Hashable, Encodable {
         /// The table.

@@ -2,7 +2,7 @@ import MakoRecords
 import MakoTestSupport
 
 /// Conditions that ask other rows, alone or by a value of the row around.
-extension Question {
+extension RandomQuery {
     mutating func subquery() {
         nesting += 1
         defer { nesting -= 1 }

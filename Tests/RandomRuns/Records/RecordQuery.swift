@@ -3,7 +3,7 @@ import MakoStorage
 import MakoTestSupport
 
 /// A random query of a table, and its result by plain Swift.
-struct RecordQuestion {
+struct RecordQuery {
     var selection: Selection
     private let table: ModelTable
     private let model: RecordModel

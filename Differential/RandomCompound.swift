@@ -3,7 +3,7 @@ import MakoTestSupport
 
 /// Compound queries: `UNION`, `UNION ALL`, `INTERSECT` and `EXCEPT`, alone, with a name, and as the rows of a
 /// sub-query.
-extension Question {
+extension RandomQuery {
     mutating func compound() {
         let kinds = (0...random.below(2)).map { _ in random.pick(World.Kind.allCases.filter { $0 != .bool }) }
         let isNamed = random.chance(20) && !self.isNamed

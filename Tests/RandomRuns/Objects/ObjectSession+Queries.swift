@@ -37,16 +37,16 @@ extension ObjectSession {
     }
 
     /// Queries by key paths, and everything that relations lead to.
-    func ask() throws {
+    func runQueries() throws {
         switch random.below(4) {
-        case 0: try askForAges()
-        case 1: try askForClub()
+        case 0: try queryAges()
+        case 1: try queryClub()
         case 2: try readAll()
-        default: try askForMissing()
+        default: try queryMissing()
         }
     }
 
-    private func askForAges() throws {
+    private func queryAges() throws {
         let (low, limit) = (random.below(80), 1 + random.below(10))
         log("\(indent)ask for members from \(low)")
         let found = try opened().query(Member.self).where(\.age >= low).orderBy(\.age, .descending).orderBy(\.name)
@@ -61,7 +61,7 @@ extension ObjectSession {
         else { throw Disagreement("members from \(low) are others, or in another order") }
     }
 
-    private func askForClub() throws {
+    private func queryClub() throws {
         guard let club = rows(.club).randomElement(using: &random) else { return }
         let name = text(club.values[0])
         log("\(indent)ask for the members of \(name)")
@@ -74,7 +74,7 @@ extension ObjectSession {
         else { throw Disagreement("\(name) does not count its members right") }
     }
 
-    private func askForMissing() throws {
+    private func queryMissing() throws {
         log("\(indent)ask for members without a number")
         let count = try opened().query(Member.self).where("number IS NULL").count()
         guard count == rows(.member).filter({ $0.values[2].isNull }).count else {

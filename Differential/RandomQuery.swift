@@ -16,7 +16,7 @@ import MakoTestSupport
 /// - what SQLite 3.40 gets wrong: an OR of one column's comparisons by different collations, equations of three columns by
 ///   different collations, NULL among the values of a sub-query that it reads
 ///   from a descending index, a pattern with ESCAPE that tests the rows of a LEFT JOIN, an order by what is always false.
-struct Question {
+struct RandomQuery {
     var mako = ""
     var sqlite = ""
     private(set) var parameters: [Value] = []
@@ -32,10 +32,10 @@ struct Question {
     /// Whether the text is used several times, so that it can have no parameters.
     var isWrittenOut = false
 
-    static func make(_ world: World, _ random: inout SplitMix) -> Question {
-        var question = Question(world: world, random: random.fork())
-        question.write()
-        return question
+    static func make(_ world: World, _ random: inout SplitMix) -> RandomQuery {
+        var query = RandomQuery(world: world, random: random.fork())
+        query.write()
+        return query
     }
 
     init(world: World, random: SplitMix) {
@@ -440,8 +440,8 @@ struct Question {
         switch random.below(12) {
         case 11: counted()
         case 10:
-            choice { question in
-                if question.random.chance(50) { question.column(.integer) } else { question.constant(.integer) }
+            choice { query in
+                if query.random.chance(50) { query.column(.integer) } else { query.constant(.integer) }
             }
         case 8:
             add("-(")
@@ -495,7 +495,7 @@ struct Question {
             add(random.pick(["ltrim(", "rtrim("]))
             words(depth - 1)
             add(")")
-        case 5: choice { question in question.words(depth - 1) }
+        case 5: choice { query in query.words(depth - 1) }
         case 0:
             add(random.pick(["lower(", "upper(", "trim("]))
             words(depth - 1)
@@ -522,7 +522,7 @@ struct Question {
     }
 
     /// `CASE`, with values that a closure writes.
-    private mutating func choice(_ value: (inout Question) -> Void) {
+    private mutating func choice(_ value: (inout RandomQuery) -> Void) {
         let kind = random.pick([World.Kind.integer, .ascii])
         let hasSubject = random.chance(50)
         add("CASE ")

@@ -2,13 +2,13 @@ import MakoRecords
 import MakoTestSupport
 
 /// Groups, orders and distinct rows of expressions, not of columns.
-extension Question {
+extension RandomQuery {
     mutating func groupsOfExpressions() {
         add("SELECT ")
-        let keys = written { question in
-            for place in 0...question.random.below(2) {
-                if place > 0 { question.add(", ") }
-                question.key()
+        let keys = written { query in
+            for place in 0...query.random.below(2) {
+                if place > 0 { query.add(", ") }
+                query.key()
             }
         }
         add(keys)
@@ -60,10 +60,10 @@ extension Question {
 
     mutating func differentExpressions() {
         add("SELECT DISTINCT ")
-        let keys = written { question in
-            for place in 0...question.random.below(2) {
-                if place > 0 { question.add(", ") }
-                question.key()
+        let keys = written { query in
+            for place in 0...query.random.below(2) {
+                if place > 0 { query.add(", ") }
+                query.key()
             }
         }
         add(keys)
@@ -224,7 +224,7 @@ extension Question {
     }
 
     /// Returns the text that a closure adds, without adding it, so that it can be used several times.
-    private mutating func written(_ write: (inout Question) -> Void) -> Spelling {
+    private mutating func written(_ write: (inout RandomQuery) -> Void) -> Spelling {
         let (makoBefore, sqliteBefore) = (mako, sqlite)
         (mako, sqlite) = ("", "")
         isWrittenOut = true

@@ -3,7 +3,7 @@ import MakoTestSupport
 
 /// Queries over two or three tables: `T AS t` with `P`, with itself, or with both. All columns are qualified with their
 /// tables.
-extension Question {
+extension RandomQuery {
     private enum Kind {
         /// Another `T`.
         case sibling
