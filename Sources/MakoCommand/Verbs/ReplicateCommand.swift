@@ -57,14 +57,15 @@ struct ReplicateCommand: Verb {
         var branch: Replicator.Branch = newBranch ? .new : .continued
         repeat {
             do {
-                try ship(base, branch)
-                branch = .continued
+                try ship(base, &branch)
             } catch ReplicationError.logGone(let number, let commit) {
                 throw Failure(
                     "\(ReplicationError.logGone(branch: number, commit: commit)): --new-branch begins one", .badInput)
             } catch ReplicationError.fenced(let number, let reason) {
                 throw Failure(
                     "\(ReplicationError.fenced(branch: number, reason: reason)): --new-branch begins one", .badInput)
+            } catch ReplicationError.objects(.unavailable(let reason)) where !once {
+                Terminal.tell("mako: \(url) is not available: \(reason); the next attempt is in \(interval) seconds\n")
             } catch StorageError.alreadyOpen where !once {
                 Terminal.writeError("mako: another program has \(file) open; it is shipped after that\n")
             }
@@ -73,12 +74,15 @@ struct ReplicateCommand: Verb {
     }
 
     /// Opens the file, ships what is new, and closes it.
-    private func ship(_ base: any ObjectStore, _ branch: Replicator.Branch) throws {
+    ///
+    /// - Parameter branch: becomes the continued one as soon as there is one.
+    private func ship(_ base: any ObjectStore, _ branch: inout Replicator.Branch) throws {
         let (objects, finish) = MeteredObjectStore.showing("shipping", base, isForced: progress)
         defer { finish() }
         let database = try open()
         let (report, number) = try database.closing {
             let replicator = try Replicator(database.store, to: objects, branch: branch)
+            branch = .continued
             return (try replicator.ship(), replicator.branch)
         }
         finish()
@@ -102,7 +106,7 @@ struct ReplicateCommand: Verb {
         }
     }
 
-    /// The wish to end, by a signal. A second signal ends the process at once.
+    /// A request to end, by a signal. A second signal ends the process at once.
     private final class Stop: Sendable {
         private let state = Guarded<Int32?>(nil)
         private let wakes = DispatchSemaphore(value: 0)
@@ -114,7 +118,10 @@ struct ReplicateCommand: Verb {
                 defer { state = signal }
                 return state != nil
             }
-            if isSecond { Signals.end(by: signal) }
+            if isSecond {
+                UnfinishedFiles.removeAtEnd()
+                Signals.end(by: signal)
+            }
             wakes.signal()
         }
 
