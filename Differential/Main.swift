@@ -23,11 +23,11 @@ struct RandomQueryCommand: ParsableCommand {
     var show = 10
 
     mutating func run() throws {
-        var asked = 0
+        var compared = 0
         var answers = 0
         var found = 0
         var number = seed
-        while asked < triples {
+        while compared < triples {
             var random = SplitMix(seed: number)
             let world = World(&random)
             let sqlite = try SQLiteSide(world)
@@ -36,7 +36,7 @@ struct RandomQueryCommand: ParsableCommand {
                 let query = RandomQuery.make(world, &random)
                 let expected = try sqlite.run(query.sqlite, query.parameters)
                 let outcome = Result { try mako.run(query) }
-                asked += 1
+                compared += 1
                 if case .success(let rows) = outcome, Answer.agree(rows, expected) {
                     if !expected.isEmpty { answers += 1 }
                     continue
@@ -47,10 +47,10 @@ struct RandomQueryCommand: ParsableCommand {
                 if found >= show { throw ExitCode.failure }
             }
             number += 1
-            if number % 1000 == 0 { print("\(asked) triples, \(found) disagreements") }
+            if number % 1000 == 0 { print("\(compared) triples, \(found) disagreements") }
         }
         print(
-            "\(asked) triples, \(answers) of them with rows to answer, seeds \(seed)..<\(number): \(found) disagreements"
+            "\(compared) triples, \(answers) of them with rows to answer, seeds \(seed)..<\(number): \(found) disagreements"
         )
         if found > 0 { throw ExitCode.failure }
     }

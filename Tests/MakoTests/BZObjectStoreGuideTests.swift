@@ -237,7 +237,7 @@ enum BZGuide {
     }
 
     @Test func optionsOfAttributes() throws {
-        try E.$told.withValue(notified) {
+        try E.$notified.withValue(notified) {
             let again = try E.upserted(db)
             #expect(again.id == 1 && notified.all == ["saved", "saved"])
             let read = try #require(try db.find(E.OrderModel.self, 1))
@@ -289,7 +289,7 @@ enum BZGuide {
     @Test func noticesAndActiveRecords() async throws {
         let sample = E.SampleModel(name: "sample1")
         #expect(try await E.away(db, sample) == 1)
-        try E.$told.withValue(notified) {
+        try E.$notified.withValue(notified) {
             let token = try E.watched(sample)
             sample.name = "renamed"
             try db.save(sample)

@@ -192,7 +192,7 @@ enum SharkGuide {
 
     @Test func optionsWorkInsideTransactionsToo() throws {
         let notified = Collected<String>()
-        try E.$told.withValue(notified) {
+        try E.$notified.withValue(notified) {
             try within {
                 let events = try E.Person.onChange { _ in notified.append("event") }
                 let person = E.Person(name: "Ada", department: E.Department(name: "Development"))
@@ -210,7 +210,7 @@ enum SharkGuide {
 
     @Test func transactionsAndTriggers() throws {
         let notified = Collected<String>()
-        try E.$told.withValue(notified) {
+        try E.$notified.withValue(notified) {
             try within {
                 try E.transacted(db, false)
                 #expect(throws: MakoError.rolledBack) { try E.transacted(db, true) }
@@ -256,7 +256,7 @@ enum SharkGuide {
 
     @Test func eventsAndCopies() throws {
         let notified = Collected<String>()
-        try E.$told.withValue(notified) {
+        try E.$notified.withValue(notified) {
             try within {
                 let ada = E.Person(name: "Ada")
                 try ada.commit()

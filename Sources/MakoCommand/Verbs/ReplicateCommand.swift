@@ -65,7 +65,8 @@ struct ReplicateCommand: Verb {
                 throw Failure(
                     "\(ReplicationError.fenced(branch: number, reason: reason)): --new-branch begins one", .badInput)
             } catch ReplicationError.objects(.unavailable(let reason)) where !once {
-                Terminal.writeError("mako: \(url) is not available: \(reason); the next attempt is in \(interval) seconds\n")
+                Terminal.writeError(
+                    "mako: \(url) is not available: \(reason); the next attempt is in \(interval) seconds\n")
             } catch StorageError.alreadyOpen where !once {
                 Terminal.writeError("mako: another program has \(file) open; it is shipped after that\n")
             }

@@ -10,7 +10,7 @@ extension Plan {
     }
 
     /// Calls a closure with the tree keys of some hundred rows at a time, for ``withRows(_:_:in:_:)``, until it returns
-    /// `false`; for a plan with ``isIndexedWalk``. The closure must not change the table.
+    /// `false`; for a plan with ``isIndexedScan``. The closure must not change the table.
     public func forEachGroup(in view: Snapshot, _ body: ([UInt64]) throws -> Bool) throws {
         guard let index, bound.limit != 0 else { return }
         let scan = IndexScan(index, table, view, isReversed)
