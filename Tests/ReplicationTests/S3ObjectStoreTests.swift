@@ -130,6 +130,29 @@
             #expect(try objects.get("a", nil).bytes == [1])
         }
 
+        @Test func answersThatMeanNothingAreRefused() throws {
+            let service = SimulatedS3()
+            let objects = try service.store()
+            for status in [404, 416, 418] {
+                service.inject(always: .answer(status: status, code: "Odd"))
+                #expect {
+                    _ = try objects.put("a", ObjectContent([1]), .ifAbsent)
+                } throws: { error in
+                    if case ObjectStoreError.refused = error { true } else { false }
+                }
+            }
+            for status in [204, 412, 418] {
+                service.inject(always: .answer(status: status, code: ""))
+                #expect {
+                    _ = try objects.get("a", nil)
+                } throws: { error in
+                    if case ObjectStoreError.refused = error { true } else { false }
+                }
+            }
+            service.inject(always: .answer(status: 200, code: ""))
+            #expect(throws: ObjectStoreError.self) { try objects.list("", after: nil, limit: 9) }
+        }
+
         @Test func anUploadThatFailsIsRemoved() throws {
             let service = SimulatedS3()
             let objects = try service.store(partBytes: 10)

@@ -108,8 +108,10 @@
                 response = try putInParts(path, content, headers)
             }
             switch response.status {
-            case 412, 404: throw try unmet(condition, name)
-            default: return ObjectTag(S3ObjectStore.tag(response))
+            case 200..<300: return ObjectTag(S3ObjectStore.tag(response))
+            case 412: throw try unmet(condition, name)
+            case 404 where condition != .ifAbsent: throw try unmet(condition, name)
+            default: throw unexpected(response, name)
             }
         }
 
@@ -118,6 +120,10 @@
             if condition == .ifAbsent { return .exists(name: name) }
             _ = try get(name, 0..<1)
             return .changed(name: name)
+        }
+
+        private func unexpected(_ response: S3Response, _ name: String) -> ObjectStoreError {
+            .refused(reason: "the answer with \(name) has HTTP status \(response.status)")
         }
 
         private static func tag(_ response: S3Response) -> String {
@@ -145,13 +151,14 @@
                 return ObjectBytes(
                     bytes: Array(response.body.prefix(Int(wanted))), tag: ObjectTag(S3ObjectStore.tag(response)),
                     total: total)
-            default:
+            case 200:
                 // A service without ranges answers with the whole object.
                 let total = UInt64(response.body.count)
                 let (lower, upper) = (min(range?.lowerBound ?? 0, total), min(range?.upperBound ?? total, total))
                 return ObjectBytes(
                     bytes: Array(response.body[Int(lower)..<Int(upper)]), tag: ObjectTag(S3ObjectStore.tag(response)),
                     total: total)
+            default: throw unexpected(response, name)
             }
         }
 
