@@ -77,7 +77,7 @@ help:
 	@echo 'make sabotage            deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make sqllogictest SQLLOGICTEST=dir  scripts of sqllogictest; without a folder the ones in Tests/SQLLogic'
-	@echo 'make metamorphic SECONDS=60         one question in several forms that must agree; SEED=first'
+	@echo 'make metamorphic SECONDS=60         one query in several forms that must agree; SEED=first'
 	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
 	@echo 'make fuzz SECONDS=60     nine fuzzers, so long each: pages, files, logs, rows, queries, imports, operations'
 	@echo '                         RUNS=20000000 and TARGETS="PageFuzz LogFuzz" are possible, too'

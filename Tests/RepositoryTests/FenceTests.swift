@@ -106,6 +106,8 @@ import Testing
 
     /// These hand on borrowed bytes that they never keep, and read them through a buffer's own bounds.
     private static let mayLendBytes: Set<String> = [
+        "Sources/MakoStorage/Inspection/PageCensus.swift",
+        "Sources/MakoStorage/Pages/PackedList.swift",
         "Sources/MakoRecords/Query/Expressions/Accumulator.swift",
         "Sources/MakoRecords/Query/Functions/Arena.swift",
         "Sources/MakoRecords/Query/Functions/Calculation.swift",

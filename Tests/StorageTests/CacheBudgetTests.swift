@@ -194,9 +194,10 @@ import Testing
     /// The default budget is more than one chunk, and reserved chunk by chunk.
     @Test func addressSpaceIsReservedAsNeeded() throws {
         let small = try CacheBudgetSample(megabytes: 1, cacheBytes: 256 << 20)
-        #expect(small.store.frames.reservedBytes == 48 << 20)
+        // The marks of the table's blocks take some KiB.
+        #expect(small.store.frames.reservedBytes >> 20 == 48)
         for page in UInt64(100_000)..<120_000 { _ = try small.store.frames.makeDirty(page: page) }
-        #expect(small.store.frames.reservedBytes == 16 << 20 + 4 * 32 << 20)
+        #expect(small.store.frames.reservedBytes >> 20 == 16 + 4 * 32)
         for page in UInt64(100_000)..<120_000 {
             let frame = try #require(small.store.frames.dirtyFrame(page: page))
             #expect(small.store.frames.isDirty(frame) && UInt(bitPattern: frame) % 4096 == 0)
