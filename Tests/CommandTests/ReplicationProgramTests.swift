@@ -24,7 +24,7 @@ import Testing
         let again = try mako("replicate", "people.mako", "objects", "--once")
         #expect(again.status == 0 && again.output.contains(": 0 objects"), "\(again)")
         let listed = try mako("replicas", "objects")
-        #expect(listed.status == 0 && listed.output.contains("  branch 1: 1 objects, "), "\(listed)")
+        #expect(listed.status == 0 && listed.output.contains("  branch 1: 1 object, "), "\(listed)")
         #expect(listed.output.contains("newest commit shipped "))
         let restored = try mako("restore", "file://\(program.folder)objects", "restored.mako")
         #expect(restored.status == 0 && restored.output.contains("it ships to branch 2"), "\(restored)")

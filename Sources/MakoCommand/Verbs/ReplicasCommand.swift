@@ -42,7 +42,7 @@ struct ReplicasCommand: Verb {
     private static func lines(_ points: RestorePoints) -> [String] {
         var title = "  branch \(points.branch)"
         if let parent = points.parent { title += ", restored from commit \(parent.commit) of branch \(parent.branch)" }
-        title += ": \(DisplayText.grouped(points.objects)) objects, \(DisplayText.bytes(Int(points.bytes)))"
+        title += ": \(DisplayText.count(points.objects, "object")), \(DisplayText.bytes(Int(points.bytes)))"
         if let last = points.runs.last {
             let now = UInt64(max(0, Date().timeIntervalSince1970 * 1000))
             let age = now > last.dates.upperBound ? now - last.dates.upperBound : 0

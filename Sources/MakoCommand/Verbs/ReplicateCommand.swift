@@ -90,7 +90,7 @@ struct ReplicateCommand: Verb {
         guard report.objects > 0 || once else { return }
         Terminal.write(
             "commit \(DisplayText.grouped(Int(report.commit))) of \(file) is on branch \(number): "
-                + "\(DisplayText.grouped(report.objects)) objects, \(DisplayText.bytes(Int(report.bytes)))\n")
+                + "\(DisplayText.count(report.objects, "object")), \(DisplayText.bytes(Int(report.bytes)))\n")
     }
 
     private func open() throws -> DatabaseFile {
