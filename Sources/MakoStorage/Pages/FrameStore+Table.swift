@@ -10,7 +10,9 @@ extension FrameStore {
         guard limit > tableCount, tableCount < UInt64(PageTables.mostEntries) else { return }
         for lock in loadLocks { lock.lock() }
         lock.lock()
+        tableLock.lock()
         defer {
+            tableLock.unlock()
             lock.unlock()
             for lock in loadLocks { lock.unlock() }
         }
@@ -31,10 +33,10 @@ extension FrameStore {
         covered.store(UInt64(larger.count), ordering: .releasing)
     }
 
-    /// Sets the entry of a page that is not in memory. Under the load lock of the page, because a block is given back
-    /// under all of them.
-    @inline(__always)
+    /// Sets the entry of a page that is not in memory.
     func set(_ slot: Int, to frame: UInt32) {
+        tableLock.lock()
+        defer { tableLock.unlock() }
         let used = marked.use(slot)
         if used > 0 { tableBytes.wrappingAdd(used, ordering: .relaxed) }
         marked.start[slot].store(frame &+ 1, ordering: .releasing)
@@ -43,10 +45,10 @@ extension FrameStore {
     /// Gives back the empty blocks of the table, if it has grown by a share of the budget since the last call.
     func returnTable() {
         guard tableBytes.load(ordering: .relaxed) > tableLimit.load(ordering: .relaxed) else { return }
-        for lock in loadLocks { lock.lock() }
+        tableLock.lock()
+        defer { tableLock.unlock() }
         tableBytes.wrappingSubtract(marked.returnBlocks(), ordering: .relaxed)
         noteTableLimit()
-        for lock in loadLocks { lock.unlock() }
     }
 
     func noteTableLimit() {

@@ -37,8 +37,11 @@ final class FrameStore: @unchecked Sendable {
     let covered: Atomic<UInt64>
     let tableStart: Atomic<UnsafeMutablePointer<PageTable.Entry>>
     @exclusivity(unchecked) var tables: PageTables
-    /// The table at `tableStart`. Guarded by the load locks: changed under all of them, read under one.
+    /// The table at `tableStart`. Guarded by `tableLock`.
     @exclusivity(unchecked) var marked: PageTable
+    /// Held while an entry is set that was 0, and while empty blocks are given back. Never held during I/O: a writer
+    /// that allocates a page would wait for the reads of others.
+    let tableLock = Lock()
 
     /// Memory for copies of pages that are written to the file.
     let staging = PageStaging()
@@ -52,7 +55,6 @@ final class FrameStore: @unchecked Sendable {
     let isReadingSlowly = Atomic<Bool>(false)
 
     let lock = Lock()
-    /// An entry of the table is set under the lock of its page.
     let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
     // Guarded by `lock`, without dynamic exclusivity checks, which would slow down every page read.
     @exclusivity(unchecked) var freeFrames: [UInt32] = []
@@ -450,7 +452,7 @@ final class FrameStore: @unchecked Sendable {
         }
         let index = try takeFrame()
         noteDirty(index, number)
-        loadLocks[slot & 15].withLock { set(slot, to: index) }
+        set(slot, to: index)
         return base + Int(index) &<< 12
     }
 

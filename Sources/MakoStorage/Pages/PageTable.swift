@@ -3,13 +3,14 @@ import Synchronization
 /// A table from page id to frame, and a mark for each block of its entries.
 ///
 /// A block is the entries of one system page, or of one huge page. Its mark says that the block may have entries that
-/// are not 0. The memory of a block without a mark was never touched, or was given back.
+/// are not 0. The memory of a block without a mark was never touched, or was given back. Entries are read without a
+/// lock; marks, and entries that are set, under `FrameStore.tableLock`.
 struct PageTable {
     typealias Entry = Atomic<UInt32>
 
     let start: UnsafeMutablePointer<Entry>
     let count: Int
-    private let marks: UnsafeMutablePointer<Atomic<UInt8>>
+    private let marks: UnsafeMutablePointer<UInt8>
     /// The base-2 logarithm of the entries of a block.
     private let blockShift: Int
 
@@ -18,7 +19,7 @@ struct PageTable {
         self.count = count
         self.blockShift = blockShift
         let marks = memory + count * MemoryLayout<Entry>.stride
-        self.marks = marks.bindMemory(to: Atomic<UInt8>.self, capacity: count >> blockShift)
+        self.marks = marks.bindMemory(to: UInt8.self, capacity: count >> blockShift)
     }
 
     private var blockCount: Int { count >> blockShift }
@@ -27,29 +28,25 @@ struct PageTable {
     /// Marks the block of an entry, before the entry is set.
     ///
     /// - Returns: the bytes of the block if it had no mark, else 0.
-    @inline(__always)
-    func use(_ slot: Int) -> Int { marks[slot &>> blockShift].load(ordering: .acquiring) == 0 ? mark(slot) : 0 }
-
-    @inline(never)
-    private func mark(_ slot: Int) -> Int {
+    func use(_ slot: Int) -> Int {
         let block = slot >> blockShift
-        // Before the mark, because a thread that finds the mark sets its entry at once.
+        if marks[block] != 0 { return 0 }
+        marks[block] = 1
         SystemMemory.reuse(UnsafeMutableRawPointer(start + block << blockShift), blockBytes)
-        return marks[block].exchange(1, ordering: .acquiringAndReleasing) == 0 ? blockBytes : 0
+        return blockBytes
     }
 
-    /// Gives the memory of the marked blocks back to the system whose entries are all 0. No entry may be set meanwhile;
-    /// lookups find 0 before and after.
+    /// Gives the memory of the marked blocks back to the system whose entries are all 0. Lookups find 0 before and after.
     ///
     /// - Returns: the bytes that were given back.
     func returnBlocks() -> Int {
         var returned = 0
-        for block in 0..<blockCount where marks[block].load(ordering: .relaxed) != 0 {
+        for block in 0..<blockCount where marks[block] != 0 {
             let first = block << blockShift
             let isUsed = (first..<first + 1 << blockShift).contains { start[$0].load(ordering: .relaxed) != 0 }
             if isUsed { continue }
             SystemMemory.giveBack(UnsafeMutableRawPointer(start + first), blockBytes)
-            marks[block].store(0, ordering: .relaxed)
+            marks[block] = 0
             returned += blockBytes
         }
         return returned
