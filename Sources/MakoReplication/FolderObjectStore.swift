@@ -21,11 +21,16 @@ public struct FolderObjectStore: ObjectStore {
     /// Opens a folder of objects, or creates it in an existing directory.
     ///
     /// - Parameter path: an empty folder, an object store, or the path of a new folder.
-    /// - Throws: ``ObjectStoreError/foreign(path:reason:)`` when the folder holds other files.
+    /// - Throws: ``ObjectStoreError/foreign(path:reason:)`` when the folder holds other files;
+    ///   ``ObjectStoreProblem/noDirectory``.
     public init(at path: String) throws(ObjectStoreError) {
         guard !path.isEmpty else { throw .foreign(path: path, reason: "its path is empty") }
         root = path
         if files.exists(path) && !files.isDirectory(path) { throw .foreign(path: path, reason: "it is a file") }
+        let directory = FolderObjectStore.directory(of: path)
+        if !files.isDirectory(path) && !files.isDirectory(directory) {
+            throw .setup(.noDirectory, reason: "there is no directory \(directory)")
+        }
         try make(path)
         try claim()
         try make(place(FolderObjectStore.unfinished))
@@ -105,6 +110,11 @@ public struct FolderObjectStore: ObjectStore {
     }
 
     // MARK: Names and folders
+
+    private static func directory(of path: String) -> String {
+        let end = path.utf8.lastIndex { $0 != UInt8(ascii: "/") }
+        return end.map { FilePath.directory(of: String(path[...$0])) } ?? "/"
+    }
 
     private func place(_ name: String) -> String { root.hasSuffix("/") ? root + name : "\(root)/\(name)" }
 

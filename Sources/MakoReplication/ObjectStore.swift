@@ -134,6 +134,8 @@ public enum ObjectStoreProblem: Sendable, Hashable {
     /// The clocks of this machine and of the service differ by more than the service accepts.
     case clockSkew
     case noBucket
+    /// The directory in which a folder of objects would be created does not exist.
+    case noDirectory
     /// The region of the bucket, where the service names it.
     case wrongRegion(String?)
     /// The keys lack a permission.
@@ -152,6 +154,7 @@ public enum ObjectStoreProblem: Sendable, Hashable {
         case .invalidCredentials: "check the keys, or renew them"
         case .clockSkew: "set the clock"
         case .noBucket: "create it, or check its name, the endpoint and the region"
+        case .noDirectory: "create it, or mount its disk"
         case .wrongRegion(let region?): "use region \(region)"
         case .wrongRegion(nil): "use the region of the bucket"
         case .accessDenied: "add the permission to the policy"

@@ -213,9 +213,9 @@ import Testing
                 == [.integer(2), .integer(4)])
         #expect(
             try session.rows("SELECT q.*, t.b \(joined) WHERE q.a = 3") == [[.integer(3), .integer(4), .integer(4)]])
-        #expect(session.refusal("SELECT nobody.* \(joined)").contains("there is no table nobody"))
+        #expect(session.refusal("SELECT missing.* \(joined)").contains("there is no table missing"))
         for query in ["(SELECT a FROM T) q", "(SELECT a, count(*) FROM T GROUP BY a) q"] {
-            #expect(session.refusal("SELECT nobody.*, a FROM \(query)").contains("there is no table nobody"))
+            #expect(session.refusal("SELECT missing.*, a FROM \(query)").contains("there is no table missing"))
         }
         #expect(try session.rows("SELECT q.*, a FROM (SELECT a FROM T) q WHERE a = 1") == [[.integer(1), .integer(1)]])
         #expect(session.refusal("SELECT a FROM T GROUP BY a HAVING NOT T MATCH 'x'").contains("MATCH tests rows"))

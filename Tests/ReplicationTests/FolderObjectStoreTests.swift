@@ -40,6 +40,17 @@ import Testing
         #expect(try objects.list("a/", after: nil, limit: 9) == ["a/b/10", "a/c"])
     }
 
+    /// A disk that is not mounted must not be taken for an empty folder on another one.
+    @Test func theDirectoryOfANewFolderMustExist() throws {
+        for path in [folder + "-not/é b", folder + "-not/é b//"] {
+            #expect(
+                throws: ObjectStoreError.setup(.noDirectory, reason: "there is no directory \(folder)-not")
+            ) { try FolderObjectStore(at: path) }
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder + "-not"))
+        _ = try FolderObjectStore(at: folder + "//")
+    }
+
     @Test func anObjectIsReplacedOnlyWhereItIsWhatItWas() throws {
         let objects = try FolderObjectStore(at: folder)
         let first = try objects.put("head", ObjectContent([1]), .ifAbsent)

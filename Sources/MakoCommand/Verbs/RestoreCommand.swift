@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import MakoStorage
 
 struct RestoreCommand: Verb {
@@ -44,6 +45,9 @@ struct RestoreCommand: Verb {
         guard let first = backups.first else { return }
         TemporaryFiles.removeAtSignals()
         if ReplicaLocation.isLocation(first) { return try restoreReplica(first) }
+        guard FileManager.default.fileExists(atPath: first) else {
+            throw Failure("there is no file or folder \(first)", .noInput)
+        }
         for (name, isGiven) in [
             ("--at", at != nil), ("--database", database != nil), ("--branch", branch != nil),
             ("--endpoint", replica.endpoint != nil), ("--region", replica.region != nil),
