@@ -101,13 +101,14 @@ demo-studio:
 	"$$($(SYNTAX) $(BUILD) -c $(CONFIGURATION) --show-bin-path)/mako-cli" studio "$$(ls $(KEPT)/*.mako | head -1)"
 
 # The page on a double of the server and on the program. With MAKO=program a program that is built already is tested; `make check` takes that of
-# the build of `make test`. Without Chromium the tests of the page are skipped, with their number and the reason.
+# the build of `make test`. The answers of the double wait up to WAIT seconds, so that events overtake them. Without Chromium the tests of the page
+# are skipped, with their number and the reason.
 test-studio: MAKO ?= $(if $(filter debug,$(RUNNERS)),.build/debug/mako-cli)
 test-studio:
 	@scripts/need swift lz4 macros python3 chromium mcp
 	@if [ -z '$(MAKO)' ]; then $(SYNTAX) $(BUILD) --traits Studio --product mako-cli; fi
 	program="$(MAKO)"; program="$${program:-$$($(SYNTAX) $(BUILD) --show-bin-path)/mako-cli}"; \
-		MAKO="$$program" python3 Tests/Studio/server.py && python3 Tests/Studio/run.py && python3 Tests/Studio/run.py --program "$$program"
+		MAKO="$$program" python3 Tests/Studio/server.py && WAIT=0.1 python3 Tests/Studio/run.py && python3 Tests/Studio/run.py --program "$$program"
 
 # Replication to real servers, in the build of `make test`: SeaweedFS and moto, installed by pip where they are missing.
 test-services:

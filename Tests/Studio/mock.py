@@ -1,7 +1,8 @@
 """A double of Mako Studio's server for tests of the page alone: the same HTTP API over tables in SQLite's memory.
 
 It serves the real assets under the real content security policy, and can do on demand what the real server does seldom: answer slowly, fail,
-commit. `python3 mock.py` serves it until it is interrupted.
+commit. `python3 mock.py` serves it until it is interrupted. `WAIT=0.5` lets each answer wait up to half a second after its work is done, so that events
+overtake answers, as they may on a busy machine.
 """
 
 import base64
@@ -10,6 +11,7 @@ import io
 import json
 import os
 import queue
+import random
 import re
 import sqlite3
 import threading
@@ -22,6 +24,7 @@ POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 
           "form-action 'none'; frame-ancestors 'none'")
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
+WAIT = float(os.environ.get("WAIT", 0))
 PICTURE = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAG0lEQVR4nGNgaPhPGhrVMKphVMOohlENQ0gDAFJ1/wGVbQ7MAAAAAElFTkSuQmCC")
 
 HOSTILE = [
@@ -412,6 +415,7 @@ class Handler(BaseHTTPRequestHandler):
             near = re.search(r'near "(.+?)"|no such column: (\S+)', str(error))
             word = near and (near[1] or near[2])
             body, status = {"error": {"message": f"{error}.", "position": text.find(word) if word and word in text else len(text)}}, 400
+        time.sleep(random.random() * WAIT)
         self.send(status, "application/json", json.dumps(body).encode())
 
     def download(self, path, values):

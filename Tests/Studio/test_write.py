@@ -59,6 +59,7 @@ class WriteTests(PageCase):
         self.page.wait("document.querySelector('#field-assignee').value === '9'")
         self.page.wait("document.querySelector('.statement pre')?.innerText.includes(\"'Brand new', 9\")")
         self.page.click("dialog button[type=submit]")
+        self.page.wait("!document.querySelector('dialog')")  # The live event may show the row before the answer closes the form.
         self.wait_cell(0, 1, "Brand new")
         self.wait_cell(0, 2, "Hana 9")
         self.page.run("document.querySelector('.grid').focus()")
