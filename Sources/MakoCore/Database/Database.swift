@@ -56,6 +56,8 @@ public final class Database: MadeElsewhere, Sendable {
         var lastVersion = 0
     }
     let state: Protected<State>
+    /// A change of `schema` or `writerSchema`.
+    let schemaChange = ConditionVariable()
     /// The commit that watchers of a read-only database have been notified of. Its lock serialises refreshes.
     let lastNotified: Protected<UInt64>
 
@@ -375,7 +377,10 @@ public final class Database: MadeElsewhere, Sendable {
 
     var writerSchema: SchemaState {
         get { state.with { $0.writerSchema } }
-        set { state.with { $0.writerSchema = newValue } }
+        set {
+            state.with { $0.writerSchema = newValue }
+            schemaChange.broadcast()
+        }
     }
 
     func publish(_ schema: SchemaState, _ steps: [MigrationStep]) {
@@ -383,6 +388,7 @@ public final class Database: MadeElsewhere, Sendable {
             if schema.version > state.schema.version { state.schema = schema }
             state.migrations += steps
         }
+        schemaChange.broadcast()
     }
 
     /// The readers' schema of a database that is open for writing, with a type bound. The first use of a type migrates
@@ -393,7 +399,7 @@ public final class Database: MadeElsewhere, Sendable {
         try requireOpen()
         _ = try writing { (transaction) throws(MakoError) in try transaction.binding(model) }
         // Another thread may have migrated first, and its commit may still be syncing: wait until it is published.
-        while schema.binding(model) == nil, writerSchema.binding(model) != nil { Thread.sleep(forTimeInterval: 0.0005) }
+        state.wait(for: schemaChange) { $0.schema.binding(model) == nil && $0.writerSchema.binding(model) != nil }
         let bound = schema
         if bound.binding(model) != nil { return bound }
         throw .migration(entity: model.name, reason: "its table could not be made; try again")

@@ -14,4 +14,11 @@ final class Protected<Value>: @unchecked Sendable {
         defer { lock.unlock() }
         return try body(&value)
     }
+
+    /// Waits while `condition` holds. Every access that may end it signals `change`.
+    func wait(for change: ConditionVariable, while condition: (Value) -> Bool) {
+        lock.lock()
+        defer { lock.unlock() }
+        while condition(value) { change.wait(lock) }
+    }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import MakoRecords
 import MakoStorage
 
@@ -123,11 +122,9 @@ extension Database {
     /// Reads the row outside this thread's scope, whose snapshot may be older.
     private func stored<T: ObjectEntity>(_ type: T.Type, _ key: RowKey, after base: UInt64) throws(MakoError) -> T? {
         var (view, schema) = try moment(type.entityModel)
-        // A commit with async durability notifies before it is visible to snapshots.
-        var patience = 1000
-        while view.commitNumber <= base, patience > 0 {
-            patience -= 1
-            Thread.sleep(forTimeInterval: 0.001)
+        if view.commitNumber <= base {
+            // A commit with async durability notifies before it is visible to snapshots.
+            try storage { () throws(StorageError) in try store.publishCommits() }
             (view, schema) = try moment(type.entityModel)
         }
         let scope = ThreadScope(

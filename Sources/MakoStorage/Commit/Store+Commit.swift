@@ -131,6 +131,12 @@ extension Store {
         }
     }
 
+    /// Makes everything committed until now visible to snapshots, commits of ``Durability/async`` too.
+    package func publishCommits() throws(StorageError) {
+        try requireOpen()
+        if !options.readOnly { try flush(.written) }
+    }
+
     /// Publishes all earlier commits, and brings the log up to them to a level.
     func flush(_ level: FlushLevel) throws(StorageError) { try pipeline.flush(level) }
 
