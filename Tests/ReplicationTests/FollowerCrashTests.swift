@@ -8,10 +8,11 @@ import Testing
     private func ledger(_ seed: UInt64, selfContained: Bool) throws -> Ledger {
         let ledger = try Ledger(seed: seed)
         try ledger.commit(.small)
-        let replicator = try ledger.replicator(objectBytes: 2000)
+        let replicator = try ledger.replicator(objectBytes: 8000)
         try replicator.ship()
-        for _ in 0..<8 {
-            try ledger.commitAtRandom(selfContained: selfContained)
+        for _ in 0..<6 {
+            // Several commits in an object, each of which was durable before the next at the origin.
+            for _ in 0..<3 { try ledger.commitAtRandom(selfContained: selfContained) }
             try replicator.ship()
         }
         return ledger

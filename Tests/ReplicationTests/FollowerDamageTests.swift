@@ -71,6 +71,12 @@ import Testing
             }
             try bench.checkReaders(first + 1)
         }
+        // A header of another object before it.
+        var forged = header
+        forged.previous ^= 1
+        ledger.objects.objects[name] = forged.encoded + bytes.dropFirst(SequenceHeader.bytes)
+        #expect(throws: ReplicationError.self) { try bench.current().follow() }
+        try bench.checkReaders(first + 1)
         // An object in the place of another.
         ledger.objects.objects[name] = ledger.objects.objects[try self.name(ledger, 5)]
         #expect(throws: ReplicationError.self) { try bench.current().follow() }

@@ -167,6 +167,28 @@ import Testing
         #expect(throws: ReplicationError.noBranch(7)) { _ = try bench.current() }
     }
 
+    /// Both branches have a commit of the number.
+    @Test func aFileOfABranchWithTheSameCommitsIsLeftAlone() throws {
+        let ledger = try Ledger(seed: 57)
+        try ledger.commit(.small)
+        let replicator = try ledger.replicator()
+        try replicator.ship()
+        try ledger.commit(.small)
+        try replicator.ship()
+        let bench = FollowerBench(ledger)
+        try bench.check(try ledger.commitNumber())
+        bench.end()
+        var options = Ledger.options(SimulatedDisk(), seed: 58)
+        options.logArchiveBytes = 1 << 20
+        try ledger.replica.restore(to: "other.mako", at: try ledger.commitNumber() - 1, options: options)
+        let other = try Store(at: "other.mako", options: options)
+        try other.write { tx in _ = try tx.createTree(named: "other", keys: .integer) }
+        #expect(try other.read { $0.commitNumber } == (try ledger.commitNumber()))
+        #expect(try Replicator(other, to: ledger.place).ship().objects > 0)
+        bench.options.branch = 2
+        try expectRefused(bench, ledger, "not of branch 2")
+    }
+
     @Test func aNewFileFollowsTheNewestBranchWithABackup() throws {
         let ledger = try Ledger(seed: 55)
         try ledger.commit(.small)

@@ -48,6 +48,7 @@ package final class FollowerFile {
         self.path = try options.files.databasePath(path)
         self.options = options
         self.place = place
+        TemporaryFile.removeAbandoned(for: self.path, on: options.files)
         try settle()
     }
 
