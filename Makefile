@@ -49,12 +49,13 @@ SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 BUILD := SWIFT_DETERMINISTIC_HASHING=1 swift build
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
+.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
 	@echo 'make demo DATA=file.csv  the same with a file of your own (CSV, TSV, JSON, JSON lines)'
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
+	@echo 'make demo-replication    kills a process that ships its commits, and promotes a follower'
 	@echo 'make demo-studio         opens the database of the demo in Mako Studio'
 	@echo 'make test-studio         the server of Mako Studio, by real requests; its page on a double and on it, in headless Chromium'
 	@echo 'make test-services       replication to SeaweedFS and moto; make services starts them, make services-stop ends them'
@@ -92,6 +93,12 @@ ifneq ($(DATA),)
 endif
 	$(SYNTAX) $(BUILD) -c $(CONFIGURATION) --product MakoDemo
 	@$(SYNTAX) swift run -q --skip-build -c $(CONFIGURATION) MakoDemo $(if $(DATA),--data '$(DATA)') $(if $(KEEP),--keep '$(KEEP)')
+
+# A writer is killed, and a follower takes over.
+demo-replication:
+	@scripts/need swift lz4 macros
+	$(SYNTAX) $(BUILD) -c $(CONFIGURATION) --product ReplicationDemo
+	@$(SYNTAX) swift run -q --skip-build -c $(CONFIGURATION) ReplicationDemo
 
 # The database of the demo, in the browser.
 demo-studio: KEPT = .build/studio-demo

@@ -124,7 +124,11 @@ let package = Package(
             ], exclude: ["Assets"], swiftSettings: settings),
         .executableTarget(name: "MakoMain", dependencies: ["MakoCommand", "MakoStudio"], swiftSettings: settings),
         .executableTarget(
-            name: "MakoDemo", dependencies: ["Mako"], path: "Demo", exclude: ["Data"], swiftSettings: settings),
+            name: "MakoDemo", dependencies: ["Mako"], path: "Demo", exclude: ["Data", "Replication"],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "ReplicationDemo", dependencies: ["MakoReplication", "MakoStorage"], path: "Demo/Replication",
+            swiftSettings: settings),
 
         .target(
             name: "MakoTestSupport", dependencies: ["MakoStorage", "CPlatform"], path: "Tests/TestSupport",
@@ -211,7 +215,7 @@ if !leftOut.isEmpty {
     package.targets.removeAll { target in
         [
             "CommandTests", "MacroTests", "StudioTests", "RepositoryTests", "FuzzTests", "MakoDemo", "SoakRunner",
-            "KillRunner", "CallSteps",
+            "ReplicationDemo", "KillRunner", "CallSteps",
         ]
         .contains(target.name)
     }

@@ -41,7 +41,7 @@ struct Failure: Error {
         case .objects(let error): status(of: error)
         case .damaged: .damaged
         case .noRestorePoint, .noDatabase, .noBranch: .noInput
-        case .fenced, .logGone: .badInput
+        case .fenced, .logGone, .notFollowing: .badInput
         }
     }
 

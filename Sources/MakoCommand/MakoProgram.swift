@@ -23,7 +23,8 @@ public struct MakoProgram: ParsableCommand {
         subcommands: [
             InfoCommand.self, CheckCommand.self, QueryCommand.self, ExplainCommand.self, ShellCommand.self,
             ImportCommand.self, ExportCommand.self, DumpCommand.self, BackupCommand.self, CompactCommand.self,
-            SalvageCommand.self, RestoreCommand.self, ReplicateCommand.self, ReplicasCommand.self, PageCommand.self,
+            SalvageCommand.self, RestoreCommand.self, ReplicateCommand.self, ReplicasCommand.self, FollowCommand.self,
+            PromoteCommand.self, PageCommand.self,
             LogCommand.self, KeyCommand.self, HistoryCommand.self, StudioCommand.self, MCPCommand.self,
         ])
 

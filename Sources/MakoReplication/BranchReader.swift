@@ -74,15 +74,20 @@ struct BranchReader {
         guard let header = SequenceHeader(found.bytes) else {
             throw .damaged(object: name(number), reason: "its header is damaged")
         }
+        try check(header, number, total: found.total)
+        cache.note(header, name(number))
+        return header
+    }
+
+    /// Throws when a header is not that of an object of so many bytes.
+    func check(_ header: SequenceHeader, _ number: UInt64, total: UInt64) throws(ReplicationError) {
         guard header.database == origin.database, header.branch == branch, header.number == number else {
             throw .damaged(object: name(number), reason: "it is of another place")
         }
         let content = header.kind == .full ? 0 : header.contentBytes
-        guard found.total == UInt64(SequenceHeader.bytes) + content else {
-            throw .damaged(object: name(number), reason: "it has \(found.total) bytes")
+        guard total == UInt64(SequenceHeader.bytes) + content else {
+            throw .damaged(object: name(number), reason: "it has \(total) bytes")
         }
-        cache.note(header, name(number))
-        return header
     }
 
     /// The number of the newest object; 0 without objects.

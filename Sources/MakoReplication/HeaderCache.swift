@@ -9,6 +9,9 @@ final class HeaderCache: @unchecked Sendable {
     func header(_ name: String) -> SequenceHeader? { lock.withLock { headers[name] } }
 
     func note(_ header: SequenceHeader, _ name: String) { lock.withLock { headers[name] = header } }
+
+    /// Forgets all headers, because objects may have been removed.
+    func removeAll() { lock.withLock { headers = [:] } }
 }
 
 extension BranchReader {

@@ -42,7 +42,7 @@ extension Replica {
         let line = try map.line(to: commit)
         let restoration = try storage { () throws(StorageError) in try LogRestoration(at: path, options: options) }
         do throws(ReplicationError) {
-            try fill(restoration, line, map.reader, upTo: commit)
+            try Replica.fill(restoration, line, map.reader, upTo: commit)
             let chain = beginsBranch ? options.entropy.next() : nil
             var number = map.reader.branch
             let parent = (map.reader.branch, Replica.chain(of: line, restoration))
@@ -76,7 +76,7 @@ extension Replica {
         return map
     }
 
-    private func fill(
+    static func fill(
         _ restoration: LogRestoration, _ line: BranchMap.Line, _ reader: BranchReader, upTo commit: UInt64
     ) throws(ReplicationError) {
         for header in line.backups {
@@ -106,7 +106,7 @@ extension Replica {
         restoration.lastChain ?? line.backups.last?.after.chain ?? 0
     }
 
-    private static func finish(
+    static func finish(
         _ restoration: LogRestoration, _ commit: UInt64, _ chain: UInt64?,
         _ prepare: (LogPlace) throws(ReplicationError) -> Void
     ) throws(ReplicationError) -> (end: LogPlace, bytes: UInt64) {

@@ -15,6 +15,8 @@ public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible
     /// The object store contains no such database, or several and the call names none.
     case noDatabase(reason: String)
     case noBranch(UInt64)
+    /// The file is no follower's, or of another database or branch. It is left alone.
+    case notFollowing(path: String, reason: String)
 
     public var description: String {
         switch self {
@@ -31,6 +33,8 @@ public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible
                 + [before, after].map { $0.map { "\($0)" } ?? "none" }.joined(separator: " before and ") + " after it"
         case .noDatabase(let reason): "\(reason); name the database by its identity"
         case .noBranch(let branch): "there is no branch \(branch)"
+        case .notFollowing(let path, let reason):
+            "\(path) cannot follow: \(reason); it is left as it is: choose another name, or move it away"
         }
     }
 }

@@ -72,7 +72,7 @@ extension Replicator.State {
         (partBytes, backup) = (0, nil)
         while number > 0 {
             let header = try Replicator.State.header(number, reader)
-            if backup == nil { backup = (number, header.point) }
+            if backup == nil { (backup, backupEpoch) = ((number, header.point), header.epoch) }
             switch header.kind {
             case .frames: throw .damaged(object: reader.name(number), reason: "it is no backup")
             case .part:

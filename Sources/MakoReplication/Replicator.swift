@@ -54,6 +54,10 @@ public final class Replicator: @unchecked Sendable {
         var check: UInt64
         var end: LogPlace
         var date: UInt64
+        /// The number of promotions, and that before the last backup. The file of a promoted follower has other pages
+        /// than an earlier backup, so that no incremental one builds on it.
+        var epoch: UInt64 = 1
+        var backupEpoch: UInt64 = 1
         /// The number of the last backup, and the base of the next incremental one.
         var backup: (number: UInt64, point: BackupPoint)?
         var fullBytes: UInt64 = 0
@@ -72,6 +76,8 @@ public final class Replicator: @unchecked Sendable {
             check = header.check
             end = header.after
             date = header.date
+            epoch = header.epoch
+            if header.kind != .frames { backupEpoch = header.epoch }
             switch header.kind {
             case .frames: frameBytes += header.contentBytes
             case .part: partBytes += header.contentBytes
@@ -187,7 +193,8 @@ public final class Replicator: @unchecked Sendable {
 
     /// Ships a backup: a full one at the beginning of a branch and after many incremental ones.
     private func shipBackup(_ report: inout Report) throws(ReplicationError) {
-        let base = state.partBytes > state.fullBytes / 2 ? nil : state.backup
+        let isFull = state.partBytes > state.fullBytes / 2 || state.backupEpoch != state.epoch
+        let base = isFull ? nil : state.backup
         let backup = try storage { () throws(StorageError) in try store.replicaBackup(since: base?.point) }
         defer { backup.discard() }
         // Frames before the backup, because each of their commits stays a restore point.
@@ -232,6 +239,7 @@ public final class Replicator: @unchecked Sendable {
         header.date = max(options.now(), state.date)
         header.dateBefore = state.date
         header.previous = state.check
+        header.epoch = state.epoch
         return header
     }
 

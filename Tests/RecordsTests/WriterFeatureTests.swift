@@ -73,9 +73,9 @@ import Testing
     @Test func aBitThatIsNotKnownKeepsWritersAway() throws {
         try make("d/a.mako", withRules: true)
         let store = try Store(at: "d/a.mako", options: options)
-        try store.dataFile.update { $0.mustWrite = 3 }
+        try store.dataFile.update { $0.mustWrite = 5 }
         try store.close()
-        #expect(throws: StorageError.unsupportedFeatures(path: "d/a.mako", bits: 2)) {
+        #expect(throws: StorageError.unsupportedFeatures(path: "d/a.mako", bits: 4)) {
             try Store(at: "d/a.mako", options: options)
         }
         var reading = options

@@ -19,6 +19,9 @@ struct LogReader {
     var isSalvaging = false
     /// For salvage without a checkpoint: whether to continue after barriers.
     var crossesBarriers = false
+    /// Whether the log may end before frames that say that it was durable there: a follower copies them from elsewhere,
+    /// and copies again what a crash has lost.
+    var mayEndEarly = false
 
     /// What the log has after a position.
     struct Tail {
@@ -75,7 +78,7 @@ struct LogReader {
         var tail = Tail(end: start, lastCommit: commit, highestNumber: numbers.last ?? 0)
         let first = try firstSegment(start, numbers)
         if first == nil && required == 0 {
-            try refuseNewer(than: start, numbers)
+            if !mayEndEarly { try refuseNewer(than: start, numbers) }
             tail.spare = try unusedFiles(numbers, tail)
             return tail
         }
@@ -250,7 +253,7 @@ struct LogReader {
         if segment.header.previousEnd == end.lsn && segment.header.chain == end.chain { return segment }
         segment.file.close()
         // A segment is started only after everything before it is durable, so a gap before it is damage.
-        if segment.header.previousEnd > end.lsn {
+        if segment.header.previousEnd > end.lsn && !mayEndEarly {
             throw .logDamaged(
                 path: path,
                 reason:
@@ -434,7 +437,7 @@ struct LogReader {
     private func refuseDamage(
         _ bytes: UnsafeRawBufferPointer, base: UInt64, after lsn: UInt64, _ segment: Segment
     ) throws(StorageError) {
-        guard let start = bytes.baseAddress else { return }
+        guard let start = bytes.baseAddress, !mayEndEarly else { return }
         let block = UInt64(SegmentHeader.blockBytes)
         var place = (lsn - base) / block * block
         while place + UInt64(LogFrame.headerBytes) <= UInt64(bytes.count) {

@@ -109,6 +109,7 @@ extension Store {
             let store = try makeTarget(target, source.version, encryption)
             defer { store.abandon() }
             let heeded = WriterFeatures(rawValue: dataFile.lock.withLock { dataFile.header.mustWrite })
+                .subtracting(.follower)
             if !heeded.isEmpty { try store.use(heeded) }
             try store.fill(from: source.snapshot, source.version, progress)
             try store.settle()

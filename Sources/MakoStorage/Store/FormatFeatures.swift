@@ -26,8 +26,8 @@ struct FormatFeatures: OptionSet, Hashable {
 
 /// The features that a program must support to write a file, as bits of the header's `mustWrite`.
 ///
-/// A bit is set as those of ``FormatFeatures``. A program that does not know a bit can read the file, and refuses to
-/// write it.
+/// A bit is set as those of ``FormatFeatures``, and only ``follower`` is ever cleared. A program that does not know a
+/// bit can read the file, and refuses to write it.
 package struct WriterFeatures: OptionSet, Hashable {
     package let rawValue: UInt64
 
@@ -36,12 +36,24 @@ package struct WriterFeatures: OptionSet, Hashable {
     /// Delete rules in the catalogue, which every deletion of rows must apply.
     package static let referenceRules = WriterFeatures(rawValue: 1 << 0)
 
+    /// The file is a follower's: it has what the branch of an object store has, and nothing of its own. Only the
+    /// follower writes it; promotion clears the bit. Its log may end anywhere, because the branch has the rest.
+    package static let follower = WriterFeatures(rawValue: 1 << 1)
+
     /// The features that this program supports.
-    static let known: WriterFeatures = [.referenceRules]
+    static let known: WriterFeatures = [.referenceRules, .follower]
 }
 
 extension FileHeader {
     var features: FormatFeatures { FormatFeatures(rawValue: mustRead) }
+
+    var isFollower: Bool {
+        get { WriterFeatures(rawValue: mustWrite).contains(.follower) }
+        set {
+            let others = WriterFeatures(rawValue: mustWrite).subtracting(.follower)
+            mustWrite = (newValue ? others.union(.follower) : others).rawValue
+        }
+    }
 
     /// Throws if the file uses unknown features.
     func checkFeatures(path: String, writing: Bool) throws(StorageError) {

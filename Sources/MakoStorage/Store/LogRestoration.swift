@@ -8,13 +8,23 @@ package final class LogRestoration {
     private let options: StoreOptions
     private var parts: [TemporaryFile] = []
     private var segment: (number: UInt64, bytes: UInt64, file: any File)?
+    /// Whether the file becomes a follower's, and whether it replaces an older one.
+    private let isFollower: Bool
+    private let isReplacing: Bool
     /// The chain value of the last frame that was appended.
     package private(set) var lastChain: UInt64?
 
+    /// - Parameters:
+    ///   - isFollower: whether the file is marked as a follower's.
+    ///   - isReplacing: whether it replaces a file that the caller has locked.
     /// - Throws: ``StorageError/invalidArgument(_:)`` when something has the name.
-    package init(at path: String, options: StoreOptions) throws(StorageError) {
+    package init(
+        at path: String, isFollower: Bool = false, isReplacing: Bool = false, options: StoreOptions
+    ) throws(StorageError) {
         new = try NewFile(at: path, on: options.files)
-        try new.refuseExisting()
+        if !isReplacing { try new.refuseExisting() }
+        self.isFollower = isFollower
+        self.isReplacing = isReplacing
         self.options = options
         target = try new.begin(access: nil)
     }
@@ -112,9 +122,10 @@ package final class LogRestoration {
             end.chain = chain
             try store.changeChain(to: chain)
         }
+        if isFollower { try store.markFollower(true) }
         try prepare(end)
         let bytes = try storage { () throws(FileError) in try target.file.size() }
-        guard try target.publish(as: new.path, replacing: false) else { throw new.taken }
+        guard try target.publish(as: new.path, replacing: isReplacing) else { throw new.taken }
         discardParts()
         return (end, bytes)
     }

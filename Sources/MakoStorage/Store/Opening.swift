@@ -47,6 +47,10 @@ struct Opening {
             }
             let dataFile = try DataFile.open(
                 file, repairing: !options.readOnly, .secret(options.encryption), entropy: options.entropy)
+            if dataFile.header.isFollower && !options.readOnly && !options.writesFollower {
+                throw StorageError.readOnly(
+                    reason: "\(path) follows a branch of an object store; open it read-only, or promote it")
+            }
             dataFile.directory = directory
             dataFile.encryption = options.encryption
             filePages = try storage { () throws(FileError) in try file.size() } / UInt64(pageBytes)
@@ -74,7 +78,7 @@ struct Opening {
             tail = LogReader(
                 fileSystem: options.files, path: path, database: dataFile.header.id,
                 readOnly: options.readOnly, required: dataFile.header.segmentNeeded(behind: meta.log),
-                keys: dataFile.keys)
+                keys: dataFile.keys, mayEndEarly: dataFile.header.isFollower)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
             log = LogWriter(
                 fileSystem: options.files, path: path,

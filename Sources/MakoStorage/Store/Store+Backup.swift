@@ -319,6 +319,7 @@ private struct Backup {
             var header = store.dataFile.lock.withLock { store.dataFile.header }
             // The copy needs no log, and must not reuse the serials of its pages.
             header.newestSegment = 0
+            header.isFollower = false
             header.ceiling = max(header.ceiling, store.dataFile.ceiling.load(ordering: .relaxed))
             var meta = Meta(
                 number: 0, commit: version.commit, point: version.point, log: version.log,

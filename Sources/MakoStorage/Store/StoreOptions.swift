@@ -118,6 +118,8 @@ public struct StoreOptions: Sendable {
     /// The source of keys for ``encryption``; its output must be unpredictable.
     public var entropy: any Entropy = SystemEntropy()
 
+    /// Whether a follower's file may be opened for writing.
+    var writesFollower = false
     /// Whether an empty file becomes a database.
     var createsInEmptyFile = true
     /// The unit of memory that is given back to the system, in bytes: the system page, or larger in a test.

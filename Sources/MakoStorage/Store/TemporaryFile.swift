@@ -96,7 +96,7 @@ final class TemporaryFile {
     }
 
     /// Removes temporary files of processes that have ended. Files of running processes are locked.
-    private static func removeAbandoned(for path: String, on fileSystem: any FileSystem) {
+    static func removeAbandoned(for path: String, on fileSystem: any FileSystem) {
         let names = (try? fileSystem.list(directory: FilePath.directory(of: path))) ?? []
         for name in names {
             guard let main = dataFile(of: name, for: FilePath.name(of: path)) else { continue }

@@ -1,0 +1,117 @@
+import MakoReplication
+import MakoStorage
+import MakoTestSupport
+import Testing
+
+/// A writer, a replicator, the thread of a follower, and readers at the same time.
+@Suite struct FollowerConcurrencyTests {
+    @Test func readersOfARunningFollowerSeeCommitsInOrder() async throws {
+        let objects = SimulatedObjectStore()
+        var writing = Ledger.options(SimulatedDisk(), seed: 91)
+        writing.logArchiveBytes = 1 << 20
+        let store = try Store(at: "writer.mako", options: writing)
+        try count(1, in: store)
+        let replicator = try Replicator(store, to: objects)
+        try replicator.ship()
+        var options = Follower.Options()
+        options.store = Ledger.options(SimulatedDisk(), seed: 92)
+        options.checkpointBytes = 4000
+        let follower = try Follower(objects, at: "replica.mako", options: options)
+        let failures = Failures()
+        try follower.start(interval: .milliseconds(1)) { result in
+            if case .failure(let error) = result { failures.add("\(error)") }
+        }
+        let last: UInt64 = 150
+        var reading = options.store
+        reading.readOnly = true
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for number in 2...last {
+                    try self.count(number, in: store)
+                    if number % 3 == 0 { try replicator.ship() }
+                    if number % 40 == 0 { try self.fill(store) }
+                }
+                try replicator.ship()
+            }
+            for _ in 0..<3 {
+                group.addTask { [reading] in try await self.read(to: last, reading) }
+            }
+            try await group.waitForAll()
+        }
+        follower.stop()
+        #expect(failures.all == [])
+        // It is started again, and stopped at its release.
+        try follower.start(interval: .milliseconds(1))
+        follower.close()
+        #expect(throws: ReplicationError.storage(.closed)) { try follower.follow() }
+    }
+
+    /// Reads until the last number is seen. Each commit puts the same number into both trees.
+    private func read(to last: UInt64, _ options: StoreOptions) async throws {
+        let reader = try Store(at: "replica.mako", options: options)
+        var seen: UInt64 = 0
+        while seen < last {
+            try reader.refresh()
+            let state = try LedgerState(reading: reader)
+            let number = UInt64(state.numbers[1].map { String(decoding: $0, as: UTF8.self) } ?? "") ?? 0
+            #expect(state.words[Array("last".utf8)] == Array(String(number).utf8))
+            #expect(number >= seen)
+            seen = number
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        try reader.close()
+    }
+
+    private func count(_ number: UInt64, in store: Store) throws {
+        try store.write { tx in
+            let numbers = try tx.view.tree(named: "numbers") ?? tx.createTree(named: "numbers", keys: .integer)
+            let words = try tx.view.tree(named: "words") ?? tx.createTree(named: "words", keys: .bytes)
+            try tx.put(Array(String(number).utf8), for: 1, in: numbers)
+            try tx.put(Array(String(number).utf8), for: Array("last".utf8), in: words)
+        }
+    }
+
+    /// A transaction that is too large for the log.
+    private func fill(_ store: Store) throws {
+        try store.write { tx in
+            guard let numbers = tx.view.tree(named: "numbers") else { return }
+            for key in UInt64(100)..<200 { try tx.put([UInt8](repeating: 1, count: 500), for: key, in: numbers) }
+        }
+    }
+
+    private final class Failures: @unchecked Sendable {
+        private let lock = Lock()
+        // Guarded by `lock`.
+        private var found: [String] = []
+
+        var all: [String] { lock.withLock { found } }
+
+        func add(_ text: String) { lock.withLock { found.append(text) } }
+    }
+
+    @Test func theLoopWaitsLongerAfterErrors() async throws {
+        let objects = SimulatedObjectStore()
+        let ledger = try Ledger(seed: 93, objects: objects)
+        try ledger.commit(.small)
+        try ledger.replicator().ship()
+        let bench = FollowerBench(ledger)
+        let follower = try bench.current()
+        objects.isDown = true
+        let before = objects.calls
+        let failures = Failures()
+        try follower.start(interval: .milliseconds(5)) { result in
+            if case .failure(let error) = result { failures.add("\(error)") }
+        }
+        try await Task.sleep(for: .milliseconds(400))
+        // 5, 10, 20, … milliseconds instead of 5 each time.
+        #expect(objects.calls - before < 12)
+        #expect(failures.all.count > 1)
+        objects.isDown = false
+        try ledger.commit(.small)
+        try ledger.replicator().ship()
+        let newest = try ledger.commitNumber()
+        for _ in 0..<2000 where follower.commit < newest { try await Task.sleep(for: .milliseconds(5)) }
+        follower.stop()
+        try bench.checkReaders(newest)
+    }
+}
