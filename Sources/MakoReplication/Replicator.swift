@@ -8,10 +8,7 @@ import MakoStorage
 /// options.logArchiveBytes = 256 << 20
 /// let store = try Store(at: "events.mako", options: options)
 /// let replicator = try Replicator(store, to: FolderObjectStore(at: "/mnt/backup/mako"))
-/// while isRunning {
-///     try replicator.ship()
-///     try await Task.sleep(for: .seconds(1))
-/// }
+/// try replicator.start(interval: .seconds(1))
 /// ```
 ///
 /// The first call of ``ship()`` on a branch ships a full backup; later calls ship log frames unchanged, so that encrypted data stays encrypted.
@@ -86,6 +83,9 @@ public final class Replicator: @unchecked Sendable {
     let names: ReplicaNames
     let database: ReplicaIdentity
     let options: Options
+    let signal = LogSignal()
+    let progress: ShippingProgress
+    let thread: ShippingThread
     private let lock = Lock()
     private let reader: BranchReader
     // Guarded by `lock`.
@@ -123,13 +123,22 @@ public final class Replicator: @unchecked Sendable {
                 BranchOrigin(
                     database, branch: 1, parent: (0, 0), start: place, date: options.now()))
         }
+        progress = ShippingProgress(state.end)
+        progress.note(state.end, hasBackup: state.backup != nil)
+        thread = ShippingThread(signal)
+        store.addSignal(signal)
+    }
+
+    deinit {
+        signal.stop()
+        store.removeSignal(signal)
     }
 
     /// The branch that the store is shipped to.
     public var branch: UInt64 { reader.branch }
 
     /// The newest commit that is shipped; nil before the first backup.
-    public var shippedCommit: UInt64? { lock.withLock { state.backup == nil ? nil : state.end.commit } }
+    public var shippedCommit: UInt64? { progress.shippedCommit }
 
     /// Milliseconds since 1970, by the system's clock.
     public static func milliseconds() -> UInt64 {
@@ -148,8 +157,18 @@ public final class Replicator: @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         if let fence { throw fence }
-        do throws(ReplicationError) { return try shipAll() } catch {
-            if case .fenced = error { fence = error }
+        signal.take()
+        var isShipped = false
+        defer { signal.finish(isShipped: isShipped) }
+        do throws(ReplicationError) {
+            let report = try shipAll()
+            isShipped = true
+            return report
+        } catch {
+            if case .fenced = error {
+                fence = error
+                if progress.isConfirming { store.fence("\(error)") }
+            }
             throw error
         }
     }
@@ -159,7 +178,9 @@ public final class Replicator: @unchecked Sendable {
         var report = Report()
         if state.backup == nil { try shipBackup(&report) }
         while state.end.lsn < target.lsn || state.end.commit < target.commit {
-            if try !shipFrames(upTo: nil, &report) { try shipBackup(&report) }
+            guard try !shipFrames(upTo: nil, &report) else { continue }
+            store.publishEarly(state.end.commit + 1)
+            try shipBackup(&report)
         }
         if state.frameBytes >= options.backupAfterBytes { try shipBackup(&report) }
         // Releases shipped segments.
@@ -247,7 +268,7 @@ public final class Replicator: @unchecked Sendable {
         }
         report.objects += 1
         report.bytes += content.bytes
-        state.accept(header)
+        accept(header)
         if header.number % Replicator.objectsPerHint == 0 { reader.noteHead(header.number) }
     }
 
@@ -269,7 +290,14 @@ public final class Replicator: @unchecked Sendable {
             throw .damaged(object: reader.name(number), reason: "nothing is before it")
         }
         try reader.forEachPiece(of: header) { _, _ in }
+        accept(header)
+    }
+
+    /// Moves the end of the branch behind an object, and confirms its commits.
+    private func accept(_ header: SequenceHeader) {
         state.accept(header)
+        progress.note(state.end, hasBackup: state.backup != nil)
+        store.confirm(state.end.lsn)
     }
 }
 
