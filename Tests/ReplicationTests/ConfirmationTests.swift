@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test func aFencedStoreIsReadOnlyAndListsItsTail() throws {
-        let (first, replicator) = try confirming(seed: 106)
+        let (first, replicator) = try confirming(seed: 106, timeout: .seconds(10))
         defer { replicator.stop() }
         try first.commit(.small)
         let before = try first.commitNumber()
