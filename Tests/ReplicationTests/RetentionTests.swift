@@ -61,7 +61,7 @@ import Testing
         let time = Time()
         let replicator = try Replicator(ledger.store, to: ledger.objects, options: time.options)
         var first: [String] = []
-        while try kept(ledger).keptFrom == nil {
+        for _ in 0..<40 where try kept(ledger).keptFrom == nil {
             time.advance()
             first = ledger.objects.names
             try ledger.commit(.small)
@@ -72,6 +72,17 @@ import Testing
         try replicator.ship()
         #expect(try kept(ledger).keptFrom != nil)
         #expect(Set(first).isSubset(of: ledger.objects.names))
+        // An hour later, by a replicator that keeps more from now on: exactly what is below the mark is deleted.
+        let oldest = try kept(ledger).keptFrom
+        time.advance()
+        var options = time.options
+        options.retention = Retention(commits: 1000)
+        let next = try Replicator(ledger.store, to: ledger.objects, options: options)
+        try ledger.commit(.small)
+        try next.ship()
+        #expect(!Set(first).isSubset(of: ledger.objects.names))
+        #expect(try kept(ledger).keptFrom == oldest)
+        #expect(try ledger.checkAll().first == oldest)
     }
 
     @Test func aLateListingDoesNotHideTheBranch() throws {
