@@ -40,7 +40,7 @@ struct Failure: Error {
         case .storage(let error): status(of: error)
         case .objects(let error): status(of: error)
         case .damaged: .damaged
-        case .noRestorePoint, .noDatabase, .noBranch: .noInput
+        case .noRestorePoint, .notKept, .noDatabase, .noBranch: .noInput
         case .fenced, .logGone, .notFollowing: .badInput
         }
     }

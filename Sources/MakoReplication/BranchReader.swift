@@ -93,8 +93,10 @@ struct BranchReader {
     /// The number of the newest object; 0 without objects.
     ///
     /// The hint and the listing may be late or lost, so that each next name after both is read.
-    func newest() throws(ReplicationError) -> UInt64 {
-        var newest = hint()
+    ///
+    /// - Parameter kept: what retention has left, below which no object is expected.
+    func newest(from kept: RetentionMark?) throws(ReplicationError) -> UInt64 {
+        var newest = max(hint(), kept?.number ?? 0)
         var after = newest > 0 ? name(newest) : nil
         while true {
             let listed = try objects { () throws(ObjectStoreError) in

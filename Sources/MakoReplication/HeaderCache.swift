@@ -18,10 +18,13 @@ extension BranchReader {
     /// The number of concurrent requests. Each spends most of its time waiting.
     private static let requestsAtOnce = 16
 
-    /// Reads the headers of objects 1 to `newest`, 16 at a time.
-    func headers(through newest: UInt64) -> [Result<SequenceHeader?, ReplicationError>] {
-        let results = Headers(count: newest)
-        let missing = (0..<newest).count { cache.header(name($0 + 1)) == nil }
+    /// Reads the headers of objects `first` to `newest`, 16 at a time.
+    func headers(
+        from first: UInt64 = 1, through newest: UInt64
+    ) -> [Result<SequenceHeader?, ReplicationError>] {
+        guard first <= newest else { return [] }
+        let results = Headers(first...newest)
+        let missing = (first...newest).count { cache.header(name($0)) == nil }
         let threads = (1..<max(1, min(BranchReader.requestsAtOnce, missing))).compactMap { _ in
             // If a thread cannot start, the others read its share.
             try? startThread(name: "mako headers") { results.fill(from: self) }
@@ -33,20 +36,20 @@ extension BranchReader {
 
     /// The results of reads that several threads share.
     private final class Headers: @unchecked Sendable {
-        private let count: UInt64
+        private let last: UInt64
         private let lock = Lock()
-        // Guarded by `lock`.
-        private var next: UInt64 = 0
+        // Guarded by `lock`: the last number that a thread reads.
+        private var next: UInt64
         private var results: [UInt64: Result<SequenceHeader?, ReplicationError>] = [:]
         private var hasFailed = false
 
-        init(count: UInt64) { self.count = count }
+        init(_ numbers: ClosedRange<UInt64>) { (next, last) = (numbers.lowerBound - 1, numbers.upperBound) }
 
         /// Reads headers until all are read, or the object store fails.
         func fill(from reader: BranchReader) {
             while true {
                 let number: UInt64? = lock.withLock {
-                    guard next < count, !hasFailed else { return nil }
+                    guard next < last, !hasFailed else { return nil }
                     next += 1
                     return next
                 }

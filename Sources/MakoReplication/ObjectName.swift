@@ -51,6 +51,8 @@ struct ReplicaNames: Sendable, Hashable {
 
     func origin(_ branch: UInt64) -> String { self.branch(branch) + "origin" }
     func head(_ branch: UInt64) -> String { self.branch(branch) + "head" }
+    func kept(_ branch: UInt64) -> String { self.branch(branch) + "kept" }
+    func fulls(_ branch: UInt64) -> String { self.branch(branch) + "full/" }
     func sequence(_ branch: UInt64) -> String { self.branch(branch) + "seq/" }
     func sequence(_ branch: UInt64, _ number: UInt64) -> String {
         sequence(branch) + ObjectName.padded(number, ReplicaNames.sequenceDigits)
@@ -58,10 +60,17 @@ struct ReplicaNames: Sendable, Hashable {
 
     /// The name of a full backup. It contains the digest, so that different backups of one commit have different names.
     func full(_ branch: UInt64, _ commit: UInt64, digest: UInt64) -> String {
-        self.branch(branch) + "full/" + ObjectName.padded(commit, 20) + "-" + ObjectName.padded(digest, 16, radix: 16)
+        fulls(branch) + ObjectName.padded(commit, 20) + "-" + ObjectName.padded(digest, 16, radix: 16)
     }
 
     private static let sequenceDigits = 12
+
+    /// The commit in the name of a full backup.
+    func fullCommit(_ name: String, in branch: UInt64) -> UInt64? {
+        let prefix = fulls(branch)
+        guard name.hasPrefix(prefix) else { return nil }
+        return UInt64(name.dropFirst(prefix.count).prefix { $0 != "-" })
+    }
 
     /// The number in the name of an object of a sequence.
     func number(_ name: String, in branch: UInt64) -> UInt64? {

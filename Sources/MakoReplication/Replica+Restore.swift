@@ -57,7 +57,11 @@ extension Replica {
             return RestoreReport(commit: commit, bytes: finished.bytes, branch: number)
         } catch {
             restoration.discard()
-            throw error
+            // The commit was kept when the restore began.
+            guard case .objects(.notFound) = error, let kept = try map.reader.kept(), commit < kept.commit else {
+                throw error
+            }
+            throw .notKept(commit: commit, oldest: kept.commit)
         }
     }
 

@@ -17,6 +17,8 @@ public struct RestorePoints: Sendable, Hashable {
     var parentBranch: UInt64
     /// The last commit before the branch.
     public var start: UInt64
+    /// The oldest restore point that retention has left; nil when nothing was deleted. Earlier commits are in no gap and no finding.
+    public var keptFrom: UInt64?
     /// In ascending order, without overlaps.
     public var runs: [Run] = []
     /// The number of objects in the sequence, and the size of these and of the full backups.
@@ -125,8 +127,12 @@ struct BranchMap {
         let origin = reader.origin
         points = RestorePoints(branch: reader.branch, parentBranch: origin.parent, start: origin.start.commit)
         var before: (check: UInt64, place: LogPlace)? = (origin.check, origin.start)
-        let results = reader.headers(through: try reader.newest())
-        for (number, result) in zip(UInt64(1)..., results) {
+        let kept = try mark()
+        points.keptFrom = kept?.commit
+        let first = max(kept?.number ?? 1, 1)
+        if first > 1 { before = nil }
+        let results = reader.headers(from: first, through: try reader.newest(from: kept))
+        for (number, result) in zip(first..., results) {
             let header: SequenceHeader?
             do throws(ReplicationError) { header = try result.get() } catch {
                 guard case .damaged = error else { throw error }
@@ -147,6 +153,15 @@ struct BranchMap {
             before = (header.check, header.after)
         }
         collectRuns()
+    }
+
+    /// What retention has left. A damaged mark is a finding.
+    private mutating func mark() throws(ReplicationError) -> RetentionMark? {
+        do throws(ReplicationError) { return try reader.kept() } catch {
+            guard case .damaged = error else { throw error }
+            points.findings.append("\(error)")
+            return nil
+        }
     }
 
     private mutating func take(_ header: SequenceHeader, isLinked: Bool) {
@@ -216,6 +231,7 @@ struct BranchMap {
             return Line(
                 backups: line.backups, frames: line.frames.filter { $0.before.commit < commit })
         }
+        if let oldest = points.keptFrom, commit < oldest { throw .notKept(commit: commit, oldest: oldest) }
         let before = points.runs.last { $0.commits.lowerBound < commit }
         let after = points.runs.first { $0.commits.lowerBound > commit }
         throw .noRestorePoint(

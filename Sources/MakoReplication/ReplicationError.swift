@@ -12,6 +12,8 @@ public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible
     case logGone(branch: UInt64, commit: UInt64)
     /// The commit cannot be restored. `before` and `after` are the nearest ones that can.
     case noRestorePoint(commit: UInt64, before: UInt64?, after: UInt64?)
+    /// Retention has deleted the commit. `oldest` is the oldest one that can be restored.
+    case notKept(commit: UInt64, oldest: UInt64)
     /// The object store contains no such database, or several and the call names none.
     case noDatabase(reason: String)
     case noBranch(UInt64)
@@ -31,6 +33,8 @@ public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible
         case .noRestorePoint(let commit, let before, let after):
             "commit \(commit) cannot be restored by itself; the nearest ones are "
                 + [before, after].map { $0.map { "\($0)" } ?? "none" }.joined(separator: " before and ") + " after it"
+        case .notKept(let commit, let oldest):
+            "commit \(commit) is no longer kept; the oldest one that can be restored is \(oldest)"
         case .noDatabase(let reason): "\(reason); name the database by its identity"
         case .noBranch(let branch): "there is no branch \(branch)"
         case .notFollowing(let path, let reason):

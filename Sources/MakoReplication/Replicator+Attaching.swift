@@ -63,7 +63,7 @@ extension Replicator.State {
     /// Reads the state of a branch from its newest objects.
     init(of reader: BranchReader) throws(ReplicationError) {
         self.init(reader.origin)
-        let newest = try reader.newest()
+        let newest = try reader.newest(from: reader.kept())
         guard newest > 0 else { return }
         let last = try Replicator.State.header(newest, reader)
         accept(last)

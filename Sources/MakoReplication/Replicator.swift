@@ -8,10 +8,7 @@ import MakoStorage
 /// options.logArchiveBytes = 256 << 20
 /// let store = try Store(at: "events.mako", options: options)
 /// let replicator = try Replicator(store, to: FolderObjectStore(at: "/mnt/backup/mako"))
-/// while isRunning {
-///     try replicator.ship()
-///     try await Task.sleep(for: .seconds(1))
-/// }
+/// try replicator.start(interval: .seconds(1))
 /// ```
 ///
 /// The first call of ``ship()`` on a branch ships a full backup; later calls ship log frames unchanged, so that encrypted data stays encrypted.
@@ -33,6 +30,10 @@ public final class Replicator: @unchecked Sendable {
         /// The bytes of frames after which a backup follows, which bounds the replay of a restore. The backup is full when the incremental ones
         /// since the last full one exceed half of its size.
         public var backupAfterBytes: UInt64 = 64 << 20
+        /// What is kept at least; nil to delete nothing.
+        public var retention: Retention?
+        /// The time since some moment, which goes on while the machine sleeps.
+        var uptime: @Sendable () -> Duration = Replicator.uptime
         /// Milliseconds since 1970.
         public var now: @Sendable () -> UInt64 = Replicator.milliseconds
 
@@ -92,11 +93,18 @@ public final class Replicator: @unchecked Sendable {
     let names: ReplicaNames
     let database: ReplicaIdentity
     let options: Options
+    let signal = LogSignal()
+    let progress: ShippingProgress
+    let thread: ShippingThread
     private let lock = Lock()
     private let reader: BranchReader
     // Guarded by `lock`.
     private var state: State
     private var fence: ReplicationError?
+    /// The full backups, once retention has read them.
+    private var backups: KeptBackups?
+    /// The beginning of the last request that showed the end of the branch.
+    private var contact: Duration
 
     /// Attaches a store to the branch that it continues, or begins one.
     ///
@@ -117,6 +125,7 @@ public final class Replicator: @unchecked Sendable {
         self.store = store
         self.objectStore = objectStore
         self.options = options
+        contact = options.uptime()
         let place = try storage { () throws(StorageError) in try store.makeDurable() }
         switch branch {
         case .new:
@@ -129,13 +138,22 @@ public final class Replicator: @unchecked Sendable {
                 BranchOrigin(
                     database, branch: 1, parent: (0, 0), start: place, date: options.now()))
         }
+        progress = ShippingProgress(state.end)
+        progress.note(state.end, hasBackup: state.backup != nil)
+        thread = ShippingThread(signal)
+        store.addSignal(signal)
+    }
+
+    deinit {
+        signal.stop()
+        store.removeSignal(signal)
     }
 
     /// The branch that the store is shipped to.
     public var branch: UInt64 { reader.branch }
 
     /// The newest commit that is shipped; nil before the first backup.
-    public var shippedCommit: UInt64? { lock.withLock { state.backup == nil ? nil : state.end.commit } }
+    public var shippedCommit: UInt64? { progress.shippedCommit }
 
     /// Milliseconds since 1970, by the system's clock.
     public static func milliseconds() -> UInt64 {
@@ -143,6 +161,9 @@ public final class Replicator: @unchecked Sendable {
         clock_gettime(CLOCK_REALTIME, &time)
         return UInt64(clamping: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
+
+    private static let start = ContinuousClock.now
+    private static let uptime: @Sendable () -> Duration = { start.duration(to: .now) }
 
     /// Makes everything committed until now durable, and ships it.
     ///
@@ -154,8 +175,18 @@ public final class Replicator: @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         if let fence { throw fence }
-        do throws(ReplicationError) { return try shipAll() } catch {
-            if case .fenced = error { fence = error }
+        signal.take()
+        var isShipped = false
+        defer { signal.finish(isShipped: isShipped) }
+        do throws(ReplicationError) {
+            let report = try shipAll()
+            isShipped = true
+            return report
+        } catch {
+            if case .fenced = error {
+                fence = error
+                if progress.isConfirming { store.fence("\(error)") }
+            }
             throw error
         }
     }
@@ -165,13 +196,27 @@ public final class Replicator: @unchecked Sendable {
         var report = Report()
         if state.backup == nil { try shipBackup(&report) }
         while state.end.lsn < target.lsn || state.end.commit < target.commit {
-            if try !shipFrames(upTo: nil, &report) { try shipBackup(&report) }
+            guard try !shipFrames(upTo: nil, &report) else { continue }
+            store.publishEarly(state.end.commit + 1)
+            try shipBackup(&report)
         }
         if state.frameBytes >= options.backupAfterBytes { try shipBackup(&report) }
+        if report.objects > 0 || backups == nil { try retain(&report) }
         // Releases shipped segments.
         store.noteShipped(state.end.lsn)
         report.commit = state.end.commit
         return report
+    }
+
+    /// Deletes what is no longer kept.
+    private func retain(_ report: inout Report) throws(ReplicationError) {
+        guard let retention = options.retention else { return }
+        if backups == nil { backups = try Replicator.keptBackups(reader, through: state.number) }
+        let now = max(options.now(), state.date)
+        if backups?.isFullDue(retention, now: now) == true { try shipBackup(isFull: true, &report) }
+        guard var found = backups else { return }
+        defer { backups = found }
+        try Replicator.retain(&found, retention, reader, now: now)
     }
 
     // MARK: Objects
@@ -192,8 +237,8 @@ public final class Replicator: @unchecked Sendable {
     }
 
     /// Ships a backup: a full one at the beginning of a branch and after many incremental ones.
-    private func shipBackup(_ report: inout Report) throws(ReplicationError) {
-        let isFull = state.partBytes > state.fullBytes / 2 || state.backupEpoch != state.epoch
+    private func shipBackup(isFull: Bool = false, _ report: inout Report) throws(ReplicationError) {
+        let isFull = isFull || state.partBytes > state.fullBytes / 2 || state.backupEpoch != state.epoch
         let base = isFull ? nil : state.backup
         let backup = try storage { () throws(StorageError) in try store.replicaBackup(since: base?.point) }
         defer { backup.discard() }
@@ -247,15 +292,16 @@ public final class Replicator: @unchecked Sendable {
     private func put(
         _ header: SequenceHeader, _ content: ObjectContent, _ report: inout Report
     ) throws(ReplicationError) {
+        let began = options.uptime()
         do throws(ObjectStoreError) {
             _ = try objectStore.put(reader.name(header.number), content, .ifAbsent)
         } catch {
             guard case .exists = error else { throw .objects(error) }
-            return try adopt(header.number)
+            return try adopt(header.number, began)
         }
         report.objects += 1
         report.bytes += content.bytes
-        state.accept(header)
+        try accept(header, began)
         if header.number % Replicator.objectsPerHint == 0 { reader.noteHead(header.number) }
     }
 
@@ -263,7 +309,7 @@ public final class Replicator: @unchecked Sendable {
 
     /// Adopts an existing object if its commits are in this log: it is the store's own, and the answer was lost. An object of another database
     /// fences the store.
-    private func adopt(_ number: UInt64) throws(ReplicationError) {
+    private func adopt(_ number: UInt64, _ began: Duration) throws(ReplicationError) {
         guard let header = try reader.header(number) else {
             throw .objects(.unavailable(reason: "\(reader.name(number)) is there and cannot be read"))
         }
@@ -277,7 +323,22 @@ public final class Replicator: @unchecked Sendable {
             throw .damaged(object: reader.name(number), reason: "nothing is before it")
         }
         try reader.forEachPiece(of: header) { _, _ in }
+        try accept(header, began)
+    }
+
+    /// Moves the end of the branch behind an object, and confirms its commits.
+    ///
+    /// - Parameter began: when the request began that created or found it.
+    private func accept(_ header: SequenceHeader, _ began: Duration) throws(ReplicationError) {
+        // After the request: the name may have been free again, because another writer's retention has deleted it.
+        if options.uptime() - contact > Replicator.silence, let kept = try reader.kept(), kept.number > header.number {
+            throw .fenced(branch: reader.branch, reason: "object \(header.number) is older than what is kept there")
+        }
+        contact = began
         state.accept(header)
+        backups?.accept(header)
+        progress.note(state.end, hasBackup: state.backup != nil)
+        store.confirm(state.end.lsn)
     }
 }
 

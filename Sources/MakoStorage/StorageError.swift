@@ -42,6 +42,12 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     /// The store is read-only: opened so, or since a write or sync of the log failed.
     case readOnly(reason: String)
 
+    /// The commit is durable in this store, but the object store did not confirm it within the timeout. It is published
+    /// when it is confirmed, and must not be repeated.
+    case unconfirmed(commit: UInt64)
+    /// The commits that wait for confirmation take more log than the limit. Nothing was kept of the transaction.
+    case unconfirmedLimit(bytes: UInt64)
+
     // Using the store.
     /// A key exceeds the limit.
     case keyTooLong(bytes: Int, limit: Int)
@@ -105,6 +111,10 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "the system does not permit to read or write \(path) now, as it does with protected files while a device is locked; try again when it is unlocked; nothing of the failed transaction was kept"
         case .readOnly(let reason):
             "the store is read-only: \(reason)"
+        case .unconfirmed(let commit):
+            "commit \(commit) is durable here, but the object store did not confirm it in time; it becomes visible when it is confirmed, so do not repeat it"
+        case .unconfirmedLimit(let bytes):
+            "\(bytes) bytes of log wait for the object store, which is the limit; try again when it answers"
         case .keyTooLong(let bytes, let limit):
             "a key of \(bytes) bytes is longer than the limit of \(limit) bytes"
         case .valueTooLarge(let bytes, let limit):

@@ -186,6 +186,12 @@ final class Ledger {
         states[try commitNumber()] = state
     }
 
+    /// Takes the content of the store for the model, after a commit whose outcome is open.
+    func adoptContent() throws {
+        state = try LedgerState(reading: store)
+        states[try commitNumber()] = state
+    }
+
     func replicator(
         branch: Replicator.Branch = .continued, objectBytes: Int = 1 << 20
     ) throws(ReplicationError) -> Replicator {

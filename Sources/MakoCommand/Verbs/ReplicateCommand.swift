@@ -15,6 +15,10 @@ struct ReplicateCommand: Verb {
 
               mako replicate people.mako s3://backups/mako --once
               mako replicate people.mako /mnt/backup/mako --interval 60
+              mako replicate people.mako s3://backups/mako --keep 30d
+
+            With --keep every moment of that time can be restored, and objects that only earlier commits need are deleted, an hour after they are no
+            longer kept. Without it nothing is deleted.
             """)
 
     @Argument(help: "The database file.", completion: .file())
@@ -32,6 +36,9 @@ struct ReplicateCommand: Verb {
     @Option(help: "Seconds between two times.")
     var interval: Double = 10
 
+    @Option(help: "Delete what only commits before this time need, such as 12h, 30d or 8w.")
+    var keep: String?
+
     @Option(help: "Log to keep for the next time, in MiB.")
     var archive = 256
 
@@ -45,6 +52,9 @@ struct ReplicateCommand: Verb {
 
     func validate() throws {
         guard interval >= 0.1, interval <= 86_400 else { throw ValidationError("--interval is 0.1 to 86400 seconds.") }
+        if let keep, Self.duration(keep) == nil {
+            throw ValidationError("--keep is a whole number of hours, days or weeks, such as 12h, 30d or 8w.")
+        }
         guard (1...1 << 20).contains(archive) else { throw ValidationError("--archive is 1 to 1048576 MiB.") }
     }
 
@@ -82,7 +92,9 @@ struct ReplicateCommand: Verb {
         defer { finish() }
         let database = try open()
         let (report, number) = try database.closing {
-            let replicator = try Replicator(database.store, to: objects, branch: branch)
+            var settings = Replicator.Options()
+            settings.retention = keep.flatMap { Self.duration($0) }.map { Retention(age: $0) }
+            let replicator = try Replicator(database.store, to: objects, branch: branch, options: settings)
             branch = .continued
             return (try replicator.ship(), replicator.branch)
         }
@@ -91,6 +103,15 @@ struct ReplicateCommand: Verb {
         Terminal.write(
             "commit \(DisplayText.grouped(Int(report.commit))) of \(file) is on branch \(number): "
                 + "\(DisplayText.count(report.objects, "object")), \(DisplayText.bytes(Int(report.bytes)))\n")
+    }
+
+    /// The duration of a text such as `30d`.
+    static func duration(_ text: String) -> Duration? {
+        let hours: [Character: Int64] = ["h": 1, "d": 24, "w": 168]
+        guard let unit = text.last.flatMap({ hours[$0] }), let count = Int64(text.dropLast()),
+            (1...100_000).contains(count)
+        else { return nil }
+        return .seconds(count * unit * 3600)
     }
 
     private func open() throws -> DatabaseFile {

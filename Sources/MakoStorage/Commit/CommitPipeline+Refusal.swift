@@ -6,14 +6,14 @@
 // This holds only if no byte was written. After a partial write or a failed sync the bytes may be on the device and
 // reappear at the next opening although their committers got an error, so the store becomes read-only, as for any other
 // error. The store also becomes read-only if an `async` commit follows the refused one, because it is acknowledged and
-// cannot be undone, and if the refused group is the last of its segment.
+// cannot be undone, if the refused group is the last of its segment, and behind commits that wait for a confirmation.
 extension CommitPipeline {
     /// Puts a refused group back, and fails the commits in it. Under the lock.
     ///
     /// - Returns: the error for their committers; nil if the store must become read-only.
     func refuse(_ failure: FileError, _ group: LogWriter.Group, due: UInt64) -> StorageError? {
         guard failure.isRefusal, failure.operation == "write", self.failure == nil, !flushing.hasAcknowledged,
-            !pending.hasAcknowledged, log.putBack(group)
+            !pending.hasAcknowledged, confirmation.queue.isEmpty, log.putBack(group)
         else { return nil }
         let reason = StorageError(failure)
         let published = versions.lock.withLock { versions.latest.log }

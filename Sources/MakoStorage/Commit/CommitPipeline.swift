@@ -16,13 +16,14 @@ import Synchronization
 ///      7  write the group              waits    waits    waits    later    a sync covers what was written before
 ///      8  sync the log                 device   barrier  –        later    only what the device has may be acknowledged
 ///      9  record a new segment         waits    waits    –        later    a missing end of the log must be noticed
-///     10  confirm elsewhere            (none)   (none)   –        –        readers must never see what can still be lost
+///     10  confirm elsewhere            waits    waits    behind   behind   readers must never see what can still be lost
 ///     11  publish                      waits    waits    waits    behind   a committer reads its own commit
 ///     12  return
 ///
 /// *Named*: only when a frame of the group names pages of large values. *Later*: by the flush that
 /// `Durability.maxDelay` schedules. *Behind*: an `async` commit that follows a waiting commit is published with it. The
-/// last group of a segment is always written as for `full`.
+/// last group of a segment is always written as for `full`. Step 10 is part of a store with a replicator that confirms
+/// commits; see CommitPipeline+Confirmation.swift.
 ///
 /// Lock order: the writer lock, then `lock`, then the space lock (`VersionList.lock`). No lock is held during steps 6
 /// to 11.
@@ -64,7 +65,7 @@ final class CommitPipeline: @unchecked Sendable {
 
     @exclusivity(unchecked) private(set) var state = State.idle
     /// Why the store is read-only; later failures do not replace the first.
-    @exclusivity(unchecked) private(set) var failure: (reason: String, cause: FileError)?
+    @exclusivity(unchecked) private(set) var failure: (reason: String, cause: FileError?)?
     /// Whether `failure` is set, for readers without the lock.
     let hasFailed = Atomic<Bool>(false)
     /// Commits that the next group will publish.
@@ -83,6 +84,10 @@ final class CommitPipeline: @unchecked Sendable {
     @exclusivity(unchecked) var waiters = 0
     /// Commits whose write the system refused, until the next writer removes them. See `CommitPipeline+Refusal.swift`.
     @exclusivity(unchecked) var refused = RefusedCommits()
+    /// Durable commits that wait for step 10, and those published before it. See CommitPipeline+Confirmation.swift.
+    @exclusivity(unchecked) var confirmation = Confirmation()
+    /// The replicators that ship the log.
+    @exclusivity(unchecked) var signals: [LogSignal] = []
     /// Whether `refused` has commits, for readers without the lock.
     let hasRefused = Atomic<Bool>(false)
     /// When the pending `async` commits must be flushed, and the shortest delay among them; `max` without such commits.
@@ -146,7 +151,7 @@ final class CommitPipeline: @unchecked Sendable {
         if maxDelay != nil && beginsSegment { due = clock.now }
         // Publish at once only if no earlier commit waits for the device. An `ordered` flush may be writing frames that
         // are published already.
-        let isNext = pending.isEmpty && flushingCount == 0
+        let isNext = pending.isEmpty && flushingCount == 0 && confirmation.queue.isEmpty
         if maxDelay != nil && isNext { return (.atOnce, due) }
         pending.append(newest, durability == .barrier && !hasBarriers ? .full : durability, &writer.lists.changed)
         let waits = maxDelay == nil || isShown
@@ -183,6 +188,7 @@ final class CommitPipeline: @unchecked Sendable {
         lock.withLock {
             publishedCommit = version.commit
             changed.broadcast()
+            if !signals.isEmpty { notifySignals() }
         }
     }
 
@@ -198,9 +204,12 @@ final class CommitPipeline: @unchecked Sendable {
             if refused.reason != nil { changed.broadcast() }
         }
         var looks = 0
-        while publishedCommit < commit {
+        var deadline: UInt64?
+        while publishedCommit < commit || confirmation.isPublishedEarly(commit) {
             try checkWritable()
-            if isFlushing && !isFlushSynced && looks < CommitPipeline.looksAtUnsyncedFlush {
+            if confirmation.holds(commit) {
+                try waitForConfirmation(of: commit, &deadline)
+            } else if isFlushing && !isFlushSynced && looks < CommitPipeline.looksAtUnsyncedFlush {
                 // Yield before sleeping, because an unsynced write takes less time than waking a thread.
                 looks += 1
                 lock.unlock()
@@ -216,7 +225,7 @@ final class CommitPipeline: @unchecked Sendable {
 
     private static let looksAtUnsyncedFlush = 16
 
-    /// Publishes all earlier commits, and brings the log up to them to a level.
+    /// Publishes all earlier commits but unconfirmed ones, and brings the log up to them to a level.
     func flush(_ level: FlushLevel) throws(StorageError) {
         let level = level == .ordered && !hasBarriers ? .durable : level
         lock.lock()
@@ -228,7 +237,7 @@ final class CommitPipeline: @unchecked Sendable {
             try checkWritable()
             if isFlushing {
                 changed.wait(lock)
-            } else if publishedCommit < last || log.reached(level) < end || log.written < end {
+            } else if max(publishedCommit, confirmation.last) < last || log.reached(level) < end || log.written < end {
                 if let refusal = writeGroup(level) { throw refusal }
             } else {
                 return
@@ -247,6 +256,8 @@ final class CommitPipeline: @unchecked Sendable {
     /// Waits until no thread writes to the log and no committer waits, before the files are closed.
     func waitForWriters() {
         lock.withLock {
+            confirmation.isClosing = true
+            changed.broadcast()
             while isFlushing || failure == nil && pending.countBeforeWaiting < pending.count { changed.wait(lock) }
         }
     }
@@ -291,6 +302,7 @@ final class CommitPipeline: @unchecked Sendable {
         let named = group?.unrecorded
         let unrecorded = synced ? named : nil
         let end = group?.end
+        let isConfirmed = !confirmation.isActive
         lock.unlock()
         var failure: FileError?
         do throws(FileError) {
@@ -301,12 +313,12 @@ final class CommitPipeline: @unchecked Sendable {
             // 9. Record the segment after its sync and before its commits are published, because the header must name
             //    every segment that holds acknowledged commits, and no other.
             if let unrecorded { try dataFile.recordSegment(unrecorded) }
-            // 10. Confirmation by a replica would belong here: after the sync, because a replica must not be ahead of
-            //     this store; before the publication, because readers must never see a commit that this store can lose.
         } catch { failure = error }
         assert(failure != nil || flushing.end <= end ?? 0, "a published commit is in the file")
+        // 10. Confirm after the sync, because a replica must not be ahead of this store; before the publication, because
+        //     readers must never see a commit that this store can lose.
         // 11. Publish after the sync, because what a reader has seen must survive a power failure.
-        if failure == nil { publish(&flushing) }
+        if failure == nil && isConfirmed { publish(&flushing) }
         lock.lock()
         state = state == .failing ? .failed : .idle
         flushingCount = 0
@@ -315,6 +327,7 @@ final class CommitPipeline: @unchecked Sendable {
             changed.broadcast()
             return refusal
         }
+        if failure == nil && !isConfirmed { holdUnconfirmed() }
         flushing.removeAll()
         if let failure {
             setFailure("writing the log failed (\(failure)); reopen the database to see what was kept", failure)
@@ -322,8 +335,9 @@ final class CommitPipeline: @unchecked Sendable {
             flushCount &+= 1
             if let unrecorded { log.noteRecorded(unrecorded) }
             if let end { log.note(end, level) }
-            publishedCommit = max(publishedCommit, last)
+            if isConfirmed { publishedCommit = max(publishedCommit, last) }
             publishWaitingForNothing()
+            if !signals.isEmpty { notifySignals() }
         }
         changed.broadcast()
         return nil
@@ -332,7 +346,7 @@ final class CommitPipeline: @unchecked Sendable {
     /// Publishes the `async` commits that were appended during a flush, up to the first commit that must wait for its
     /// own flush. Under the lock, so that no commit is appended in between.
     private func publishWaitingForNothing() {
-        if pending.isEmpty { return }
+        if pending.isEmpty || !confirmation.queue.isEmpty { return }
         let count = pending.countBeforeWaiting
         guard count > 0 else { return }
         // No flush is running, so `flushing` is free to use.
@@ -343,7 +357,7 @@ final class CommitPipeline: @unchecked Sendable {
     }
 
     /// Publishes the commits of a group in order, and frees the pages that only earlier versions used.
-    private func publish(_ queue: inout CommitQueue) {
+    func publish(_ queue: inout CommitQueue) {
         let commits = queue.commits.count
         guard commits > 0 else { return }
         let shown = commits - 1
@@ -361,7 +375,7 @@ final class CommitPipeline: @unchecked Sendable {
     }
 
     /// Makes the store read-only (fail-stop).
-    func fail(_ reason: String, _ cause: FileError) {
+    func fail(_ reason: String, _ cause: FileError?) {
         lock.withLock {
             setFailure(reason, cause)
             changed.broadcast()
@@ -369,9 +383,9 @@ final class CommitPipeline: @unchecked Sendable {
     }
 
     /// Sets the reason why the store is read-only, unless there is one already. Under the lock.
-    private func setFailure(_ reason: String, _ cause: FileError) {
+    private func setFailure(_ reason: String, _ cause: FileError?) {
         // Only a failed sync of the data file can lose pages; the pages are not in the log.
-        if cause.isSyncFailure && cause.path == dataFile.file.path {
+        if let cause, cause.isSyncFailure && cause.path == dataFile.file.path {
             frames.hasLostWrites.store(true, ordering: .relaxed)
         }
         guard failure == nil else { return }

@@ -17,6 +17,11 @@ extension Durability {
     }
 }
 
+extension Durability {
+    /// Whether a commit waits for step 10.
+    var awaitsConfirmation: Bool { flushLevel > .written }
+}
+
 /// Commits that wait for publication, in order, and their changed pages.
 ///
 /// An emptied queue keeps the capacity of its lists, so that commits allocate no memory here.
@@ -40,6 +45,14 @@ struct CommitQueue {
         pages.append(&changed)
     }
 
+    /// Moves all commits to the end of another queue.
+    mutating func move(to other: inout CommitQueue) {
+        if other.isEmpty { return swap(&self, &other) }
+        other.commits += commits
+        other.pages.append(&pages)
+        commits.removeAll(keepingCapacity: true)
+    }
+
     /// Moves the first `count` commits to an empty queue.
     mutating func move(_ count: Int, to other: inout CommitQueue) {
         if count == commits.count { return swap(&self, &other) }
@@ -61,6 +74,11 @@ struct CommitQueue {
     /// Returns the number of commits that end at or before a log position.
     func count(upTo lsn: UInt64) -> Int {
         commits.firstIndex { $0.version.log.lsn > lsn } ?? commits.count
+    }
+
+    /// The number of commits that may be published when the log up to a position is confirmed.
+    func count(confirmedThrough lsn: UInt64) -> Int {
+        commits.firstIndex { $0.version.log.lsn > lsn && $0.durability.awaitsConfirmation } ?? commits.count
     }
 
     /// The number of commits before the first whose committer waits.

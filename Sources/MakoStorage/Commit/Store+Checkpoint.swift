@@ -36,7 +36,20 @@ extension Store {
     ///
     /// The log gets a barrier frame, so that recovery never takes an older checkpoint for the state before this commit.
     /// Data and tables are written and synced before the barrier, so that a full disk fails this transaction alone.
-    func commitByCheckpoint(_ writer: Writer) throws(StorageError) {
+    ///
+    /// A commit that waits for confirmation is published before it is confirmed, because only a backup has it.
+    func commitByCheckpoint(_ writer: Writer, _ durability: Durability) throws(StorageError) {
+        let commit = try publishByCheckpoint(writer, awaitsConfirmation: durability.awaitsConfirmation)
+        if let commit { try pipeline.waitUntilPublished(commit) }
+    }
+
+    /// - Returns: the commit, if the caller must wait for its confirmation.
+    private func publishByCheckpoint(_ writer: Writer, awaitsConfirmation: Bool) throws(StorageError) -> UInt64? {
+        // Before the checkpointer's lock, because the backup that confirms an earlier commit takes it.
+        do throws(StorageError) { try pipeline.waitUntilConfirmed() } catch {
+            rollBack(writer)
+            throw error
+        }
         checkpointer.lock.lock()
         defer { checkpointer.lock.unlock() }
         let request: CheckpointRequest
@@ -61,8 +74,11 @@ extension Store {
             throw error
         }
         writer.isEnded = true
+        let waits =
+            awaitsConfirmation && pipeline.holdLargeCommit(request.version.commit, checkpointer.last.meta.log.lsn)
         finishLargeCommit(request)
         releaseWriterLock(of: writer)
+        return waits ? request.version.commit : nil
     }
 
     /// Publishes a commit that its checkpoint has made durable.

@@ -25,7 +25,7 @@ extension Store {
             return
         }
         guard writer.isRecording else {
-            try commitByCheckpoint(writer)
+            try commitByCheckpoint(writer, durability)
             return
         }
         let publication: CommitPipeline.Publication
@@ -106,6 +106,7 @@ extension Store {
     func reserve(payload: Int, for writer: Writer, isCheckpointing: Bool = false) throws(StorageError) -> Bool {
         let (isReady, isBehind) = try pipeline.lock.withLock { () throws(StorageError) in
             try pipeline.checkWritable()
+            if !isCheckpointing && !pipeline.confirmation.queue.isEmpty { try pipeline.checkUnconfirmedBytes() }
             return (pipeline.log.hasRoom(payload: payload), pipeline.log.closedEnd != nil)
         }
         if isReady { return false }

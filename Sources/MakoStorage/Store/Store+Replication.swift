@@ -34,9 +34,17 @@ extension Store {
     package func makeDurable() throws(StorageError) -> LogPlace {
         try requireOpen()
         if options.readOnly { throw .readOnly(reason: "it was opened so") }
-        let newest = versions.lock.withLock { LogPlace(versions.latest) }
+        let newest = newestPlace
         try flush(.durable)
         return newest
+    }
+
+    /// The place behind the newest commit that is published, or waits for confirmation.
+    package var newestPlace: LogPlace {
+        pipeline.lock.withLock {
+            let published = versions.lock.withLock { versions.latest }
+            return LogPlace(pipeline.confirmation.queue.commits.last?.version ?? published)
+        }
     }
 
     /// The durable frames behind a place, as they are in the files of the log.
@@ -49,7 +57,7 @@ extension Store {
         -> LogPiece
     {
         try requireOpen()
-        let newest = versions.lock.withLock { LogPlace(versions.latest) }
+        let newest = newestPlace
         let durable = pipeline.lock.withLock { pipeline.log.durable }
         let isForeign = place.commit > newest.commit || place.lsn > newest.lsn
         let features = FormatFeatures(rawValue: dataFile.features.load(ordering: .relaxed))

@@ -250,7 +250,7 @@ public final class Store: @unchecked Sendable {
         }
         guard clean, !options.readOnly, !pipeline.hasFailed.load(ordering: .acquiring) else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in try finish(keepsArchive: true) }
-        if options.diskReserveBytes == 0 { try cutOffUnused() }
+        if options.diskReserveBytes == 0 && !pipeline.hasUnconfirmed { try cutOffUnused() }
     }
 
     /// Writes the last checkpoint to both meta slots, so that the log is no longer needed.
@@ -259,6 +259,11 @@ public final class Store: @unchecked Sendable {
     /// - Parameter keepsArchive: whether the segments that replication has not shipped stay.
     private func finish(keepsArchive: Bool) throws(StorageError) {
         try flush(.durable)
+        if let commit = pipeline.lock.withLock({ pipeline.confirmation.queue.commits.first?.version.commit }) {
+            // The log stays, as after a crash, because only it has the unconfirmed commits.
+            if keepsArchive { return }
+            throw .unconfirmed(commit: commit)
+        }
         let hasFiles = pipeline.lock.withLock {
             pipeline.log.hasFiles || !keepsArchive && !pipeline.log.archive.isEmpty
         }

@@ -1,0 +1,179 @@
+import MakoReplication
+import MakoStorage
+import MakoTestSupport
+import Testing
+
+/// Commits that wait for the object store.
+@Suite struct ConfirmationTests {
+    /// A ledger whose commits wait, and its replicator.
+    private func confirming(
+        seed: UInt64, timeout: Duration = .seconds(60)
+    ) throws -> (ledger: Ledger, replicator: Replicator) {
+        let ledger = try Ledger(seed: seed)
+        let replicator = try ledger.replicator()
+        try replicator.confirmCommits(timeout: timeout)
+        return (ledger, replicator)
+    }
+
+    @Test func eachCommitThatReturnsIsInTheObjectStore() throws {
+        let (ledger, replicator) = try confirming(seed: 101)
+        defer { replicator.stop() }
+        for _ in 0..<40 {
+            try ledger.commitAtRandom()
+            try ledger.commit(.small)
+            #expect(replicator.shippedCommit == (try ledger.commitNumber()))
+        }
+        #expect(replicator.unconfirmedCommits == nil)
+        try ledger.checkAll()
+    }
+
+    @Test(arguments: [Ledger.Change.large, .many]) func aCommitThatOnlyABackupHasWaits(_ change: Ledger.Change) throws {
+        let (ledger, replicator) = try confirming(seed: 102)
+        defer { replicator.stop() }
+        for _ in 0..<3 {
+            try ledger.commit(.small)
+            try ledger.commit(change)
+            #expect(replicator.shippedCommit == (try ledger.commitNumber()))
+        }
+        try ledger.checkAll()
+    }
+
+    @Test func anUnconfirmedCommitIsNotSeenAndPublishedLater() throws {
+        let (ledger, replicator) = try confirming(seed: 103, timeout: .milliseconds(20))
+        defer { replicator.stop() }
+        // The first commits may need more than 20 ms on a busy machine.
+        let before = try ledger.commitNumber()
+        ledger.objects.isDown = true
+        #expect(throws: StorageError.unconfirmed(commit: before + 1)) { try ledger.commit(.small) }
+        #expect(throws: StorageError.unconfirmed(commit: before + 2)) { try ledger.commit(.several) }
+        // A commit that does not wait stays behind those that do.
+        try ledger.commit(.small, durability: .async)
+        #expect(try ledger.commitNumber() == before)
+        #expect(replicator.unconfirmedCommits == before + 1...before + 2)
+        #expect(replicator.lag.commits >= 2)
+        #expect(replicator.lag.bytes > 0)
+        // A transaction too large for the log needs all before it, and fails alone.
+        #expect(throws: StorageError.unconfirmed(commit: before + 1)) { try ledger.commit(.many) }
+        try ledger.store.checkpoint()
+        #expect(try ledger.store.verify().findings == [])
+        ledger.objects.isDown = false
+        try replicator.ship()
+        #expect(try ledger.commitNumber() == before + 3)
+        #expect(replicator.unconfirmedCommits == nil)
+        #expect(try ledger.store.verify().findings == [])
+        #expect(replicator.lag.commits == 0)
+    }
+
+    @Test func theUnconfirmedLogHasALimit() throws {
+        let ledger = try Ledger(seed: 104, archiveBytes: 1)
+        let replicator = try ledger.replicator()
+        try replicator.confirmCommits(timeout: .milliseconds(1))
+        defer { replicator.stop() }
+        ledger.objects.isDown = true
+        var last: StorageError?
+        for _ in 0..<200 {
+            do { try ledger.commit(.several) } catch let error as StorageError { last = error }
+            if case .unconfirmedLimit = last { break }
+        }
+        guard case .unconfirmedLimit(let bytes) = last else {
+            Issue.record("no limit")
+            return
+        }
+        #expect(bytes > 64 << 10)
+        ledger.objects.isDown = false
+        try replicator.ship()
+        replicator.stopConfirming()
+        try ledger.commit(.small)
+        #expect(try ledger.store.verify().findings == [])
+    }
+
+    /// The tail after a crash, or a close, is shipped before `confirmCommits` returns.
+    @Test(arguments: [false, true]) func theTailIsShippedBeforeItIsServed(closes: Bool) throws {
+        let (ledger, first) = try confirming(seed: 105, timeout: .milliseconds(1))
+        let before = try ledger.commitNumber()
+        ledger.objects.isDown = true
+        for _ in 0..<3 { #expect(throws: StorageError.self) { try ledger.commit(.small) } }
+        first.stop()
+        if closes { try ledger.reopen() } else { try ledger.kill() }
+        #expect(try ledger.commitNumber() == before + 3)
+        #expect(throws: ReplicationError.self) { _ = try ledger.replicator() }
+        ledger.objects.isDown = false
+        let replicator = try ledger.replicator()
+        #expect(replicator.shippedCommit == before)
+        try replicator.confirmCommits()
+        defer { replicator.stop() }
+        #expect(replicator.shippedCommit == before + 3)
+        #expect(try ledger.restored(before + 3) == (try LedgerState(reading: ledger.store)))
+    }
+
+    @Test func aFencedStoreIsReadOnlyAndListsItsTail() throws {
+        let (first, replicator) = try confirming(seed: 106, timeout: .seconds(10))
+        defer { replicator.stop() }
+        try first.commit(.small)
+        let before = try first.commitNumber()
+        let second = try Ledger(copying: first, seed: 107)
+        try second.commit(.several)
+        try second.replicator().ship()
+        #expect {
+            try first.commit(.small)
+        } throws: { error in
+            if case StorageError.readOnly(let reason) = error { reason.contains("branch 1") } else { false }
+        }
+        #expect(try first.commitNumber() == before)
+        #expect(replicator.unconfirmedCommits == before + 1...before + 1)
+        #expect(throws: StorageError.self) { try first.commit(.small) }
+        // The process that comes after it is refused, too.
+        try first.kill()
+        #expect {
+            _ = try first.replicator()
+        } throws: { error in
+            if case ReplicationError.fenced(branch: 1, _) = error { true } else { false }
+        }
+    }
+
+    /// A fault at one call, or at two: what was acknowledged is in the object store.
+    private func run(_ faults: [(call: Int, fault: SimulatedObjectStore.Fault)]) throws -> Int {
+        let disk = SimulatedDisk()
+        let objects = SimulatedObjectStore { disk.endProcess() }
+        let ledger = try Ledger(seed: 108, disk: disk, objects: objects)
+        for (call, fault) in faults { objects.inject(fault, atCall: call) }
+        var acknowledged: UInt64 = 0
+        var replicator: Replicator?
+        for round in 0..<6 {
+            do {
+                if replicator == nil {
+                    let next = try ledger.replicator(objectBytes: 3000)
+                    try next.confirmCommits(timeout: .milliseconds(300))
+                    replicator = next
+                }
+                try ledger.commit(round == 3 ? .many : .small)
+                acknowledged = try ledger.commitNumber()
+            } catch {
+                replicator?.stop()
+                replicator = nil
+                if objects.hasEnded {
+                    objects.restart()
+                    try ledger.kill()
+                }
+                // What was not confirmed is in the log all the same.
+                try ledger.adoptContent()
+            }
+        }
+        replicator?.stop()
+        objects.clearFaults()
+        let calls = objects.calls
+        let newest = try ledger.replica.restorePoints()[0].newest ?? 0
+        #expect(newest >= acknowledged)
+        if acknowledged > 0 {
+            #expect(try ledger.restored(acknowledged) == ledger.states[acknowledged])
+        }
+        return calls
+    }
+
+    @Test(arguments: [SimulatedObjectStore.Fault.endBefore, .endAfter])
+    func whatIsAcknowledgedSurvivesAnEndAtAnyCall(_ fault: SimulatedObjectStore.Fault) throws {
+        var call = 0
+        while call < (try run([(call, fault)])) { call += 1 }
+        #expect(call > 12)
+    }
+}

@@ -1,0 +1,184 @@
+import MakoStorage
+import MakoTestSupport
+import Testing
+
+@testable import MakoReplication
+
+/// What retention deletes, and what it leaves.
+@Suite struct RetentionTests {
+    /// A clock that both the dates of objects and the silence of a writer follow.
+    private final class Time: @unchecked Sendable {
+        private let lock = Lock()
+        private var hours: UInt64 = 0
+        func advance() { lock.withLock { hours += 1 } }
+        var milliseconds: UInt64 { lock.withLock { hours * 3_600_000 } }
+        var options: Replicator.Options {
+            var options = Replicator.Options()
+            options.now = { self.milliseconds }
+            options.uptime = { .milliseconds(Int64(self.milliseconds)) }
+            options.retention = Retention(commits: 4)
+            return options
+        }
+    }
+
+    private func kept(_ ledger: Ledger) throws -> RestorePoints { try ledger.replica.restorePoints()[0] }
+
+    /// Commits and ships once an hour.
+    private func rounds(_ count: Int, _ ledger: Ledger, _ replicator: Replicator, _ time: Time) throws {
+        for _ in 0..<count {
+            try ledger.commit(.small)
+            try replicator.ship()
+            time.advance()
+        }
+    }
+
+    @Test func objectsBehindTheMinimumAreDeleted() throws {
+        let ledger = try Ledger(seed: 121)
+        let time = Time()
+        let replicator = try Replicator(ledger.store, to: ledger.objects, options: time.options)
+        try rounds(40, ledger, replicator, time)
+        let points = try kept(ledger)
+        let newest = try ledger.commitNumber()
+        #expect(points.newest == newest)
+        #expect(points.gaps == [])
+        let oldest = try #require(points.keptFrom)
+        #expect(oldest <= newest - 3)
+        #expect(oldest > newest - 16)
+        #expect(ledger.objects.names.count < 30)
+        let commits = try ledger.checkAll()
+        #expect(commits.first == oldest)
+        #expect(throws: ReplicationError.notKept(commit: oldest - 1, oldest: oldest)) {
+            try ledger.restored(oldest - 1)
+        }
+        // Another replicator of the branch goes on from there.
+        let next = try Replicator(ledger.store, to: ledger.objects, options: time.options)
+        try rounds(3, ledger, next, time)
+        try ledger.checkAll()
+    }
+
+    @Test func nothingIsDeletedWithinTheGraceTime() throws {
+        let ledger = try Ledger(seed: 122)
+        let time = Time()
+        let replicator = try Replicator(ledger.store, to: ledger.objects, options: time.options)
+        var first: [String] = []
+        for _ in 0..<40 where try kept(ledger).keptFrom == nil {
+            time.advance()
+            first = ledger.objects.names
+            try ledger.commit(.small)
+            try replicator.ship()
+        }
+        // The mark is set, and the time is the same.
+        try ledger.commit(.small)
+        try replicator.ship()
+        #expect(try kept(ledger).keptFrom != nil)
+        #expect(Set(first).isSubset(of: ledger.objects.names))
+        // An hour later, by a replicator that keeps more from now on: exactly what is below the mark is deleted.
+        let oldest = try kept(ledger).keptFrom
+        time.advance()
+        var options = time.options
+        options.retention = Retention(commits: 1000)
+        let next = try Replicator(ledger.store, to: ledger.objects, options: options)
+        try ledger.commit(.small)
+        try next.ship()
+        #expect(!Set(first).isSubset(of: ledger.objects.names))
+        #expect(try kept(ledger).keptFrom == oldest)
+        #expect(try ledger.checkAll().first == oldest)
+    }
+
+    @Test func aLateListingDoesNotHideTheBranch() throws {
+        let ledger = try Ledger(seed: 123)
+        let time = Time()
+        let replicator = try Replicator(ledger.store, to: ledger.objects, options: time.options)
+        try rounds(30, ledger, replicator, time)
+        // The hint is lost, too.
+        ledger.objects.objects = ledger.objects.objects.filter { !$0.key.hasSuffix("/head") }
+        ledger.objects.lateNames = 1000
+        let next = try Replicator(ledger.store, to: ledger.objects, options: time.options)
+        try ledger.commit(.small)
+        try next.ship()
+        ledger.objects.lateNames = 0
+        #expect(try kept(ledger).newest == (try ledger.commitNumber()))
+        try ledger.checkAll()
+    }
+
+    /// Retention frees names, and a writer that slept meanwhile must not take one.
+    @Test func aWriterThatSleptIsFenced() throws {
+        let ledger = try Ledger(seed: 124)
+        let time = Time()
+        let first = try Replicator(ledger.store, to: ledger.objects, options: time.options)
+        try rounds(1, ledger, first, time)
+        let copy = try Ledger(copying: ledger, seed: 125)
+        let sleeper = try Replicator(copy.store, to: copy.objects, options: time.options)
+        try rounds(30, ledger, first, time)
+        try copy.commit(.several)
+        #expect {
+            try sleeper.ship()
+        } throws: { error in
+            if case ReplicationError.fenced(branch: 1, _) = error { true } else { false }
+        }
+        try ledger.checkAll()
+    }
+
+    @Test func aDamagedMarkIsReported() throws {
+        let ledger = try Ledger(seed: 126)
+        let time = Time()
+        let replicator = try Replicator(ledger.store, to: ledger.objects, options: time.options)
+        try rounds(30, ledger, replicator, time)
+        let name = try #require(ledger.objects.names.first { $0.hasSuffix("/kept") })
+        ledger.objects.objects[name]?[20] ^= 1
+        #expect(try kept(ledger).findings.contains { $0.contains("/kept") })
+        #expect(try ledger.restored(nil) == ledger.state)
+    }
+
+    /// The process ends at calls; each restore point that is listed is restored.
+    ///
+    /// - Returns: the number of calls.
+    private func run(_ faults: [(call: Int, fault: SimulatedObjectStore.Fault)], checksAll: Bool) throws -> Int {
+        let disk = SimulatedDisk()
+        let objects = SimulatedObjectStore { disk.endProcess() }
+        let ledger = try Ledger(seed: 127, disk: disk, objects: objects)
+        for (call, fault) in faults { objects.inject(fault, atCall: call) }
+        let time = Time()
+        var replicator: Replicator?
+        var round = 0
+        while round < 14 {
+            do {
+                let next = try replicator ?? Replicator(ledger.store, to: objects, options: time.options)
+                replicator = next
+                try rounds(1, ledger, next, time)
+                round += 1
+            } catch {
+                replicator = nil
+                guard objects.hasEnded else { continue }
+                objects.restart()
+                try ledger.kill()
+                // A reader at this moment.
+                if checksAll, objects.names.contains(where: { $0.contains("/seq/") }) { try ledger.checkAll() }
+            }
+        }
+        let calls = objects.calls
+        objects.clearFaults()
+        let points = try kept(ledger)
+        #expect(points.newest == (try ledger.commitNumber()))
+        #expect(points.findings == [])
+        #expect(points.gaps == [])
+        if checksAll { try ledger.checkAll() }
+        return calls
+    }
+
+    @Test(arguments: [SimulatedObjectStore.Fault.endBefore, .endAfter, .answerLost])
+    func anEndAtAnyCallLeavesEachKeptPoint(_ fault: SimulatedObjectStore.Fault) throws {
+        var call = 0
+        while call < (try run([(call, fault)], checksAll: true)) { call += 1 }
+        #expect(call > 30)
+    }
+
+    @Test func twoEndsLeaveEachKeptPoint() throws {
+        let calls = try run([], checksAll: false)
+        for first in stride(from: 0, to: calls, by: 3) {
+            for second in stride(from: first + 1, to: min(first + 12, calls), by: 2) {
+                _ = try run([(first, .endBefore), (second, .endAfter)], checksAll: false)
+            }
+        }
+    }
+}
