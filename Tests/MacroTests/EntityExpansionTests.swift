@@ -59,7 +59,7 @@ import Testing
             """)
         #expect(messages.isEmpty)
         #expect(text.contains("init(name: String, note: String? = nil, weight: Double = 0)"))
-        #expect(text.contains("self.name = try EntityCoding.codec(String.self).read(row, 0)"))
+        #expect(text.contains("self.name = try EntityCoding.codec((String).self).read(row, 0)"))
         #expect(!text.contains("assignKey(&self.name)"))
         let (defaulted, _) = expand("@Entity struct A { let note: String? }")
         #expect(defaulted.contains("self.note = nil"))
