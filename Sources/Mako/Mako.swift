@@ -39,7 +39,8 @@ import Observation
 // The implied protocols are listed as well, so that a look-up of one of them finds the extension.
 @attached(
     extension,
-    conformances: ObjectEntity, Entity, Identifiable, ConditionValue, CustomStringConvertible, Sendable)
+    conformances: ObjectEntity, Entity, Hashable, Identifiable, ConditionValue, CustomStringConvertible,
+    Sendable)
 public macro Entity(
     _ table: String? = nil, raisesEvents: Bool = true, database: String? = nil, stamps: Bool = false,
     partial: Bool = false, ignoringSuperclass: Bool = false
@@ -66,8 +67,8 @@ public macro Entity(
 @attached(memberAttribute)
 @attached(
     extension,
-    conformances: ObjectEntity, Entity, Identifiable, ConditionValue, CustomStringConvertible, Sendable,
-    ObservableEntity, Observable)
+    conformances: ObjectEntity, Entity, Hashable, Identifiable, ConditionValue, CustomStringConvertible,
+    Sendable, ObservableEntity, Observable)
 public macro Entity(
     _ table: String? = nil, raisesEvents: Bool = true, database: String? = nil, stamps: Bool = false,
     partial: Bool = false, observable: Bool, ignoringSuperclass: Bool = false

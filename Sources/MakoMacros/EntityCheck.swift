@@ -23,6 +23,7 @@ struct EntityCheck {
             if property.isEncrypted { found += encryptionFindings(property, in: source) }
         }
         checkKeys(of: source, &found)
+        checkConstantKeys(of: source, &found)
         checkNames(of: source, &found)
         if source.columns.count > propertyLimit {
             found.append(

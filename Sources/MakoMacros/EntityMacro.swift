@@ -126,7 +126,9 @@ extension EntityMacro: ExtensionMacro {
         // The implied protocols are listed, so that looking up any of them finds this extension. Those that the type
         // declares itself are not in `protocols`; repeating them would not compile.
         var names = source.isClass ? ["ObjectEntity"] : []
-        names += ["Entity", "ConditionValue", "Identifiable", "CustomStringConvertible"].filter(missing.contains)
+        names += missing.contains("Entity") ? ["Entity"] : []
+        let ofClass = source.isClass ? ["Hashable"] : []
+        names += (ofClass + ["ConditionValue", "Identifiable", "CustomStringConvertible"]).filter(missing.contains)
         // With main-actor default isolation, conformances would otherwise be isolated.
         if source.isObservable && missing.contains("ObservableEntity") { names.append("ObservableEntity") }
         if source.isObservable && missing.contains("Observable") { names.append("EntityCoding.Observed") }

@@ -60,7 +60,7 @@ struct EntityParser {
         return source
     }
 
-    private mutating func find(_ id: String, _ message: String, _ node: Syntax, _ fixIt: FixIt? = nil) {
+    mutating func find(_ id: String, _ message: String, _ node: Syntax, _ fixIt: FixIt? = nil) {
         findings.append(Finding(id: id, message: message, node: node, fixIt: fixIt))
     }
 
@@ -314,12 +314,8 @@ struct EntityParser {
             default: break
             }
         }
-        guard variable.bindingSpecifier.tokenKind == .keyword(.var) else {
-            find(
-                "constant",
-                "@Entity: a 'let' property cannot be stored, because objects are read back from the file; "
-                    + "make it 'var' or mark it @Transient", Syntax(variable.bindingSpecifier),
-                Repair.rewriting(variable.bindingSpecifier, as: "var", "make it 'var'", "variable"))
+        if let reason = Self.faultOfConstant(variable, binding, isClass: source.isClass) {
+            findConstant(variable, reason)
             return
         }
         let name = pattern.identifier.text.trimmingBackticks
@@ -336,7 +332,9 @@ struct EntityParser {
         var property = PropertySource(
             name: name, codeName: pattern.identifier.text, type: type,
             defaultValue: binding.initializer?.value.trimmedDescription, node: Syntax(pattern))
+        property.isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
         parseAttributes(of: variable, into: &property)
+        if let reason = Self.fault(ofConstant: property) { findConstant(variable, reason) }
         source.properties.append(property)
     }
 

@@ -97,7 +97,7 @@ extension EntityRender {
             members.append(
                 block(
                     "\(memberwiseAccess)\(chained ? "convenience " : "")init(\(parameters))",
-                    (chained ? ["self.init()"] : start) + assignments))
+                    (chained ? ["self.init()"] : start) + assignments + memberNotes(stored)))
         }
         members += dictionaryInitializer(stored, rowKey: rowKey)
         members.append(classRowInitializer(required))
@@ -119,6 +119,14 @@ extension EntityRender {
         if property.name == rowKey { return "self._$state.rowID = EntityCoding.rowID(\(value))" }
         if property.needsSlot { return "self.\(property.backing) = \(Self.codec(property)).slot(\(value))" }
         return "self.\(property.content) = \(value)"
+    }
+
+    /// Gives the object to those that it refers to, which save it with themselves.
+    private func memberNotes(_ stored: [PropertySource]) -> [String] {
+        stored.filter { $0.mayReferToObject && $0.name != source.rowNumberKey?.name }.compactMap { property in
+            guard let column = source.columns.firstIndex(where: { $0.name == property.name }) else { return nil }
+            return "EntityCoding.noteReference(to: \(property.codeName), of: self, property: \(position(column)))"
+        }
     }
 
     /// The initialiser from a dictionary, and the member that sets the values, which subclasses override.

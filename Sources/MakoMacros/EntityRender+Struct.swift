@@ -13,7 +13,11 @@ extension EntityRender {
                 block("\(memberwiseAccess)init(\(stored.map(parameter).joined(separator: ", ")))", assignments))
         }
         if allDefaulted, !writes([]) {
-            let lines = stored.filter { $0.isToOne && $0.defaultValue == nil }.map { "self.\($0.codeName) = .init()" }
+            let lines = stored.filter { $0.defaultValue == nil }.compactMap { property in
+                property.isToOne
+                    ? "self.\(property.codeName) = .init()"
+                    : property.isConstant ? "self.\(property.codeName) = nil" : nil
+            }
             members.append(block("\(access)init()", lines))
         }
         if !writes(["_"]) { members.append(structDictionaryInitializer(stored)) }

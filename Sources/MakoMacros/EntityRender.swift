@@ -178,7 +178,7 @@ extension EntityRender {
             block(
                 "\(member)\(mutating)func assignMissingKey()",
                 decoding
-                    + keys.filter { !source.isClass || !$0.isScalar }.map {
+                    + keys.filter { (!source.isClass || !$0.isScalar) && !$0.isConstant }.map {
                         "EntityCoding.assignKey(&self.\(name($0)))"
                     }),
         ]

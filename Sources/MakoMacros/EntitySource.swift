@@ -96,6 +96,8 @@ struct PropertySource {
     var relationship: [OptionSource]?
     var inverse: String?
     var deleteRule: String?
+    /// Whether it is a `let`, of a struct.
+    var isConstant = false
     /// Whether the macro declares it, with a type spelling that needs no import in the user's file.
     var isStamp = false
     var node: Syntax
@@ -156,6 +158,8 @@ struct PropertySource {
     var isWeak: Bool {
         relationship?.contains { $0.name == "weak" } == true && needsSlot && !isCollection
     }
+    /// Whether it may be a reference to one object of a class.
+    var mayReferToObject: Bool { needsSlot && !isCollection && !isAnyObject }
     /// Whether it refers to an object of any entity: `(any ObjectEntity)?`.
     var isAnyObject: Bool {
         var spelling = baseType

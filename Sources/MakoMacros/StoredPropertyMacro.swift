@@ -161,6 +161,9 @@ extension StoredPropertyMacro: AccessorMacro {
 
     private static func setter(_ request: Request, field: String, value: String) -> AccessorDeclSyntax {
         let replacing = request.property.isCollection ? "\n    \(field).takePlace(of: old)" : ""
+        let note =
+            request.kind == "slot" && request.property.mayReferToObject
+            ? "\n    EntityCoding.noteReference(to: newValue, of: self, property: \(request.column))" : ""
         let decoding = request.kind == "lazy" ? "\n    self._$decode(1 << \(request.column))" : ""
         return """
             set {
@@ -171,7 +174,7 @@ extension StoredPropertyMacro: AccessorMacro {
                 let mark = EntityCoding.noteWrite(&self._$state, of: self, property: \(raw: request.column))
                 \(raw: field) = value\(raw: replacing)
                 lock.unlock()
-                if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = old } }\(raw: notification(request))
+                if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = old } }\(raw: note)\(raw: notification(request))
             }
             """
     }

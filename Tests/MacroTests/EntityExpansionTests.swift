@@ -48,6 +48,37 @@ import Testing
         #expect(!text.contains("init() {"))
     }
 
+    @Test func constantsOfAStructAreSetByInitialisersOnly() {
+        let (text, messages) = expand(
+            """
+            @Entity struct Wolf {
+                @Attribute(.primaryKey) let name: String
+                let note: String?
+                var weight: Double = 0
+            }
+            """)
+        #expect(messages.isEmpty)
+        #expect(text.contains("init(name: String, note: String? = nil, weight: Double = 0)"))
+        #expect(text.contains("self.name = try EntityCoding.codec((String).self).read(row, 0)"))
+        #expect(!text.contains("assignKey(&self.name)"))
+        let (defaulted, _) = expand("@Entity struct A { let note: String? }")
+        #expect(defaulted.contains("self.note = nil"))
+    }
+
+    @Test func aClassIsHashableUnlessItSaysSo() {
+        let (text, _) = expand("@Entity final class A { var x = 1 }")
+        #expect(text.contains("nonisolated Entity, nonisolated Hashable,"))
+        let own = allConformances.filter { $0 != "Hashable" }
+        #expect(!expand("@Entity final class A: Hashable { var x = 1 }", conformances: own).text.contains("Hashable, "))
+        #expect(!expand("@Entity struct B { var x = 1 }").text.contains("Hashable"))
+    }
+
+    @Test func settingAReferenceGivesTheObjectToItsOwner() {
+        let (text, _) = expand("@Entity final class A { var x = 1; var boss: Boss? }")
+        #expect(text.contains("EntityCoding.noteReference(to: boss, of: self, property: 1)"))
+        #expect(text.contains("EntityCoding.noteReference(to: newValue, of: self, property: 1)"))
+    }
+
     @Test func publicTypesGetPublicMembers() {
         let (text, _) = expand("@Entity public final class A { public var x: Int = 0 }")
         #expect(text.contains("public init(x: Int = 0)"))
@@ -254,6 +285,10 @@ import Testing
             ("@Entity final class A { var x = compute() }", "needs a type annotation"),
             ("@Entity final class A { var a = 1, b = 2 }", "one property per 'var'"),
             ("@Entity final class A { let x = 1 }", "'let' property"),
+            ("@Entity struct A { let x: Int = 1 }", "its value is fixed"),
+            ("@Entity struct A { let den: ToOne<Den> }", "writes the key of its object"),
+            ("@Entity struct A { let id: Int }", "the first save writes it"),
+            ("@Entity struct A { @Attribute(.primaryKey) let code: String? }", "the first save writes it"),
             ("@Entity final class A { lazy var x: Int = 1 }", "'lazy'"),
             ("@Entity final class A { weak var x: A? }", "'weak'"),
             ("@Entity final class A { unowned var x: A }", "'unowned'"),

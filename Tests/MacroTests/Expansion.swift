@@ -10,7 +10,8 @@ import Testing
 /// Expands the macros in a source text; answers the text and the messages.
 /// The conformances that the macro declares, as the compiler lists those a type does not have yet.
 let allConformances = [
-    "ObjectEntity", "Entity", "Identifiable", "ConditionValue", "CustomStringConvertible", "Sendable",
+    "ObjectEntity", "Entity", "Hashable", "Identifiable", "ConditionValue", "CustomStringConvertible",
+    "Sendable",
     "ObservableEntity",
     "Observable",
 ]

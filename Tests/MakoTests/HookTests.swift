@@ -97,11 +97,12 @@ extension Customer {
         #expect(order.customer?.id == 1)
     }
 
-    @Test func aRefusalIsAnAnswer() throws {
+    @Test func aRefusalThrows() throws {
         let order = Order(title: "one", total: -1, customer: Customer(name: "Ada"))
-        var answer = true
-        #expect(try hooks { answer = try order.commit() } == ["willInsert one"])
-        #expect(!answer)
+        let called = hooks {
+            #expect(throws: MakoError.vetoed(entity: "Order", hook: "willInsert")) { try order.commit() }
+        }
+        #expect(called == ["willInsert one"])
         #expect(order.id == nil && order.customer?.id == nil)
         #expect(try db.query(Order.self).count() == 0 && db.query(Customer.self).count() == 0)
         order.total = 1
@@ -109,7 +110,8 @@ extension Customer {
 
         let kept = Order(title: "kept")
         try db.save(kept)
-        #expect(try db.delete(kept) == false)
+        #expect(throws: MakoError.vetoed(entity: "Order", hook: "willDelete")) { try db.delete(kept) }
+        #expect(throws: MakoError.vetoed(entity: "Order", hook: "willDelete")) { try db.delete([kept]) }
         #expect(try db.exists(kept))
         kept.title = "free"
         #expect(try db.delete(kept))
@@ -117,7 +119,8 @@ extension Customer {
 
     @Test func aChildsRefusalRefusesTheParent() throws {
         let order = Order(title: "one", customer: Customer(name: "refused"))
-        #expect(try db.save(order) == false)
+        #expect(throws: MakoError.vetoed(entity: "Customer", hook: "willInsert")) { try db.save(order) }
+        #expect(throws: MakoError.vetoed(entity: "Customer", hook: "willInsert")) { try db.insert(order) }
         #expect(try db.query(Order.self).count() == 0)
         #expect(throws: MakoError.vetoed(entity: "Customer", hook: "willInsert")) {
             try db.save([Order(title: "first"), order])
@@ -129,15 +132,18 @@ extension Customer {
         let good = Order(title: "good")
         var causes: [MakoError] = []
         var answers: [Bool] = []
+        var refusals: [MakoError] = []
         #expect(throws: MakoError.vetoed(entity: "Order", hook: "willInsert")) {
             try db.transaction(onRollback: { causes.append($0 as? MakoError ?? .transactionEnded) }) { _ in
                 answers.append(try good.commit())
-                answers.append(try Order(title: "bad", total: -1).commit())
-                answers.append(try Order(title: "late").commit())
-                answers.append(try good.remove())
+                for order in [Order(title: "bad", total: -1), Order(title: "late")] {
+                    do throws(MakoError) { answers.append(try order.commit()) } catch { refusals.append(error) }
+                }
+                do throws(MakoError) { answers.append(try good.remove()) } catch { refusals.append(error) }
             }
         }
-        #expect(answers == [true, false, false, false])
+        #expect(answers == [true])
+        #expect(refusals == Array(repeating: .vetoed(entity: "Order", hook: "willInsert"), count: 3))
         #expect(causes == [.vetoed(entity: "Order", hook: "willInsert")])
         #expect(good.id == nil)
         #expect(try db.query(Order.self).count() == 0)
@@ -237,9 +243,9 @@ extension Customer {
     @Test func whatHasFailedIsNotMadeGoodByASavepoint() throws {
         #expect(throws: MakoError.vetoed(entity: "Order", hook: "willInsert")) {
             try db.transaction { _ in
-                _ = try Order(title: "bad", total: -1).commit()
+                _ = try? Order(title: "bad", total: -1).commit()
                 _ = try? db.transaction { _ in try Order(title: "inside").commit() }
-                _ = try Order(title: "late").commit()
+                _ = try? Order(title: "late").commit()
             }
         }
         #expect(try db.query(Order.self).count() == 0)
@@ -247,7 +253,7 @@ extension Customer {
 
     @Test func aRefusalInAHookRefusesTheCall() throws {
         let order = Order(title: "leading")
-        #expect(try db.save(order) == false)
+        #expect(throws: MakoError.vetoed(entity: "Order", hook: "willInsert")) { try db.save(order) }
         #expect(try order.id == nil && db.query(Order.self).count() == 0)
     }
 

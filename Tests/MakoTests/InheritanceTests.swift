@@ -160,11 +160,11 @@ protocol Named { var title: String { get } }
     }
 
     @Test func hooksAreInherited() throws {
-        #expect(try db.save(Car(name: "refused")) == false)
+        #expect(throws: MakoError.vetoed(entity: "Car", hook: "willInsert")) { try db.save(Car(name: "refused")) }
         let car = SportsCar(name: "fine")
         try db.save(car)
         car.power = 2000
-        #expect(try db.save(car) == false)
+        #expect(throws: MakoError.vetoed(entity: "SportsCar", hook: "willUpdate")) { try db.save(car) }
         #expect(try db.find(SportsCar.self, 1)?.power == 100)
         #expect(try db.save(Vehicle(name: "v")))
     }

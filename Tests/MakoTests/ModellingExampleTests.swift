@@ -265,11 +265,14 @@ enum ModellingExample {
     }
     // EXAMPLE ends
 
-    static func refused(_ db: Database) throws -> Bool {
+    static func refused(_ db: Database) throws {
         // EXAMPLE Modelling.md
-        let isStored = try db.save(Voyage(title: "nowhere"))  // false: willInsert refused
+        do {
+            try db.save(Voyage(title: "nowhere"))
+        } catch MakoError.vetoed(let entity, let hook) {
+            print("\(entity): \(hook) refused")  // Voyage: willInsert refused
+        }
         // EXAMPLE ends
-        return isStored
     }
 
     enum Before {
@@ -399,7 +402,9 @@ enum ModellingExample {
     }
 
     @Test func aHookRefuses() throws {
-        #expect(try E.refused(db) == false)
+        try E.refused(db)
+        #expect(throws: MakoError.vetoed(entity: "Voyage", hook: "willInsert")) { try db.save(E.Voyage(title: "a")) }
+        #expect(try db.query(E.Voyage.self).isEmpty())
         #expect(try db.save(E.Voyage(title: "round", days: 3)))
     }
 

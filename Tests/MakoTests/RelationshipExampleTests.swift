@@ -46,10 +46,31 @@ enum RelationshipExample {
     static func counted(_ team: Team) throws -> (Int, [Member], [Member]) {
         // EXAMPLE Relationships.md
         let count = try team.members.count
-        let all = try team.members.fetch()
+        for member in try team.members.load() { print(member.name) }
         let old = try team.members.query().where(\.age > 30).orderBy(\.name).fetch()
         // EXAMPLE ends
-        return (count, all.array, old.array)
+        return (count, try team.members.fetch(), old.array)
+    }
+
+    static func given(_ db: Database, _ team: Team) throws -> Member {
+        // EXAMPLE Relationships.md
+        let bob = Member(name: "Bob")
+        bob.team = team
+        try team.members.append(Member(name: "Eve"))
+        try db.save(team)  // stores Bob and Eve
+        try team.members.remove(bob)
+        try db.save(team)  // Bob has no team
+        // EXAMPLE ends
+        return bob
+    }
+
+    static func selected(_ db: Database, _ bob: Member) throws -> [Member] {
+        // EXAMPLE Relationships.md
+        var selection: Set<EntityID<Member>> = []
+        if let id = bob.entityID { selection.insert(id) }
+        let selected = try db.find(selection)
+        // EXAMPLE ends
+        return selected
     }
 
     // EXAMPLE Relationships.md
@@ -214,6 +235,14 @@ enum RelationshipExample {
         let (count, all, old) = try E.counted(team)
         #expect(count == 2 && all.map(\.name) == ["Ada", "Bob"] && old.map(\.name) == ["Ada"])
         #expect(try Database.withDefault(db) { try E.Team().members.count } == 0)
+    }
+
+    @Test func membersAreGivenFromEitherSide() throws {
+        let team = E.Team(name: "Engines")
+        let bob = try E.given(db, team)
+        #expect(try team.members.load().map(\.name) == ["Eve"])
+        let selected = try E.selected(db, bob)
+        #expect(selected.map(\.name) == ["Bob"] && selected[0].team == nil)
     }
 
     @Test func collectionsKeepTheirForm() throws {

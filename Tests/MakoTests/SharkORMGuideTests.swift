@@ -219,7 +219,9 @@ enum SharkGuide {
                 let ada = E.Person(name: "Ada", department: development)
                 try ada.commit()
                 // The hook of a department that has people refuses.
-                #expect(try development.remove() == false)
+                #expect(throws: MakoError.vetoed(entity: "Department", hook: "willDelete")) {
+                    try development.remove()
+                }
                 try ada.remove()
                 #expect(try development.remove())
             }

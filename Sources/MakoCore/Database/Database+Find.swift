@@ -218,10 +218,10 @@ extension Entity {
 }
 
 extension StoredValue {
-    fileprivate var isInteger: Bool { if case .integer = self { true } else { false } }
+    var isInteger: Bool { if case .integer = self { true } else { false } }
 }
 
 extension StorableValue {
     /// The value as a key: a `StoredValue` is used unchanged.
-    fileprivate var keyValue: StoredValue { self as? StoredValue ?? stored }
+    var keyValue: StoredValue { self as? StoredValue ?? stored }
 }

@@ -5,8 +5,9 @@ import MakoStorage
 extension Database {
     /// Saves an object, new or changed, with the objects it refers to.
     ///
-    /// - Returns: false when the object was removed before, or a hook refused.
-    /// - Throws: `MakoError.duplicate` when another row has the value of a unique property; nothing has changed then.
+    /// - Returns: false when the object was removed before.
+    /// - Throws: `MakoError.duplicate` when another row has the value of a unique property, `.vetoed` when a hook
+    ///   refuses; nothing has changed then.
     @discardableResult
     public func save<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.saveGraph(of: object) }
@@ -59,8 +60,8 @@ extension Database {
 
     /// Inserts a new object.
     ///
-    /// - Returns: false when the object was removed before, or a hook refused.
-    /// - Throws: `MakoError.duplicate` when its key exists already.
+    /// - Returns: false when the object was removed before.
+    /// - Throws: `MakoError.duplicate` when its key exists already, `.vetoed` when a hook refuses.
     @discardableResult
     public func insert<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.saveGraph(of: object, .insert) }
@@ -93,7 +94,8 @@ extension Database {
 
     /// Removes an object.
     ///
-    /// - Returns: false when it was not stored, or a hook refused.
+    /// - Returns: false when it was not stored.
+    /// - Throws: `MakoError.vetoed` when a hook refuses.
     @discardableResult
     public func delete<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.remove(object) }
@@ -122,22 +124,18 @@ extension Database {
         }
     }
 
-    /// Throws when an object was not stored, for callers that return no Bool.
+    /// Throws when an object was removed before, for callers that return no Bool.
     func refused(_ isStored: Bool, _ object: any ObjectEntity) throws(MakoError) {
         if isStored { return }
-        throw .vetoed(entity: type(of: object).entityModel.name, hook: "a hook, or an earlier removal,")
+        throw .vetoed(entity: type(of: object).entityModel.name, hook: "an earlier removal")
     }
 
-    /// Runs a call about one object. A veto makes the call return false; inside a running transaction it also fails
-    /// that transaction.
+    /// Runs a call about one object. A veto inside a running transaction also fails that transaction.
     private func answering<T: ObjectEntity>(
         for object: T, _ body: (Transaction) throws(MakoError) -> Bool
     ) throws(MakoError) -> Bool {
         do throws(MakoError) { return try writing(body) } catch {
-            if case .vetoed = error {
-                ThreadScope.current(of: self)?.transaction?.fail(error)
-                return false
-            }
+            if case .vetoed = error { ThreadScope.current(of: self)?.transaction?.fail(error) }
             if object.lockedState({ $0.extra?.options?.reportsErrors }) == false { return false }
             throw error
         }
@@ -233,14 +231,15 @@ extension ObjectEntity {
     /// try ada.commit()
     /// ```
     ///
-    /// - Returns: false when it was removed before, or a hook refused.
-    /// - Throws: `MakoError.noDatabase`, `.duplicate`, `.foreignObject`, `.storage`.
+    /// - Returns: false when it was removed before.
+    /// - Throws: `MakoError.noDatabase`, `.duplicate`, `.foreignObject`, `.storage`; `.vetoed` when a hook refuses.
     @discardableResult
     public func commit() throws(MakoError) -> Bool { try database().save(self) }
 
     /// Removes the object. It is deleted afterwards: a later commit returns false.
     ///
-    /// - Returns: false when it was not stored, or a hook refused.
+    /// - Returns: false when it was not stored.
+    /// - Throws: `MakoError.vetoed` when a hook refuses.
     @discardableResult
     public func remove() throws(MakoError) -> Bool { try database().delete(self) }
 

@@ -25,8 +25,15 @@ struct SavedGraph {
     private var visited: Set<ObjectIdentifier> = []
     /// Retains the visited objects, so that no new object gets the address of a visited one.
     private var kept: [any ObjectEntity] = []
+    /// The saved objects to which others were given, in the order of their saves.
+    var owners: [any ObjectEntity] = []
     /// The references of one unchanged object.
     fileprivate var held: [(property: Int, object: any ObjectEntity)] = []
+
+    /// Records an object that is saved or unchanged, for ``Transaction/saveMembers(_:)``.
+    mutating func noteOwner(_ object: any ObjectEntity) {
+        if type(of: object).entityModel.hasMany, object.pendingMembers != nil { owners.append(object) }
+    }
 
     fileprivate func hasVisited(_ object: any ObjectEntity) -> Bool { visited.contains(ObjectIdentifier(object)) }
 
@@ -70,6 +77,7 @@ extension Transaction {
         if type.entityModel.isPartial { return false }
         var binding = try binding(type.entityModel)
         let hooks = type._$hooks
+        graph.noteOwner(object)
         if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
             return try write(object, nil, binding, mode, hooks, array, references: nil) ?? false
         }
@@ -151,6 +159,7 @@ extension Transaction {
         try checkTarget(of: property, child, binding.model)
         // A reference to a deleted row must not store its former number.
         if state.flags.contains(.removed) { return keyOfRemoved(child, in: property, of: parent) }
+        noteSaved(parent, ofOwner: child, state.extra?.members)
         if isLeftAlone(child, in: property, of: parent, binding.model) {
             if let key = try keyOfIgnored(child, state) { return key }
             graph.waiting[place].references.leftOut |= 1 << UInt64(property)
@@ -240,6 +249,7 @@ extension Transaction {
 
     /// Queues an object to be visited before the first row is written.
     private func visitLater(_ object: any ObjectEntity, _ graph: inout SavedGraph) {
+        graph.noteOwner(object)
         // Most objects reached through others have no references.
         let isLeaf = schema.binding(Swift.type(of: object).entityModel)?.hasReferences == false
         if isLeaf && object.lockedState({ $0.flags.contains(.exists) && $0.dirty == 0 }) { return }
@@ -268,5 +278,39 @@ extension Transaction {
             if options?.ignores(child) != true { visitLater(child, &graph) }
         }
         graph.held.removeAll(keepingCapacity: true)
+    }
+}
+
+// MARK: - Members
+
+extension Transaction {
+    /// Saves the objects that were given to saved owners, or taken from them.
+    func saveMembers(_ graph: inout SavedGraph) throws(MakoError) {
+        var place = 0
+        while place < graph.owners.count {
+            let owner = graph.owners[place]
+            place += 1
+            guard let members = owner.pendingMembers else { continue }
+            let options = owner.lockedState { $0.extra?.options }
+            for (member, hasLeft) in members.all where options?.ignores(member) != true {
+                undo.record(owner) { members.add(member, hasLeft: hasLeft) }
+                members.remove(member)
+                // It may have been given to another owner since.
+                guard hasLeft || member.refers(to: owner) else { continue }
+                try willWriteFurtherRows()
+                _ = try save(opened: member, &graph)
+            }
+        }
+        graph.owners.removeAll()
+    }
+
+    private func save(opened member: any ObjectEntity, _ graph: inout SavedGraph) throws(MakoError) -> Bool {
+        try save(member, .upsert, in: nil, &graph)
+    }
+
+    /// Records that an object which waited for a save of its owner is saved itself.
+    func noteSaved(_ member: any ObjectEntity, ofOwner owner: any ObjectEntity, _ members: PendingMembers?) {
+        guard let members, members.remove(member) else { return }
+        undo.record(owner) { members.add(member) }
     }
 }

@@ -45,7 +45,7 @@ extension Transaction {
         try running().insert(value)
     }
 
-    /// Deletes an object's row; false: it had none, or a hook refused.
+    /// Deletes an object's row; false: it had none.
     @discardableResult
     public func delete<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool { try running().delete(object) }
 
@@ -57,6 +57,9 @@ extension Transaction {
 
     /// The object or struct with this row number, as the transaction sees it.
     public func find<T: Entity>(_ type: T.Type, _ id: Int) throws(MakoError) -> T? { try running().find(type, id) }
+
+    /// The object or struct with this identity, as the transaction sees it.
+    public func find<T: Entity>(_ id: EntityID<T>) throws(MakoError) -> T? { try running().find(id) }
 
     /// The object or struct with this key, as the transaction sees it.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ key: K) throws(MakoError) -> T? {

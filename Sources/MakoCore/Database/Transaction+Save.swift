@@ -10,7 +10,9 @@ extension Transaction {
     @discardableResult
     func saveGraph<T: ObjectEntity>(of object: T, _ mode: SaveMode = .upsert) throws(MakoError) -> Bool {
         var graph = SavedGraph()
-        return try save(object, mode, in: nil, &graph)
+        let isSaved = try save(object, mode, in: nil, &graph)
+        try saveMembers(&graph)
+        return isSaved
     }
 
     /// Calls the hook that can refuse the write.
@@ -39,7 +41,7 @@ extension Transaction {
         var graph = SavedGraph()
         if objects.count < Transaction.smallestBatch {
             for object in objects { try save(object, .upsert, in: nil, &graph) }
-            return
+            return try saveMembers(&graph)
         }
         try batching { () throws(MakoError) in
             let notes = undo.begin(objects)
@@ -53,6 +55,7 @@ extension Transaction {
                 if let plain { place = try writePlain(objects, from: place, plain, notes) }
             }
         }
+        try saveMembers(&graph)
     }
 
     /// For fewer objects sorting does not pay off.
@@ -87,6 +90,7 @@ extension Transaction {
     func saveValue<T: Entity>(_ value: inout T, _ mode: SaveMode = .upsert) throws(MakoError) {
         var graph = SavedGraph()
         try save(&value, mode, &graph)
+        try saveMembers(&graph)
     }
 
     private func save<T: Entity>(
@@ -145,10 +149,11 @@ extension Transaction {
         var graph = SavedGraph()
         if values.count < Transaction.smallestBatch {
             for index in values.indices { try save(&values[index], .upsert, &graph) }
-            return
+            return try saveMembers(&graph)
         }
         try batching { () throws(MakoError) in
             for index in values.indices { try save(&values[index], .upsert, &graph) }
         }
+        try saveMembers(&graph)
     }
 }

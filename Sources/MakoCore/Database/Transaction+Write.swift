@@ -185,6 +185,8 @@ extension Transaction {
         for place in start..<objects.count {
             let object = objects[place]
             guard ObjectIdentifier(Swift.type(of: object)) == type, plain.schema === schema else { return place }
+            // Objects that were given to it are saved after it.
+            if plain.hasMany, object.pendingMembers != nil { return place }
             notes.place = place
             if plain.hasOnlyColumns, try writeChanges(of: object, plain.binding, hooks, notes) { continue }
             _ = try write(object, nil, plain.binding, .upsert, hooks, notes, references: nil)
@@ -234,12 +236,15 @@ extension Transaction {
         let binding: Binding
         let hooks: ObjectHooks
 
+        /// Whether others may be given to the objects.
+        let hasMany: Bool
         /// Whether an update only sets columns, whatever the row contains.
         let hasOnlyColumns: Bool
 
         init(_ type: any ObjectEntity.Type, _ schema: SchemaState, _ binding: Binding, _ hooks: ObjectHooks) {
             (self.type, self.schema, self.binding, self.hooks) = (type, schema, binding, hooks)
             let model = binding.model
+            hasMany = model.hasMany
             hasOnlyColumns =
                 !model.hasColumnKey && !model.hasStamps
                 && model.ownedColumns | model.writeOnceColumns | model.keepWhenNilColumns == 0

@@ -101,7 +101,11 @@ extension Entity {
 }
 
 /// An entity that is a class. Objects have identity, load relationships lazily, and are restored by a rollback.
-public protocol ObjectEntity: Entity, AnyObject where _$Kind == EntityKind.Object {
+///
+/// Objects are `Hashable` by instance: equality and hash stay the same for the life of an object, also when it is saved
+/// or changed. A class may declare `Hashable` with its own `==` and `hash(into:)`. ``Entity/entityID`` is the identity
+/// of the row, which all objects of the row share.
+public protocol ObjectEntity: Entity, Hashable, AnyObject where _$Kind == EntityKind.Object {
     /// The metadata of this object, guarded by its ``ObjectLock``.
     var _$state: ObjectState { get set }
     /// Creates an object with the default values of its properties.
@@ -124,6 +128,13 @@ public protocol ObjectEntity: Entity, AnyObject where _$Kind == EntityKind.Objec
 }
 
 extension ObjectEntity {
+    /// Returns whether two references lead to the same object. ``isSame(as:)`` compares rows.
+    @inlinable
+    public static func == (left: Self, right: Self) -> Bool { left === right }
+    /// Hashes the identity of the object.
+    @inlinable
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+
     /// Unused: the metadata of an object is ``_$state``.
     public var _$value: ValueState {
         get { ValueState() }

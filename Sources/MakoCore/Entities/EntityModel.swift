@@ -51,6 +51,10 @@ public final class EntityModel: @unchecked Sendable {
     private let identifiesByID: Bool
     /// The properties with several columns.
     let composites: CompositeColumns
+    /// Whether the class has a ``ToMany``.
+    let hasMany: Bool
+    /// The columns that its ``ToMany`` properties read; nil before the first use.
+    let inverseColumns = AtomicLazyReference<InverseColumns>()
     /// The position in the array of bindings.
     let number: Int
     /// ``leadsBack`` and ``refersBack``: 0 not computed; otherwise 1, plus 2 and 4 respectively.
@@ -87,8 +91,7 @@ public final class EntityModel: @unchecked Sendable {
         self.raisesEvents = raisesEvents
         databaseName = database ?? superclass?.databaseName
         self.superclass = superclass
-        self.type = type
-        givenTable = table
+        (self.type, givenTable) = (type, table)
         self.declaresTable = declaresTable || table != "\(type)"
         self.properties = properties
         self.indexes = indexes
@@ -99,6 +102,7 @@ public final class EntityModel: @unchecked Sendable {
             }
         }
         self.columns = columns
+        hasMany = properties.contains { if case .many = $0.kind { true } else { false } }
         func columnBits(where isMarked: (PropertyModel) -> Bool) -> UInt64 {
             var bits: UInt64 = 0
             for (position, property) in columns.enumerated() where isMarked(property) { bits |= 1 << UInt64(position) }
@@ -272,7 +276,7 @@ extension EntityModel {
     }
 
     /// Whether the class is a subclass of another one, whichever columns its table omits.
-    private func isSubclass(of other: EntityModel) -> Bool {
+    func isSubclass(of other: EntityModel) -> Bool {
         var next = superclass
         while let each = next, each !== other { next = each.superclass }
         return next != nil
@@ -336,6 +340,31 @@ extension EntityModel {
             if isMeant, model.keyPaths[inverse] == column { return rule }
         }
         return .nullify
+    }
+}
+
+/// The columns of other tables that refer to a class and that one of its ``ToMany`` reads.
+final class InverseColumns: Sendable {
+    private let columns: [(model: EntityModel, column: String)]
+
+    init(of model: EntityModel) {
+        columns = model.properties.compactMap { property in
+            guard case .many(let target, _) = property.kind, let inverse = property.inverse else { return nil }
+            return target.entityModel.keyPaths[inverse].map { (target.entityModel, $0) }
+        }
+    }
+
+    func contains(_ column: String, of model: EntityModel) -> Bool {
+        columns.contains { $0.column == column && ($0.model.hasTable(of: model) || model.isSubclass(of: $0.model)) }
+    }
+}
+
+extension EntityModel {
+    /// Whether one of the class's ``ToMany`` reads the rows that refer to its objects through a column.
+    func hasMany(of model: EntityModel, column: String) -> Bool {
+        if !hasMany { return false }
+        if let known = inverseColumns.load() { return known.contains(column, of: model) }
+        return inverseColumns.storeIfNil(InverseColumns(of: self)).contains(column, of: model)
     }
 }
 

@@ -11,9 +11,9 @@
 /// ```
 ///
 /// - `willInsert`, `willUpdate`, `willDelete` are called in the transaction, before the object and the objects it
-///   refers to are written or removed. They may change the object and save others. Returning false refuses: a single
-///   `commit()` or `remove()` then returns false; in a transaction later calls return false too, and the transaction
-///   throws `MakoError.vetoed`. They may also return Void.
+///   refers to are written or removed. They may change the object and save others. Returning false refuses: the call,
+///   of one object or of many, throws `MakoError.vetoed`; in a transaction later calls throw too, and the transaction
+///   ends with that error. They may also return Void.
 /// - `didInsert`, `didUpdate`, `didDelete`, and `didSave` after the first two, are called when the transaction is
 ///   complete: once per object, for its final outcome, and never after a rollback. They may start transactions.
 /// - `didLoad` is called after an object was read, on the reading thread, before the caller receives it.

@@ -116,7 +116,7 @@ extension ObjectState {
     mutating func becomeCopy() {
         flags.subtract([.saving, .removing])
         mark([.written, .inRow], false)
-        hold(extra, nil, farDirty, 0)
+        hold(extra?.withoutMembers, nil, farDirty, 0)
     }
 
     var extra: ObjectExtra? {
@@ -231,19 +231,25 @@ final class ObjectExtra: Sendable {
     let joined: [String: StoredValue]?
     /// The prefetched to-many relationships, by the columns that refer to the object.
     let prefetched: [String: PrefetchedMany]?
+    /// The objects that a save of this one stores.
+    let members: PendingMembers?
     /// The chunk with the row, while properties are not decoded.
     let rows: RowArenaChunk?
 
     @usableFromInline
     convenience init(context: FetchContext? = nil, key: RowKey? = nil, rows: RowArenaChunk? = nil) {
-        self.init(context: context, key: key, loadError: nil, options: nil, joined: nil, prefetched: nil, rows: rows)
+        self.init(
+            context: context, key: key, loadError: nil, options: nil, joined: nil, prefetched: nil, members: nil,
+            rows: rows)
     }
 
     fileprivate init(
         context: FetchContext?, key: RowKey?, loadError: MakoError?, options: CommitOptions?,
-        joined: [String: StoredValue]?, prefetched: [String: PrefetchedMany]?, rows: RowArenaChunk? = nil
+        joined: [String: StoredValue]?, prefetched: [String: PrefetchedMany]?, members: PendingMembers?,
+        rows: RowArenaChunk? = nil
     ) {
         self.rows = rows
+        self.members = members
         self.context = context
         self.key = key
         self.loadError = loadError
@@ -261,7 +267,53 @@ final class ObjectExtra: Sendable {
 
     fileprivate var withoutRows: ObjectExtra {
         ObjectExtra(
-            context: context, key: key, loadError: loadError, options: options, joined: joined, prefetched: prefetched)
+            context: context, key: key, loadError: loadError, options: options, joined: joined, prefetched: prefetched,
+            members: members)
+    }
+
+    /// The data of a copy, to which no object was given.
+    fileprivate var withoutMembers: ObjectExtra {
+        members == nil
+            ? self
+            : ObjectExtra(
+                context: context, key: key, loadError: loadError, options: options, joined: joined,
+                prefetched: prefetched, members: nil, rows: rows)
+    }
+}
+
+/// The objects whose reference to an owner was set or removed, in that order, until a save stores them: `jo.commit()`
+/// saves the dogs whose `owner` became `jo`.
+///
+/// Retains the objects, because a program may have no other reference to a dog that it gave to `jo`.
+final class PendingMembers: Sendable {
+    private struct Entry {
+        let object: any ObjectEntity
+        let order: Int
+        /// Whether the object left the owner, so that it no longer refers to it.
+        let hasLeft: Bool
+    }
+    private struct State {
+        var entries: [ObjectIdentifier: Entry] = [:]
+        var next = 0
+    }
+    private let state = Protected(State())
+
+    func add(_ object: any ObjectEntity, hasLeft: Bool = false) {
+        state.with { state in
+            state.entries[ObjectIdentifier(object)] = Entry(object: object, order: state.next, hasLeft: hasLeft)
+            state.next += 1
+        }
+    }
+
+    /// Removes an object. False when it was not there.
+    @discardableResult
+    func remove(_ object: any ObjectEntity) -> Bool {
+        state.with { $0.entries.removeValue(forKey: ObjectIdentifier(object)) != nil }
+    }
+
+    /// The objects in the order in which they were added, each with whether it left the owner.
+    var all: [(object: any ObjectEntity, hasLeft: Bool)] {
+        state.with { $0.entries.values.sorted { $0.order < $1.order }.map { ($0.object, $0.hasLeft) } }
     }
 }
 
@@ -279,7 +331,7 @@ extension ObjectState {
         let context = FetchContext()
         extra = ObjectExtra(
             context: context, key: extra?.key, loadError: extra?.loadError, options: extra?.options,
-            joined: extra?.joined, prefetched: extra?.prefetched)
+            joined: extra?.joined, prefetched: extra?.prefetched, members: extra?.members)
         return context
     }
 
@@ -288,21 +340,21 @@ extension ObjectState {
         if extra?.loadError == nil && error == nil { return }
         extra = ObjectExtra(
             context: extra?.context, key: extra?.key, loadError: error, options: extra?.options, joined: extra?.joined,
-            prefetched: extra?.prefetched)
+            prefetched: extra?.prefetched, members: extra?.members)
     }
 
     /// Sets the commit options; nil: the defaults.
     mutating func setOptions(_ options: CommitOptions?) {
         extra = ObjectExtra(
             context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: options,
-            joined: extra?.joined, prefetched: extra?.prefetched)
+            joined: extra?.joined, prefetched: extra?.prefetched, members: extra?.members)
     }
 
     /// Sets the columns of joined objects.
     mutating func setJoined(_ joined: [String: StoredValue]) {
         extra = ObjectExtra(
             context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: extra?.options,
-            joined: joined, prefetched: extra?.prefetched)
+            joined: joined, prefetched: extra?.prefetched, members: extra?.members)
     }
 
     /// Sets the prefetched objects that refer to this one through a column.
@@ -325,7 +377,17 @@ extension ObjectState {
     private mutating func setPrefetched(_ prefetched: [String: PrefetchedMany]?) {
         extra = ObjectExtra(
             context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: extra?.options,
-            joined: extra?.joined, prefetched: prefetched)
+            joined: extra?.joined, prefetched: prefetched, members: extra?.members)
+    }
+
+    /// The objects that a save of this one stores; created if there are none.
+    mutating func requireMembers() -> PendingMembers {
+        if let members = extra?.members { return members }
+        let members = PendingMembers()
+        extra = ObjectExtra(
+            context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: extra?.options,
+            joined: extra?.joined, prefetched: extra?.prefetched, members: members)
+        return members
     }
 
     /// Sets the key; integer keys are stored inline.
@@ -336,7 +398,7 @@ extension ObjectState {
             if extra?.key == key { return }
             extra = ObjectExtra(
                 context: extra?.context, key: key, loadError: extra?.loadError, options: extra?.options,
-                joined: extra?.joined, prefetched: extra?.prefetched)
+                joined: extra?.joined, prefetched: extra?.prefetched, members: extra?.members)
         }
     }
 }

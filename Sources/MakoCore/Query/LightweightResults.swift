@@ -57,8 +57,7 @@ public struct LightweightObject<T: Entity>: Sendable {
         get throws(MakoError) { try rows.value(keyPath, place) }
     }
 
-    /// Deletes the row, as ``Database/delete(_:)`` deletes an object, and returns false where it was deleted before, or
-    /// a hook refused.
+    /// Deletes the row, as ``Database/delete(_:)`` deletes an object, and returns false where it was deleted before.
     @discardableResult
     public func remove() throws(MakoError) -> Bool { try rows.remove(place) }
 

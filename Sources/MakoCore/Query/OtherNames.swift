@@ -118,16 +118,9 @@ extension Query: Sequence {
     public func makeIterator() -> IndexingIterator<[T]> { [].makeIterator() }
 }
 
-@available(*, unavailable, message: "members are read by 'fetch()': 'for member in try owner.members.fetch()'")
+@available(*, unavailable, message: "members are read by 'load()': 'for member in try owner.members.load()'")
 extension ToMany: Sequence {
     public func makeIterator() -> IndexingIterator<[Target]> { [].makeIterator() }
-}
-
-extension ToMany {
-    @available(
-        *, unavailable, message: "set the reference of the other side: 'member.owner = owner; try member.commit()'"
-    )
-    public func append(_ member: Target) {}
 }
 
 extension SortDirection {

@@ -11,6 +11,14 @@ extension Query {
         return Results(try plannedRows().makeObjects(of: T.self))
     }
 
+    /// Returns the objects as an array: `let people: [Person] = try query.fetch()`.
+    @_disfavoredOverload
+    @inlinable
+    public func fetch() throws(MakoError) -> [T] {
+        let results: Results<T> = try fetch()
+        return results.array
+    }
+
     /// Returns the first object; nil if there is none.
     @inlinable
     public func first() throws(MakoError) -> T? { try limit(1).fetch().first }

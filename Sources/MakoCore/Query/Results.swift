@@ -21,6 +21,13 @@ extension Results: CustomStringConvertible {
     public var description: String { objects.description }
 }
 
+extension Results: Equatable where T: Equatable {}
+
+extension Results: Encodable where T: Encodable {
+    /// Encodes the objects as an array.
+    public func encode(to encoder: any Encoder) throws { try objects.encode(to: encoder) }
+}
+
 extension Results where T: ObjectEntity {
     /// Deletes all objects in one transaction and returns how many were stored.
     @discardableResult
