@@ -85,7 +85,7 @@ extension BranchReader {
     ///   - commit: which it has, or a later one.
     /// - Returns: nothing when there is none.
     func newestBackups(behind number: UInt64, reaching commit: UInt64) throws(ReplicationError) -> [SequenceHeader] {
-        var next = try newest()
+        var next = try newest(from: kept())
         while next > number {
             do throws(ReplicationError) {
                 guard let header = try header(next) else {
@@ -175,7 +175,7 @@ struct FollowerStart {
 
     /// Finds a place in a branch, from its end on.
     private static func locate(_ place: LogPlace, _ reader: BranchReader) throws(ReplicationError) -> Location {
-        var number = try reader.newest()
+        var number = try reader.newest(from: reader.kept())
         guard number > 0 else { return .foreign }
         let first = try reader.first(behind: 0) ?? 1
         var lost: UInt64?
