@@ -49,7 +49,7 @@ enum RelationshipExample {
         for member in try team.members.load() { print(member.name) }
         let old = try team.members.query().where(\.age > 30).orderBy(\.name).fetch()
         // EXAMPLE ends
-        return (count, try team.members.fetch(), old.array)
+        return (count, try team.members.fetch().array, old.array)
     }
 
     static func given(_ db: Database, _ team: Team) throws -> Member {
