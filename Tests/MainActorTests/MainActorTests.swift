@@ -127,7 +127,7 @@ final class Board {
         try db.save(chore)
         #expect(chore.shout() == "WASH")
         #expect(try list.chores.count == 1)
-        #expect(try db.save(Chore()) == false)
+        #expect(throws: MakoError.self) { try db.save(Chore()) }
         #expect(try db.query(Chore.self).where(\.title == "wash" && \.list.name == "home").fetch().count == 1)
         var spot = Spot(x: 1, y: 2)
         try db.save(&spot)

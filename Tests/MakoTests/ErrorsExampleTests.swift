@@ -67,11 +67,13 @@ enum ErrorsExample {
         #expect(second.0 == 409 && second.1.contains("code = 'X'"))
         #expect(ErrorsExample.transferred(db).hasPrefix("own error"))
         #expect(try db.query(ErrorsExample.Booking.self).count() == 1)
-        #expect(try !db.save(ErrorsExample.Booking(code: "Y", seats: 0)))
-        let refused = #expect(throws: MakoError.self) {
-            try db.transaction { _ in try db.save(ErrorsExample.Booking(code: "Y", seats: 0)) }
+        for isInTransaction in [false, true] {
+            let refused = #expect(throws: MakoError.self) {
+                let booking = ErrorsExample.Booking(code: "Y", seats: 0)
+                _ = try isInTransaction ? db.transaction { _ in try db.save(booking) } : db.save(booking)
+            }
+            #expect(refused.map(ErrorsExample.status) == 422)
         }
-        #expect(refused.map(ErrorsExample.status) == 422)
         do throws(MakoError) {
             _ = try db.query(ErrorsExample.Booking.self).where("cde = 'X'").fetch()
             Issue.record("a misspelt property was found")
