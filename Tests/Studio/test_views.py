@@ -113,6 +113,41 @@ class GridTests(PageCase):
         self.page.click(".head .cell:nth-child(2) button")
         self.wait_cell(1, 1, "Bob")
 
+    def test_the_values_of_a_column_are_counted_and_filter(self):
+        self.go("#/table/Person?where=age%20%3E%2060", ".line:not(.waiting)")
+        expected = self.page.run("""fetch('api/query', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ id: 'test', text:
+            'SELECT department, count(*) FROM Person WHERE age > 60 GROUP BY department ORDER BY count(*) DESC' }) })
+            .then((answer) => answer.json()).then((answer) => answer.rows.map((row) => [row[0]?.text ?? null, row[1].text]))""")
+        column = self.page.run("[...document.querySelectorAll('.head .label')].findIndex((one) => one.innerText === 'department') + 1")
+        self.page.click(f".head .cell:nth-child({column}) .values")
+        self.page.wait("document.activeElement.closest('.facets')")
+        shown = self.page.run("[...document.querySelectorAll('.facets button')].map((one) => [...one.children].map((part) => part.innerText))")
+        self.assertEqual(sorted(number for _, number in shown), sorted(number for _, number in expected))
+        self.assertEqual(sorted(value for value, _ in shown), sorted(value or "null" for value, _ in expected))
+        self.picture("values-light")
+        self.page.press("Enter")
+        self.page.wait("document.querySelector('#where').value.startsWith('age > 60 AND department ')")
+        self.page.wait(f"document.querySelector('#position').innerText.startsWith('{shown[0][1]} row')")
+        self.assertTrue(self.page.run("document.activeElement.matches('.grid')"))
+
+    def test_each_value_of_a_row_filters_for_that_row(self):
+        for key in (1, 5, 10):
+            self.go(f"#/table/Person?where=id%20%3D%20{key}", ".line:not(.waiting)")
+            columns = self.page.count(".head .cell")
+            for column in range(1, columns):
+                self.go(f"#/table/Person?where=id%20%3D%20{key}", ".line:not(.waiting)")
+                self.page.run("document.querySelector('.grid').focus()")
+                for _ in range(column):
+                    self.page.press("ArrowRight")
+                kind = self.page.run(f"document.querySelector('.head .cell:nth-child({column + 1})').title")
+                self.page.press("=")
+                if any(one in kind for one in ("bytes", "blob", "place")):
+                    continue
+                self.page.wait(f"document.querySelector('#where').value.startsWith('id = {key} AND ')", what=f"a condition for {kind}")
+                self.page.wait("document.querySelector('.grid:not([aria-busy])') && document.querySelector('#position').innerText", what=f"an answer for {kind}")
+                self.assertEqual((self.page.text(".filter-problem"), self.page.text("#position")), ("", "1 row match"),
+                                 self.page.run("document.querySelector('#where').value"))
+
     def test_column_widths_stay(self):
         self.view("grid")
         width = "document.querySelector('.head .cell').getBoundingClientRect().width"

@@ -76,6 +76,8 @@ export class Grid {
         const cell = h("div", { class: `cell${column.numeric ? " number" : ""}`, role: "columnheader", "aria-colindex": index + 1,
             "aria-sort": sort ? direction : null, title: `${column.name} · ${column.detail ?? ""}` },
         sort ? h("button", { type: "button", tabindex: "-1", onclick: () => sort(column) }, words) : words,
+        this.options.values ? h("button", { type: "button", class: "values", tabindex: "-1", title: `Values of ${column.name}`, "aria-label": `Values of ${column.name}`,
+            onclick: () => this.options.values(column) }, "▾") : null,
         h("span", { class: "grip", "aria-hidden": "true", onpointerdown: (event) => this.resize(event, index) }));
         return cell;
     }
@@ -366,6 +368,8 @@ export class Grid {
         else if (!far && event.key === "Enter") this.options.open?.(this.current(), this.columns[column]);
         else if (!far && event.key === "F2") this.options.edit?.(this.current(), this.columns[column]);
         else if (!far && event.key === "s" && this.options.sort) this.options.sort(this.columns[column]);
+        else if (!far && event.key === "v" && this.options.values) this.options.values(this.columns[column]);
+        else if (!far && event.key === "=" && this.options.pick) this.options.pick(this.columns[column], this.current()?.cells[column]);
         else if (far && event.key === "c" && !String(getSelection())) this.copy();
         else return;
         event.preventDefault();

@@ -21,6 +21,8 @@ export const SHORTCUTS = [
         ["Ctrl+Home Ctrl+End", "go to the first or last row"],
         ["Enter", "open the row"],
         ["s", "sort by the column, the other way, or not at all"],
+        ["v", "show the values of the column, and filter by one"],
+        ["=", "filter by the value of the cell"],
         ["Shift+← Shift+→", "make the column narrower or wider"],
         ["Ctrl+C", "copy the value"],
         ["F2", "change the value, in write mode"],

@@ -5,6 +5,7 @@ import { Grid } from "./grid.js";
 import { complete, quoted, schemaWords } from "./complete.js";
 import { rowAddress } from "./cell.js";
 import { editRow, insertRow, deleteRow, undoLast } from "./edit.js";
+import { equals, narrowed, showValues } from "./facets.js";
 import { planTree } from "./plan.js";
 import { dialog, h, problem, state, visible } from "./dom.js";
 
@@ -72,6 +73,8 @@ class RowsView {
             sort: (column) => this.sort(column),
             open: (row) => { if (row) location.hash = rowAddress(table.name, row.key); },
             edit: schema.writable ? (row, column) => row && editRow(table, row, column, schema).then((saved) => saved && this.grid.refresh()) : undefined,
+            values: (column) => showValues(table, column, this.where, (condition) => this.narrow(condition)),
+            pick: (column, cell) => this.narrow(equals(column, cell)),
             empty: () => this.emptyState(),
             failed: (error) => { this.trouble.replaceChildren(problem(error, this.where)); this.position.textContent = ""; },
             loaded: () => this.placed(), positioned: () => this.placed(),
@@ -111,6 +114,12 @@ class RowsView {
         const now = this.sorting(column);
         const order = now === undefined ? `${quoted(column.name)} ASC` : now === "asc" ? `${quoted(column.name)} DESC` : "";
         this.apply(this.where, order).then(() => this.grid.body.focus());
+    }
+
+    narrow(condition) {
+        if (!condition) return;
+        this.input.value = narrowed(this.where, condition);
+        this.apply(this.input.value, this.order).then(() => this.grid.body.focus());
     }
 
     pressed(event) {
