@@ -24,17 +24,17 @@ enum SchemaText {
         return "CREATE VIEW \(name(view.name))\(columns) AS \(view.text);\n"
     }
 
-    /// `CREATE VIEW` statements, each after the views it may read: those whose names are in its text.
-    static func statements(_ views: [ViewSchema]) -> String {
-        var text = ""
+    /// Views, each after those that it may read: those whose names are in its text.
+    static func ordered(_ views: [ViewSchema]) -> [ViewSchema] {
+        var ordered: [ViewSchema] = []
         var rest = views
         while !rest.isEmpty {
             let next = rest.firstIndex { view in
                 !rest.contains { $0 != view && view.text.lowercased().contains($0.name.lowercased()) }
             }
-            text += "\n" + statement(rest.remove(at: next ?? 0))
+            ordered.append(rest.remove(at: next ?? 0))
         }
-        return text
+        return ordered
     }
 
     /// The target of an `INSERT` of values in the order of `shownColumns`. Hidden row numbers are named `rowid`, as in

@@ -32,7 +32,22 @@ struct DumpCommand: Verb {
                 if !schemaOnly { try dumpRows(of: handle, view) }
             }
             // After the tables that the views read.
-            if tables.isEmpty { Terminal.write(SchemaText.statements(catalogue.views)) }
+            guard tables.isEmpty else { return }
+            for schema in SchemaText.ordered(catalogue.views) { dump(schema, catalogue, view) }
+        }
+    }
+
+    /// Writes a view as a comment when a table or column that it reads is gone, because replaying ends at the first error.
+    private func dump(_ schema: ViewSchema, _ catalogue: Catalogue, _ view: Snapshot) {
+        let statement = SchemaText.statement(schema)
+        do {
+            _ = try Statement.parse("SELECT * FROM \(SchemaText.name(schema.name)) LIMIT 0").read(catalogue, view: view)
+            Terminal.write("\n" + statement)
+        } catch {
+            let problem = DisplayText.onOneLine("The view \(schema.name) cannot be read: \(error)")
+            let lines = statement.split(separator: "\n").map { "-- \($0)\n" }.joined()
+            Terminal.write("\n-- \(problem)\n" + lines)
+            Terminal.writeError("mako: \(problem); it is a comment in the dump\n")
         }
     }
 
