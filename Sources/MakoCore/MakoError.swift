@@ -53,7 +53,7 @@ public enum MakoError: Error, Sendable, Hashable {
     case migration(entity: String, reason: String)
     /// The table naming of the file differs from that of the options; nil: the names of the types. See
     /// ``DatabaseOptions/tableNaming``.
-    case tableNaming(path: String, stored: String?, asked: String?)
+    case tableNaming(path: String, stored: String?, requested: String?)
     /// An encrypted property cannot be read or stored: there is no key or a wrong key, or the stored value is damaged.
     case propertyKey(entity: String, property: String, PropertyKeyProblem)
     /// Stored bytes are damaged.

@@ -140,17 +140,17 @@ enum RuledNames {
 
             var wrong = options
             wrong.tableNaming = .prefixed("x_")
-            #expect(throws: MakoError.tableNaming(path: path, stored: "snake_case", asked: "prefix x_")) {
+            #expect(throws: MakoError.tableNaming(path: path, stored: "snake_case", requested: "prefix x_")) {
                 try Database(at: path, entities: Self.entities, options: wrong)
             }
-            #expect(throws: MakoError.tableNaming(path: path, stored: "snake_case", asked: nil)) {
+            #expect(throws: MakoError.tableNaming(path: path, stored: "snake_case", requested: nil)) {
                 try Database.migrationPlan(at: path, entities: Self.entities)
             }
             // Without a naming all is there that needs no type, or one that names its table.
             db = try Database(at: path)
             #expect(try db.rawQuery("SELECT title FROM field_note").rows.count == 1)
             #expect(try db.query(RuledNames.Term.self).count() == 1)
-            #expect(throws: MakoError.tableNaming(path: path, stored: "snake_case", asked: nil)) {
+            #expect(throws: MakoError.tableNaming(path: path, stored: "snake_case", requested: nil)) {
                 try db.query(RuledNames.FieldNote.self).count()
             }
             #expect(db.tables.count == 5)
@@ -171,7 +171,7 @@ enum RuledNames {
             var db = try Database(at: path, entities: [RuledNames.PlainThing.self])
             try db.save(RuledNames.PlainThing(name: "kept"))
             try db.close()
-            #expect(throws: MakoError.tableNaming(path: path, stored: nil, asked: "snake_case")) {
+            #expect(throws: MakoError.tableNaming(path: path, stored: nil, requested: "snake_case")) {
                 try Database(at: path, entities: [RuledNames.PlainThing.self], options: options)
             }
             db = try Database(at: path, entities: [RuledNames.PlainThing.self])

@@ -84,7 +84,7 @@ struct NamingAgreement: Sendable {
             var name = model.givenTable
             if !model.namesTable {
                 if stored != requested?.name {
-                    throw .tableNaming(path: path, stored: stored, asked: requested?.name)
+                    throw .tableNaming(path: path, stored: stored, requested: requested?.name)
                 }
                 name = requested?.table(of: name) ?? name
             }

@@ -5,7 +5,7 @@ struct FileRoom {
     /// The pages that commits may still allocate before free pages are counted again; pages freed meanwhile are added.
     var allowance = 0
     /// The first page that was not allocated on the device since opening; the file may have holes from there on.
-    var unasked: UInt64 = 0
+    var unallocated: UInt64 = 0
     /// Whether the device had no more space than requested last, or less.
     var isShort = false
 
@@ -137,9 +137,9 @@ extension Store {
     }
 
     private func allocate(_ pages: UInt64) throws(FileError) {
-        try dataFile.file.allocate(versions.room.unasked * UInt64(pageBytes)..<pages * UInt64(pageBytes))
+        try dataFile.file.allocate(versions.room.unallocated * UInt64(pageBytes)..<pages * UInt64(pageBytes))
         versions.room.pages = pages
-        versions.room.unasked = pages
+        versions.room.unallocated = pages
     }
 
     /// Truncates the file to its contents.
