@@ -246,7 +246,7 @@ import Testing
             players[1].score = 1
             try await players[1].commit()
             try await db.close()
-            try await task.value
+            await #expect(throws: Never.self) { try await task.value }
         }
     }
 

@@ -231,6 +231,9 @@ import Testing
             files.isShort = true
             for key in 0..<30 { try put(UInt64(key), store) }
             try store.close()
+            let again = try Store(at: path, options: options())
+            #expect(try again.read { try $0.count(of: #require($0.tree(named: "t"))) } == 30)
+            try again.close()
         }
     }
 
