@@ -184,7 +184,7 @@
         }
     }
 
-    /// Server-sent events: commits, at most four times per second, and periodic comments that detect a closed
+    /// Server-sent events: commits, at most twice per second, and periodic comments that detect a closed
     /// connection.
     struct StudioEvents: AsyncBufferedSequence {
         typealias Element = UInt8
@@ -195,11 +195,14 @@
 
         struct Iterator: AsyncBufferedIteratorProtocol {
             private static let interval = Duration.milliseconds(250)
+            /// The pause after an event: each one takes processor time from a writer at full speed.
+            private static let eventInterval = Duration.milliseconds(500)
             /// The number of intervals without an event before a comment.
             private static let silence = 20
 
             let database: StudioDatabase
             private var commit: UInt64?
+            private var pause = Self.interval
 
             init(database: StudioDatabase) { self.database = database }
 
@@ -212,12 +215,14 @@
                     return Array(": hello\n\n".utf8)
                 }
                 for _ in 0..<Self.silence {
-                    try await Task.sleep(for: Self.interval)
+                    try await Task.sleep(for: pause)
+                    pause = Self.interval
                     let found = await StudioServer.onOtherThread {
                         database.refresh() == last ? nil : database.event(since: last)
                     }
                     guard let event = found else { continue }
                     commit = event.commit
+                    pause = Self.eventInterval
                     return Array("data: \(event.json)\n\n".utf8)
                 }
                 return Array(": still here\n\n".utf8)
