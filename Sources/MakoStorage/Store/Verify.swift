@@ -48,7 +48,10 @@ extension Store {
         if !options.readOnly && !hasFailed { try flush(.written) }
         let (version, live) = versions.lock.withLock { (versions.latest, versions.space.live) }
         let copies = Verifier.Copies()
-        defer { copies.deallocate() }
+        defer {
+            copies.deallocate()
+            frames.lend(bytes: 0)
+        }
         var verifier = Verifier(
             store: self, copies: copies, regions: live.count,
             total: live.reduce(0) { $0 + $1.reduce(0) { $0 + $1.nonzeroBitCount } }, progress: progress)
@@ -85,6 +88,8 @@ private struct Verifier {
     /// The transaction id of the version that is checked.
     private var point: UInt64 = .max
     private let copies: Copies
+    /// The memory that the largest value took while it was read.
+    private var valueBytes = 0
     private let total: Int
     private let progress: (VerifyProgress) -> Void
     private static let findingLimit = 100
@@ -363,10 +368,19 @@ private struct Verifier {
         if overflow.isCompressed { try read(overflow) }
     }
 
-    private func read(_ overflow: Overflow) throws(StorageError) {
+    private mutating func read(_ overflow: Overflow) throws(StorageError) {
+        makeRoom(forBytes: overflow.stored + (overflow.isCompressed ? overflow.length : 0))
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         _ = try overflow.read(from: store.frames)
+    }
+
+    /// Takes the memory of a value off the budget until the end of the verification, because the allocator may keep it.
+    private mutating func makeRoom(forBytes bytes: Int) {
+        guard bytes > valueBytes else { return }
+        valueBytes = bytes
+        store.frames.lend(bytes: bytes)
+        store.frames.evictToBudget()
     }
 
     private func runs(of overflow: Overflow) throws(StorageError) -> ValueExtents {
