@@ -51,8 +51,9 @@ import Testing
         let script = """
             CREATE TABLE Owner (id INTEGER PRIMARY KEY, name TEXT);
             CREATE TABLE Dog (id INTEGER PRIMARY KEY, owner INTEGER);
-            CREATE VIEW owners AS SELECT name
-            FROM Owner;
+            CREATE VIEW owners AS SELECT name\r
+            FROM Owner\r
+            WHERE id > 0;
             CREATE VIEW dogs AS SELECT owner FROM Dog;
             DROP TABLE Owner;
             """

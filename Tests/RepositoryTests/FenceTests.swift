@@ -171,6 +171,7 @@ import Testing
         "Sources/MakoStorage/Inspection/LogInspection.swift",
         "Sources/MakoStorage/Inspection/PageInspection.swift",
         "Sources/MakoStorage/Log/LogFollower.swift",
+        "Sources/MakoStorage/Store/FollowerFile.swift",
         "Sources/MakoStorage/Store/Store+Restore.swift",
         "Sources/MakoStorage/Pages/SpaceMap.swift",
         "Sources/MakoStorage/Commit/Checkpointer.swift",

@@ -33,19 +33,22 @@ struct DumpCommand: Verb {
             }
             // After the tables that the views read.
             guard tables.isEmpty else { return }
-            for schema in SchemaText.ordered(catalogue.views) { dump(schema, catalogue, view) }
+            for schema in SchemaText.ordered(catalogue.views) { try dump(schema, catalogue, view) }
         }
     }
 
     /// Writes a view as a comment when a table or column that it reads is gone, because replaying ends at the first error.
-    private func dump(_ schema: ViewSchema, _ catalogue: Catalogue, _ view: Snapshot) {
+    private func dump(_ schema: ViewSchema, _ catalogue: Catalogue, _ view: Snapshot) throws {
         let statement = SchemaText.statement(schema)
-        do {
+        do throws(RecordError) {
             _ = try Statement.parse("SELECT * FROM \(SchemaText.name(schema.name)) LIMIT 0").read(catalogue, view: view)
             Terminal.write("\n" + statement)
         } catch {
-            let problem = DisplayText.onOneLine("The view \(schema.name) cannot be read: \(error)")
-            let lines = statement.split(separator: "\n").map { "-- \($0)\n" }.joined()
+            // The view may be whole where the file cannot be read.
+            if case .storage = error { throw error }
+            let reason = "\(error)".prefix { !$0.isNewline }
+            let problem = DisplayText.onOneLine("The view \(schema.name) cannot be read: \(reason)")
+            let lines = statement.split(whereSeparator: \.isNewline).map { "-- \($0)\n" }.joined()
             Terminal.write("\n-- \(problem)\n" + lines)
             Terminal.writeError("mako: \(problem); it is a comment in the dump\n")
         }

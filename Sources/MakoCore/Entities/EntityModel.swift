@@ -195,7 +195,7 @@ public final class EntityModel: @unchecked Sendable {
     ///
     /// - Returns: the name that is set.
     func settleTable(_ name: String) -> String {
-        settledTable.storeIfNil(TableName(name, givenTable)).text
+        settledTable.loadOrMake { TableName(name, givenTable) }.text
     }
 
     /// The declared name, if the table has another one: conditions on the type may use both.
@@ -363,8 +363,7 @@ extension EntityModel {
     /// Whether one of the class's ``ToMany`` reads the rows that refer to its objects through a column.
     func hasMany(of model: EntityModel, column: String) -> Bool {
         if !hasMany { return false }
-        if let known = inverseColumns.load() { return known.contains(column, of: model) }
-        return inverseColumns.storeIfNil(InverseColumns(of: self)).contains(column, of: model)
+        return inverseColumns.loadOrMake { InverseColumns(of: self) }.contains(column, of: model)
     }
 }
 

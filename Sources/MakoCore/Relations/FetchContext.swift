@@ -122,7 +122,7 @@ final class FetchContext: Sendable {
 
     @usableFromInline
     func add(_ type: any ObjectEntity.Type, _ objects: [Unmanaged<AnyObject>]) {
-        (results.load() ?? results.storeIfNil(FetchedResults())).add(type, objects)
+        results.loadOrMake { FetchedResults() }.add(type, objects)
     }
 
     /// Adds an object whose references are about to be loaded, if they may lead back to it.

@@ -51,7 +51,7 @@ final class SubqueryPlan: PlannedSubquery {
         init(_ text: String) { self.text = text.utf8.count > 1000 ? text.prefix(1000) + "…)" : text }
     }
 
-    var description: String { (made.load() ?? made.storeIfNil(Words(words()))).text }
+    var description: String { made.loadOrMake { Words(words()) }.text }
 
     init(_ query: BoundSubquery, _ source: Source, output: BoundExpr?, link: Link? = nil) {
         self.query = query

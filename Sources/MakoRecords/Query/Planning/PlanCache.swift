@@ -4,9 +4,9 @@ import Synchronization
 extension Catalogue {
     /// The cached plans of selections from these tables.
     var plans: PlanCache {
-        if let known = cache.load() as? PlanCache { return known }
-        let made = PlanCache()
-        return cache.storeIfNil(made) as? PlanCache ?? made
+        let made = cache.loadOrMake { PlanCache() }
+        assert(made is PlanCache, "the cache of a catalogue holds plans")
+        return made as? PlanCache ?? PlanCache()
     }
 
     /// Statistics of tables, from their indexes.
