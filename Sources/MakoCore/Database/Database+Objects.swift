@@ -102,13 +102,12 @@ extension Database {
     }
 
     /// Removes objects in one transaction and returns how many were stored.
+    ///
+    /// Objects without removal hooks are removed as a set, which takes one pass over their table and each of its
+    /// indexes.
     @discardableResult
     public func delete<T: ObjectEntity>(_ objects: [T]) throws(MakoError) -> Int {
-        try allOrNothing { (transaction) throws(MakoError) in
-            var count = 0
-            for object in objects where try transaction.remove(object) { count += 1 }
-            return count
-        }
+        try allOrNothing { (transaction) throws(MakoError) in try transaction.remove(objects) }
     }
 
     /// Removes a struct's row.

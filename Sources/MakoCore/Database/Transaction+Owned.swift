@@ -8,11 +8,15 @@ extension Transaction {
         return try records { () throws(RecordError) in try owned.rows(ownedBy: key, schema.catalogue, view) }
     }
 
-    /// The same for a table whose type may not be bound.
-    func owned(by key: RowKey, of table: TableHandle) throws(MakoError) -> [RowPlace] {
-        if let binding = schema.binding(ofTable: table.schema.name) { return try owned(by: key, binding) }
-        return try records { () throws(RecordError) in
-            try schema.catalogue.ownedColumns(of: table)?.rows(ownedBy: key, schema.catalogue, view) ?? []
+    /// The rows that rows of a table own, whose type may not be bound.
+    func owned(by keys: [RowKey], of table: TableHandle) throws(MakoError) -> [RowPlace] {
+        try records { () throws(RecordError) in
+            let known = schema.binding(ofTable: table.schema.name)
+            let columns = if let known { known.owned } else { try schema.catalogue.ownedColumns(of: table) }
+            guard let columns else { return [] }
+            var rows: [RowPlace] = []
+            for key in keys { rows += try columns.rows(ownedBy: key, schema.catalogue, view) }
+            return rows
         }
     }
 
@@ -50,22 +54,21 @@ extension Transaction {
             var last: [RowPlace: Bool] = [:]
             for (row, isStoredAnew) in noted { last[row] = isStoredAnew }
             // In the order of the entries, so that equal work produces equal files.
-            for (row, _) in noted {
-                guard let isStoredAnew = last.removeValue(forKey: row), !isStoredAnew else { continue }
+            let released = noted.compactMap { row, _ in last[row] == false ? row : nil }
+            for (number, keys) in RowPlace.byTable(released) {
                 // A dropped table has no rows. A lookup by type would create it again.
-                guard let table = schema.catalogue.table(numbered: row.table) else { continue }
-                if try isOwned(row, table) { continue }
-                try removeCallingHooks(row)
+                guard let table = schema.catalogue.table(numbered: number) else { continue }
+                try removeCallingHooks(unowned(keys, table), table, nil)
             }
         }
     }
 
-    private func isOwned(_ row: RowPlace, _ table: TableHandle) throws(MakoError) -> Bool {
+    private func unowned(_ keys: [RowKey], _ table: TableHandle) throws(MakoError) -> [RowKey] {
         try settleReferences()
         return try records { () throws(RecordError) in
             let known = schema.binding(ofTable: table.schema.name)?.referrers
             let referrers: [Referrer] = if let known { known } else { try schema.catalogue.referrers(of: table) }
-            return try schema.catalogue.isOwned(row, referrers, view)
+            return try schema.catalogue.unowned(keys, of: table, referrers, view)
         }
     }
 

@@ -23,11 +23,7 @@ extension Transaction {
     }
 
     /// Removes a row by key. If its class has removal hooks, reads an object so that they are called.
-    @discardableResult
-    func removeCallingHooks(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
-        try removeCallingHooks(RowPlace(binding.table, key), binding.model)
-    }
-
+    ///
     /// - Parameter model: the model whose class's hooks apply; nil: that of the table.
     @discardableResult
     func removeCallingHooks(_ row: RowPlace, _ model: EntityModel? = nil) throws(MakoError) -> Bool {
@@ -35,16 +31,21 @@ extension Transaction {
         return try finishing { () throws(MakoError) in try self.reach(row, model) }
     }
 
-    /// Removes rows as ``removeTelling(_:_:)`` does and returns their number.
+    /// Removes rows and returns their number: as a set, unless hooks of the rows or the rules of referring rows make
+    /// the order matter.
     func removeCallingHooks(_ keys: [RowKey], _ binding: Binding) throws(MakoError) -> Int {
         try settle()
-        if concernsRowsAlone(binding) {
-            return try table(binding) { (table, tx) throws(RecordError) in
-                try table.delete(keys, in: tx, changes: &self.changes)
-            }
-        }
+        return try removeCallingHooks(keys, binding.table, binding.model)
+    }
+
+    /// - Parameter model: the model whose class's hooks apply; nil: that of the table.
+    @discardableResult
+    func removeCallingHooks(
+        _ keys: [RowKey], _ table: TableHandle, _ model: EntityModel?
+    ) throws(MakoError) -> Int {
+        if keys.count > 1, try tablesOfSet(table, model) != nil { return try removeSet(keys, of: table) }
         var count = 0
-        for key in keys where try removeCallingHooks(key, current(binding)) { count += 1 }
+        for key in keys where try removeCallingHooks(RowPlace(table, key), model) { count += 1 }
         return count
     }
 
@@ -55,12 +56,87 @@ extension Transaction {
         return try finishing { () throws(MakoError) in true }
     }
 
-    /// Whether rows of the table have no removal hooks, no referring columns and no owned rows.
-    private func concernsRowsAlone(_ binding: Binding) -> Bool {
-        if let type = binding.model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval) {
-            return false
+    // MARK: Sets
+
+    /// Removes objects and returns how many were stored: those of one class as a set, if their order does not matter.
+    func remove<T: ObjectEntity>(_ objects: [T]) throws(MakoError) -> Int {
+        try settle()
+        if let groups = try setsByClass(objects) {
+            var count = 0
+            for (binding, objects) in groups { count += try removeSet(of: objects, binding) }
+            return count
         }
-        return binding.referrers.isEmpty && binding.owned == nil && suppressedEvents.isEmpty
+        var count = 0
+        for object in objects where try remove(object) { count += 1 }
+        return count
+    }
+
+    /// The objects by their classes; nil when classes need to be removed object by object, or when the removal of the
+    /// objects of one class removes rows of another one.
+    private func setsByClass<T: ObjectEntity>(_ objects: [T]) throws(MakoError) -> [(Binding, [T])]? {
+        if objects.count < 2 { return nil }
+        var places: [ObjectIdentifier: Int] = [:]
+        var groups: [(Binding, [T])] = []
+        var removed: Set<UInt32> = []
+        for object in objects {
+            let type = Swift.type(of: object)
+            if let place = places[ObjectIdentifier(type)] {
+                groups[place].1.append(object)
+                continue
+            }
+            if type.entityModel.isPartial { return nil }
+            let binding = try binding(type.entityModel)
+            guard let tables = try tablesOfSet(binding.table, binding.model) else { return nil }
+            for table in tables where !removed.insert(table.number).inserted { return nil }
+            places[ObjectIdentifier(type)] = groups.count
+            groups.append((binding, [object]))
+        }
+        return groups
+    }
+
+    private func removeSet<T: ObjectEntity>(of objects: [T], _ binding: Binding) throws(MakoError) -> Int {
+        var gone: [RemovedObject] = []
+        var keys: [RowKey] = []
+        var seen: Set<ObjectIdentifier> = []
+        for object in objects {
+            let before = object.lockedState { $0 }
+            if before.flags.contains(.removed) { continue }
+            guard let key = before.key, before.flags.contains(.exists) else { continue }
+            if before.database != database.number { throw .foreignObject(entity: binding.model.name) }
+            if !seen.insert(ObjectIdentifier(object)).inserted { continue }
+            gone.append(RemovedObject(object: object, before: before))
+            keys.append(key)
+        }
+        let count = try removeSet(keys, of: current(binding).table)
+        for (removed, key) in zip(gone, keys) { note(removed.object, removed.before, key) }
+        return count
+    }
+
+    /// The tables that lose rows with rows of a type, if these may be removed as a set: no removal is in progress, no
+    /// class of the tables has removal hooks, and the rules of referring rows do not depend on the order.
+    private func tablesOfSet(_ table: TableHandle, _ model: EntityModel?) throws(MakoError) -> [TableHandle]? {
+        if removal.depth > 0 { return nil }
+        if let model, Self.hasRemovalHooks(model) { return nil }
+        let tables = try records { () throws(RecordError) in try schema.catalogue.tablesRemoved(with: table, view) }
+        for table in tables ?? [] {
+            if let other = schema.binding(ofTable: table.schema.name), Self.hasRemovalHooks(other.model) { return nil }
+        }
+        return tables
+    }
+
+    private static func hasRemovalHooks(_ model: EntityModel) -> Bool {
+        guard let type = model.type as? any ObjectEntity.Type else { return false }
+        return !type._$hooks.isDisjoint(with: .aboutRemoval)
+    }
+
+    private func removeSet(_ keys: [RowKey], of table: TableHandle) throws(MakoError) -> Int {
+        try willWriteFurtherRows()
+        removal.begin(keys, of: table)
+        removed.append(nil)
+        do throws(MakoError) { return try run(above: 0) } catch {
+            unwind(to: 0)
+            throw error
+        }
     }
 
     // MARK: The traversal
@@ -79,7 +155,7 @@ extension Transaction {
     private func finishing(_ isToGo: () throws(MakoError) -> Bool) throws(MakoError) -> Bool {
         let floor = removal.depth - 1
         do throws(MakoError) {
-            if try isToGo() { return try run(above: floor) }
+            if try isToGo() { return try run(above: floor) > 0 }
             unwind(to: floor)
             return false
         } catch {
@@ -93,8 +169,9 @@ extension Transaction {
         removed.removeSubrange(floor...)
     }
 
-    private func run(above floor: Int) throws(MakoError) -> Bool {
-        var wasThere = false
+    /// - Returns: the number of the deleted rows with which the removal began.
+    private func run(above floor: Int) throws(MakoError) -> Int {
+        var count = 0
         while let step = try next(above: floor) {
             switch step {
             case .reach(let row):
@@ -106,13 +183,13 @@ extension Transaction {
                 throw .deniedByReference(
                     entity: schema.binding(ofTable: target)?.model.name ?? target, from: referrer.table.schema.name,
                     property: referrer.column)
-            case .clear(let referrer, let holders, let row), .unruled(let referrer, let holders, let row):
-                try clear(referrer, holders, of: row.key)
-            case .delete(let row):
-                wasThere = try delete(row, removed.removeLast())
+            case .clear(let referrer, let rows), .unruled(let referrer, let rows):
+                try clear(referrer, rows)
+            case .delete(let table, let keys):
+                count = try delete(keys, ofTable: table, removed.popLast() ?? nil)
             }
         }
-        return wasThere
+        return count
     }
 
     private func next(above floor: Int) throws(MakoError) -> RemovalTraversal.Step? {
@@ -160,35 +237,35 @@ extension Transaction {
         return true
     }
 
-    /// Clears references to a removed row.
-    private func clear(_ referrer: Referrer, _ holders: [RowKey], of key: RowKey) throws(MakoError) {
+    /// Clears references to removed rows.
+    private func clear(_ referrer: Referrer, _ rows: [ReferringRow]) throws(MakoError) {
         if referrer.holdsMany {
-            for holder in holders { releases.note(key, heldBy: holder, referrer) }
+            for row in rows { releases.note(row.key, heldBy: row.holder, referrer) }
             return
         }
         try willWriteFurtherRows()
-        for holder in holders {
-            writer.begin(referrer.layout)
-            writer.setNull(0)
-            _ = try tableAlone(referrer.table) { (table, tx) throws(RecordError) in
-                try table.update(&self.writer, key: holder, in: tx, changes: &self.changes)
-            }
+        try tableAlone(referrer.table) { (_, tx) throws(RecordError) in
+            try referrer.setNull(rows, &self.writer, tx, &self.changes)
         }
     }
 
-    private func delete(_ row: RowPlace, _ removed: RemovedObject?) throws(MakoError) -> Bool {
-        guard let table = schema.catalogue.table(numbered: row.table) else { return false }
+    private func delete(
+        _ keys: [RowKey], ofTable number: UInt32, _ removed: RemovedObject?
+    ) throws(MakoError) -> Int {
+        guard let table = schema.catalogue.table(numbered: number) else { return 0 }
         // Before an entry of the object itself: the last entry of a row applies.
         if !suppressedEvents.isEmpty {
-            suppressedEvents.append((EventHub.Identity(table: table.schema.name, key: row.key), false))
+            for key in keys {
+                suppressedEvents.append((EventHub.Identity(table: table.schema.name, key: key), false))
+            }
         }
-        let owned = try owned(by: row.key, of: table)
-        let wasThere = try tableAlone(table) { (table, tx) throws(RecordError) in
-            try table.delete(row.key, in: tx, changes: &self.changes)
+        let owned = try owned(by: keys, of: table)
+        let count = try tableAlone(table) { (table, tx) throws(RecordError) in
+            try table.delete(keys, in: tx, changes: &self.changes, cancellation: CurrentCancellation.current)
         }
         noteReleased(owned, keeping: [])
-        if let removed { note(removed.object, removed.before, row.key) }
-        return wasThere
+        if let removed, let key = keys.first { note(removed.object, removed.before, key) }
+        return count
     }
 
     private func note<T: ObjectEntity>(_ object: T, _ before: ObjectState, _ key: RowKey) {

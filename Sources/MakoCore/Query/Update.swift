@@ -286,6 +286,8 @@ extension Transaction {
         }
         var isOwning = false
         for field in fields where binding.model.ownedColumns & 1 << UInt64(field.position) != 0 { isOwning = true }
+        // Nothing reads the indexes before the end.
+        let batch = self.batch ?? IndexBatch()
         var count = 0
         while !portions.isAtEnd {
             var keys: [RowKey] = []
@@ -318,13 +320,14 @@ extension Transaction {
                 let owned = isOwning ? try self.owned(by: key, binding) : []
                 keepWhenNil(binding)
                 let wasThere = try table(binding) { (table, tx) throws(RecordError) in
-                    try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
+                    try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: batch)
                 }
                 try noteReleased(owned, by: key, binding)
                 if wasThere { noteUpdated(key, binding) }
                 count += 1
             }
         }
+        try table(binding) { (_, tx) throws(RecordError) in try batch.flush(in: tx, changes: &self.changes) }
         return count
     }
 

@@ -16,6 +16,24 @@ public struct RowPlace: Sendable, Hashable {
     }
 }
 
+extension RowPlace {
+    /// Returns the keys of rows by table, each once, in the order of their first mention.
+    package static func byTable(_ rows: [RowPlace]) -> [(table: UInt32, keys: [RowKey])] {
+        var groups: [(table: UInt32, keys: [RowKey])] = []
+        var places: [UInt32: Int] = [:]
+        var seen: Set<RowPlace> = []
+        for row in rows where seen.insert(row).inserted {
+            if let place = places[row.table] {
+                groups[place].keys.append(row.key)
+            } else {
+                places[row.table] = groups.count
+                groups.append((row.table, [row.key]))
+            }
+        }
+        return groups
+    }
+}
+
 /// A column that may refer to rows of a table.
 public struct Referrer: Sendable {
     /// The table of the column.
@@ -26,6 +44,10 @@ public struct Referrer: Sendable {
     public let layout: RowLayout
     /// Whether the column holds several keys.
     public let holdsMany: Bool
+    /// Whether the column can be set to NULL.
+    let isOptional: Bool
+    /// Whether comparisons of the column ignore case.
+    let isNoCase: Bool
     /// Whether the column refers to rows of any table.
     let isAny: Bool
     private let type: ColumnType
@@ -48,6 +70,8 @@ public struct Referrer: Sendable {
         layout = try table.layout(for: [column.name])
         type = column.type
         holdsMany = column.type == .keys
+        isOptional = column.isOptional
+        isNoCase = column.isNoCase
         isAny = column.target == AnyReference.anyTable
         rule = entry?.rule
         isOwner = entry?.isOwned
@@ -60,18 +84,18 @@ public struct Referrer: Sendable {
         referringTo key: RowKey, _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> [RowKey] {
         if holdsMany { return try table.keys(holding: key, in: column, view: view) }
-        let value: Value
-        if isAny {
-            value = AnyReference(table: target.schema.name, key: key).stored
-        } else {
-            let values = try key.values(in: target.schema)
-            // A column holds a single value, and a value of another type is no key.
-            guard values.count == 1, let fitting = type.coerced(values[0]) else { return [] }
-            value = fitting
-        }
+        guard let value = try stored(key) else { return [] }
         let selection = Selection(
             table: table.schema.name, condition: .comparison(.equal, .column([column]), .literal(value, at: .none)))
         return try selection.plan(catalogue).keys(in: view)
+    }
+
+    /// Returns the value by which a column that holds no list refers to a row.
+    func stored(_ key: RowKey) throws(RecordError) -> Value? {
+        if isAny { return AnyReference(table: target.schema.name, key: key).stored }
+        let values = try key.values(in: target.schema)
+        // A column holds a single value, and a value of another type is no key.
+        return values.count == 1 ? type.coerced(values[0]) : nil
     }
 }
 
@@ -89,14 +113,21 @@ extension Catalogue {
         return referrers
     }
 
-    /// Returns whether another row owns the row. If the file does not define owners, any referring row may be one.
-    public func isOwned(_ row: RowPlace, _ referrers: [Referrer], _ view: Snapshot) throws(RecordError) -> Bool {
+    /// Returns the rows of a table that no other row owns, in the given order. If the file does not define owners, any
+    /// referring row may be one.
+    public func unowned(
+        _ keys: [RowKey], of table: TableHandle, _ referrers: [Referrer], _ view: Snapshot
+    ) throws(RecordError) -> [RowKey] {
+        var rest = keys
         for referrer in referrers where referrer.isOwner != false {
-            let isOwnTable = referrer.table.number == row.table
-            let owners = try referrer.rows(referringTo: row.key, self, view)
-            if owners.contains(where: { !isOwnTable || $0 != row.key }) { return true }
+            let isOwnTable = referrer.table.number == table.number
+            var owned: Set<RowKey> = []
+            for row in try referrer.rows(referringTo: rest, self, view) where !isOwnTable || row.holder != row.key {
+                owned.insert(row.key)
+            }
+            rest.removeAll { owned.contains($0) }
         }
-        return false
+        return rest
     }
 
     /// Returns the columns by which rows of a table own others; `nil` if there are none.

@@ -12,7 +12,12 @@ struct RowRemoval: ~Copyable {
     private var unruled: [(referrer: Referrer, row: RowPlace)] = []
     private var writer = RowWriter()
 
-    init(_ catalogue: Catalogue) { self.catalogue = catalogue }
+    private let cancellation: Cancellation?
+
+    init(_ catalogue: Catalogue, _ cancellation: Cancellation? = nil) {
+        self.catalogue = catalogue
+        self.cancellation = cancellation
+    }
 
     /// Returns whether deleting rows of a table affects no other rows.
     func concernsRowsAlone(_ table: TableHandle, _ view: Snapshot) throws(RecordError) -> Bool {
@@ -21,34 +26,56 @@ struct RowRemoval: ~Copyable {
         return true
     }
 
+    /// Deletes rows and what depends on them; returns the number of the given rows.
+    mutating func delete(
+        _ keys: [RowKey], of table: TableHandle, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+    ) throws(RecordError) -> Int {
+        traversal.begin(keys, of: table)
+        return try run(tx, &changes)
+    }
+
     /// Deletes a row and what depends on it; returns `false` if it is missing, or is being deleted already.
     mutating func delete(
         _ key: RowKey, of table: TableHandle, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> Bool {
         guard traversal.begin(RowPlace(table, key)) else { return false }
-        var isThere = false
+        return try run(tx, &changes) > 0
+    }
+
+    /// Returns whether rows of a table can be deleted as a set.
+    func takesSet(_ table: TableHandle, _ view: Snapshot) throws(RecordError) -> Bool {
+        try catalogue.tablesRemoved(with: table, view) != nil
+    }
+
+    private mutating func run(
+        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+    ) throws(RecordError) -> Int {
+        var count = 0
         while let step = try nextStep(tx.view, &changes) {
             switch step {
             case .reach: continue
             case .deny(let referrer, let row): throw try referenced(row, referrer, tx.view)
-            case .unruled(let referrer, _, let row): unruled.append((referrer, row))
-            case .clear(let referrer, let holders, let row):
-                for holder in holders {
-                    if referrer.holdsMany {
-                        releases.note(row.key, heldBy: holder, referrer)
-                        continue
-                    }
-                    writer.begin(referrer.layout)
-                    writer.setNull(0)
-                    _ = try referrer.table.update(&writer, key: holder, in: tx, changes: &changes)
-                }
-            case .delete(let row):
-                guard let table = catalogue.table(numbered: row.table) else { continue }
-                try noteOwned(by: row.key, table, tx.view)
-                isThere = try table.delete(row.key, in: tx, changes: &changes)
+            case .unruled(let referrer, let rows):
+                let keys = RowKey.distinct(rows.map(\.key))
+                unruled += keys.map { (referrer, RowPlace(referrer.target, $0)) }
+            case .clear(let referrer, let rows): try clear(referrer, rows, tx, &changes)
+            case .delete(let number, let keys):
+                guard let table = catalogue.table(numbered: number) else { continue }
+                try noteOwned(by: keys, table, tx.view)
+                count = try table.delete(keys, in: tx, changes: &changes, cancellation: cancellation)
             }
         }
-        return isThere
+        return count
+    }
+
+    private mutating func clear(
+        _ referrer: Referrer, _ rows: [ReferringRow], _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+    ) throws(RecordError) {
+        if referrer.holdsMany {
+            for row in rows { releases.note(row.key, heldBy: row.holder, referrer) }
+            return
+        }
+        try referrer.setNull(rows, &writer, tx, &changes)
     }
 
     private mutating func nextStep(
@@ -58,10 +85,10 @@ struct RowRemoval: ~Copyable {
         return try traversal.next(above: 0, catalogue, view)
     }
 
-    /// Records the rows owned by a row that will be changed or deleted.
-    mutating func noteOwned(by key: RowKey, _ table: TableHandle, _ view: Snapshot) throws(RecordError) {
+    /// Records the rows owned by rows that will be changed or deleted.
+    mutating func noteOwned(by keys: [RowKey], _ table: TableHandle, _ view: Snapshot) throws(RecordError) {
         guard let owned = try catalogue.ownedColumns(of: table) else { return }
-        released += try owned.rows(ownedBy: key, catalogue, view)
+        for key in keys { released += try owned.rows(ownedBy: key, catalogue, view) }
     }
 
     /// Records rows that are deleted at the end unless another row owns them.
@@ -76,19 +103,38 @@ struct RowRemoval: ~Copyable {
             if changes.hidesReferences { try changes.settleUnique(tx.view) }
             let rows = released
             released = []
-            var seen: Set<RowPlace> = []
-            for row in rows where seen.insert(row).inserted {
-                guard let table = catalogue.table(numbered: row.table), try table.contains(row.key, in: tx.view)
-                else { continue }
-                if try catalogue.isOwned(row, try catalogue.referrers(of: table), tx.view) { continue }
-                _ = try delete(row.key, of: table, tx, &changes)
-            }
+            for (number, keys) in RowPlace.byTable(rows) { try deleteUnowned(keys, ofTable: number, tx, &changes) }
             try writeReleases(tx, &changes)
         }
-        for (referrer, row) in unruled {
-            if try referrer.target.contains(row.key, in: tx.view) { continue }
-            if try !referrer.rows(referringTo: row.key, catalogue, tx.view).isEmpty {
-                throw try referenced(row, referrer, tx.view)
+        try refuseUnruled(tx.view)
+    }
+
+    private mutating func deleteUnowned(
+        _ keys: [RowKey], ofTable number: UInt32, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+    ) throws(RecordError) {
+        guard let table = catalogue.table(numbered: number) else { return }
+        var there: [RowKey] = []
+        for key in keys where try table.contains(key, in: tx.view) { there.append(key) }
+        let unowned = try catalogue.unowned(there, of: table, try catalogue.referrers(of: table), tx.view)
+        if try takesSet(table, tx.view) {
+            _ = try delete(unowned, of: table, tx, &changes)
+        } else {
+            for key in unowned { _ = try delete(key, of: table, tx, &changes) }
+        }
+    }
+
+    private func refuseUnruled(_ view: Snapshot) throws(RecordError) {
+        var rest = unruled[...]
+        while let (referrer, _) = rest.first {
+            // Those of one column were recorded together.
+            let those = rest.prefix { $0.referrer.isSame(as: referrer) }
+            rest = rest.dropFirst(those.count)
+            var gone: [RowKey] = []
+            for (_, row) in those where try !referrer.target.contains(row.key, in: view) { gone.append(row.key) }
+            let rows = try referrer.rows(referringTo: RowKey.distinct(gone), catalogue, view)
+            let referenced = Set(rows.map(\.key))
+            if let key = gone.first(where: { referenced.contains($0) }) {
+                throw try self.referenced(RowPlace(referrer.target, key), referrer, view)
             }
         }
     }

@@ -209,7 +209,7 @@ struct StatementRun {
     ) throws(RecordError) -> StatementOutcome {
         let target = try statement.table.findWritable(in: catalogue)
         var outcome = StatementOutcome()
-        var removal = RowRemoval(catalogue)
+        var removal = RowRemoval(catalogue, cancellation)
         var returned = try ReturnedRows(statement.returning, of: target, catalogue, parameters, named, tx.view)
         let isAlone = ignoresReferences ? true : try removal.concernsRowsAlone(target, tx.view)
         if statement.condition == nil, isAlone, returned == nil {
@@ -218,19 +218,25 @@ struct StatementRun {
         }
         let keys = try statement.rows(
             catalogue, view: tx.view, parameters: parameters, named: named, cancellation: cancellation)
-        if isAlone, returned == nil, try target.hasNoRows(besides: keys, in: tx.view) {
-            outcome.changed = try target.deleteAll(in: tx, changes: &changes)
-            return outcome
-        }
-        for key in keys {
-            try lookAtCancellation()
-            let count = returned?.rows.rows.count ?? 0
-            try returned?.add(key, tx.view)
-            let isGone =
+        try lookAtCancellation()
+        let takesSet = isAlone ? true : try removal.takesSet(target, tx.view)
+        if takesSet {
+            for key in keys { try returned?.add(key, tx.view) }
+            outcome.changed =
                 isAlone
-                ? try target.delete(key, in: tx, changes: &changes)
-                : try removal.delete(key, of: target, tx, &changes)
-            if isGone { outcome.changed += 1 } else { returned?.forget(after: count) }
+                ? try target.delete(keys, in: tx, changes: &changes, cancellation: cancellation)
+                : try removal.delete(keys, of: target, tx, &changes)
+        } else {
+            for key in keys {
+                try lookAtCancellation()
+                let count = returned?.rows.rows.count ?? 0
+                try returned?.add(key, tx.view)
+                if try removal.delete(key, of: target, tx, &changes) {
+                    outcome.changed += 1
+                } else {
+                    returned?.forget(after: count)
+                }
+            }
         }
         try removal.finish(tx, &changes)
         if let returned { outcome.rows = returned.rows }
@@ -259,6 +265,8 @@ struct StatementRun {
         // Rows that have been updated would show their new values to the expressions of later ones.
         let isAllAtOnce = values.readsOtherRows
         var writer = RowWriter()
+        // Nothing reads the indexes before the end, except the outputs of RETURNING.
+        let batch = IndexBatch()
         var outcome = StatementOutcome()
         outcome.setColumns = names
         while !portions.isAtEnd {
@@ -275,19 +283,21 @@ struct StatementRun {
                 if !references.isEmpty {
                     try references.note(found[place * columns.count..<(place + 1) * columns.count], view)
                 }
-                if changesOwned { try removal.noteOwned(by: key, target, view) }
+                if changesOwned { try removal.noteOwned(by: [key], target, view) }
                 writer.begin(layout)
                 for (position, assignment) in statement.assignments.enumerated() {
                     let value = found[place * columns.count + position]
                     try check(value, columns[position], assignment.column, target)
                     writer.set(position, value)
                 }
-                if try target.update(&writer, key: key, in: tx, changes: &changes, check: rowCheck) {
+                if try target.update(&writer, key: key, in: tx, changes: &changes, batch: batch, check: rowCheck) {
                     outcome.changed += 1
+                    if returned != nil { try batch.flush(in: tx, changes: &changes) }
                     try returned?.add(key, view)
                 }
             }
         }
+        try batch.flush(in: tx, changes: &changes)
         try references.finish(view)
         try removal.finish(tx, &changes)
         if let returned { outcome.rows = returned.rows }

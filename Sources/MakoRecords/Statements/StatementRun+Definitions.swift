@@ -43,7 +43,7 @@ extension StatementRun {
         var removal = RowRemoval(catalogue)
         if !ignoresReferences, !(try removal.concernsRowsAlone(table, tx.view)) {
             try removal.refuseReferences(to: table, tx.view)
-            for key in try table.allKeys(in: tx.view) { try removal.noteOwned(by: key, table, tx.view) }
+            try removal.noteOwned(by: try table.allKeys(in: tx.view), table, tx.view)
             // Dropping the table removes its rows; they are not recorded as single changes.
             var own = changes.empty
             try table.deleteAll(in: tx, changes: &own)

@@ -81,7 +81,7 @@ extension StatementRun {
             let own = try ownKey(id, &writer, target)
             for other in try target.conflicting(&writer, key: id, view: tx.view) {
                 if ignoresReferences || other == own {
-                    if !ignoresReferences { try removal.noteOwned(by: other, target, tx.view) }
+                    if !ignoresReferences { try removal.noteOwned(by: [other], target, tx.view) }
                     try target.delete(other, in: tx, changes: &changes)
                 } else {
                     _ = try removal.delete(other, of: target, tx, &changes)

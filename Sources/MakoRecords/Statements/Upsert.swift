@@ -113,7 +113,7 @@ struct Upsert {
         }
         guard isWanted == true else { return false }
         if !references.isEmpty { try references.note(found[...], view) }
-        if change.ownsRows { try removal.noteOwned(by: key, target, view) }
+        if change.ownsRows { try removal.noteOwned(by: [key], target, view) }
         var writer = RowWriter()
         writer.begin(change.layout)
         for (position, column) in change.columns.enumerated() {

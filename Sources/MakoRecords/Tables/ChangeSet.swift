@@ -97,6 +97,12 @@ public struct ChangeSet: Sendable {
     /// Adds later changes.
     public mutating func append(_ later: ChangeSet) {
         if let log = later.values { values?.append(log) }
+        if tables.isEmpty, later.voids == 0 {
+            let (log, waiting) = (values, clashes)
+            self = later
+            (values, clashes) = (log, waiting)
+            return
+        }
         for entry in later.entries where !entry.isVoid {
             let name = later.tables[Int(entry.table)]
             let table = tables.firstIndex(of: name).map { Int32($0) } ?? add(name)
@@ -166,6 +172,20 @@ public struct ChangeSet: Sendable {
             }
         }
         followers = 0
+    }
+
+    /// Records the deletion of rows with distinct keys, except some of them.
+    mutating func recordDeletions(_ table: TableHandle, _ keys: [RowKey], except missing: Set<RowKey>) {
+        let isFirst = !tables.contains(table.schema.name)
+        let number = number(table)
+        hasDeletes = true
+        for key in keys where missing.isEmpty || !missing.contains(key) {
+            if !isFirst {
+                record(number, key, .delete, .all)
+            } else if key.rowID.map({ goOn(number, $0, .delete, .all) }) != true {
+                append(Entry(table: number, kind: .delete, key: key, columns: .all))
+            }
+        }
     }
 
     mutating func record(_ table: TableHandle, _ key: RowKey, _ kind: ChangeKind, _ columns: ColumnSet) {

@@ -1,7 +1,7 @@
 import MakoStorage
 
-/// Write buffer for index entries of new rows, so that each index is filled in its own order, which is several times
-/// faster than random order.
+/// Write buffer for index entries of new and changed rows, so that each index is changed in its own order, which is
+/// several times faster than random order. Changes of unique indexes are made at once, because they may be refused.
 ///
 ///     let batch = IndexBatch()
 ///     for person in people {
@@ -11,7 +11,7 @@ import MakoStorage
 ///     }
 ///     try batch.flush(in: tx)
 ///
-/// Until ``flush(in:)`` the indexes lack the new rows: the caller must flush before it reads through an index, deletes,
+/// Until ``flush(in:)`` the indexes lack these rows: the caller must flush before it reads through an index, deletes,
 /// sets a savepoint or commits. Unique violations are thrown by the flush; the caller must then roll back to before the
 /// batch, and call ``removeAll()``. Not thread-safe; for one transaction at a time.
 public final class IndexBatch {
@@ -26,6 +26,9 @@ public final class IndexBatch {
     /// The memory charged to the store's budget until the transaction ends: the lists keep their allocations.
     @exclusivity(unchecked) private var counted = 0
     private var texts: [TextBatch] = []
+    @exclusivity(unchecked) private var changed: [EntryChanges] = []
+    /// The memory of the entries of changed rows.
+    @exclusivity(unchecked) private var changedSize = 0
     private var failure: RecordError?
     /// A flag, because it is tested for each row, which the error itself would make slower.
     @exclusivity(unchecked) private var hasFailed = false
@@ -68,6 +71,7 @@ public final class IndexBatch {
         if let failure { throw failure }
         if size == 0 { return }
         do throws(RecordError) {
+            for list in changed where !list.isEmpty { try list.flush(tx) }
             for list in lists where !list.entries.isEmpty { try IndexBatch.enter(list, tx, &changes) }
             for text in texts { try text.flush(tx) }
         } catch {
@@ -96,7 +100,8 @@ public final class IndexBatch {
     private func empty() {
         for list in lists { list.entries.removeAll() }
         for text in texts { text.removeAll() }
-        size = 0
+        for list in changed { list.removeAll() }
+        (size, changedSize) = (0, 0)
     }
 
     private static func enter(
@@ -164,6 +169,32 @@ public final class IndexBatch {
                 try index.insert(key, row, tx)
             }
         }
+    }
+
+    /// Inserts the buffered entries of new rows, of which one may be about to change.
+    func flushNewRows(in tx: borrowing WriteTransaction, changes: inout ChangeSet) throws(RecordError) {
+        if size > changedSize || hasFailed { try flush(in: tx, changes: &changes) }
+    }
+
+    /// Buffers the change of a row's entry in an index that is not unique.
+    func replace(
+        _ index: IndexHandle, _ key: RowKey, _ old: RowReader, _ new: RowReader, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        if size >= limit(tx) {
+            var none = ChangeSet()
+            try flush(in: tx, changes: &none)
+        }
+        let list: EntryChanges
+        if let known = changed.first(where: { $0.index === index }) {
+            list = known
+        } else {
+            list = EntryChanges(index)
+            changed.append(list)
+        }
+        let grown = try list.replace(key, old, new)
+        size += grown
+        changedSize += grown
+        if size > counted { count(tx) }
     }
 
     private func find(_ table: TableHandle) {

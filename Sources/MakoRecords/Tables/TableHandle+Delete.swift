@@ -58,29 +58,63 @@ extension TableHandle {
         }
     }
 
-    /// Deletes the rows with these keys; returns their number. If these are all rows, in order, whole trees are
-    /// dropped.
+    /// Deletes the rows with these keys; returns their number.
+    ///
+    /// One pass over the table and one over each index, each in its own order; if these are all rows, whole trees are
+    /// emptied.
+    ///
+    /// - Parameter cancellation: ends the deletion within a thousand rows; the caller must then roll it back.
+    /// - Throws: `cancelled`.
+    /// - Complexity: that of sorting the keys and reading the rows; memory for the entries is bounded.
     @discardableResult
     public func delete(
-        _ keys: [RowKey], in tx: borrowing WriteTransaction, changes: inout ChangeSet
+        _ keys: [RowKey], in tx: borrowing WriteTransaction, changes: inout ChangeSet,
+        cancellation: Cancellation? = nil
     ) throws(RecordError) -> Int {
-        if keys.count > 1, try hasNoRows(besides: keys, in: tx.view) { return try deleteAll(in: tx, changes: &changes) }
-        var count = 0
-        for key in keys where try delete(key, in: tx, changes: &changes) { count += 1 }
-        return count
+        // A row that waits for an entry of a deleted one gets it at once, in the order of the deletions.
+        guard keys.count > 1, changes.clashes.isEmpty else {
+            var count = 0
+            for key in keys {
+                if cancellation?.isCancelled == true { throw .cancelled }
+                if try delete(key, in: tx, changes: &changes) { count += 1 }
+            }
+            return count
+        }
+        let sorted = RowKey.distinct(keys)
+        let order = sorted.count == keys.count ? keys : sorted
+        if try hasNoRows(besides: sorted, in: tx.view) { return try deleteAll(order, tx, &changes) }
+        var deletion = RowSetDeletion(self, changes, tx, cancellation)
+        try deletion.run(sorted, tx, &changes)
+        changes.recordDeletions(self, order, except: deletion.missing)
+        return sorted.count - deletion.missing.count
     }
 
     /// Returns whether these are the keys of all rows, in order.
-    func hasNoRows(besides keys: [RowKey], in view: Snapshot) throws(RecordError) -> Bool {
+    private func hasNoRows(besides keys: [RowKey], in view: Snapshot) throws(RecordError) -> Bool {
         guard try keys.count == count(in: view) else { return false }
-        return try allKeys(in: view) == keys
+        var place = 0
+        do throws(StorageError) {
+            var cursor = try view.cursor(in: rows)
+            var isThere = try cursor.first()
+            while isThere, place < keys.count, RowSetDeletion.compare(cursor, keys[place]) == 0 {
+                place += 1
+                isThere = try cursor.next()
+            }
+        } catch { throw .storage(error) }
+        return place == keys.count
     }
 
     /// Deletes all rows; returns their number.
     @discardableResult
     public func deleteAll(in tx: borrowing WriteTransaction, changes: inout ChangeSet) throws(RecordError) -> Int {
+        try deleteAll(try allKeys(in: tx.view), tx, &changes)
+    }
+
+    /// - Parameter keys: the keys of all rows, in the order in which the changes are recorded.
+    private func deleteAll(
+        _ keys: [RowKey], _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+    ) throws(RecordError) -> Int {
         let view = tx.view
-        let keys = try allKeys(in: view)
         if keys.isEmpty { return 0 }
         if changes.values?.keeps(self) == true {
             for key in keys {
@@ -97,7 +131,7 @@ extension TableHandle {
             for index in textIndexes { try tx.deleteAll(in: index.tree) }
         } catch { throw brokenOff(.storage(error), tx) }
         changes.clashes.forget(self)
-        for key in keys { changes.record(self, key, .delete, .all) }
+        changes.recordDeletions(self, keys, except: [])
         return keys.count
     }
 

@@ -153,8 +153,8 @@ extension TableHandle {
             try checkElements(new, changed)
             try check?.check(new, key: key, changed: changed)
             try checkStoredElements(old, key)
-            // The entries of the old row must be in the indexes.
-            try batch?.flush(in: tx, changes: &changes)
+            // The entries of the old row must be in the indexes, or among the buffered changes.
+            try batch?.flushNewRows(in: tx, changes: &changes)
         } else {
             try checkElements(new)
             try check?.check(new, key: key, changed: .all)
@@ -162,7 +162,7 @@ extension TableHandle {
         }
         do throws(RecordError) {
             if let old {
-                try updateIndexes(key, old, new, changed, &row, tx, &changes)
+                try updateIndexes(key, old, new, changed, batch, &row, tx, &changes)
             } else {
                 try addToIndexes(key, new, batch, &row, tx, &changes)
             }
@@ -281,13 +281,13 @@ extension TableHandle {
             // Uniqueness depends on all other rows.
             try batch.flush(in: tx, changes: &changes)
         }
-        try updateIndexes(key, nil, new, .all, &row, tx, &changes)
+        try updateIndexes(key, nil, new, .all, nil, &row, tx, &changes)
     }
 
     /// Updates the indexes. Unique ones first, because they may refuse the row; their changes are then undone.
     private func updateIndexes(
-        _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
-        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+        _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ batch: IndexBatch?,
+        _ row: inout RowWriter, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) {
         if indexes.isEmpty || old != nil && !changed.intersects(indexedColumns) { return }
         var uniqueDone = 0
@@ -303,7 +303,11 @@ extension TableHandle {
             uniqueDone += 1
         }
         for index in indexes where old == nil || changed.intersects(index.columns) {
-            try replaceEntry(index, key, old, new, &row, tx, &changes)
+            if let batch, let old, !index.isUnique {
+                try batch.replace(index, key, old, new, tx)
+            } else {
+                try replaceEntry(index, key, old, new, &row, tx, &changes)
+            }
         }
     }
 
