@@ -152,14 +152,18 @@ let package = Package(
             exclude: ["Scripts", "Golden"], swiftSettings: settings),
         .testTarget(
             name: "CoreTests", dependencies: ["MakoCore", "MakoTestSupport", "RandomRuns"], swiftSettings: settings),
+        .target(name: "TestHelpers", path: "Tests/Helpers", swiftSettings: settings),
         .testTarget(
             name: "MakoTests",
             dependencies: [
-                "Mako", "MakoCommand", "MakoTestSupport",
+                "Mako", "MakoCommand", "MakoTestSupport", "TestHelpers",
                 .product(
                     name: "OrderedCollections", package: "swift-collections",
                     condition: .when(traits: ["OrderedCollections"])),
             ], swiftSettings: settings),
+        .testTarget(
+            name: "ExampleTests", dependencies: ["Mako", "MakoCommand", "MakoTestSupport", "TestHelpers"],
+            swiftSettings: settings),
         .testTarget(
             name: "MacroTests", dependencies: ["MakoMacros"] + macroTestDependencies,
             swiftSettings: macroSettings, linkerSettings: macroLinking),

@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 /// Backups of a database with objects in it, and its compaction.

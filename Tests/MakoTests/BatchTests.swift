@@ -1,5 +1,6 @@
 import MakoRecords
 import Synchronization
+import TestHelpers
 import Testing
 
 @testable import MakoCore

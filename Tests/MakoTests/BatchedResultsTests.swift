@@ -1,4 +1,5 @@
 import Mako
+import TestHelpers
 import Testing
 
 @Suite struct BatchedResultsTests {

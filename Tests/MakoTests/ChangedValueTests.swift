@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 @Suite struct ChangedValueTests {

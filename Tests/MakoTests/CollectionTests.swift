@@ -1,5 +1,6 @@
 import Mako
 import MakoRecords
+import TestHelpers
 import Testing
 
 @Entity final class Tune {

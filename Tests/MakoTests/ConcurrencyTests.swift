@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 /// Made for the thread sanitizer as well: many threads on the same objects, databases and streams.

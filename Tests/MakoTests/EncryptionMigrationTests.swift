@@ -1,6 +1,7 @@
 import Foundation
 import Mako
 import MakoCommand
+import TestHelpers
 import Testing
 
 private let secretText = "measles of the goose"

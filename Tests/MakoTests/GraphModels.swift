@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 
 // Classes with every kind of reference that a save follows.
 

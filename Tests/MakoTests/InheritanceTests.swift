@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 protocol Named { var title: String { get } }

@@ -1,4 +1,5 @@
 import Mako
+import TestHelpers
 import Testing
 
 /// References in lists to removed objects are dropped from the file at once, visible to each reader, and written once.

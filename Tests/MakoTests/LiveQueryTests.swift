@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 @Entity final class Player {

@@ -3,6 +3,7 @@ import Mako
 import MakoRecords
 import MakoStorage
 import MakoTestSupport
+import TestHelpers
 import Testing
 
 /// Where the database of a test is stored while it is closed.

@@ -1,4 +1,5 @@
 import Mako
+import TestHelpers
 import Testing
 
 // The same table as three generations of a program see it.

@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 /// Conditions by key paths, by `#Predicate` and as text name the same properties, whatever these are called.

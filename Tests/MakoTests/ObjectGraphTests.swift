@@ -1,6 +1,7 @@
 import Foundation
 import Mako
 import MakoTestSupport
+import TestHelpers
 import Testing
 
 /// Which objects a save stores beside the one that it is given.

@@ -1,6 +1,7 @@
 import Foundation
 import Mako
 import Observation
+import TestHelpers
 import Testing
 
 enum ObservationModels {

@@ -1,6 +1,7 @@
 import Mako
 import MakoRecords
 import MakoStorage
+import TestHelpers
 import Testing
 
 @Entity final class Disc {

@@ -1,6 +1,7 @@
 import Foundation
 import Mako
 import Observation
+import TestHelpers
 import Testing
 
 /// References in memory to removed objects: a save stores nil, and afterwards the property is nil, too (decision 71).

@@ -1,4 +1,5 @@
 import Mako
+import TestHelpers
 import Testing
 
 // One table as several programs see it.

@@ -1,4 +1,5 @@
 import Mako
+import TestHelpers
 import Testing
 
 /// The scenarios of SharkORM's transaction tests that no other test shows by their names.

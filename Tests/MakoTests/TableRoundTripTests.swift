@@ -2,6 +2,7 @@ import Foundation
 import MakoRecords
 import MakoStorage
 import MakoTestSupport
+import TestHelpers
 import Testing
 
 @testable import MakoCommand

@@ -1,6 +1,7 @@
 import Foundation
 import Mako
 import MakoTestSupport
+import TestHelpers
 import Testing
 
 enum Faulty {

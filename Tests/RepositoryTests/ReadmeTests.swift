@@ -15,7 +15,7 @@ import Testing
 
     @Test func theExampleOfCrashTestsIsTheOneThatIsCompiled() throws {
         let page = try #require(Repository.read("docs/testing.md"))
-        let source = try #require(Repository.read("Tests/MakoTests/CrashExampleTests.swift"))
+        let source = try #require(Repository.read("Tests/ExampleTests/CrashExampleTests.swift"))
         let parts = source.components(separatedBy: "// EXAMPLE")
         try #require(parts.count == 3)
         let example = parts[1].trimmingCharacters(in: .newlines)
@@ -35,7 +35,7 @@ import Testing
 
     @Test func theExampleWithStructsIsTheOneThatIsCompiled() throws {
         let readme = try #require(Repository.read("README.md"))
-        let source = try #require(Repository.read("Tests/MakoTests/ReadmeExampleTests.swift"))
+        let source = try #require(Repository.read("Tests/ExampleTests/ReadmeExampleTests.swift"))
         let classes = try Self.snippet(of: #require(Repository.read("Demo/ReadmeExample.swift")))
         let others = Self.blocks(in: readme).filter { !$0.hasPrefix(".package(") && $0 != classes }
         #expect(others == Self.examples(in: source, of: "README.md"))
@@ -57,7 +57,7 @@ import Testing
             "FromSwiftData": "SwiftDataGuideExample",
             "FromRealm": "RealmGuideExample",
         ] {
-            articles["Mako/Mako.docc/\(name).md"] = "MakoTests/\(source)Tests.swift"
+            articles["Mako/Mako.docc/\(name).md"] = "ExampleTests/\(source)Tests.swift"
         }
         return articles
     }()
@@ -85,7 +85,7 @@ import Testing
     /// Each file of the tutorial has the lines that its step and those before it have in the test that runs them.
     @Test(arguments: 1...5)
     func aStepOfTheTutorialIsTheCodeThatIsCompiled(step: Int) throws {
-        let source = try #require(Repository.read("Tests/MakoTests/TutorialExampleTests.swift"))
+        let source = try #require(Repository.read("Tests/ExampleTests/TutorialExampleTests.swift"))
         var lines: [Substring] = []
         var current = 0
         for line in source.split(separator: "\n", omittingEmptySubsequences: false) {

@@ -1,3 +1,4 @@
+import TestHelpers
 import Testing
 
 // EXAMPLE Mako.md

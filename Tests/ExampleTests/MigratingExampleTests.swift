@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 // The examples of the article `Migrating.md`: their types exist in two versions, as in a program and its predecessor.

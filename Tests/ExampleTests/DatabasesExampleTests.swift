@@ -2,6 +2,7 @@ import Foundation
 import Mako
 import MakoRecords
 import MakoStorage
+import TestHelpers
 import Testing
 
 /// The examples of the article `Databases.md`.
@@ -245,7 +246,7 @@ enum DatabasesExample {
 
     @Test func severalDatabases() throws {
         try withTemporaryFile { path in
-            let archive = try makeDatabase([E.Member.self])
+            let archive = try Database.inMemory(entities: [E.Member.self])
             let ada = E.Member(name: "Ada")
             try archive.save([E.Member(name: "Bob"), ada])
             #expect(try E.named(archive) == ["Ada", "Bob"])
@@ -398,7 +399,7 @@ enum DatabasesExample {
     }
 
     @Test func whatGoesWrongIsSaid() async throws {
-        let db = try makeDatabase([E.Member.self])
+        let db = try Database.inMemory(entities: [E.Member.self])
         #expect(E.outcome(of: E.Member(name: "Ada", number: 1), in: db) == "saved")
         #expect(E.outcome(of: E.Member(name: "Bob", number: 1), in: db) == "taken: number")
         try breakFirstMember(of: db)

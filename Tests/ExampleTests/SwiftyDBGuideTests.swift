@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 /// The examples of the article `FromSwiftyDB.md`.
@@ -147,7 +148,7 @@ enum SwiftyGuide {
     private typealias E = SwiftyGuide
     private let db: Database
 
-    init() throws { db = try makeDatabase([E.Stark.self, E.House.self]) }
+    init() throws { db = try Database.inMemory(entities: [E.Stark.self, E.House.self]) }
 
     private func names(_ starks: [E.Stark]) -> [String] { starks.map(\.name).sorted() }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 /// The examples of the article `FromSharkORM.md`.
@@ -173,7 +174,7 @@ enum SharkGuide {
     private typealias E = SharkGuide
     private let db: Database
 
-    init() throws { db = try makeDatabase([E.Person.self, E.SmallPerson.self, E.Department.self]) }
+    init() throws { db = try Database.inMemory(entities: [E.Person.self, E.SmallPerson.self, E.Department.self]) }
 
     private func within<R>(_ body: () throws -> R) rethrows -> R { try Database.withDefault(db) { try body() } }
 

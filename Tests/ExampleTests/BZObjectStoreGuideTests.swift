@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 /// The examples of the article `FromBZObjectStore.md`.
@@ -209,7 +210,9 @@ enum BZGuide {
     private let notified = Collected<String>()
 
     init() throws {
-        db = try makeDatabase([E.SampleModel.self, E.OrderModel.self, E.AgentModel.self, E.NodeModel.self])
+        db = try Database.inMemory(entities: [
+            E.SampleModel.self, E.OrderModel.self, E.AgentModel.self, E.NodeModel.self,
+        ])
     }
 
     @Test func methodsOfTheStore() throws {

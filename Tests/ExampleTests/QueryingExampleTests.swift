@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 /// The examples of the article `Querying.md`.
@@ -438,7 +439,7 @@ enum QueryingExample {
     private let rhine = E.River(name: "Rhine", length: 1230)
 
     init() throws {
-        db = try makeDatabase([E.City.self])
+        db = try Database.inMemory(entities: [E.City.self])
         let aare = E.River(name: "Aare", length: 288)
         try db.save([
             E.City(name: "Basel", country: "CH", population: 170_000, area: 24, river: rhine),

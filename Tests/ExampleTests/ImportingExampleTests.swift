@@ -1,6 +1,7 @@
 import Foundation
 import Mako
 import MakoCommand
+import TestHelpers
 import Testing
 
 /// The examples of the article `ImportingAndExporting.md`.
@@ -115,7 +116,7 @@ enum ImportingExample {
     private typealias E = ImportingExample
 
     private func database() throws -> Database {
-        let db = try makeDatabase([E.Station.self, E.Region.self, E.Reading.self, E.Alarm.self])
+        let db = try Database.inMemory(entities: [E.Station.self, E.Region.self, E.Reading.self, E.Alarm.self])
         try db.save(E.Region(code: "N", name: "North"))
         return db
     }

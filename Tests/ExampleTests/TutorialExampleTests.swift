@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 // The program that the tutorial builds. Each of its files, `Mako.docc/Resources/Recipes-N.swift`, has the lines of steps 1 to N.

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Mako
 import Observation
+import TestHelpers
 import Testing
 
 /// The examples of the article `Watching.md`.
@@ -202,7 +203,7 @@ enum WatchingExample {
 @Suite struct WatchingExampleTests {
     private typealias E = WatchingExample
 
-    private func database() throws -> Database { try makeDatabase([E.Channel.self, E.Message.self]) }
+    private func database() throws -> Database { try Database.inMemory(entities: [E.Channel.self, E.Message.self]) }
 
     @Test func handlersAreCalledUntilTheirTokensEnd() throws {
         let db = try database()

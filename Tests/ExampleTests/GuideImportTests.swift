@@ -1,6 +1,7 @@
 import Foundation
 import Mako
 import MakoCommand
+import TestHelpers
 import Testing
 
 /// The lines `mako import …` of the guides do what the guides say: they add to the tables that the types have made.

@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 /// The examples of the article `Modelling.md`.
@@ -311,7 +312,7 @@ enum ModellingExample {
     private typealias E = ModellingExample
     private let db: Database
 
-    init() throws { db = try makeDatabase([E.Sailor.self, E.Port.self, E.Fare.self, E.Wreck.self]) }
+    init() throws { db = try Database.inMemory(entities: [E.Sailor.self, E.Port.self, E.Fare.self, E.Wreck.self]) }
 
     @Test func objectsAreMadeAndPrinted() throws {
         let (ada, bob) = try E.made(db)

@@ -215,7 +215,7 @@ enum RelationshipExample {
     private let db: Database
 
     init() throws {
-        db = try makeDatabase([
+        db = try Database.inMemory(entities: [
             E.Office.self, E.Team.self, E.Member.self, E.Task.self, E.Walk.self, E.Sight.self, E.Invoice.self,
             E.Reader.self,
         ])
@@ -258,7 +258,7 @@ enum RelationshipExample {
 
     #if OrderedCollections
         @Test func orderedSetsHaveEachObjectOnce() throws {
-            let db = try makeDatabase([E.Tour.self, E.Halt.self])
+            let db = try Database.inMemory(entities: [E.Tour.self, E.Halt.self])
             let tours = try E.toured(db)
             #expect(tours.map { $0.halts.map(\.name) } == [["castle", "pier"]])
             #expect(tours.map { Array($0.tags) } == [["short", "dry"]])

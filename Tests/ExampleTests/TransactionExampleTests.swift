@@ -1,6 +1,7 @@
 import Foundation
 import Mako
 import Observation
+import TestHelpers
 import Testing
 
 /// The examples of the article `Transactions.md`.
@@ -185,7 +186,7 @@ enum TransactionExample {
     private let second = E.Till(name: "second")
 
     init() throws {
-        db = try makeDatabase([E.Till.self, E.Slip.self])
+        db = try Database.inMemory(entities: [E.Till.self, E.Slip.self])
         try db.save([first, second])
     }
 
