@@ -105,8 +105,13 @@ let package = Package(
                     name: "OrderedCollections", package: "swift-collections",
                     condition: .when(traits: ["OrderedCollections"])),
             ], swiftSettings: settings),
+        // What the macros do. Apart from the plugin, because SwiftPM builds a test that depends on a macro for the host, with all that the
+        // other tests need: everything twice.
+        .target(
+            name: "MakoMacroExpansion", dependencies: macroDependencies, swiftSettings: macroSettings,
+            linkerSettings: macroLinking),
         .macro(
-            name: "MakoMacros", dependencies: macroDependencies, swiftSettings: macroSettings,
+            name: "MakoMacros", dependencies: ["MakoMacroExpansion"] + macroDependencies, swiftSettings: macroSettings,
             linkerSettings: macroLinking),
         .target(name: "Mako", dependencies: ["MakoCore", "MakoMacros"], swiftSettings: settings),
         .target(
@@ -165,7 +170,7 @@ let package = Package(
             name: "ExampleTests", dependencies: ["Mako", "MakoCommand", "MakoTestSupport", "TestHelpers"],
             swiftSettings: settings),
         .testTarget(
-            name: "MacroTests", dependencies: ["MakoMacros"] + macroTestDependencies,
+            name: "MacroTests", dependencies: ["MakoMacroExpansion"] + macroTestDependencies,
             swiftSettings: macroSettings, linkerSettings: macroLinking),
         .testTarget(name: "CommandTests", dependencies: ["MakoCommand"], swiftSettings: settings),
         .testTarget(name: "StudioTests", dependencies: ["MakoStudio"], swiftSettings: settings),

@@ -1,3 +1,4 @@
+import MakoMacroExpansion
 import SwiftSyntax
 import SwiftSyntaxMacros
 
@@ -42,3 +43,9 @@ var allMacros: [String: any Macro.Type] {
         "DeclarationMarkerMacro": DeclarationMarkerMacro.self,
     ]
 }
+
+// The compiler asks for macros by the name of this module.
+final class EntityMacro: MakoMacroExpansion.EntityMacro {}
+final class StoredPropertyMacro: MakoMacroExpansion.StoredPropertyMacro {}
+final class MarkerMacro: MakoMacroExpansion.MarkerMacro {}
+final class DeclarationMarkerMacro: MakoMacroExpansion.DeclarationMarkerMacro {}

@@ -5,7 +5,7 @@ import SwiftSyntaxMacroExpansion
 import SwiftSyntaxMacros
 import Testing
 
-@testable import MakoMacros
+@testable import MakoMacroExpansion
 
 /// Expands the macros in a source text; answers the text and the messages.
 /// The conformances that the macro declares, as the compiler lists those a type does not have yet.

@@ -16,9 +16,10 @@ import Testing
             "CoreGraphics", "UIKit", "AppKit", "ObjectiveC", "OrderedCollections",
         ],
         "Mako": ["MakoCore", "Observation"],
+        "MakoMacroExpansion": ["SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftDiagnostics"],
         "MakoMacros": [
-            "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftCompilerPlugin", "SwiftDiagnostics",
-            "SwiftCompilerPluginMessageHandling", "Foundation",
+            "MakoMacroExpansion", "SwiftSyntax", "SwiftSyntaxMacros", "SwiftCompilerPlugin",
+            "SwiftCompilerPluginMessageHandling",
         ],
         "MakoCommand": [
             "MakoCore", "MakoRecords", "MakoReplication", "MakoStorage", "ArgumentParser", "Foundation",

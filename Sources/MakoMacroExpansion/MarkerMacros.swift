@@ -2,7 +2,7 @@ import SwiftSyntax
 import SwiftSyntaxMacros
 
 /// `@Attribute`, `@Relationship` and `@Transient`: marks that `@Entity` reads.
-public struct MarkerMacro: PeerMacro {
+open class MarkerMacro: PeerMacro {
     /// Reports a mark on anything but a property; generates nothing.
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
@@ -19,7 +19,7 @@ public struct MarkerMacro: PeerMacro {
 }
 
 /// `#Index`, `#Unique` and `#FullText` in an entity's body: marks that `@Entity` reads.
-public struct DeclarationMarkerMacro: DeclarationMacro {
+open class DeclarationMarkerMacro: DeclarationMacro {
     /// Generates nothing.
     public static func expansion(
         of node: some FreestandingMacroExpansionSyntax, in context: some MacroExpansionContext

@@ -3,7 +3,7 @@ import SwiftSyntaxMacros
 
 /// `@Entity`: parses, checks and renders a type. Each role parses and checks again; only the member role reports the
 /// findings.
-public struct EntityMacro {
+open class EntityMacro {
     static func analyse(
         _ declaration: some DeclGroupSyntax, _ attribute: AttributeSyntax, in context: some MacroExpansionContext
     ) -> (source: EntitySource?, findings: [Finding]) {

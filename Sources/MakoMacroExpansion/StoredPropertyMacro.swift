@@ -2,7 +2,7 @@ import SwiftSyntax
 import SwiftSyntaxMacros
 
 /// `@_Stored`, which `@Entity` adds to each stored property of a class: locked accessors and the private backing field.
-public struct StoredPropertyMacro {
+open class StoredPropertyMacro {
     private struct Request {
         var column: String
         var kind: String
