@@ -27,11 +27,21 @@ import Testing
     func hash(into hasher: inout Hasher) { hasher.combine(motif) }
 }
 
+/// A class whose hook changes the other rows.
+@Entity final class Padlock {
+    @Attribute(.primaryKey) var code = ""
+    var turns = 0
+}
+
+extension Padlock {
+    func didLoad() { try? Padlock.query().update().set(\.turns, to: turns + 1).run() }
+}
+
 @Suite struct ObjectIdentityTests {
     private let db: Database
 
     init() throws {
-        db = try makeDatabase([Den.self, Permit.self, Coupon.self, Hull.self, Pontoon.self, Sigil.self])
+        db = try makeDatabase([Den.self, Permit.self, Coupon.self, Hull.self, Pontoon.self, Sigil.self, Padlock.self])
     }
 
     @Test func objectsOfOneRowHaveOneIdentity() throws {
@@ -63,6 +73,20 @@ import Testing
         #expect(try db.find(try #require(permit.entityID)) == nil)
         try db.save(permit)
         #expect(try db.find(try #require(permit.entityID)) == permit)
+    }
+
+    /// The hook of each object that is loaded changes all rows, in a commit of its own.
+    @Test func manyAreReadAsOfOneCommit() throws {
+        try db.save([Padlock(code: "north"), Padlock(code: "south")])
+        try Database.withDefault(db) {
+            #expect(try db.find(Padlock.self, ["south", "north"]).map(\.turns) == [0, 0])
+            let ids = try ["north", "south"].map { try EntityID(Padlock.self, $0) }
+            let before = try #require(try db.find(Padlock.self, "north")).turns
+            #expect(before > 0)
+            let found = try db.find(ids)
+            #expect(Set(found.map(\.turns)).count == 1)
+            #expect(found.map(\.code) == ["north", "south"])
+        }
     }
 
     @Test func identitiesAreCoded() throws {

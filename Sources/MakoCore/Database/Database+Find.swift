@@ -49,12 +49,16 @@ extension Database {
 
     /// Returns the object with a key of any type, or nil.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ key: K) throws(MakoError) -> T? {
-        let (model, value) = (type.entityModel, key.keyValue)
+        try object(type, key: rowKey(type.entityModel, key))
+    }
+
+    private func rowKey(_ model: EntityModel, _ key: some StorableValue) throws(MakoError) -> RowKey {
+        let value = key.keyValue
         if !model.hasColumnKey, !value.isInteger {
             throw .typeMismatch(
                 entity: model.name, property: model.rowNumberName, expected: "an integer", found: value.description)
         }
-        return try object(type, key: RowKey(values: [value], of: model))
+        return RowKey(values: [value], of: model)
     }
 
     /// Returns the object with a key of several properties, or nil.
@@ -62,13 +66,11 @@ extension Database {
         try object(type, key: RowKey(values: key.values))
     }
 
-    /// Returns the objects with these keys, in their order. Keys without an object are omitted.
+    /// Returns the objects with these keys, in their order, all as of one commit. Keys without an object are omitted.
     @inlinable
     public func find<T: Entity>(_ type: T.Type, _ ids: [Int]) throws(MakoError) -> [T] {
         if let rows = try numberedRows(type.entityModel) { return try rows.makeObjects(of: type, ids) }
-        var found: [T] = []
-        for id in ids { if let each = try find(type, id) { found.append(each) } }
-        return found
+        return try foundObjects(type, ids)
     }
 
     /// Access to many rows by row number; nil for an entity with another key.
@@ -110,11 +112,17 @@ extension Database {
         return found
     }
 
-    /// Returns the objects with these keys, in their order. Keys without an object are omitted.
+    /// Returns the objects with these keys, in their order, all as of one commit. Keys without an object are omitted.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ keys: [K]) throws(MakoError) -> [T] {
-        var found: [T] = []
-        for key in keys { if let each = try find(type, key) { found.append(each) } }
-        return found
+        try foundObjects(type, keys)
+    }
+
+    @usableFromInline
+    func foundObjects<T: Entity, K: StorableValue>(_ type: T.Type, _ keys: [K]) throws(MakoError) -> [T] {
+        var rowKeys: [RowKey] = []
+        rowKeys.reserveCapacity(keys.count)
+        for key in keys { rowKeys.append(try rowKey(type.entityModel, key)) }
+        return try objects(type, keys: rowKeys, context: nil).map(\.object)
     }
 }
 

@@ -102,11 +102,17 @@ extension Database {
         return try stored(found, key: id.key) as? T
     }
 
-    /// Returns the objects or structs with identities. Those whose rows were deleted are omitted.
+    /// Returns the objects or structs with identities, all as of one commit. Those whose rows were deleted are omitted.
     public func find<T: Entity>(_ ids: some Sequence<EntityID<T>>) throws(MakoError) -> [T] {
-        var found: [T] = []
-        for id in ids { if let each = try find(id) { found.append(each) } }
-        return found
+        // Before the read, in which a type cannot be used for the first time.
+        try viewing(T.entityModel, byKey: true) { (_, _, _) throws(MakoError) in }
+        do {
+            return try read {
+                var found: [T] = []
+                for id in ids { if let each = try find(id) { found.append(each) } }
+                return found
+            }
+        } catch { throw MakoError(any: error) }
     }
 
     private func stored<S: Entity>(_ type: S.Type, key: RowKey) throws(MakoError) -> (any Entity)? {
