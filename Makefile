@@ -167,7 +167,7 @@ ifeq ($(shell uname),Linux)
 endif
 
 # The language and the objects on stacks as Dispatch's threads have on Apple systems: the threads that run tests get the soft limit of the process.
-# The suites that go as deep as a text, a tree or a graph of objects; RECURSIVE='^(RecordsTests|CoreTests|MakoTests|ExampleTests)\.' is all of them.
+# The suites that go as deep as a text, a tree or a graph of objects; RECURSIVE='^(RecordsTests|CoreTests|MakoTests|EntityTests|ExampleTests)\.' is all of them.
 RECURSIVE := '^(RecordsTests\.(DeepNesting|Parser|Binder|Expression|Select|Subquery|SubqueryShape|SubqueryStatement|Compound|CommonTable|Match|Join|Statement|Upsert|Step|Reference|ForgedCatalogue|WhereDocument|PlanDocument|ToManyCondition)|CoreTests\.(PredicateRefusal|PredicateCollection|ManyCondition|ParsedText|PlanParity|Refusal)|MakoTests\.(DeepCondition|Predicate|LongChain|ObjectGraph|ObjectGraphRandom|CopiedObject|DeleteRule|Hook|Owned|ValueFault|HierarchyQuery|Relation))Tests/'
 test-small-stacks:
 	@scripts/need swift lz4 macros

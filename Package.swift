@@ -166,6 +166,15 @@ let package = Package(
                     name: "OrderedCollections", package: "swift-collections",
                     condition: .when(traits: ["OrderedCollections"])),
             ], swiftSettings: settings),
+        // Types and their tables: names, keys, values, migrations.
+        .testTarget(
+            name: "EntityTests",
+            dependencies: [
+                "Mako", "MakoTestSupport", "TestHelpers",
+                .product(
+                    name: "OrderedCollections", package: "swift-collections",
+                    condition: .when(traits: ["OrderedCollections"])),
+            ], swiftSettings: settings),
         .testTarget(
             name: "ExampleTests", dependencies: ["Mako", "MakoCommand", "MakoTestSupport", "TestHelpers"],
             swiftSettings: settings),

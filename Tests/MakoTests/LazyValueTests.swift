@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 /// Texts and blobs are decoded at the first access, without a visible difference.

@@ -34,7 +34,7 @@ import Testing
 }
 
 extension Padlock {
-    func didLoad() { try? Padlock.query().update().set(\.turns, to: turns + 1).run() }
+    func didLoad() { _ = try? Padlock.query().update().set(\.turns, to: turns + 1).run() }
 }
 
 @Suite struct ObjectIdentityTests {

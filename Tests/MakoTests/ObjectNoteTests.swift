@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import TestHelpers
 import Testing
 
 /// Dirty flags and other metadata have limited space in an object. What does not fit is stored elsewhere, without a

@@ -7,6 +7,3 @@ let people: [any Entity.Type] = [Person.self, Department.self, Location.self]
 func makeDatabase(_ entities: [any Entity.Type] = people) throws -> Database {
     try Database.inMemory(entities: entities)
 }
-
-/// An error of a test's own.
-struct Refused: Error, Equatable {}

@@ -33,7 +33,7 @@ enum PlaceModels {
     private typealias M = PlaceModels
 
     @Test func nearObjectsAreFound() throws {
-        let db = try makeDatabase([M.Anchorage.self])
+        let db = try Database.inMemory(entities: [M.Anchorage.self])
         let suva = Coordinate(latitude: -18.14, longitude: 178.44)
         for (number, longitude) in [178.5, -179.9, 170, 20].enumerated() {
             let anchorage = M.Anchorage(name: "\(number)", place: Coordinate(latitude: -18, longitude: longitude))
@@ -60,7 +60,7 @@ enum PlaceModels {
     }
 
     @Test func partialIndexesOfTypes() throws {
-        let db = try makeDatabase([M.Errand.self])
+        let db = try Database.inMemory(entities: [M.Errand.self])
         try db.save([
             M.Errand(title: "a", due: 1, isDone: true, owner: "Ada"), M.Errand(title: "b", due: 2, owner: "Ada"),
             M.Errand(title: "c", owner: "Bob"),
@@ -80,7 +80,7 @@ enum PlaceModels {
 
     @Test func aWrongConditionIsRefusedAtOpening() {
         #expect {
-            try makeDatabase([M.WrongErrand.self])
+            try Database.inMemory(entities: [M.WrongErrand.self])
         } throws: { "\($0)".contains("did you mean due?") }
     }
 }

@@ -233,7 +233,7 @@ private struct Property: Sendable {
     }
 
     @Test func valuesComeBackAsTheyWereStored() throws {
-        let db = try makeDatabase([Storable.Holder.self])
+        let db = try Database.inMemory(entities: [Storable.Holder.self])
         for seed in Self.seeds {
             var random = SplitMix(seed: UInt64(seed))
             let holder = Storable.Holder()
@@ -260,7 +260,7 @@ private struct Property: Sendable {
     }
 
     @Test func structsHoldListsOfSuchValues() throws {
-        let db = try makeDatabase([Storable.Reading.self])
+        let db = try Database.inMemory(entities: [Storable.Reading.self])
         var reading = Storable.Reading(
             moods: [.sad], characters: ["👩‍👩‍👧‍👦", "\0"], temperatures: ["a": Storable.Celsius(1.5)])
         try db.save(&reading)
@@ -280,7 +280,10 @@ private struct Property: Sendable {
 
     /// Statements give each column values of all types: those that it takes can be read, and stored in another database.
     @Test func whatStatementsStoreIsReadAndStoredAgain() throws {
-        let (db, copies) = (try makeDatabase([Storable.Holder.self]), try makeDatabase([Storable.Holder.self]))
+        let (db, copies) = (
+            try Database.inMemory(entities: [Storable.Holder.self]),
+            try Database.inMemory(entities: [Storable.Holder.self])
+        )
         let columns = try db.rawQuery("PRAGMA table_info(Holder)").rows.compactMap { row -> String? in
             guard case .text(let name)? = row.dropFirst().first, name != "id" else { return nil }
             return name
@@ -330,7 +333,7 @@ private struct Property: Sendable {
     ]
 
     @Test func updatesRefuseWhatASaveRefuses() throws {
-        let db = try makeDatabase([Storable.Holder.self])
+        let db = try Database.inMemory(entities: [Storable.Holder.self])
         try db.save(Storable.Holder())
         for update in [
             db.update(Storable.Holder.self).set(\.decimal, to: .nan),

@@ -19,7 +19,7 @@ import Testing
     private static let prices = ["9", "10", "-3.5", "0", "100.25", "0.000001", "-20", "9.5", "1e30", "-0.2"]
 
     private func wares() throws -> Database {
-        let db = try makeDatabase([Ware.self, Purchase.self])
+        let db = try Database.inMemory(entities: [Ware.self, Purchase.self])
         let wares = try Self.prices.enumerated().map { number, text in
             let price = try #require(Decimal(string: text))
             return Ware(name: text, price: price, discount: number % 3 == 0 ? nil : price / 2, pieces: number)
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func anyTwoDecimalsAreOrderedAsSwiftOrdersThem() throws {
-        let db = try makeDatabase([Ware.self, Purchase.self])
+        let db = try Database.inMemory(entities: [Ware.self, Purchase.self])
         var random = SystemRandomNumberGenerator()
         var prices: [Decimal] = []
         for _ in 0..<300 {

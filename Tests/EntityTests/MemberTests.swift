@@ -25,7 +25,7 @@ import Testing
 @Suite struct MemberTests {
     private let db: Database
 
-    init() throws { db = try makeDatabase([Handler.self, Collie.self, Leash.self]) }
+    init() throws { db = try Database.inMemory(entities: [Handler.self, Collie.self, Leash.self]) }
 
     private func names(_ handler: Handler) throws -> [String] { try handler.collies.load().map(\.name).sorted() }
 

@@ -50,7 +50,7 @@ import Testing
 @Suite struct StoredFormTests {
     private let db: Database
 
-    init() throws { db = try makeDatabase([Sailor.self, Vessel.self, Answer.self]) }
+    init() throws { db = try Database.inMemory(entities: [Sailor.self, Vessel.self, Answer.self]) }
 
     @Test func serializedObjectsBelongToTheirOwner() throws {
         let vessel = Vessel(name: "Beagle")
@@ -105,7 +105,7 @@ import Testing
 
     /// A new key makes a new row, like the old one but for what was assigned.
     @Test func aRowUnderAnotherKeyKeepsWhatTheObjectHasNotRead() throws {
-        let db = try makeDatabase([Seachart.self, Soundings.self])
+        let db = try Database.inMemory(entities: [Seachart.self, Soundings.self])
         try db.save(Seachart(code: "A1", scale: 5, plan: Data([1, 2])))
         let soundings = try #require(try db.find(Soundings.self, "A1"))
         soundings.deepest = 90
@@ -124,7 +124,7 @@ import Testing
 
     /// And not what the row under the old key has by then.
     @Test func aRowUnderAnotherKeyHoldsWhatItsObjectShows() throws {
-        let db = try makeDatabase([Seachart.self])
+        let db = try Database.inMemory(entities: [Seachart.self])
         let chart = Seachart(code: "A1", scale: 5)
         try db.save(chart)
         try db.update(Seachart.self).set(\.scale, to: 9).run()
@@ -136,7 +136,7 @@ import Testing
 
     /// The same where all properties are read with the object.
     @Test func aWholeRowUnderAnotherKeyHoldsWhatItsObjectShows() throws {
-        let db = try makeDatabase([Lightship.self])
+        let db = try Database.inMemory(entities: [Lightship.self])
         let ship = Lightship(code: "A1", lamps: 5)
         try db.save(ship)
         try db.update(Lightship.self).set(\.lamps, to: 9).run()

@@ -45,7 +45,7 @@ enum Swapped {
     }
 
     private func database() throws -> Database {
-        try makeDatabase([Tag.self, Swapped.Seat.self, Swapped.Slot.self, Swapped.Curious.self])
+        try Database.inMemory(entities: [Tag.self, Swapped.Seat.self, Swapped.Slot.self, Swapped.Curious.self])
     }
 
     private func tags(_ count: Int, _ db: Database) throws -> [Tag] {

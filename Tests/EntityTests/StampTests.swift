@@ -23,7 +23,7 @@ import Testing
 @Suite struct StampTests {
     private let db: Database
 
-    init() throws { db = try makeDatabase([Memo.self, Reminder.self, PlainMemo.self, Gauge.self]) }
+    init() throws { db = try Database.inMemory(entities: [Memo.self, Reminder.self, PlainMemo.self, Gauge.self]) }
 
     @Test func savesFillInWhenAnObjectWasMadeAndLastStored() throws {
         let note = Memo(text: "first")

@@ -103,7 +103,7 @@ import Testing
     private let db: Database
 
     init() throws {
-        db = try makeDatabase([Client.self])
+        db = try Database.inMemory(entities: [Client.self])
         try db.save([Client(name: "Ada", city: "Rome"), Client(name: "Bob"), Client(name: "Cleo", city: "Bonn")])
     }
 
@@ -177,7 +177,7 @@ import Testing
 
 @Suite struct SharedTableTests {
     @Test func severalTypesShareATable() throws {
-        let db = try makeDatabase([BuyersThing.self, SellersThing.self])
+        let db = try Database.inMemory(entities: [BuyersThing.self, SellersThing.self])
         try db.save(BuyersThing(name: "lamp", price: 9.5))
         try db.save(SellersThing(name: "desk", shelf: "A1", count: 3))
         #expect(try db.query(SellersThing.self).fetch().map(\.name) == ["lamp", "desk"])
@@ -219,7 +219,7 @@ import Testing
     }
 
     @Test func typesThatDisagreeAreRefused() throws {
-        let db = try makeDatabase([BuyersThing.self])
+        let db = try Database.inMemory(entities: [BuyersThing.self])
         try db.save(BuyersThing(name: "lamp"))
         #expect { try db.query(OthersThing.self).count() } throws: { "\($0)".contains("name of another type") }
         #expect(try db.query(BuyersThing.self).fetch().map(\.name) == ["lamp"])
@@ -229,7 +229,7 @@ import Testing
     }
 
     @Test func everyTypeOfASharedTableCanBeReferredTo() throws {
-        let db = try makeDatabase([Yard.self, WalledYard.self, YardOnTheMap.self, Gate.self])
+        let db = try Database.inMemory(entities: [Yard.self, WalledYard.self, YardOnTheMap.self, Gate.self])
         let walled = WalledYard(height: 3)
         walled.name = "north"
         let gate = Gate(name: "main", yard: walled)
@@ -248,7 +248,7 @@ import Testing
     }
 
     @Test func rowsOfSharedTablesOwnNothingAndHaveNoRules() throws {
-        let db = try makeDatabase([YardOnTheMap.self, Gate.self])
+        let db = try Database.inMemory(entities: [YardOnTheMap.self, Gate.self])
         #expect {
             try db.query(YardWithAShed.self).count()
         } throws: { "\($0)".contains("its shed cannot own what it refers to") }
@@ -260,7 +260,7 @@ import Testing
     }
 
     @Test func handlersSeeTheNamesOfTheirOwnType() throws {
-        let db = try makeDatabase([Yard.self, YardOnTheMap.self])
+        let db = try Database.inMemory(entities: [Yard.self, YardOnTheMap.self])
         let (yard, shown) = (Collected<[String]>(), Collected<[String]>())
         let tokens = [
             try Yard.onChange(.update, in: db) { yard.append($0.changedProperties) },
@@ -275,7 +275,7 @@ import Testing
     }
 
     @Test func droppingGoesForAll() throws {
-        let db = try makeDatabase([BuyersThing.self, SellersThing.self])
+        let db = try Database.inMemory(entities: [BuyersThing.self, SellersThing.self])
         try db.save(BuyersThing(name: "lamp"))
         try db.drop(SellersThing.self)
         #expect(try db.query(BuyersThing.self).count() == 0)
@@ -287,7 +287,7 @@ import Testing
 @Suite struct IgnoredSuperclassTests {
     private let db: Database
 
-    init() throws { db = try makeDatabase([Login.self, PublicLogin.self, StarLogin.self]) }
+    init() throws { db = try Database.inMemory(entities: [Login.self, PublicLogin.self, StarLogin.self]) }
 
     @Test func theTableHasItsOwnPropertiesOnly() throws {
         let account = PublicLogin(nick: "ada", karma: 3, link: "l")

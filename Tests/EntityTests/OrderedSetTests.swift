@@ -35,7 +35,7 @@
     @Suite struct OrderedSetTests {
         let db: Database
 
-        init() throws { db = try makeDatabase([Route.self, Stop.self, Leaflet.self]) }
+        init() throws { db = try Database.inMemory(entities: [Route.self, Stop.self, Leaflet.self]) }
 
         private func stops(_ names: String...) -> [Stop] { names.map { Stop(name: $0) } }
 
