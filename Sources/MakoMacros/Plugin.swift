@@ -44,7 +44,7 @@ var allMacros: [String: any Macro.Type] {
     ]
 }
 
-// The compiler asks for macros by the name of this module.
+// The compiler finds macros by the name of this module.
 final class EntityMacro: MakoMacroExpansion.EntityMacro {}
 final class StoredPropertyMacro: MakoMacroExpansion.StoredPropertyMacro {}
 final class MarkerMacro: MakoMacroExpansion.MarkerMacro {}
