@@ -130,6 +130,14 @@ class GridTests(PageCase):
         self.page.wait(f"document.querySelector('#position').innerText.startsWith('{shown[0][1]} row')")
         self.assertTrue(self.page.run("document.activeElement.matches('.grid')"))
 
+    def test_a_condition_that_ends_with_a_comment_is_narrowed(self):
+        self.go("#/table/Person?where=age%20%3E%2060%20--%20retired%2C%20or%20nearly", ".line:not(.waiting)")
+        self.page.run("document.querySelector('.grid').focus()")
+        self.page.press("=")
+        self.page.wait("document.querySelector('#where').value.includes('/* retired, or nearly */) AND ')")
+        self.page.wait("document.querySelector('#position').innerText === '1 row match'")
+        self.assertEqual(self.page.text(".filter-problem"), "")
+
     def test_each_value_of_a_row_filters_for_that_row(self):
         for key in (1, 5, 10):
             self.go(f"#/table/Person?where=id%20%3D%20{key}", ".line:not(.waiting)")

@@ -20,6 +20,9 @@ export function equals(column, cell) {
     return cell.kind === "link" || QUOTED.has(cell.kind) ? `${name} = '${text.replaceAll("'", "''")}'` : undefined;
 }
 
+/** A condition that more can follow: a comment at its end is closed. A remainder with a quote may be within a text, and stays. */
+export const closed = (where) => where.replace(/--([^'"*]*)$/, "/*$1 */");
+
 /** Rows for which an earlier condition holds, and one more. */
 export const narrowed = (where, more) => (where ? `${/\bor\b/i.test(where) ? `(${where})` : where} AND ${more}` : more);
 

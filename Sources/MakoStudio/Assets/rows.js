@@ -5,7 +5,7 @@ import { Grid } from "./grid.js";
 import { complete, quoted, schemaWords } from "./complete.js";
 import { rowAddress } from "./cell.js";
 import { editRow, insertRow, deleteRow, undoLast } from "./edit.js";
-import { equals, narrowed, showValues } from "./facets.js";
+import { closed, equals, narrowed, showValues } from "./facets.js";
 import { planTree } from "./plan.js";
 import { dialog, h, problem, state, visible } from "./dom.js";
 
@@ -24,7 +24,7 @@ export function rowsView(context) {
 class RowsView {
     constructor(schema, table, options, main) {
         Object.assign(this, { schema, table, main });
-        this.where = options.get("where") ?? "";
+        this.where = closed(options.get("where") ?? "");
         this.order = options.get("order") ?? "";
         this.frame = h("div", { class: "grid-place grow" });
         this.position = h("span", { class: "muted", id: "position", role: "status" });
@@ -54,7 +54,8 @@ class RowsView {
         return this;
     }
 
-    apply(where, order) {
+    apply(text, order) {
+        const where = closed(text);
         this.where = where;
         this.order = order;
         const query = new URLSearchParams(Object.entries({ where, order }).filter(([, value]) => value));
