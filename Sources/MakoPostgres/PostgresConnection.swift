@@ -58,7 +58,10 @@
         }
 
         private static func oneLine(_ text: String) -> String {
-            text.split(whereSeparator: \.isNewline).joined(separator: " ")
+            var line = text.split { $0.isNewline || $0 == "\t" }.joined(separator: " ")
+            // The description goes on behind it.
+            while line.last == "." || line.last == " " { line.removeLast() }
+            return line
         }
 
         // MARK: Statements
