@@ -47,7 +47,7 @@ import Testing
 
         @Test func aServerThatIsNotThereIsAnErrorOfItsOwn() throws {
             _ = try mako("history", "people.mako", "--keep", "100")
-            let refused = try mako("mirror", "people.mako", "postgres://nobody@127.0.0.1:1/nothing", "--once")
+            let refused = try mako("mirror", "people.mako", "postgres://mirror@127.0.0.1:1/nothing", "--once")
             #expect(refused.status == 74 && refused.errors.contains("PostgreSQL cannot be reached"), "\(refused)")
         }
     #endif

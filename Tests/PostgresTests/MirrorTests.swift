@@ -8,7 +8,7 @@
     @testable import MakoPostgres
 
     /// The mirror and the export on a real server.
-    @Suite(.enabled(if: PostgresServer.isThere, PostgresServer.reason), .serialized)
+    @Suite(.enabled(if: PostgresServer.isThere, "needs a server: make test-services"), .serialized)
     struct MirrorTests {
         private func expectEqual(
             _ fixture: MirrorFixture, _ schema: ServerSchema, _ comment: Comment = "",
@@ -225,7 +225,7 @@
 
         @Test func aServerThatIsNotThereIsUnreachable() {
             #expect {
-                _ = try PostgresConnection("postgres://nobody@127.0.0.1:1/nothing")
+                _ = try PostgresConnection("postgres://mirror@127.0.0.1:1/nothing")
             } throws: { error in
                 if case PostgresError.unreachable = error {
                     (error as? PostgresError)?.isTransient == true

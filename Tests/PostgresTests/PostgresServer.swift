@@ -10,7 +10,6 @@
     enum PostgresServer {
         static let url = ProcessInfo.processInfo.environment["MAKO_POSTGRES"] ?? ""
         static var isThere: Bool { !url.isEmpty }
-        static let reason: Comment = "needs a server: make test-services"
 
         static func restart() throws {
             let command = try #require(ProcessInfo.processInfo.environment["MAKO_POSTGRES_RESTART"])
