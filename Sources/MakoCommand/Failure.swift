@@ -1,3 +1,4 @@
+import MakoPostgres
 import MakoRecords
 import MakoReplication
 import MakoStorage
@@ -30,6 +31,7 @@ struct Failure: Error {
         case let error as RecordError: self.init(error.description, Self.status(of: error))
         case let error as StorageError: self.init(error.description, Self.status(of: error))
         case let error as ReplicationError: self.init(error.description, Self.status(of: error))
+        case let error as PostgresError: self.init(error.description, Self.status(of: error))
         case let error as ObjectStoreError: self.init(error.description, Self.status(of: error))
         default: self.init("\(error)", .other)
         }
@@ -42,6 +44,15 @@ struct Failure: Error {
         case .damaged: .damaged
         case .noRestorePoint, .notKept, .noDatabase, .noBranch: .noInput
         case .fenced, .logGone, .notFollowing: .badInput
+        }
+    }
+
+    private static func status(of error: PostgresError) -> Status {
+        switch error {
+        case .unreachable, .connectionLost: .inputOutput
+        case .refused, .value, .name, .historyNotKept, .foreign: .badInput
+        case .cancelled: .other
+        case .records(let error): status(of: error)
         }
     }
 

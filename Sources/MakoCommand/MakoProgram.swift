@@ -24,7 +24,7 @@ public struct MakoProgram: ParsableCommand {
             InfoCommand.self, CheckCommand.self, QueryCommand.self, ExplainCommand.self, ShellCommand.self,
             ImportCommand.self, ExportCommand.self, DumpCommand.self, BackupCommand.self, CompactCommand.self,
             SalvageCommand.self, RestoreCommand.self, ReplicateCommand.self, ReplicasCommand.self, FollowCommand.self,
-            PromoteCommand.self, PageCommand.self,
+            PromoteCommand.self, MirrorCommand.self, PageCommand.self,
             LogCommand.self, KeyCommand.self, HistoryCommand.self, StudioCommand.self, MCPCommand.self,
         ])
 

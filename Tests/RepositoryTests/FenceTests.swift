@@ -13,6 +13,8 @@ import Testing
         "Sources/MakoCore/Relations/FetchContext.swift", "Sources/MakoCore/Relations/FetchedResults.swift",
         "Sources/MakoCore/Relations/KnownObject.swift",
         "Sources/MakoCore/Relations/ReleasedObjects.swift",
+        // A connection of libpq and its results.
+        "Sources/MakoPostgres/PostgresConnection.swift",
         "Sources/MakoRecords/Query/Execution/IndexTuple.swift",
         "Sources/MakoRecords/Tables/IndexGroups.swift",
         "Sources/MakoRecords/Tables/IndexScan.swift",

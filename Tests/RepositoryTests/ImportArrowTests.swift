@@ -11,6 +11,8 @@ import Testing
         "MakoStorage": ["CLZ4", "Compression", "CPlatform", "Logging", "Metrics"],
         "MakoRecords": ["MakoStorage", "CPlatform"],
         "MakoReplication": ["MakoStorage", "CPlatform"],
+        // Without its trait it does not import libpq.
+        "MakoPostgres": ["MakoRecords", "MakoStorage", "CPostgres"],
         "MakoCore": [
             "MakoRecords", "MakoStorage", "CPlatform", "Foundation", "Dispatch", "Observation", "CoreLocation",
             "CoreGraphics", "UIKit", "AppKit", "ObjectiveC", "OrderedCollections",
@@ -22,7 +24,7 @@ import Testing
             "SwiftCompilerPluginMessageHandling",
         ],
         "MakoCommand": [
-            "MakoCore", "MakoRecords", "MakoReplication", "MakoStorage", "ArgumentParser", "Foundation",
+            "MakoCore", "MakoPostgres", "MakoRecords", "MakoReplication", "MakoStorage", "ArgumentParser", "Foundation",
         ],
         "MakoStudio": ["MakoCommand", "FlyingFox", "FlyingSocks", "Foundation"],
     ]

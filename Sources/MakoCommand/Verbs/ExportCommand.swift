@@ -1,15 +1,22 @@
 import ArgumentParser
+import MakoPostgres
 import MakoRecords
 import MakoStorage
 
 struct ExportCommand: Verb {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Writes a table, or some of its rows, as CSV, TSV, JSON or JSON lines.",
+        commandName: "export",
+        abstract: "Writes a table, or some of its rows, as CSV, TSV, JSON or JSON lines, or all tables as SQL.",
         discussion: """
             'mako import' reads the result back. NULL is an empty field in CSV, \\N in TSV, null in JSON. The output file appears under its
             name when it is whole.
 
               mako export people.mako Person --output adults.csv --where "age >= 18" --order "name, age DESC"
+
+            With --sql postgres all tables, or the named one, become a script of one transaction for psql, with primary keys, and without other
+            indexes, foreign keys and views. What PostgreSQL has no form for, such as texts with U+0000, is an error.
+
+              mako export people.mako --sql postgres | psql -v ON_ERROR_STOP=1 people
             """)
 
     @Argument(help: "The database file.", completion: .file())
@@ -17,8 +24,8 @@ struct ExportCommand: Verb {
 
     @OptionGroup var access: KeyOptions
 
-    @Argument(help: "The table.")
-    var table: String
+    @Argument(help: "The table; with --sql all tables when none is named.")
+    var table: String?
 
     @Option(name: .shortAndLong, help: "The file to write; its extension gives the format. Standard output by default.")
     var output: String?
@@ -29,6 +36,9 @@ struct ExportCommand: Verb {
     @Option(name: .shortAndLong, help: "csv, tsv, json or jsonl.")
     var format: InputFormat?
 
+    @Option(help: "Write CREATE TABLE and COPY for another database: postgres.")
+    var sql: SQLDialect?
+
     @Option(help: "Which rows, as a condition.")
     var `where`: String?
 
@@ -38,6 +48,13 @@ struct ExportCommand: Verb {
     @Flag(help: "Show progress even when standard error is no terminal.")
     var progress = false
 
+    func validate() throws {
+        if sql == nil, table == nil { throw ValidationError("Missing expected argument '<table>'") }
+        if sql != nil, format != nil || `where` != nil || order != nil {
+            throw ValidationError("--sql writes whole tables, without --format, --where and --order.")
+        }
+    }
+
     func perform() throws {
         if let output, DatabaseFile.files(of: file).contains(where: { OpenFile.isSame(output, $0.path) }) {
             throw Failure("\(output) is the database itself, or its log; name another file to write", .usage)
@@ -46,7 +63,9 @@ struct ExportCommand: Verb {
         let database = try DatabaseFile(reading: file, access)
         let format = format ?? output.flatMap { InputFormat(path: $0) } ?? .csv
         let rows = try database.read { view, catalogue in
-            let (handle, plan) = try plan(catalogue)
+            guard let table else { return try write(catalogue.handles, "all tables", view) }
+            if sql != nil { return try write([try catalogue.requireTable(table)], table, view) }
+            let (handle, plan) = try plan(catalogue, table)
             // Created late, so that an error in the table name or the condition leaves an existing file unchanged.
             let target = try output.map { try OutputFile(path: $0, replaces: overwrite) }
             let rows = try write(format, handle, plan, view) { text in
@@ -58,7 +77,23 @@ struct ExportCommand: Verb {
         if let output { Terminal.writeError("\(DisplayText.count(rows, "row")) written to \(output)\n") }
     }
 
-    private func plan(_ catalogue: Catalogue) throws -> (TableHandle, Plan) {
+    /// Writes tables as a script for PostgreSQL.
+    private func write(_ tables: [TableHandle], _ title: String, _ view: Snapshot) throws -> Int {
+        let target = try output.map { try OutputFile(path: $0, replaces: overwrite) }
+        var reporter = ProgressReporter("exporting \(title)", total: nil, isForced: progress)
+        var bytes = 0
+        let rows = try PostgresScript.write(tables, in: view) { text in
+            if let target { try target.write(text) } else { Terminal.write(text) }
+            bytes += text.utf8.count
+            reporter.update(bytes, note: DisplayText.bytes(bytes))
+            return !Terminal.hasFailed
+        }
+        reporter.finish()
+        try target?.finish()
+        return rows
+    }
+
+    private func plan(_ catalogue: Catalogue, _ table: String) throws -> (TableHandle, Plan) {
         let handle = try catalogue.requireTable(table)
         let plan = try Selection(
             table: handle.schema.name, condition: `where`.map { text throws(RecordError) in try Condition.parse(text) },
@@ -74,7 +109,7 @@ struct ExportCommand: Verb {
         var text = ""
         let rowFormat = RowFormat(rawValue: format.rawValue) ?? .csv
         let total = `where` == nil ? try handle.count(in: view) : nil
-        var reporter = ProgressReporter("exporting \(table)", total: total, isForced: progress)
+        var reporter = ProgressReporter("exporting \(handle.schema.name)", total: total, isForced: progress)
         var printer = RowPrinter(columns: handle.schema.shownColumns, format: rowFormat) { text += $0 }
         try plan.forEachRow(layout: handle.layout, in: view) { key, row in
             printer.row(handle.values(of: key, row))
@@ -90,4 +125,9 @@ struct ExportCommand: Verb {
         reporter.finish()
         return printer.rows
     }
+}
+
+/// The databases that `export` writes SQL for.
+enum SQLDialect: String, ExpressibleByArgument, CaseIterable {
+    case postgres
 }

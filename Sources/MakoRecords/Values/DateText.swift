@@ -36,7 +36,7 @@ package enum DateText {
 
     /// Returns the days from 1970-01-01 to a whole second, and the second of that day. Computed in doubles, which are
     /// exact here, because a 32-bit `Int` overflows.
-    static func daysAndTime(_ whole: Double) -> (days: Int, time: Int) {
+    package static func daysAndTime(_ whole: Double) -> (days: Int, time: Int) {
         let total = whole + epoch
         let days = (total / 86_400).rounded(.down)
         return (Int(days), Int(total - days * 86_400))
@@ -107,7 +107,7 @@ package enum DateText {
 
     static func floorDivide(_ a: Int, _ b: Int) -> Int { a >= 0 ? a / b : -((b - 1 - a) / b) }
 
-    static func padded(_ number: Int, _ width: Int) -> String {
+    package static func padded(_ number: Int, _ width: Int) -> String {
         let digits = String(abs(number))
         return (number < 0 ? "-" : "") + String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
@@ -126,7 +126,7 @@ package enum DateText {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    static func civil(_ days: Int) -> (Int, Int, Int) {
+    package static func civil(_ days: Int) -> (Int, Int, Int) {
         let shifted = days + 719_468
         let era = floorDivide(shifted, 146_097)
         let dayOfEra = shifted - era * 146_097
