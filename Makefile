@@ -49,7 +49,7 @@ SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 BUILD := SWIFT_DETERMINISTIC_HASHING=1 swift build
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill power processes scale sabotage bench examples fuzz differential format lint docs clean
+.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill kill-replication power processes scale sabotage bench examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -73,6 +73,7 @@ help:
 	@echo 'make api-breakage BASELINE=commit   public declarations that were removed or changed since that commit'
 	@echo 'make examples            the server in Examples/Server, built and tested by requests over HTTP'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
+	@echo 'make kill-replication CYCLES=2000  kills processes that ship their commits, follow and take over; SEED=first'
 	@echo 'make processes SECONDS=60           two and three processes at the same files, each stopped before each of its calls'
 	@echo 'make scale               transactions larger than the cache: the size of the file and the memory; ENTRIES=10000000 ROWS=1000000 CACHE=8'
 	@echo 'make sabotage            deliberate bugs, one at a time, and the test that notices each; BUGS=name'
@@ -197,11 +198,14 @@ RUNNERS ?= release
 ifeq ($(RUNNERS),debug)
 SOAK_RUNNER = $(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE) && .build/debug/SoakRunner
 KILL_RUNNER = $(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE) && .build/debug/KillRunner
+REPLICATION_KILL_RUNNER = $(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE) && .build/debug/ReplicationKillRunner
 else
 SOAK_RUNNER = $(SYNTAX) $(BUILD) -c release --product SoakRunner && \
 	$(SYNTAX) swift run -q --skip-build -c release SoakRunner
 KILL_RUNNER = $(SYNTAX) $(BUILD) -c release --product KillRunner && \
 	$(SYNTAX) swift run -q --skip-build -c release KillRunner
+REPLICATION_KILL_RUNNER = $(SYNTAX) $(BUILD) -c release --product ReplicationKillRunner && \
+	$(SYNTAX) swift run -q --skip-build -c release ReplicationKillRunner
 endif
 
 # The sources compiled for systems that this machine is not, and CPlatform run for arm64: docs/platforms.md.
@@ -286,6 +290,11 @@ kill:
 	@scripts/need swift lz4 libpq macros
 	$(KILL_RUNNER) kill $(CYCLES)
 	.build/release/KillRunner readers $(CYCLES)
+
+# Two and three processes that ship, follow, restore and take over are killed, round after round. SEED repeats one.
+kill-replication:
+	@scripts/need swift lz4 macros
+	$(REPLICATION_KILL_RUNNER) $(CYCLES) $(SEED)
 
 power:
 	@scripts/need swift lz4 libpq macros

@@ -218,6 +218,10 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/KillRunner", swiftSettings: settings),
+        // Kills processes that ship, follow and take over: `make kill-replication`.
+        .executableTarget(
+            name: "ReplicationKillRunner", dependencies: ["MakoReplication", "MakoStorage", "MakoTestSupport"],
+            path: "Tests/ReplicationKillRunner", swiftSettings: settings),
         // Stops KillRunner before its calls of the system.
         .target(name: "CallSteps", path: "Tests/CallSteps"),
     ]
@@ -250,7 +254,7 @@ if !leftOut.isEmpty {
     package.targets.removeAll { target in
         [
             "CommandTests", "MacroTests", "PostgresTests", "StudioTests", "RepositoryTests", "FuzzTests", "MakoDemo",
-            "SoakRunner", "ReplicationDemo", "KillRunner", "CallSteps",
+            "SoakRunner", "ReplicationDemo", "KillRunner", "ReplicationKillRunner", "CallSteps",
         ]
         .contains(target.name)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import MakoReplication
 import MakoStorage
 import Testing
 
@@ -74,6 +75,49 @@ import Testing
         #expect(outcome.errors.contains("it is shipped after that"))
         #expect(try !program.files.contains { $0.contains("-wal-") })
         #expect(try mako("restore", "objects", "restored.mako").status == 0)
+    }
+
+    /// Ships by the library, with dates in the past.
+    private func ship(daysAgo days: [UInt64]) throws {
+        var options = StoreOptions()
+        options.logArchiveBytes = 64 << 20
+        let store = try Store(at: program.folder + "people.mako", options: options)
+        let objects = try FolderObjectStore(at: program.folder + "objects")
+        for day in days {
+            var own = Replicator.Options()
+            own.retention = Retention(age: .seconds(86_400))
+            own.now = { Replicator.milliseconds() - day * 86_400_000 }
+            try store.write { transaction in _ = try transaction.createTree(named: "day \(day)", keys: .integer) }
+            try Replicator(store, to: objects, options: own).ship()
+        }
+        try store.close()
+    }
+
+    private var objects: Set<String> {
+        let all = FileManager.default.enumerator(atPath: program.folder + "objects")
+        return Set(all?.compactMap { ($0 as? String).flatMap { $0.hasSuffix("/") ? nil : $0 } } ?? [])
+    }
+
+    @Test func keepDeletesWhatOnlyEarlierCommitsNeed() throws {
+        // Two full backups, of 9 and of 7 days ago.
+        try ship(daysAgo: [9, 7])
+        let before = objects
+        #expect(before.count { $0.contains("/full/") } == 2)
+        #expect(try mako("replicate", "people.mako", "objects", "--once", "--keep", "8d").status == 0)
+        #expect(try Replica(FolderObjectStore(at: program.folder + "objects")).restorePoints()[0].keptFrom == nil)
+        #expect(try mako("replicate", "people.mako", "objects", "--once", "--keep", "6d").status == 0)
+        // The second is named as the beginning at once, and the first is deleted an hour later.
+        let points = try Replica(FolderObjectStore(at: program.folder + "objects")).restorePoints()[0]
+        let oldest = try #require(points.keptFrom)
+        #expect(points.newest == oldest && objects.isSuperset(of: before))
+        let early = try mako("restore", "objects", "early.mako", "--at", "\(oldest - 1)")
+        #expect(early.status == 66 && early.errors.contains("no longer kept"), "\(early)")
+        #expect(try mako("restore", "objects", "restored.mako").status == 0)
+        #expect(try count("restored.mako") == "count(*)\n2\n")
+        for wrong in ["30", "0d", "1.5h", "-1d", "d", "100001w"] {
+            let refused = try mako("replicate", "people.mako", "objects", "--once", "--keep=\(wrong)")
+            #expect(refused.status == 64 && refused.errors.contains("hours, days or weeks"), "\(refused)")
+        }
     }
 
     @Test func failuresSayWhatToDo() throws {

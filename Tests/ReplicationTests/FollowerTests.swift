@@ -43,11 +43,12 @@ import Testing
         #expect(restarts > 0)
     }
 
-    @Test func anEncryptedDatabaseIsFollowed() throws {
-        guard Encryption.isAvailable else { return }
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func anEncryptedDatabaseIsFollowed()
+        throws
+    {
         _ = try run(
             seed: 31, selfContained: false, checkpointBytes: 20_000, objectBytes: 3000,
-            encryption: .key([UInt8](repeating: 7, count: 32)))
+            encryption: TestKeys.encryption(1))
     }
 
     @Test func aFollowerIsBehindByWhatItHasNotRead() throws {

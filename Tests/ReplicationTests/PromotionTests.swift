@@ -104,6 +104,39 @@ import Testing
         #expect(try LedgerState(reading: reader) == (try LedgerState(reading: store)))
     }
 
+    /// The full backup is so large that nothing but the promotion makes the next one full. The follower has the commits of the last incremental one by
+    /// frames, and other pages than that.
+    @Test func noBackupOfAPromotedFileBuildsOnOneOfTheFileBefore() throws {
+        let ledger = try Ledger(seed: 88, archiveBytes: 4 << 20)
+        for _ in 0..<20 { try ledger.commit(.large) }
+        // Incremental backups have what changed since the checkpoint before their base.
+        try ledger.store.checkpoint()
+        try ledger.replicator().ship()
+        let bench = FollowerBench(ledger)
+        bench.options.checkpointBytes = 1
+        try bench.check(try ledger.commitNumber())
+        var options = Replicator.Options()
+        options.backupAfterBytes = 1
+        let old = try Replicator(ledger.store, to: ledger.place, options: options)
+        for _ in 0..<2 {
+            try ledger.commit(.several)
+            try old.ship()
+            try bench.check(try ledger.commitNumber())
+        }
+        #expect(try kinds(ledger).last?.kind == .part)
+        let store = try bench.promote()
+        let new = try Replicator(store, to: ledger.place, options: options)
+        var states: [UInt64: LedgerState] = [:]
+        for number in UInt64(1)...3 {
+            try put(number, in: store)
+            try new.ship()
+            states[try store.read { $0.commitNumber }] = try LedgerState(reading: store)
+        }
+        let later = try kinds(ledger).drop { $0.epoch == 1 }
+        #expect(later.filter { $0.kind != .frames }.map(\.kind) == [.full, .part, .part])
+        for (commit, state) in states { #expect(try ledger.restored(commit) == state, "commit \(commit)") }
+    }
+
     private func kinds(_ ledger: Ledger) throws -> [SequenceHeader] {
         try ledger.objects.names.filter { $0.contains("/seq/") }.map { name in
             let bytes = try #require(ledger.objects.objects[name])

@@ -56,6 +56,57 @@ import Testing
         try ledger.checkAll()
     }
 
+    /// Objects that were shipped once an hour.
+    private func keptRounds(_ seed: UInt64, _ retention: Retention) throws -> (Ledger, RestorePoints, Time) {
+        let ledger = try Ledger(seed: seed)
+        let time = Time()
+        var options = time.options
+        options.retention = retention
+        let replicator = try Replicator(ledger.store, to: ledger.objects, options: options)
+        try rounds(60, ledger, replicator, time)
+        let points = try kept(ledger)
+        let commits = try ledger.checkAll()
+        #expect(points.newest == (try ledger.commitNumber()))
+        #expect(points.gaps == [])
+        #expect(commits.first == points.keptFrom)
+        return (ledger, points, time)
+    }
+
+    @Test func everyMomentUpToTheAgeIsKept() throws {
+        let age: UInt64 = 12
+        let (ledger, points, time) = try keptRounds(128, Retention(age: .seconds(Int64(age) * 3600)))
+        // The objects were shipped at the hours from 0 to 59, and it is 60.
+        let moment = time.milliseconds - age * 3_600_000
+        #expect(try ledger.replica.newestCommit(shippedBy: moment) != nil)
+        let oldest = try #require(points.runs.first?.dates.lowerBound)
+        #expect(oldest <= moment)
+        #expect(oldest > moment - (age + 3) * 3_600_000)
+        #expect(throws: ReplicationError.self) {
+            try ledger.restored(try #require(points.keptFrom) - 1)
+        }
+    }
+
+    @Test func theNewestBytesAreKept() throws {
+        let least: UInt64 = 40_000
+        let (ledger, points, _) = try keptRounds(129, Retention(bytes: least))
+        #expect(points.bytes >= least)
+        #expect(points.bytes < 4 * least)
+        #expect(try #require(points.keptFrom) > 2)
+        // Full backups count as what they are, and go with the objects that name them.
+        let fulls = ledger.objects.names.filter { $0.contains("/full/") }
+        let named = ledger.objects.objects.filter { name, bytes in
+            name.contains("/seq/") && SequenceHeader(Array(bytes.prefix(SequenceHeader.bytes)))?.kind == .full
+        }
+        #expect(fulls.count == named.count)
+    }
+
+    /// Each minimum counts: the one that keeps most decides.
+    @Test func severalMinimumsAreAllKept() throws {
+        let (_, points, time) = try keptRounds(130, Retention(age: .seconds(3600), bytes: 1, commits: 20))
+        #expect(try #require(points.keptFrom) + 19 <= (try #require(points.newest)))
+        #expect(try #require(points.runs.first?.dates.lowerBound) <= time.milliseconds - 20 * 3_600_000)
+    }
+
     @Test func nothingIsDeletedWithinTheGraceTime() throws {
         let ledger = try Ledger(seed: 122)
         let time = Time()
