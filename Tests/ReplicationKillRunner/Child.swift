@@ -82,6 +82,8 @@ final class Child {
 
     /// What it said, in order.
     var words: [(word: Word, number: UInt64)] {
+        // Read once, because the process writes on, and an index of a longer text is none of a shorter one.
+        let text = text
         let whole = text.last == "\n" ? Substring(text) : text[..<(text.lastIndex(of: "\n") ?? text.startIndex)]
         return whole.split(separator: "\n").compactMap { line in
             let parts = line.split(separator: " ")
