@@ -312,7 +312,7 @@ CACHE ?= 8
 scale:
 	@scripts/need swift lz4 macros
 	$(SYNTAX) $(BUILD) -c release --product SoakRunner
-	@for kind in puts updates deletes; do .build/release/SoakRunner scale $(ENTRIES) $(CACHE) $$kind || exit 1; done
+	@for kind in puts updates deletes range; do .build/release/SoakRunner scale $(ENTRIES) $(CACHE) $$kind || exit 1; done
 	@for kind in index text migration; do .build/release/SoakRunner scale $(ROWS) $(CACHE) $$kind || exit 1; done
 
 # Deliberate bugs, in a build of their own, from a copy of the sources that has them all: see Tests/Mutations.

@@ -213,9 +213,11 @@ import Testing
     }
 
     @Test func longChainsOfTextsAreJoinedInOrder() async throws {
-        let texts = (0...100).map { $0 % 5 == 4 ? "b" : "'\($0)'" }.joined(separator: " || ")
-        let rows = try await onSmallStack { try Self.session().rows("SELECT \(texts) FROM T WHERE a = 1") }
-        #expect(rows == [[.text((0...100).map { $0 % 5 == 4 ? "x" : "\($0)" }.joined())]])
+        let texts: [String] = (0...100).map { number in number % 5 == 4 ? "b" : "'\(number)'" }
+        let joined: [String] = (0...100).map { number in number % 5 == 4 ? "x" : "\(number)" }
+        let sum = texts.joined(separator: " || ")
+        let rows = try await onSmallStack { try Self.session().rows("SELECT \(sum) FROM T WHERE a = 1") }
+        #expect(rows == [[.text(joined.joined())]])
     }
 
     /// 70 levels of parentheses with three links each are 210 levels of a tree.

@@ -15,6 +15,8 @@ struct ScaleCommand {
         case updates
         /// Three of four entries of a tree, in random order.
         case deletes
+        /// Three of four entries of a tree, by one range of keys.
+        case range
         /// Two indexes of a table.
         case index
         /// A full-text index of a table.

@@ -11,7 +11,7 @@ struct ScaleWork {
     /// Whether the former entries are overwritten.
     var replaces: Bool {
         switch kind {
-        case .updates, .deletes, .migration: true
+        case .updates, .deletes, .range, .migration: true
         case .puts, .index, .text: false
         }
     }
@@ -71,7 +71,7 @@ struct ScaleWork {
     func prepare(_ store: Store) throws {
         switch kind {
         case .puts: try store.write { _ = try $0.createTree(named: "entries", keys: .integer) }
-        case .updates, .deletes: try fillTree(store)
+        case .updates, .deletes, .range: try fillTree(store)
         case .index, .text, .migration: try fillTable(store)
         }
     }
@@ -115,6 +115,7 @@ struct ScaleWork {
         case .deletes:
             let tree = try tree(tx.view)
             for number in 0..<count where number % 4 != 0 { _ = try tx.delete(key(number), in: tree) }
+        case .range: _ = try tx.deleteRange(0...UInt64.max / 4 * 3, in: tree(tx.view))
         case .index, .text, .migration: _ = try Catalogue.migrate(to: wanted, in: tx)
         }
     }

@@ -135,6 +135,39 @@ import Testing
         try store.close()
     }
 
+    /// Ranges over many inner nodes are removed in parts, in a cache that is smaller than they are.
+    @Test(arguments: [KeyKind.integer, .bytes]) func rangesOverManyInnerNodesAreRemovedWhole(keys: KeyKind) throws {
+        let store = try RangeDeleteTests.store(cacheBytes: 1 << 20)
+        let tree = try store.write { try $0.createTree(named: "t", keys: keys) }
+        func text(_ number: UInt64) -> [UInt8] { Array("\(100_000 + number)".utf8) }
+        let count: UInt64 = 6000
+        try store.write { transaction in
+            for key in 0..<count {
+                let value = [UInt8](repeating: UInt8(truncatingIfNeeded: key), count: 1100)
+                switch keys {
+                case .integer: try transaction.put(value, for: key, in: tree)
+                case .bytes: try transaction.put(value, for: text(key), in: tree)
+                }
+            }
+        }
+        #expect(try store.snapshot().trees[0].levels == 3)
+        func delete(_ keys: Range<UInt64>) throws -> UInt64 {
+            try store.write { transaction in
+                tree.keys == .integer
+                    ? try transaction.deleteRange(keys.lowerBound...keys.upperBound - 1, in: tree)
+                    : try transaction.deleteRange(from: text(keys.lowerBound), to: text(keys.upperBound), in: tree)
+            }
+        }
+        #expect(try delete(1700..<1800) == 100)
+        #expect(try delete(700..<5200) == 4400)
+        #expect(try store.read { try $0.count(of: tree) } == 1500)
+        #expect(try store.verify().isClean)
+        #expect(try delete(0..<6000) == 1500)
+        #expect(try store.snapshot().trees[0].levels == 0)
+        #expect(try store.verify().isClean)
+        try store.close()
+    }
+
     // MARK: Bounds
 
     @Test func boundsOfByteKeysMayBeAnything() throws {

@@ -236,6 +236,10 @@ enum ByteLayout: NodeLayout {
 
     // MARK: Removing a range
 
+    static func end(of node: UnsafeMutableRawPointer, at slot: Int, in parent: UnsafeMutableRawPointer) -> KeyBytes? {
+        ByteNode.upper(node)
+    }
+
     static func fences(
         below left: UnsafeMutableRawPointer, above right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
         slot: Int

@@ -134,6 +134,10 @@ enum IntegerLayout: NodeLayout {
         IntegerNode.removeEntries(page, slots)
     }
 
+    static func end(of node: UnsafeMutableRawPointer, at slot: Int, in parent: UnsafeMutableRawPointer) -> UInt64? {
+        slot + 1 < Page(parent).count ? IntegerNode.keys(parent)[slot + 1] : nil
+    }
+
     static func fences(
         below left: UnsafeMutableRawPointer, above right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
         slot: Int

@@ -98,6 +98,10 @@ protocol NodeLayout {
     static func removeEntries(_ page: UnsafeMutableRawPointer, _ slots: Range<Int>)
 
     // Removing a range.
+    /// Returns the key before which the keys below an inner node end; nil if the node itself and its parent do not tell.
+    ///
+    /// - Parameter slot: the slot of the node in `parent`.
+    static func end(of node: UnsafeMutableRawPointer, at slot: Int, in parent: UnsafeMutableRawPointer) -> Key?
     /// Returns two candidates for the key that separates the entries up to the leaf `left` from those from the leaf
     /// `right` on, after everything between was removed.
     ///
@@ -165,10 +169,10 @@ struct Scratch {
             page: .allocate(byteCount: pageBytes, alignment: 16),
             key: .allocate(byteCount: pageBytes, alignment: 16),
             neighbour: .allocate(byteCount: pageBytes, alignment: 16),
-            separators: .allocate(byteCount: (Limits.levels + 1) * 1024, alignment: 16))
+            separators: .allocate(byteCount: (Limits.levels + 2) * 1024, alignment: 16))
     }
 
-    /// Returns the memory for the separator of a split at `level`.
+    /// Returns the memory for the separator of a split at `level`; two more are for the removal of ranges.
     func separator(_ level: Int) -> UnsafeMutableRawPointer { separators + level * 1024 }
 
     func deallocate() {

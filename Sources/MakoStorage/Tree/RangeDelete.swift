@@ -2,7 +2,9 @@
 extension Writer {
     /// Removes the entries from `lower` to before `upper`; nil is the end of the tree.
     ///
-    /// The pages on the two edges of the range are cut and joined with their neighbours; the pages between are freed.
+    /// The pages on the two edges of the range are cut and joined with their neighbours; the pages between are freed, in
+    /// operations that end where a node of the lowest inner level does, because an operation keeps the frames that it
+    /// has read.
     ///
     /// - Returns: the number of removed entries.
     func deleteRange<Layout: NodeLayout>(
@@ -10,17 +12,44 @@ extension Writer {
     ) throws(StorageError) -> UInt64 {
         try applyBufferedPuts(of: index)
         guard trees[index].levels > 0 else { return 0 }
-        let entry = Epochs.enter()
-        defer { Epochs.leave(entry) }
         do throws(StorageError) {
             let before = trees[index].count
             hints[index] = .none
-            try cutRange(layout, index, lower, upper)
-            try mend(layout, index, at: lower)
-            try mend(layout, index, at: upper ?? Layout.highest)
+            var end: Layout.Key? = lower
+            while let begin = end {
+                try operation { () throws(StorageError) in
+                    end = try endOfPart(layout, index, from: begin, to: upper)
+                    try cutRange(layout, index, lower, end ?? upper)
+                }
+                countLists()
+            }
+            try operation { () throws(StorageError) in
+                try mend(layout, index, at: lower)
+                try mend(layout, index, at: upper ?? Layout.highest)
+            }
             // Wrapping, because a forged count may be too small.
             return before &- trees[index].count
         } catch { throw fail(error) }
+    }
+
+    /// Returns where the node of the lowest inner level that leads to `key` ends; nil if that is not before `upper`.
+    private func endOfPart<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, from key: Layout.Key, to upper: Layout.Key?
+    ) throws(StorageError) -> Layout.Key? {
+        guard trees[index].levels > 2 else { return nil }
+        var level = trees[index].levels - 1
+        var page = try frames.resolve(trees[index].root, type: Layout.innerType, level: level)
+        var end: Layout.Key?
+        while level > 1 {
+            let slot = Layout.childSlot(page, key)
+            level -= 1
+            let child = try frames.resolve(Layout.child(page, at: slot), type: Layout.innerType, level: level)
+            end = Layout.end(of: child, at: slot, in: page) ?? end
+            page = child
+        }
+        // In a damaged file the end of a node may be at or before its own keys.
+        guard let end, Layout.isLess(key, end), Layout.isLess(end, upper ?? Layout.highest) else { return nil }
+        return Layout.keep(end, in: scratch.separator(Limits.levels + 1))
     }
 
     /// Frees all pages of a tree and leaves it empty.
