@@ -82,6 +82,7 @@ class PageCase(unittest.TestCase):
         self.page = Shared.browser
         self.address, self.database = Shared.server(self.writes)
         self.database.trouble.clear()
+        self.database.forget()
         self.page.size(self.width, self.height)
         self.page.prefer(self.theme)
         if not self.page.run(READY) or not self.page.run("location.href").startswith(self.address):

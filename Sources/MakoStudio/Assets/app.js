@@ -209,8 +209,10 @@ function pulse(on, words) {
 
 function follow() {
     live.onstate = (on) => pulse(on, on ? "live" : "not connected");
+    live.since = app.schema.commit;
     live.onmissed = () => catchUp().catch(() => {});
     live.listen((event) => {
+        live.since = event.commit;
         pulse(true, `commit ${count(event.commit)}`);
         for (const table of app.schema.tables) {
             if (event.counts && Object.hasOwn(event.counts, table.name)) table.rows = event.counts[table.name];
@@ -229,7 +231,10 @@ async function hand(event) {
     while (app.waiting) {
         const next = app.waiting;
         app.waiting = undefined;
+        const began = performance.now();
         try { await app.current?.changed?.(next); } catch { /* The view shows its own errors; the next change tries again. */ }
+        // A third of the time at most: reading again must not take the processor from the writer.
+        await new Promise((done) => { setTimeout(done, Math.min(10_000, 2 * (performance.now() - began))); });
     }
     app.handing = false;
 }
@@ -289,6 +294,9 @@ async function start() {
     document.addEventListener("keydown", pressed);
     addEventListener("hashchange", show);
     try {
+        for (const [name, value] of Object.entries(await api.remembered())) remembered.write(name, value);
+        remembered.keep = (name, value) => api.remember(name, value).catch(() => {});
+        applyTheme();
         await reloadSchema();
     } catch (error) {
         failed(byId("main"), error);

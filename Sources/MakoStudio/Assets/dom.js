@@ -123,12 +123,15 @@ export function dialog(title, body, ...buttons) {
     return box;
 }
 
-/** What this browser remembers for the next visit; storage may be forbidden. */
+/** What is remembered for the next visit, by this browser and by mako studio, whose next port is another origin; storage may be forbidden. */
 export const remembered = {
+    keep: undefined,
     read(name, otherwise) {
         try { return JSON.parse(localStorage.getItem(`mako.${name}`)) ?? otherwise; } catch { return otherwise; }
     },
     write(name, value) {
+        if (JSON.stringify(this.read(name)) === JSON.stringify(value)) return;
         try { localStorage.setItem(`mako.${name}`, JSON.stringify(value)); } catch { /* The page works without. */ }
+        this.keep?.(name, value);
     },
 };

@@ -116,6 +116,7 @@ export class Grid {
         const generation = ++this.generation;
         this.loading = "start";
         this.body.setAttribute("aria-busy", "true");
+        const slow = setTimeout(() => { if (generation === this.generation) this.note.replaceChildren(...this.options.slow?.() ?? []); }, 700);
         try {
             const page = await this.source.page({ at, limit: PAGE });
             if (generation !== this.generation || this.closed) return;
@@ -134,6 +135,7 @@ export class Grid {
             this.atStart = this.atEnd = true;
             this.failed(error);
         } finally {
+            clearTimeout(slow);
             if (generation === this.generation) { this.loading = null; this.body.removeAttribute("aria-busy"); }
         }
         this.draw(true);
@@ -141,8 +143,8 @@ export class Grid {
 
     failed(error) {
         this.options.failed?.(error);
-        this.note.replaceChildren(this.options.failed ? state("No rows to show", "Correct the condition above, or clear it.")
-            : problem(error));
+        this.note.replaceChildren(error.cancelled ? state("Cancelled", "No rows were read.", h("button", { type: "button", onclick: () => this.start() }, "Read them"))
+            : this.options.failed ? state("No rows to show", "Correct the condition above, or clear it.") : problem(error));
     }
 
     /** Reads the rows again where the grid is, keeping the place; returns the keys that differ. */
@@ -274,6 +276,7 @@ export class Grid {
         row.flash = undefined;
         const element = h("div", { class: "line", role: "row", "aria-rowindex": index + 2, "data-index": index }, cells);
         if (row.change === "insert") { element.classList.add("inserted"); element.title = "Not in the pinned commit"; }
+        if (row.change === "delete") { element.classList.add("gone"); element.title = "Deleted since the pinned commit"; cells[0]?.prepend(h("span", { class: "out" }, "deleted ")); }
         if (row.key !== undefined) element.dataset.key = typeof row.key === "string" ? row.key : JSON.stringify(row.key);
         return element;
     }
@@ -431,10 +434,12 @@ export class Grid {
     /** `1–40 of 1,000,000`, for the line above the grid. */
     position() {
         if (!this.rows.length) return "No rows";
+        const gone = this.rows.filter((row) => row.change === "delete").length;
+        const end = this.source.exact ? this.source.total : this.total - gone;
         const about = this.source.exact || this.atEnd ? "" : "about ";
         const many = this.source.total === undefined && !this.atEnd ? `more than ${count(this.first + this.rows.length)}`
-            : `${about}${count(this.atEnd ? this.total : Math.max(this.source.total ?? 0, this.first + this.rows.length))}`;
-        return `${many} row${many === "1" ? "" : "s"}`;
+            : `${about}${count(this.atEnd ? end : Math.max(this.source.total ?? 0, this.first + this.rows.length))}`;
+        return `${many} row${many === "1" ? "" : "s"}${gone ? `, and ${this.atStart && this.atEnd ? "" : "here "}${count(gone)} deleted` : ""}`;
     }
 }
 

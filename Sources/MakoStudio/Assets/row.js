@@ -100,13 +100,13 @@ function related(schema, table, key, list, view) {
     const inner = h("div", { class: "inner" });
     const target = schema.tables.find((one) => one.name === list.table);
     const box = h("details", { "data-list": list.name }, h("summary", {}, ...visible(list.name, 80), h("span", { class: "count" },
-        `${list.exact === false ? "about " : ""}${count(list.count)} in ${list.table}`)), inner);
+        list.count === null ? `in ${list.table}, not counted: no index leads to them` : `${list.exact ? "" : "at least "}${count(list.count)} in ${list.table}`)), inner);
     const open = () => {
         if (!box.open) { view.opened.delete(list.name); return; }
         view.opened.add(list.name);
         if (inner.firstChild || !target) return;
-        inner.style.height = `${Math.min(320, 36 + Math.max(2, list.count) * 30 + 16)}px`;
-        const grid = new Grid({ columns: target.columns, total: list.count, exact: list.exact !== false, jumps: false,
+        inner.style.height = `${Math.min(320, 36 + Math.max(2, list.count ?? 9) * 30 + 16)}px`;
+        const grid = new Grid({ columns: target.columns, total: list.exact ? list.count : undefined, exact: list.exact, jumps: false,
             page: (range) => api.related(table, key, list.name, target, range) }, {
             label: `${list.name} of ${table.name} ${key}`, id: list.name.replace(/\W/g, "_"), name: `list.${table.name}.${list.name}`,
             open: (row) => { if (row) location.hash = rowAddress(target.name, row.key); },
