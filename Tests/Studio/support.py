@@ -87,7 +87,7 @@ class PageCase(unittest.TestCase):
         self.page.prefer(self.theme)
         if not self.page.run(READY) or not self.page.run("location.href").startswith(self.address):
             self.load("#/")
-        self.page.run("""(() => { localStorage.clear(); document.querySelectorAll('dialog, .toast').forEach((one) => one.remove());
+        self.page.run("""(() => { localStorage.clear(); delete document.documentElement.dataset.theme; document.querySelectorAll('dialog, .toast').forEach((one) => one.remove());
             document.activeElement?.blur(); const find = document.querySelector('#find'); find.value = '';
             find.dispatchEvent(new Event('input')); })()""")
         self.page.logged.clear()

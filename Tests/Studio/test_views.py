@@ -410,11 +410,14 @@ class LiveTests(PageCase):
     def test_a_change_elsewhere_appears_and_flashes(self):
         self.view("grid")
         self.page.wait("document.querySelector('.dot.on')")
+        self.page.run("document.querySelectorAll('.line').forEach((one) => { one.isOld = true; })")
         self.commit("UPDATE Person SET age = 64 WHERE id = ?", [2], "Person", 2)
         self.wait_cell(1, 2, "64")
         self.page.wait("document.querySelector('.line[data-index=\"1\"] .cell:nth-child(3).flash')", timeout=1)
         self.assertEqual(self.page.count(".cell.flash"), 1)
+        self.assertEqual(self.page.run("[...document.querySelectorAll('.line')].filter((one) => !one.isOld).map((one) => one.dataset.index)"), ["1"])
         self.picture("live-flash")
+        self.page.wait("!document.querySelector('.flash')", timeout=3)
 
     def test_rows_out_of_sight_are_read_again_when_they_come_into_sight(self):
         self.go("#/table/Task", ".line:not(.waiting)")

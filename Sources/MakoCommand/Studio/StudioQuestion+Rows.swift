@@ -146,7 +146,9 @@ extension StudioQuestion {
             table: table.name, condition: try Condition.parse("\(SchemaText.name(id)) >= \(first)"),
             orderBy: order.orders(isBackward: false))
         let (rows, isCut) = try sorted(selection, order, table, view)
-        return StudioPage(rows: rows, isStart: first <= low, isEnd: !isCut).json(total: total)
+        // Rows deleted since the pinned commit may come before the first of now.
+        let isStart = first <= low && comparison(table) == nil
+        return StudioPage(rows: rows, isStart: isStart, isEnd: !isCut).json(total: total)
     }
 
     /// The first or last row number of a table.

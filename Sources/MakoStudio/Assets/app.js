@@ -127,8 +127,6 @@ function closeMenu() {
     byId("menu").setAttribute("aria-expanded", "false");
 }
 
-// MARK: Theme
-
 const THEMES = ["auto", "light", "dark"];
 function applyTheme() {
     const chosen = remembered.read("theme", "auto");
@@ -144,8 +142,6 @@ function nextTheme() {
     remembered.write("theme", THEMES[(THEMES.indexOf(remembered.read("theme", "auto")) + 1) % THEMES.length]);
     applyTheme();
 }
-
-// MARK: Keys
 
 function help() {
     if (document.querySelector("dialog[open]")) return;
@@ -233,8 +229,9 @@ async function hand(event) {
         app.waiting = undefined;
         const began = performance.now();
         try { await app.current?.changed?.(next); } catch { /* The view shows its own errors; the next change tries again. */ }
-        // A third of the time at most: reading again must not take the processor from the writer.
-        await new Promise((done) => { setTimeout(done, Math.min(10_000, 2 * (performance.now() - began))); });
+        // What takes long to read, such as a sort, is read half of the time at most: it takes the processor from the writer.
+        const took = performance.now() - began;
+        if (took > 200) await new Promise((done) => { setTimeout(done, Math.min(5000, took)); });
     }
     app.handing = false;
 }

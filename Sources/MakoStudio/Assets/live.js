@@ -1,7 +1,7 @@
 // What other processes write, as it happens: a tile with a count for each table, and the last commits.
 
 import { rowAddress } from "./cell.js";
-import { count, h, state, visible } from "./dom.js";
+import { count, flash, h, state, visible } from "./dom.js";
 
 const KEPT = 60;
 const seen = [];
@@ -19,23 +19,17 @@ export function liveView({ schema, main }) {
         changed(event) {
             for (const table of schema.tables) {
                 const tile = tiles.get(table.name);
-                tile.textContent = count(table.rows);
-                if (event.tables && Object.hasOwn(event.tables, table.name)) restart(tile.parentElement);
+                if (tile.textContent !== count(table.rows)) tile.textContent = count(table.rows);
+                if (event.tables && Object.hasOwn(event.tables, table.name)) flash(tile.parentElement);
             }
             seen.unshift({ ...event, at: new Date() });
             seen.length = Math.min(seen.length, KEPT);
             nothing.classList.add("hidden");
             feed.prepend(entry(seen[0]));
-            feed.firstChild.classList.add("flash");
+            flash(feed.firstChild);
             if (feed.children.length > KEPT) feed.lastChild.remove();
         },
     };
-}
-
-function restart(element) {
-    element.classList.remove("flash");
-    void element.offsetWidth;
-    element.classList.add("flash");
 }
 
 function entry(event) {

@@ -6,7 +6,7 @@ import { cellText } from "./cell.js";
 import { chart } from "./draw.js";
 import { Grid } from "./grid.js";
 import { planTree } from "./plan.js";
-import { byId, dialog, duration, h, plural, problem, remembered, state, toast, visible } from "./dom.js";
+import { byId, dialog, duration, flat, h, plural, problem, remembered, state, toast, visible } from "./dom.js";
 
 const KEPT = 50;
 
@@ -14,7 +14,7 @@ const KEPT = 50;
 let kept;
 
 function openQueries(otherwise) {
-    const stored = remembered.read("tabs", []);
+    const stored = remembered.read("tabs", []).filter?.((one) => typeof one?.text === "string") ?? [];
     if (!kept || !stored.length) kept = stored.length ? stored : [{ text: otherwise }];
     return kept;
 }
@@ -225,7 +225,7 @@ class QueryView {
         this.drawn ??= { kind: "bars" };
         const label = columns.findIndex((_, index) => index !== value.index);
         const pick = (name, chosen, offered) => h("select", { "aria-label": name, "data-pick": name, onchange: () => draw() },
-            offered.map(({ column, index }) => h("option", { value: index, selected: index === chosen }, column.name)));
+            offered.map(({ column, index }) => h("option", { value: index, selected: index === chosen }, flat(column.name))));
         const labels = pick("Labels", label, columns.map((column, index) => ({ column, index })));
         const values = pick("Values", value.index, numbers);
         const place = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Chart" });

@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { cellContent, rowAddress, wholeContent } from "./cell.js";
 import { deleteRow, editRow } from "./edit.js";
 import { Grid } from "./grid.js";
-import { count, h, state, visible } from "./dom.js";
+import { count, flash, h, state, visible } from "./dom.js";
 
 export async function rowView({ schema, parts, main, isCurrent }) {
     const table = schema.tables.find((one) => one.name === parts[1]);
@@ -77,7 +77,7 @@ function properties(table, key, row, before, schema, again) {
     return h("dl", { class: "properties" }, table.columns.flatMap((column, index) => {
         const cell = row.cells[index];
         const value = h("dd", { dir: null }, cell?.kind === "link" ? linked(cell) : wholeContent(cell, column, api.blobAddress(table.name, key, column.name)));
-        if (before && JSON.stringify(before.cells[index]) !== JSON.stringify(cell)) value.classList.add("flash");
+        if (before && JSON.stringify(before.cells[index]) !== JSON.stringify(cell)) flash(value);
         if (row.was && Object.hasOwn(row.was, column.name)) {
             value.classList.add("differs");
             value.append(h("span", { class: "pinned" }, `in commit ${count(schema.pin?.commit)}: `, cellContent(row.was[column.name], column)));

@@ -134,7 +134,6 @@ class RowsView {
     }
 
     async insert() { if (await insertRow(this.table, this.schema)) this.grid.refresh(); }
-
     async remove() {
         const row = this.grid.current();
         if (row && row.change !== "delete" && await deleteRow(this.table, row)) this.grid.refresh();
