@@ -86,7 +86,7 @@
             guard access.isKnown(incoming) else {
                 return Self.refused(.unauthorized, "Open the link that mako studio printed: it lets this browser in.")
             }
-            if request.path == "/api/live" { return live() }
+            if request.path == "/api/live" { return live(since: values["since"].flatMap { UInt64($0) }) }
             if request.path.hasPrefix("/api/") { return await called(request, values) }
             return Self.asset(request)
         }
@@ -123,7 +123,7 @@
                 method, String(request.path.dropFirst("/api/".count)), values: values, body: Array(body))
             let database = database
             let answer = await Self.onOtherThread {
-                _ = database.refresh()
+                database.refresh()
                 return database.answer(question)
             }
             var headers: [String: String] = [:]
@@ -140,9 +140,9 @@
             }
         }
 
-        private func live() -> HTTPResponse {
+        private func live(since commit: UInt64?) -> HTTPResponse {
             var response = Self.response(.ok, "text/event-stream", Data(), [:])
-            response.payload = .httpBody(HTTPBodySequence(from: StudioEvents(database: database)))
+            response.payload = .httpBody(HTTPBodySequence(from: StudioEvents(database: database, commit: commit)))
             return response
         }
 
@@ -190,8 +190,10 @@
         typealias Element = UInt8
 
         let database: StudioDatabase
+        /// The commit that the page has read.
+        let commit: UInt64?
 
-        func makeAsyncIterator() -> Iterator { Iterator(database: database) }
+        func makeAsyncIterator() -> Iterator { Iterator(database: database, commit: commit) }
 
         struct Iterator: AsyncBufferedIteratorProtocol {
             private static let interval = Duration.milliseconds(250)
@@ -201,27 +203,31 @@
             private static let silence = 20
 
             let database: StudioDatabase
-            private var commit: UInt64?
+            private let commit: UInt64?
+            private var seen: StudioSeen?
             private var pause = Self.interval
 
-            init(database: StudioDatabase) { self.database = database }
+            init(database: StudioDatabase, commit: UInt64?) {
+                self.database = database
+                self.commit = commit
+            }
 
             mutating func next() async throws -> UInt8? { nil }
 
             mutating func nextBuffer(suggested count: Int) async throws -> [UInt8]? {
-                let database = database
-                guard let last = commit else {
-                    commit = await StudioServer.onOtherThread { database.refresh() }
+                let (database, commit) = (database, commit)
+                guard let last = seen else {
+                    seen = await StudioServer.onOtherThread { database.seen(commit) }
                     return Array(": hello\n\n".utf8)
                 }
                 for _ in 0..<Self.silence {
                     try await Task.sleep(for: pause)
                     pause = Self.interval
                     let found = await StudioServer.onOtherThread {
-                        database.refresh() == last ? nil : database.event(since: last)
+                        database.refresh() == last.commit ? nil : database.event(since: last)
                     }
                     guard let event = found else { continue }
-                    commit = event.commit
+                    seen = event.seen
                     pause = Self.eventInterval
                     return Array("data: \(event.json)\n\n".utf8)
                 }

@@ -66,7 +66,7 @@ class Database:
         self.writable, self.readings = writable, readings
         self.made, self.listeners, self.undo = [], set(), None
         self.pin = None  # The number of the pinned commit, and the rows changed since, as they were.
-        self.trouble = {}
+        self.trouble, self.memory = {}, {}
         for name, (columns, _) in TABLES.items():
             kinds = ", ".join(f'{quoted(c["name"])} {"INTEGER PRIMARY KEY" if c["key"] else ""}' for c in columns)
             self.sql.execute(f"CREATE TABLE {name} ({kinds})")
@@ -128,6 +128,20 @@ class Database:
         was = {c["name"]: self.cell(c, old) for c, old, new in zip(TABLES[table][0], before, values) if old != new}
         return {"change": "update", "was": was} if was else {}
 
+    def gone(self, table, shown, isStart, isEnd):
+        """The rows that were deleted since the pinned commit, at their places among rows by key."""
+        low = -1 if isStart else shown[0][0] if shown else 1 << 60
+        high = 1 << 60 if isEnd else shown[-1][0] if shown else -1
+        deleted = [values for (name, key), values in (self.pin[1] if self.pin else {}).items() if name == table and values and low < values[0] < high
+                   and not self.sql.execute(f"SELECT 1 FROM {table} WHERE id = ?", (key,)).fetchone()]
+        rows = [self.row(table, values, values[0]) for values in shown] + [
+            {"key": str(values[0]), "cursor": str(values[0]), "change": "delete", "cells": [self.cell(c, v) for c, v in zip(TABLES[table][0], values)]} for values in deleted]
+        return sorted(rows, key=lambda row: int(row["key"]))
+
+    def forget(self):
+        """Removes what the pages of earlier tests had remembered."""
+        self.memory.clear()
+
     def pinned(self):
         return self.pin and {"commit": self.pin[0], "age": 0.5}
 
@@ -143,14 +157,14 @@ class Database:
                     "end": start + len(rows) >= total} | ({} if where != "1" else {"total": total, "exact": True})
         first, last = self.sql.execute(f"SELECT (SELECT min(id) FROM {table}), (SELECT max(id) FROM {table})").fetchone()
         if first is None:
-            return {"rows": [], "start": True, "end": True, "total": 0, "exact": True}
+            return {"rows": self.gone(table, [], True, True), "start": True, "end": True, "total": 0, "exact": True}
         if before or (at and float(at) >= 1):
             rows = self.sql.execute(f"SELECT * FROM {table} WHERE id < ? ORDER BY id DESC LIMIT {limit}", (int(before) if before else last + 1,)).fetchall()[::-1]
         else:
             low = int(after) + 1 if after else first + int(float(at or 0) * (last - first))
             rows = self.sql.execute(f"SELECT * FROM {table} WHERE id >= ? ORDER BY id LIMIT {limit}", (low,)).fetchall()
-        return {"rows": [self.row(table, values, values[0]) for values in rows], "start": not rows or rows[0][0] == first,
-                "end": not rows or rows[-1][0] == last, "total": total, "exact": True}
+        start, end = not rows or rows[0][0] == first, not rows or rows[-1][0] == last
+        return {"rows": self.gone(table, rows, start, end), "start": start, "end": end, "total": total, "exact": True}
 
     # Changes
 
@@ -261,6 +275,11 @@ class Answers:
                    "columns": columns, "lists": [{"name": one[0], "table": one[1]} for one in lists]} for name, (columns, lists) in TABLES.items()]
         return {"file": "example.mako", "path": "/data/example.mako", "writable": d.writable, "encrypted": False, "history": True,
                 "commit": len(d.made), "tables": tables, "pin": d.pinned()}
+
+    def remembered(self, q):
+        if "name" in q:
+            self.database.memory[q["name"]] = q["value"]
+        return self.database.memory
 
     def rows(self, q):
         return self.database.select(q["table"], q.get("where"), q.get("order"), q.get("after"), q.get("before"), q.get("at"), int(q.get("limit", 100)))

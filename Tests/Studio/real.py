@@ -80,8 +80,10 @@ class Server:
     def __init__(self, program, file, writes):
         self.program, self.file = program, file
         self.trouble = {}
+        self.memory = file + ".remembered"
         options = ["--write"] if writes else []
-        self.process = subprocess.Popen([program.path, "studio", file, "--no-open", *options], stdout=subprocess.PIPE, encoding="utf-8")
+        self.process = subprocess.Popen([program.path, "studio", file, "--no-open", *options], stdout=subprocess.PIPE, encoding="utf-8",
+                                        env=os.environ | {"MAKO_STUDIO": self.memory})
         self.link = next(found[0] for found in map(lambda line: re.search(r"http://\S+", line), self.process.stdout) if found)
         self.address = self.link.split("?")[0]
         request = urllib.request.build_opener(NoRedirect).open(self.link)
@@ -96,6 +98,11 @@ class Server:
     def get(self, path):
         with urllib.request.urlopen(urllib.request.Request(f"{self.address}api/{path}", headers={"Cookie": self.cookie}), timeout=30) as answer:
             return json.load(answer)
+
+    def forget(self):
+        """Removes what the pages of earlier tests had remembered."""
+        if os.path.exists(self.memory):
+            os.remove(self.memory)
 
     def value(self, statement):
         """The first value of the first row, read by a process of its own."""

@@ -5,6 +5,7 @@ With PyPI's `mcp` installed, its client is tried, too.
 """
 
 import asyncio
+import contextlib
 import http.client
 import json
 import os
@@ -35,7 +36,8 @@ class Studio:
     """A running `mako studio`, and requests to it."""
 
     def __init__(self, file, *options):
-        self.process = subprocess.Popen([MAKO, "studio", file, "--no-open", *options], stdout=subprocess.PIPE, text=True)
+        remembered = os.path.join(os.path.dirname(file), "remembered")
+        self.process = subprocess.Popen([MAKO, "studio", file, "--no-open", *options], stdout=subprocess.PIPE, text=True, env=os.environ | {"MAKO_STUDIO": remembered})
         self.token, self.cookie = None, None
         for line in self.process.stdout:
             found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})", line)
@@ -63,7 +65,7 @@ class Studio:
         answer, text = self.send(f"/api/{name}?{urlencode(values)}")
         return answer.status, json.loads(text)
 
-    def post(self, name, **values):
+    def post(self, name, /, **values):
         origin = f"http://127.0.0.1:{self.port}"
         answer, text = self.send("/api/" + name, "POST", json.dumps(values), Origin=origin, Content_Type="application/json")
         return answer.status, json.loads(text)
@@ -239,17 +241,71 @@ class ViewTests(StudioTestCase):
 
 
 class LiveTests(StudioTestCase):
-    def test_a_commit_of_another_process_arrives(self):
+    @contextlib.contextmanager
+    def live(self, query=""):
+        """The events of a page; each call of what is given waits for the next."""
         connection = http.client.HTTPConnection("127.0.0.1", self.studio.port, timeout=30)
-        connection.request("GET", "/api/live", headers={"Cookie": self.studio.cookie})
+        connection.request("GET", "/api/live" + query, headers={"Cookie": self.studio.cookie})
         answer = connection.getresponse()
         self.assertEqual(answer.readline(), b": hello\n")
-        mako("query", self.file, "INSERT INTO Team VALUES (3, 'Letters')")
-        line = b""
-        while not line.startswith(b"data:"):
-            line = answer.readline()
-        self.assertEqual(json.loads(line[5:])["counts"]["Team"], 3)
+
+        def event():
+            line = b""
+            while not line.startswith(b"data:"):
+                line = answer.readline()
+            return json.loads(line[5:])
+
+        yield event
         connection.close()
+
+    def test_a_commit_of_another_process_arrives(self):
+        with self.live() as event:
+            mako("query", self.file, "INSERT INTO Team VALUES (3, 'Letters')")
+            found = event()
+            self.assertEqual((found["counts"]["Team"], found["schema"]), (3, False))
+
+    def test_a_new_table_is_told(self):
+        with self.live() as event:
+            mako("query", self.file, "CREATE TABLE Ship (id INTEGER PRIMARY KEY)")
+            self.assertTrue(event()["schema"])
+
+    def test_a_page_learns_what_was_committed_before_it_listened(self):
+        seen = self.studio.get("schema")[1]["commit"]
+        mako("query", self.file, "UPDATE Team SET name = 'Hulls' WHERE id = 2")
+        with self.live(f"?since={seen}") as event:
+            self.assertGreater(event()["commit"], seen)
+
+
+class MemoryTests(StudioTestCase):
+    def restarted(self, name):
+        file = os.path.join(self.folder.name, name)
+        if not os.path.exists(file):
+            mako("shell", file, text=SCRIPT)
+        studio = Studio(file)
+        self.addCleanup(studio.stop)
+        studio.enter()
+        return studio
+
+    def test_settings_outlast_the_server_for_its_database(self):
+        self.assertEqual(self.studio.post("remembered", name="theme", value="dark")[0], 200)
+        self.studio.post("remembered", name="tabs", value=[{"text": "SELECT 'é\n'"}])
+        self.studio.post("remembered", name="tabs", value=[{"text": "SELECT 2"}])
+        self.assertEqual(self.restarted("people.mako").get("remembered")[1], {"theme": "dark", "tabs": [{"text": "SELECT 2"}]})
+        self.assertEqual(self.restarted("other.mako").get("remembered")[1], {"theme": "dark"})
+
+    def test_the_file_is_for_its_owner_alone_and_bounded(self):
+        file = os.path.join(self.folder.name, "remembered")
+        self.studio.post("remembered", name="widths", value={"a": 1})
+        self.assertEqual(os.stat(file).st_mode & 0o777, 0o600)
+        self.studio.post("remembered", name="widths", value="x" * 200_000)
+        self.assertEqual(self.studio.get("remembered")[1]["widths"], {"a": 1})
+        with open(file, "w") as out:
+            out.write("[damaged")
+        self.assertEqual(self.studio.get("remembered"), (200, {}))
+
+    def test_a_foreign_page_cannot_change_it(self):
+        body = json.dumps({"name": "tabs", "value": []})
+        self.assertEqual(self.studio.send("/api/remembered", "POST", body, Origin="http://evil.example", Content_Type="application/json")[0].status, 403)
 
 
 class PinTests(StudioTestCase):
@@ -290,6 +346,39 @@ class PinTests(StudioTestCase):
         mako("query", self.file, "UPDATE Team SET name = 'Masts' WHERE id = 2")
         rows = self.studio.get("rows", table="Team")[1]["rows"]
         self.assertEqual([row["was"]["name"]["text"] for row in rows], ["Engines", "Sails"])
+        self.studio.delete("pin")
+
+    def pages(self, limit, backward=False, **values):
+        """The rows of all pages, and the largest number of rows of one."""
+        rows, cursor = [], {"at": 1} if backward else {}
+        for _ in range(500):
+            _, page = self.studio.get("rows", table="Item", limit=limit, **values, **cursor)
+            self.assertLessEqual(len(page["rows"]), limit)
+            rows = page["rows"] + rows if backward else rows + page["rows"]
+            if page["start" if backward else "end"]:
+                return rows
+            cursor = {"before": rows[0]["cursor"]} if backward else {"after": rows[-1]["cursor"]}
+        raise AssertionError("the pages have no end")
+
+    def test_rows_deleted_since_stay_at_their_places_on_every_page(self):
+        items = {n: (n % 7 if n % 5 else None, "abc"[n % 3]) for n in range(1, 61)}
+        literal = ", ".join(f"({n}, {size if size is not None else 'NULL'}, '{name}')" for n, (size, name) in items.items())
+        mako("shell", self.file, text=f"CREATE TABLE Item (id INTEGER PRIMARY KEY, size INTEGER, name TEXT);\nCREATE INDEX Item_size ON Item (size);\nINSERT INTO Item VALUES {literal};\n")
+        self.studio.post("pin")
+        mako("shell", self.file, text="DELETE FROM Item WHERE id BETWEEN 10 AND 19 OR id % 4 = 0 OR id > 57;\nUPDATE Item SET size = 3 WHERE id % 6 = 1;\n"
+             "INSERT INTO Item VALUES (70, 2, 'b'), (71, NULL, 'a');\n")
+        gone = {n for n in items if 10 <= n <= 19 or n % 4 == 0 or n > 57}
+        now = {n: ((3 if n % 6 == 1 and n not in gone else size), name) for n, (size, name) in items.items()} | {70: (2, "b"), 71: (None, "a")}
+        size = lambda n: -1 if now[n][0] is None else now[n][0]
+        orders = {"": lambda n: n, "size": lambda n: (size(n), n), "size DESC": lambda n: (-size(n), n), "name, size DESC": lambda n: (now[n][1], -size(n), n)}
+        for order, place in orders.items():
+            for where, fits in (("", lambda n: True), ("name = 'b'", lambda n: now[n][1] == "b")):
+                expected = [str(n) for n in sorted(now, key=place) if fits(n)]
+                for limit in (1, 2, 7, 100):
+                    for backward in (False, True):
+                        rows = self.pages(limit, backward, order=order, where=where)
+                        self.assertEqual([row["key"] for row in rows], expected, (order, where, limit, backward))
+                self.assertEqual({int(row["key"]) for row in rows if row.get("change") == "delete"}, {n for n in gone if fits(n)})
         self.studio.delete("pin")
 
     def test_a_foreign_page_cannot_pin(self):

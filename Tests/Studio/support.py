@@ -82,11 +82,12 @@ class PageCase(unittest.TestCase):
         self.page = Shared.browser
         self.address, self.database = Shared.server(self.writes)
         self.database.trouble.clear()
+        self.database.forget()
         self.page.size(self.width, self.height)
         self.page.prefer(self.theme)
         if not self.page.run(READY) or not self.page.run("location.href").startswith(self.address):
             self.load("#/")
-        self.page.run("""(() => { localStorage.clear(); document.querySelectorAll('dialog, .toast').forEach((one) => one.remove());
+        self.page.run("""(() => { localStorage.clear(); delete document.documentElement.dataset.theme; document.querySelectorAll('dialog, .toast').forEach((one) => one.remove());
             document.activeElement?.blur(); const find = document.querySelector('#find'); find.value = '';
             find.dispatchEvent(new Event('input')); })()""")
         self.page.logged.clear()

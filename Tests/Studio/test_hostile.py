@@ -1,5 +1,7 @@
 """Values and names made to break a page, in every place where a value can appear. PageCase checks that none ran."""
 
+import json
+
 from mock import HOSTILE
 from support import PageCase
 
@@ -43,6 +45,26 @@ class HostileTests(PageCase):
             self.page.click(f"[data-tab={tab}]")
             self.page.wait(f"document.querySelector('{ready}')")
             self.clean()
+
+        self.page.fill("#query", "SELECT 1 AS \"abc\u202edef\", 2")
+        self.page.press("Enter", control=True)
+        self.page.wait("document.querySelector('.head .label')?.textContent === 'abcRLOdef'")
+        self.clean()
+
+    def test_in_names_of_queries_and_in_counted_values(self):
+        tabs = [{"name": text[:80], "text": text} for text in HOSTILE] + [None, 7, {"name": "no text"}]
+        self.page.run(f"""fetch('api/remembered', {{ method: 'POST', headers: {{ 'Content-Type': 'application/json' }},
+            body: JSON.stringify({{ name: 'tabs', value: {json.dumps(tabs)} }}) }})""")
+        self.load("#/query")
+        self.assertEqual(self.page.count("#queries button"), len(HOSTILE))
+        for number in range(len(HOSTILE)):
+            self.page.run(f"document.querySelectorAll('#queries button')[{number}].click()")
+        self.clean()
+        self.go("#/table/Hostile", ".line:not(.waiting)")
+        self.page.click(".head .cell:nth-child(2) .values")
+        self.page.wait("document.querySelectorAll('.facets button').length > 10")
+        self.assertEqual(self.page.count("dialog script, dialog img, dialog svg"), 0)
+        self.page.press("Escape")
 
     def test_in_conditions_errors_and_addresses(self):
         self.go("#/table/Hostile?where=%3Cimg%20src%3Dx%20onerror%3D'window.pwned%3D1'%3E%E2%80%AE", ".problem")

@@ -17,9 +17,18 @@ class PinTests(PageCase):
             self.page.wait("document.querySelector('#pin').dataset.pinned === 'false'")
         super().tearDown()
 
+    def pin_again(self):
+        for pinned in ("false", "true"):
+            self.page.click("#pin")
+            self.page.wait(f"document.querySelector('#pin').dataset.pinned === '{pinned}'")
+
     def test_a_grid_shows_what_differs_from_the_pinned_commit(self):
+        self.commit("INSERT INTO Person (id, name, age, isAdmin) VALUES (?, 'Zoe', 30, false)", [0], "Person", 0, "insert")
+        self.pin_again()
         self.view("grid")
-        self.assertEqual(self.page.count(".differs"), 0)
+        self.assertEqual(self.page.count(".differs, .gone"), 0)
+        self.commit("DELETE FROM Person WHERE id = ?", [0], "Person", 0, "delete")
+        self.page.wait("document.querySelector('.gone')?.dataset.key === '0'")
         self.commit("UPDATE Person SET age = 62 WHERE id = ?", [7], "Person", 7)
         self.page.wait("document.querySelector('.line[data-key=\"7\"] .differs')?.innerText.includes('62')")
         self.assertIn("61", self.page.text(".line[data-key='7'] .differs .was"))
@@ -27,6 +36,24 @@ class PinTests(PageCase):
         self.pictures("pin-grid")
         self.commit("UPDATE Person SET age = 61 WHERE id = ?", [7], "Person", 7)
         self.page.wait("!document.querySelector('.differs')")
+
+    def test_deleted_rows_stay_in_the_grid_at_their_places(self):
+        self.commit("INSERT INTO Department VALUES (?, 'Hulls', 'Kiel')", [8], "Department", 8, "insert")
+        self.pin_again()
+        self.go("#/table/Department", ".line:not(.waiting)")
+        self.commit("INSERT INTO Department VALUES (?, 'Ropes', 'Kiel')", [9], "Department", 9, "insert")
+        self.commit("DELETE FROM Department WHERE id = ?", [8], "Department", 8, "delete")
+        self.page.wait("document.querySelector('.line.gone')")
+        self.assertEqual([self.page.run(f"document.querySelector('.line[data-index=\"{n}\"]').dataset.key") for n in range(5)], ["1", "2", "3", "8", "9"])
+        self.assertIn("Hulls", self.page.text(".line.gone"))
+        self.page.wait("document.querySelector('#position').innerText === '4 rows, and 1 deleted'")
+        self.pictures("pin-deleted")
+        self.page.run("document.querySelector('.grid').focus()")
+        for _ in range(3):
+            self.page.press("ArrowDown")
+        self.page.press("Enter")
+        self.page.wait("document.querySelector('.notice')?.innerText.includes('This row is gone')")
+        self.commit("DELETE FROM Department WHERE id = ?", [9], "Department", 9, "delete")
 
     def test_a_row_shows_both_values_and_a_deleted_row_those_of_the_pin(self):
         self.commit("INSERT INTO Task VALUES (?, 'new since', 1, false, NULL)", [7001], "Task", 7001, "insert")

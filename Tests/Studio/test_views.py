@@ -123,7 +123,8 @@ class GridTests(PageCase):
         self.page.wait("document.activeElement.closest('.facets')")
         shown = self.page.run("[...document.querySelectorAll('.facets button')].map((one) => [...one.children].map((part) => part.innerText))")
         self.assertEqual(sorted(number for _, number in shown), sorted(number for _, number in expected))
-        self.assertEqual(sorted(value for value, _ in shown), sorted(value or "null" for value, _ in expected))
+        names = {"1": "Engines 1", "2": "Letters 2", "3": "Sails 3", None: "null"}
+        self.assertEqual(sorted(value for value, _ in shown), sorted(names[value] for value, _ in expected))
         self.picture("values-light")
         self.page.press("Enter")
         self.page.wait("document.querySelector('#where').value.startsWith('age > 60 AND department ')")
@@ -167,6 +168,21 @@ class GridTests(PageCase):
         self.load("#/table/Person")
         self.page.wait("document.querySelector('.head .cell')")
         self.assertEqual(self.page.run(width), before + 32)
+
+    def test_widths_theme_and_queries_stay_at_another_port(self):
+        self.view("grid")
+        self.page.run("document.querySelector('.grid').focus()")
+        self.page.press("ArrowRight", shift=True)
+        self.page.click("#theme")
+        self.view("query")
+        self.page.fill("#query", "SELECT 'kept'")
+        self.page.wait("fetch('api/remembered').then((answer) => answer.json()).then((all) => JSON.stringify(all).includes('kept') && all.theme === 'light')")
+        self.page.run("localStorage.clear()")  # The origin of another port has a storage of its own.
+        self.load("#/query")
+        self.assertEqual(self.page.run("document.querySelector('#query').value"), "SELECT 'kept'")
+        self.assertEqual(self.page.run("document.documentElement.dataset.theme"), "light")
+        self.view("grid")
+        self.assertEqual(self.page.run("document.querySelector('.head .cell').getBoundingClientRect().width"), 120)
 
     def test_rows_are_exported_as_filtered(self):
         self.go("#/table/Person?where=age%20%3E%2060&order=age%20DESC", ".line:not(.waiting)")
@@ -352,6 +368,36 @@ class QueryTests(PageCase):
         self.page.press("ArrowUp", alt=True)
         self.assertEqual(self.page.run("document.querySelector('#query').value"), "SELECT 1")
 
+    def test_queries_stay_open_with_their_names_and_results(self):
+        self.view("query")
+        self.ask("SELECT 11")
+        self.wait_cell(0, 0, "11")
+        self.page.click("#name-query")
+        self.page.wait("document.activeElement.id === 'name'")
+        self.page.write("Eleven <b>")
+        self.page.press("Enter")
+        self.page.wait("document.querySelector('#queries button').innerText === 'Eleven <b>'")
+        self.page.click("#new-query")
+        self.page.wait("document.activeElement.id === 'query' && document.activeElement.value === ''")
+        self.ask("SELECT 22")
+        self.wait_cell(0, 0, "22")
+        self.pictures("query-tabs")
+        self.page.click("#queries button")
+        self.wait_cell(0, 0, "11")
+        self.view("tables")
+        self.view("query")
+        self.wait_cell(0, 0, "11")
+        self.load("#/query")
+        self.assertEqual(self.page.run("[...document.querySelectorAll('#queries button')].map((one) => one.innerText)"), ["Eleven <b>", "Query 2"])
+        self.assertEqual(self.page.run("document.querySelector('#query').value"), "SELECT 11")
+        self.page.run("document.querySelector('#queries button').focus()")
+        self.page.press("ArrowRight")
+        self.page.wait("document.querySelector('#query').value === 'SELECT 22'")
+        self.page.press("Delete")
+        self.page.wait("document.querySelectorAll('#queries button').length === 1")
+        self.page.click(".toast button")
+        self.page.wait("document.querySelector('#query').value === 'SELECT 22'")
+
     def test_words_are_completed_in_statements(self):
         self.view("query")
         self.page.fill("#query", "SELECT * FROM Dep")
@@ -364,11 +410,14 @@ class LiveTests(PageCase):
     def test_a_change_elsewhere_appears_and_flashes(self):
         self.view("grid")
         self.page.wait("document.querySelector('.dot.on')")
+        self.page.run("document.querySelectorAll('.line').forEach((one) => { one.isOld = true; })")
         self.commit("UPDATE Person SET age = 64 WHERE id = ?", [2], "Person", 2)
         self.wait_cell(1, 2, "64")
         self.page.wait("document.querySelector('.line[data-index=\"1\"] .cell:nth-child(3).flash')", timeout=1)
         self.assertEqual(self.page.count(".cell.flash"), 1)
+        self.assertEqual(self.page.run("[...document.querySelectorAll('.line')].filter((one) => !one.isOld).map((one) => one.dataset.index)"), ["1"])
         self.picture("live-flash")
+        self.page.wait("!document.querySelector('.flash')", timeout=3)
 
     def test_rows_out_of_sight_are_read_again_when_they_come_into_sight(self):
         self.go("#/table/Task", ".line:not(.waiting)")
@@ -411,7 +460,7 @@ class LiveTests(PageCase):
         self.page.wait("document.querySelector('.dot.on')")
         self.commit("INSERT INTO Department (name, city) VALUES (?, 'Rome')", [f"New {time.monotonic()}"], "Department", 0, "insert")
         newest = self.database.value("SELECT max(id) FROM Department")
-        self.page.wait("document.querySelector('#feed li .keys a')?.getAttribute('href') === '#/table/Department/%s'" % newest)
+        self.page.wait("!!document.querySelector('#feed li .keys a[href=\"#/table/Department/%s\"]')" % newest)
         self.page.wait("document.querySelector('#tables a[data-table=Department] .count').innerText === '4'")
         self.commit(f"DELETE FROM Department WHERE id = {newest}", [], "Department", newest, "delete")
         self.page.wait("document.querySelector('#tables a[data-table=Department] .count').innerText === '3'")
@@ -452,6 +501,26 @@ class TroubleTests(PageCase):
             new PerformanceObserver((list) => { for (const one of list.getEntries()) if (!one.hadRecentInput) sum += one.value; }).observe({ type: 'layout-shift' });
             location.hash = '#/table/Person'; setTimeout(() => { location.hash = '#/table/Task'; }, 700); setTimeout(() => done(sum), 1400); })""")
         self.assertLess(shift, .01)
+
+    def test_a_long_sort_says_so_and_can_be_cancelled(self):
+        self.database.trouble["rows"] = {"delay": 3}
+        self.go("#/table/Reading?order=value%20ASC", "#stop-rows")
+        self.assertIn("Sorting by value", self.page.text(".grid-note"))
+        self.picture("sort-light")
+        self.page.click("#stop-rows")
+        self.page.wait("document.querySelector('.grid-note').innerText.includes('Cancelled')", timeout=1)
+        self.assertEqual(self.page.text(".filter-problem"), "")
+        self.database.trouble.clear()
+        self.page.click(".grid-note button")
+        self.page.wait("document.querySelector('.line:not(.waiting)')")
+
+    def test_a_list_that_was_not_counted_says_why(self):
+        self.page.run("""(() => { const get = window.fetch; window.fetch = async (path, more) => { const answer = await get(path, more);
+            if (!String(path).includes('api/row?')) return answer;
+            const row = await answer.json(); row.lists.forEach((list) => { list.count = null; list.exact = false; });
+            window.fetch = get; return new Response(JSON.stringify(row)); }; })()""")
+        self.view("row")
+        self.assertIn("not counted: no index leads to them", self.page.text("summary"))
 
     def test_a_view_left_early_never_appears(self):
         self.database.trouble["storage"] = {"delay": .4}

@@ -37,6 +37,15 @@ struct StudioComparison {
         return try table.handle.withRow(key, in: pin.view) { try cell(column, table.value(column, key, $0)) }
     }
 
+    /// Returns the JSON of a pinned row that was deleted since, with the columns of the newest commit.
+    func json(_ key: RowKey, _ row: RowReader, _ cursor: String, of now: StudioTable) throws -> JSONValue {
+        let cells = try now.columns.map { try cell($0.name, table.value($0.name, key, row)) }
+        return .object([
+            ("key", .string(table.keyText(key, row))), ("cursor", .string(cursor)), ("cells", .array(cells)),
+            ("change", .string("delete")),
+        ])
+    }
+
     private func cell(_ column: String, _ value: Value) throws -> JSONValue {
         guard let found = table.columns.first(where: { $0.name == column }) else { return .null }
         return try table.cell(found, value, in: pin.view)

@@ -39,6 +39,8 @@ package final class StudioDatabase: Sendable {
         var rows = 1_000
         var bytes = 4 << 20
         var time = Duration.seconds(10)
+        /// The time for counting one list of a row, which reads the whole table where no index serves it.
+        var counting = Duration.seconds(1)
         /// The number of rows of one grid page.
         var page = 500
     }
@@ -53,6 +55,8 @@ package final class StudioDatabase: Sendable {
     /// The statement that reverts the last save, or the reason why there is none.
     let undo = Guarded<Result<String, StudioRefusal>?>(nil)
 
+    /// What pages remember for the next start.
+    let memory: Guarded<StudioMemory>
     /// The snapshot that the page pinned, beside the newest commit.
     let pinned = Guarded<StudioPin?>(nil)
 
@@ -63,6 +67,7 @@ package final class StudioDatabase: Sendable {
         self.encryption = encryption
         self.isWritable = isWritable
         self.limits = limits
+        memory = Guarded(StudioMemory(of: file.path, isKept: encryption == nil))
     }
 
     /// Returns the response to a request; errors are responses too.
@@ -76,7 +81,7 @@ package final class StudioDatabase: Sendable {
     /// Advances a database that another process writes to its newest commit.
     ///
     /// - Returns: the number of the newest commit.
-    package func refresh() -> UInt64 {
+    @discardableResult package func refresh() -> UInt64 {
         if !isWritable { _ = try? file.store.refresh() }
         return (try? file.store.read { $0.commitNumber }) ?? 0
     }
@@ -88,12 +93,12 @@ package final class StudioDatabase: Sendable {
         try? file.store.close()
     }
 
-    /// Runs the body until a time limit or until `cancel` names it.
-    func limited<R>(_ name: String?, _ body: (Cancellation) throws -> R) throws -> R {
+    /// Runs the body until a time limit, by default that of a query, or until `cancel` names it.
+    func limited<R>(_ name: String?, _ time: Duration? = nil, _ body: (Cancellation) throws -> R) throws -> R {
         let cancellation = Cancellation()
         let key = name ?? UUID().uuidString
         running.withLock { $0[key] = cancellation }
-        let (seconds, attoseconds) = limits.time.components
+        let (seconds, attoseconds) = (time ?? limits.time).components
         let timer = DispatchSource.makeTimerSource(queue: .global())
         timer.schedule(deadline: .now() + Double(seconds) + Double(attoseconds) / 1e18)
         timer.setEventHandler { cancellation.cancel() }

@@ -52,6 +52,16 @@ struct StudioOrder {
         JSONValue.texts((columns ?? []).map { SchemaText.literal(table.value($0.name, key, row)) }).text
     }
 
+    /// The place of a row among others, as bytes in their order.
+    ///
+    /// - Parameter orders: the columns and directions that ``orders(isBackward:)`` gave.
+    func place(_ table: StudioTable, _ key: RowKey, _ row: RowReader, _ orders: [Order]) -> [UInt8] {
+        zip(columns ?? [], orders).flatMap { column, order -> [UInt8] in
+            guard case .bytes(let bytes) = RowKey(values: [table.value(column.name, key, row)]) else { return [] }
+            return order.descending ? bytes.map { ~$0 } : bytes
+        }
+    }
+
     private func below(_ column: String, _ literal: String) -> String {
         let name = SchemaText.name(column)
         return optional.contains(column) ? "(\(name) < \(literal) OR \(name) IS NULL)" : "\(name) < \(literal)"

@@ -11,11 +11,12 @@ struct StudioHistory {
     private let handles: [UInt32: TableHandle]
     private let catalogue: Catalogue
 
-    init(_ view: Snapshot, _ catalogue: Catalogue) throws {
+    /// - Parameter newest: the number of records to read.
+    init(_ view: Snapshot, _ catalogue: Catalogue, newest: Int = searched) throws {
         self.catalogue = catalogue
         handles = Dictionary(catalogue.handles.map { ($0.number, $0) }) { first, _ in first }
         isKept = try StoredHistory.head(in: view)?.isKept == true
-        records = try StoredHistory.newest(Self.searched, in: view)
+        records = try StoredHistory.newest(newest, in: view)
     }
 
     func table(_ table: HistoryRecord.Table) -> StudioTable? {
@@ -154,56 +155,5 @@ extension StudioQuestion {
     private static func contains(_ span: HistoryRecord.Span, _ key: RowKey) -> Bool {
         guard let first = span.key.rowID, let id = key.rowID else { return span.key == key }
         return id >= first && id - first < Int64(span.count)
-    }
-}
-
-extension StudioDatabase {
-    /// The number of keys per table in an event.
-    private static let eventKeys = 200
-
-    /// The changes since a commit, as an event for open pages.
-    ///
-    /// - Parameter commit: the last commit that the page knows.
-    /// - Returns: nil without changes.
-    package func event(since commit: UInt64) -> (commit: UInt64, json: String)? {
-        try? file.read { view, catalogue in
-            guard view.commitNumber != commit else { return nil }
-            var counts: [(key: String, value: JSONValue)] = []
-            for handle in catalogue.handles {
-                counts.append((handle.schema.name, .number(try handle.count(in: view))))
-            }
-            let history = try StudioHistory(view, catalogue)
-            let records = history.records.filter { $0.number > commit }
-            let tables = history.isKept ? try keys(records, history, view) : catalogue.tables.map { ($0.name, .null) }
-            let date = records.last.map(StudioHistory.date) ?? .null
-            let event = JSONValue.object([
-                ("commit", .number(view.commitNumber)), ("date", date), ("counts", .object(counts)),
-                ("tables", .object(tables)),
-            ])
-            return (view.commitNumber, event.text)
-        }
-    }
-
-    private func keys(
-        _ records: [HistoryRecord], _ history: StudioHistory, _ view: Snapshot
-    ) throws -> [(key: String, value: JSONValue)] {
-        var names: [String] = []
-        var keys: [String: [String]?] = [:]
-        for record in records {
-            for table in record.tables where keys[history.name(table)] == nil {
-                names.append(history.name(table))
-                keys[history.name(table)] = .some([])
-            }
-            for span in record.spans {
-                let table = record.tables[span.table]
-                let name = history.name(table)
-                guard var list = keys[name] ?? nil else { continue }
-                for key in StudioQuestion.keys(of: span) where list.count <= Self.eventKeys {
-                    list.append(try history.table(table)?.keyText(key, in: view) ?? "\(key)")
-                }
-                keys[name] = .some(list.count > Self.eventKeys || table.isRewritten ? nil : list)
-            }
-        }
-        return names.map { name in (name, (keys[name] ?? nil).map(JSONValue.texts) ?? .null) }
     }
 }

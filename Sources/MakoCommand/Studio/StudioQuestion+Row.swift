@@ -49,23 +49,26 @@ extension StudioQuestion {
     ) throws -> JSONValue {
         let count = try count(of: list, table, key, view)
         return .object([
-            ("name", .string(list.name)), ("table", .string(list.table)), ("count", .number(count)),
-            ("exact", .bool(count < Self.countLimit)),
+            ("name", .string(list.name)), ("table", .string(list.table)),
+            ("count", count.map(JSONValue.number) ?? .null),
+            ("exact", .bool(count.map { $0 < Self.countLimit } ?? false)),
         ])
     }
 
-    /// The number of rows in a list of a row, up to the limit.
-    func count(of list: StudioList, _ table: StudioTable, _ key: RowKey, _ view: Snapshot) throws -> Int {
+    /// The number of rows in a list of a row, up to the limit; nil when counting takes too long.
+    func count(of list: StudioList, _ table: StudioTable, _ key: RowKey, _ view: Snapshot) throws -> Int? {
         switch list.content {
         case .keys(let position): return try keys(table, key, position, view).count
         case .referrers(let column):
             let selection = Selection(
                 table: list.table, condition: try condition(column, table, key, view), limit: Self.countLimit)
-            return try database.limited(nil) { cancellation in
-                var plan = try selection.plan(table.catalogue, in: view)
-                plan.cancellation = cancellation
-                return try plan.keys(in: view).count
-            }
+            do {
+                return try database.limited(nil, database.limits.counting) { cancellation in
+                    var plan = try selection.plan(table.catalogue, in: view)
+                    plan.cancellation = cancellation
+                    return try plan.keys(in: view).count
+                }
+            } catch RecordError.cancelled { return nil }
         }
     }
 

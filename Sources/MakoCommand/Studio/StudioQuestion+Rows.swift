@@ -76,7 +76,6 @@ extension StudioQuestion {
 
     private func page(_ table: StudioTable, _ filter: Condition?, _ view: Snapshot) throws -> StudioPage {
         let order = try StudioOrder(optional("order"), table)
-        let limit = try limit()
         guard order.isByValue else { return try numberedPage(table, filter, order, view) }
         let isBackward = optional("before") != nil || optional("at").flatMap(Double.init).map { $0 >= 1 } == true
         let cursor = optional("after") ?? optional("before")
@@ -86,10 +85,8 @@ extension StudioQuestion {
             condition = condition.map { $0 && bound } ?? bound
         }
         let selection = Selection(
-            table: table.name, condition: condition, orderBy: order.orders(isBackward: isBackward), limit: limit + 1)
-        var rows = try found(selection, table, view) { key, row, _ in order.cursor(table, key, row) }
-        let isCut = rows.count > limit
-        if isCut { rows.removeLast() }
+            table: table.name, condition: condition, orderBy: order.orders(isBackward: isBackward))
+        var (rows, isCut) = try sorted(selection, order, table, view)
         if isBackward { rows.reverse() }
         return StudioPage(
             rows: rows, isStart: isBackward ? !isCut : cursor == nil, isEnd: isBackward ? cursor == nil : !isCut)
@@ -109,25 +106,26 @@ extension StudioQuestion {
         let selection = Selection(
             table: table.name, condition: filter, orderBy: order.orders(isBackward: false), limit: limit + 1,
             offset: first)
-        var rows = try found(selection, table, view) { _, _, index in String(first + index) }
+        let pinned = comparison(table)
+        var rows = try found(selection, table, view) { key, row, index in
+            let differences = try pinned?.members(key, row, of: table) ?? []
+            return try table.json(key, row, cursor: String(first + index), in: view, differences: differences)
+        }
         let isCut = rows.count > limit
         if isCut { rows.removeLast() }
         return StudioPage(rows: rows, isStart: first == 0, isEnd: !isCut)
     }
 
-    private func found(
-        _ selection: Selection, _ table: StudioTable, _ view: Snapshot,
-        cursor: (RowKey, RowReader, Int) -> String
-    ) throws -> [JSONValue] {
+    /// Runs a selection within the limits.
+    func found<R>(
+        _ selection: Selection, _ table: StudioTable, _ view: Snapshot, _ body: (RowKey, RowReader, Int) throws -> R
+    ) throws -> [R] {
         try database.limited(optional("id")) { cancellation in
             var plan = try selection.plan(table.catalogue, in: view)
             plan.cancellation = cancellation
-            var rows: [JSONValue] = []
-            let pinned = comparison(table)
+            var rows: [R] = []
             try plan.forEachRow(in: view) { key, row in
-                let cursor = cursor(key, row, rows.count)
-                let differences = try pinned?.members(key, row, of: table) ?? []
-                rows.append(try table.json(key, row, cursor: cursor, in: view, differences: differences))
+                rows.append(try body(key, row, rows.count))
                 return true
             }
             return rows
@@ -143,16 +141,14 @@ extension StudioQuestion {
         else { return try page(table, nil, view).json(total: total) }
         let span = Double(high) - Double(low)
         let first = Int64(exactly: (Double(low) + span * place).rounded(.down)) ?? low
-        let limit = try limit()
-        let name = SchemaText.name(id)
         let order = try StudioOrder(nil, table)
         let selection = Selection(
-            table: table.name, condition: try Condition.parse("\(name) >= \(first)"),
-            orderBy: order.orders(isBackward: false), limit: limit + 1)
-        var rows = try found(selection, table, view) { key, row, _ in order.cursor(table, key, row) }
-        let isCut = rows.count > limit
-        if isCut { rows.removeLast() }
-        return StudioPage(rows: rows, isStart: first <= low, isEnd: !isCut).json(total: total)
+            table: table.name, condition: try Condition.parse("\(SchemaText.name(id)) >= \(first)"),
+            orderBy: order.orders(isBackward: false))
+        let (rows, isCut) = try sorted(selection, order, table, view)
+        // Rows deleted since the pinned commit may come before the first of now.
+        let isStart = first <= low && comparison(table) == nil
+        return StudioPage(rows: rows, isStart: isStart, isEnd: !isCut).json(total: total)
     }
 
     /// The first or last row number of a table.

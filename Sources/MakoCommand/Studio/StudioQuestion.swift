@@ -35,6 +35,8 @@ struct StudioQuestion {
     private func json() throws -> JSONValue {
         switch (request.method, request.path) {
         case (.get, "schema"): return try schema()
+        case (.get, "remembered"): return database.memory.withLock { $0.values }
+        case (.post, "remembered"): return try remember()
         case (.get, "rows"): return try rows()
         case (.get, "row"): return try row()
         case (.get, "related"): return try related()
@@ -103,6 +105,12 @@ struct StudioQuestion {
 
     private func unpin() -> JSONValue {
         database.unpin()
+        return .object([])
+    }
+
+    private func remember() throws -> JSONValue {
+        let name = try text("name")
+        database.memory.withLock { $0.keep(name, values["value"] ?? .null) }
         return .object([])
     }
 

@@ -7,6 +7,7 @@ struct StudioCommand: Verb {
         discussion: """
             Serves a page on this machine alone, at the link that it prints, until Ctrl-C. The database is opened for reading, also beside a program
             that writes it; the page follows what that program commits. With --write rows can be changed, and no other program can write meanwhile.
+            Column widths and queries are kept in ~/.mako_studio ($MAKO_STUDIO names another file), not those of encrypted databases.
 
               mako studio people.mako
             """)

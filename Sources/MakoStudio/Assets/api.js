@@ -25,7 +25,7 @@ async function answer(path, options = {}) {
 }
 
 const query = (values) => new URLSearchParams(Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== ""));
-const get = (path, values = {}) => answer(`api/${path}?${query(values)}`);
+const get = (path, values = {}, options = {}) => answer(`api/${path}?${query(values)}`, options);
 const post = (path, body, options) => answer(`api/${path}`, { method: "POST", headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body), ...options });
 
@@ -48,7 +48,10 @@ const range = ({ after, before, at, limit }) => ({ after: after?.cursor, before:
 
 export const api = {
     schema: () => get("schema"),
-    rows: async (table, { where, order, ...wanted }) => prepared(table, await get("rows", { table: table.name, where, order, ...range(wanted) })),
+    remembered: () => get("remembered"),
+    remember: (name, value) => post("remembered", { name, value }, { keepalive: true }),
+    rows: async (table, { where, order, id, signal, ...wanted }) => prepared(table,
+        await get("rows", { table: table.name, where, order, id, ...range(wanted) }, { signal })),
     row: async (table, key) => {
         const row = await get("row", { table: table.name, key });
         pictured(table.name, key, table.columns, row.cells);
@@ -84,7 +87,7 @@ export const live = {
     },
     open() {
         if (this.events) return;
-        this.events = new EventSource("api/live");
+        this.events = new EventSource(`api/live?${query({ since: this.since })}`);
         this.events.onopen = () => {
             this.onstate(true);
             if (this.opened) this.onmissed();

@@ -19,6 +19,13 @@ export const h = (tag, attributes, ...children) => fill(document.createElement(t
 /** The same for SVG. */
 export const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+/** Lights an element that changed. Without an animation, which would draw sixty times a second beside a program that writes at full speed. */
+export function flash(element) {
+    element.classList.add("flash");
+    clearTimeout(element.flashing);
+    element.flashing = setTimeout(() => element.classList.remove("flash"), 1200);
+}
+
 export const byId = (id) => document.getElementById(id);
 
 const CONTROLS = "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
@@ -123,12 +130,15 @@ export function dialog(title, body, ...buttons) {
     return box;
 }
 
-/** What this browser remembers for the next visit; storage may be forbidden. */
+/** What is remembered for the next visit, by this browser and by mako studio, whose next port is another origin; storage may be forbidden. */
 export const remembered = {
+    keep: undefined,
     read(name, otherwise) {
         try { return JSON.parse(localStorage.getItem(`mako.${name}`)) ?? otherwise; } catch { return otherwise; }
     },
     write(name, value) {
+        if (JSON.stringify(this.read(name)) === JSON.stringify(value)) return;
         try { localStorage.setItem(`mako.${name}`, JSON.stringify(value)); } catch { /* The page works without. */ }
+        this.keep?.(name, value);
     },
 };

@@ -4,7 +4,7 @@
 //           page({ after, before, at, limit }) -> { rows: [{ key, cells }], start, end } }
 // after/before are rows of the window; `at` is a share of the table (0...1), where the source can jump.
 
-import { h, count, remembered, problem, state } from "./dom.js";
+import { count, flash, flat, h, problem, remembered, state, visible } from "./dom.js";
 import { cellContent, cellText } from "./cell.js";
 
 const ROW = 30;
@@ -68,13 +68,13 @@ export class Grid {
 
     headCell(column, index) {
         const direction = column.sorted === "asc" ? "ascending" : column.sorted === "desc" ? "descending" : "none";
-        const label = h("span", { class: "label" }, column.name);
+        const label = h("span", { class: "label" }, ...visible(column.name, 120));
         const arrow = h("span", { class: "arrow", "aria-hidden": "true" },
             column.sorted === "asc" ? "↑" : column.sorted === "desc" ? "↓" : "");
         const sort = this.options.sort;
         const words = [label, arrow, h("span", { class: "kind" }, column.detail ?? "")];
         const cell = h("div", { class: `cell${column.numeric ? " number" : ""}`, role: "columnheader", "aria-colindex": index + 1,
-            "aria-sort": sort ? direction : null, title: `${column.name} · ${column.detail ?? ""}` },
+            "aria-sort": sort ? direction : null, title: flat(`${column.name} · ${column.detail ?? ""}`) },
         sort ? h("button", { type: "button", tabindex: "-1", onclick: () => sort(column) }, words) : words,
         this.options.values ? h("button", { type: "button", class: "values", tabindex: "-1", title: `Values of ${column.name}`, "aria-label": `Values of ${column.name}`,
             onclick: () => this.options.values(column) }, "▾") : null,
@@ -116,6 +116,7 @@ export class Grid {
         const generation = ++this.generation;
         this.loading = "start";
         this.body.setAttribute("aria-busy", "true");
+        const slow = setTimeout(() => { if (generation === this.generation) this.note.replaceChildren(...this.options.slow?.() ?? []); }, 700);
         try {
             const page = await this.source.page({ at, limit: PAGE });
             if (generation !== this.generation || this.closed) return;
@@ -134,6 +135,7 @@ export class Grid {
             this.atStart = this.atEnd = true;
             this.failed(error);
         } finally {
+            clearTimeout(slow);
             if (generation === this.generation) { this.loading = null; this.body.removeAttribute("aria-busy"); }
         }
         this.draw(true);
@@ -141,8 +143,8 @@ export class Grid {
 
     failed(error) {
         this.options.failed?.(error);
-        this.note.replaceChildren(this.options.failed ? state("No rows to show", "Correct the condition above, or clear it.")
-            : problem(error));
+        this.note.replaceChildren(error.cancelled ? state("Cancelled", "No rows were read.", h("button", { type: "button", onclick: () => this.start() }, "Read them"))
+            : this.options.failed ? state("No rows to show", "Correct the condition above, or clear it.") : problem(error));
     }
 
     /** Reads the rows again where the grid is, keeping the place; returns the keys that differ. */
@@ -245,7 +247,9 @@ export class Grid {
         const low = Math.max(0, from - 6);
         const high = Math.min(this.total, to + 6);
         for (const [index, element] of this.drawn) {
-            if (again || index < low || index >= high) { element.remove(); this.drawn.delete(index); }
+            // Lines that are the same stay as they are: reading again beside a writer draws what changed alone.
+            const same = !again || (element.content && element.content === content(this.rows[index - this.first]));
+            if (!same || index < low || index >= high) { element.remove(); this.drawn.delete(index); }
         }
         const held = document.activeElement === this.body;
         for (let index = low; index < high; index += 1) {
@@ -267,13 +271,15 @@ export class Grid {
         const cells = this.columns.map((column, place) => {
             const cell = h("div", { class: `cell${column.numeric ? " number" : ""}`, role: "gridcell", id: this.cellId(index, place),
                 "aria-colindex": place + 1 }, cellContent(row.cells[place], column, this.options));
-            if (row.flash?.has(place)) cell.classList.add("flash");
+            if (row.flash?.has(place)) flash(cell);
             if (row.was && Object.hasOwn(row.was, column.name)) differing(cell, row.was[column.name], column);
             return cell;
         });
-        row.flash = undefined;
         const element = h("div", { class: "line", role: "row", "aria-rowindex": index + 2, "data-index": index }, cells);
         if (row.change === "insert") { element.classList.add("inserted"); element.title = "Not in the pinned commit"; }
+        if (row.change === "delete") { element.classList.add("gone"); element.title = "Deleted since the pinned commit"; cells[0]?.prepend(h("span", { class: "out" }, "deleted ")); }
+        row.flash = undefined;
+        element.content = content(row);
         if (row.key !== undefined) element.dataset.key = typeof row.key === "string" ? row.key : JSON.stringify(row.key);
         return element;
     }
@@ -431,12 +437,16 @@ export class Grid {
     /** `1–40 of 1,000,000`, for the line above the grid. */
     position() {
         if (!this.rows.length) return "No rows";
+        const gone = this.rows.filter((row) => row.change === "delete").length;
+        const end = this.source.exact ? this.source.total : this.total - gone;
         const about = this.source.exact || this.atEnd ? "" : "about ";
         const many = this.source.total === undefined && !this.atEnd ? `more than ${count(this.first + this.rows.length)}`
-            : `${about}${count(this.atEnd ? this.total : Math.max(this.source.total ?? 0, this.first + this.rows.length))}`;
-        return `${many} row${many === "1" ? "" : "s"}`;
+            : `${about}${count(this.atEnd ? end : Math.max(this.source.total ?? 0, this.first + this.rows.length))}`;
+        return `${many} row${many === "1" ? "" : "s"}${gone ? `, and ${this.atStart && this.atEnd ? "" : "here "}${count(gone)} deleted` : ""}`;
     }
 }
+
+const content = (row) => row && (row.flash?.size ? "changed" : JSON.stringify([row.key, row.cells, row.was, row.change]));
 
 function startWidth(column) {
     const widths = { bool: 84, int: 104, real: 116, date: 190, blob: 180, uuid: 300, json: 240, link: 170, place: 190, color: 120 };

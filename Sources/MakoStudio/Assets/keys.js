@@ -36,4 +36,9 @@ export const SHORTCUTS = [
         ["Ctrl+Enter", "run the query"],
         ["Alt+↑ Alt+↓", "go through earlier queries"],
     ] },
+    { name: "Among open queries", keys: [
+        ["← →", "go to the one beside"],
+        ["F2", "name the query"],
+        ["Delete", "close the query"],
+    ] },
 ];

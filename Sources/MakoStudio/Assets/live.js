@@ -1,7 +1,7 @@
 // What other processes write, as it happens: a tile with a count for each table, and the last commits.
 
 import { rowAddress } from "./cell.js";
-import { count, h, state, visible } from "./dom.js";
+import { count, flash, h, state, visible } from "./dom.js";
 
 const KEPT = 60;
 const seen = [];
@@ -10,33 +10,26 @@ export function liveView({ schema, main }) {
     const tiles = new Map(schema.tables.map((table) => [table.name, h("b", {}, count(table.rows))]));
     const feed = h("ul", { class: "plain feed", id: "feed", "aria-label": "Commits" });
     const nothing = state("Waiting for the next commit", "Leave this page open while your program writes: rows, counts and grids follow by themselves.");
-    const draw = () => {
-        feed.replaceChildren(...seen.map(entry));
-        nothing.classList.toggle("hidden", seen.length > 0);
-    };
+    feed.append(...seen.map(entry));
+    nothing.classList.toggle("hidden", seen.length > 0);
     main.replaceChildren(h("div", { class: "top" }, h("h1", {}, "Live"), h("span", { class: "muted" }, "commits of other processes, newest first")),
         h("div", { class: "tiles" }, schema.tables.map((table) => h("a", { href: `#/table/${encodeURIComponent(table.name)}`, "data-table": table.name },
             tiles.get(table.name), h("span", {}, ...visible(table.name, 60))))), nothing, feed);
-    draw();
     return {
         changed(event) {
             for (const table of schema.tables) {
                 const tile = tiles.get(table.name);
-                tile.textContent = count(table.rows);
-                if (event.tables && Object.hasOwn(event.tables, table.name)) restart(tile.parentElement);
+                if (tile.textContent !== count(table.rows)) tile.textContent = count(table.rows);
+                if (event.tables && Object.hasOwn(event.tables, table.name)) flash(tile.parentElement);
             }
             seen.unshift({ ...event, at: new Date() });
             seen.length = Math.min(seen.length, KEPT);
-            draw();
-            feed.firstChild?.classList.add("flash");
+            nothing.classList.add("hidden");
+            feed.prepend(entry(seen[0]));
+            flash(feed.firstChild);
+            if (feed.children.length > KEPT) feed.lastChild.remove();
         },
     };
-}
-
-function restart(element) {
-    element.classList.remove("flash");
-    void element.offsetWidth;
-    element.classList.add("flash");
 }
 
 function entry(event) {

@@ -14,7 +14,7 @@ const known = (value) => value !== undefined && value !== null;
 function operator(node) {
     const facts = [
         known(node.rows) ? plural(node.rows, "row") : null,
-        known(node.examined) && node.examined !== node.rows ? `of ${count(node.examined)} examined` : null,
+        node.examined > node.rows ? `of ${count(node.examined)} examined` : null,
         known(node.estimate) ? `estimated ${count(node.estimate)}` : null,
         known(node.milliseconds) ? duration(node.milliseconds) : null,
     ].filter(Boolean).join(" · ");

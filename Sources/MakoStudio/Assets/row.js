@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { cellContent, rowAddress, wholeContent } from "./cell.js";
 import { deleteRow, editRow } from "./edit.js";
 import { Grid } from "./grid.js";
-import { count, h, state, visible } from "./dom.js";
+import { count, flash, h, state, visible } from "./dom.js";
 
 export async function rowView({ schema, parts, main, isCurrent }) {
     const table = schema.tables.find((one) => one.name === parts[1]);
@@ -77,7 +77,7 @@ function properties(table, key, row, before, schema, again) {
     return h("dl", { class: "properties" }, table.columns.flatMap((column, index) => {
         const cell = row.cells[index];
         const value = h("dd", { dir: null }, cell?.kind === "link" ? linked(cell) : wholeContent(cell, column, api.blobAddress(table.name, key, column.name)));
-        if (before && JSON.stringify(before.cells[index]) !== JSON.stringify(cell)) value.classList.add("flash");
+        if (before && JSON.stringify(before.cells[index]) !== JSON.stringify(cell)) flash(value);
         if (row.was && Object.hasOwn(row.was, column.name)) {
             value.classList.add("differs");
             value.append(h("span", { class: "pinned" }, `in commit ${count(schema.pin?.commit)}: `, cellContent(row.was[column.name], column)));
@@ -100,13 +100,13 @@ function related(schema, table, key, list, view) {
     const inner = h("div", { class: "inner" });
     const target = schema.tables.find((one) => one.name === list.table);
     const box = h("details", { "data-list": list.name }, h("summary", {}, ...visible(list.name, 80), h("span", { class: "count" },
-        `${list.exact === false ? "about " : ""}${count(list.count)} in ${list.table}`)), inner);
+        list.count === null ? `in ${list.table}, not counted: no index leads to them` : `${list.exact ? "" : "at least "}${count(list.count)} in ${list.table}`)), inner);
     const open = () => {
         if (!box.open) { view.opened.delete(list.name); return; }
         view.opened.add(list.name);
         if (inner.firstChild || !target) return;
-        inner.style.height = `${Math.min(320, 36 + Math.max(2, list.count) * 30 + 16)}px`;
-        const grid = new Grid({ columns: target.columns, total: list.count, exact: list.exact !== false, jumps: false,
+        inner.style.height = `${Math.min(320, 36 + Math.max(2, list.count ?? 9) * 30 + 16)}px`;
+        const grid = new Grid({ columns: target.columns, total: list.exact ? list.count : undefined, exact: list.exact, jumps: false,
             page: (range) => api.related(table, key, list.name, target, range) }, {
             label: `${list.name} of ${table.name} ${key}`, id: list.name.replace(/\W/g, "_"), name: `list.${table.name}.${list.name}`,
             open: (row) => { if (row) location.hash = rowAddress(target.name, row.key); },

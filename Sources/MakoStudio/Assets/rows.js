@@ -23,7 +23,7 @@ export function rowsView(context) {
 
 class RowsView {
     constructor(schema, table, options, main) {
-        Object.assign(this, { schema, table, main });
+        Object.assign(this, { schema, table, main, running: new Set() });
         this.where = closed(options.get("where") ?? "");
         this.order = options.get("order") ?? "";
         this.frame = h("div", { class: "grid-place grow" });
@@ -64,7 +64,7 @@ class RowsView {
     }
 
     show() {
-        this.grid?.close();
+        this.stop();
         this.trouble.replaceChildren();
         this.clear.disabled = this.plan.disabled = !this.where;
         const { table, schema } = this;
@@ -73,11 +73,13 @@ class RowsView {
             label: `Rows of ${table.name}`, name: table.name, editable: schema.writable,
             sort: (column) => this.sort(column),
             open: (row) => { if (row) location.hash = rowAddress(table.name, row.key); },
-            edit: schema.writable ? (row, column) => row && editRow(table, row, column, schema).then((saved) => saved && this.grid.refresh()) : undefined,
-            values: (column) => showValues(table, column, this.where, (condition) => this.narrow(condition)),
+            edit: schema.writable ? (row, column) => row && row.change !== "delete" && editRow(table, row, column, schema).then((saved) => saved && this.grid.refresh()) : undefined,
+            values: (column) => showValues(table, column, this.where, (condition) => this.narrow(condition), schema.tables.find((one) => one.name === column.target)),
             pick: (column, cell) => this.narrow(equals(column, cell)),
             empty: () => this.emptyState(),
-            failed: (error) => { this.trouble.replaceChildren(problem(error, this.where)); this.position.textContent = ""; },
+            failed: (error) => { this.trouble.replaceChildren(...(error.cancelled ? [] : [problem(error, this.where)])); this.position.textContent = ""; },
+            slow: () => [state(this.order ? `Sorting by ${splitOrder(this.order)[0] ?? this.order}…` : "Searching for rows…", "It ends by itself after 10 seconds.",
+                h("button", { type: "button", id: "stop-rows", onclick: () => this.cancel() }, "Cancel"))],
             loaded: () => this.placed(), positioned: () => this.placed(),
         });
         this.frame.replaceChildren(this.grid.element);
@@ -132,10 +134,9 @@ class RowsView {
     }
 
     async insert() { if (await insertRow(this.table, this.schema)) this.grid.refresh(); }
-
     async remove() {
         const row = this.grid.current();
-        if (row && await deleteRow(this.table, row)) this.grid.refresh();
+        if (row && row.change !== "delete" && await deleteRow(this.table, row)) this.grid.refresh();
     }
 
     changed(event) {
@@ -145,8 +146,16 @@ class RowsView {
         return this.grid.refresh(keys ?? []);
     }
 
+    /** Ends the requests of the grid, on the server too: a sort without an index reads the whole table. */
+    cancel() {
+        for (const { id, stop } of this.running) { api.cancel(id); stop.abort(); }
+        this.running.clear();
+    }
+
+    stop() { this.grid?.close(); this.cancel(); }
+
     close() {
-        this.grid.close();
+        this.stop();
         this.main.removeEventListener("keydown", this.keys);
     }
 }
@@ -159,8 +168,14 @@ function splitOrder(order) {
 function source(view, columns) {
     const { table } = view;
     const found = { columns, total: view.where ? undefined : table.rows, exact: !view.where && table.exact, jumps: !view.where && !view.order && table.jumps };
+    const [first] = splitOrder(view.order);
+    // Without an index every page sorts the whole table: fewer pages then.
+    const isSlow = view.order && !table.columns.some((column) => column.key && column.name === first) && !table.indexes.some((index) => index.columns[0] === first);
     found.page = async (range) => {
-        const page = await api.rows(table, { where: view.where, order: view.order, ...range });
+        const request = { id: crypto.randomUUID(), stop: new AbortController() };
+        view.running.add(request);
+        const page = await api.rows(table, { where: view.where, order: view.order, id: request.id, signal: request.stop.signal, ...range, limit: isSlow ? 500 : range.limit })
+            .finally(() => view.running.delete(request));
         if (page.total !== undefined) { found.total = page.total; found.exact = page.exact; }
         return page;
     };

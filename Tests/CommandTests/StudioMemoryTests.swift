@@ -1,0 +1,50 @@
+import Foundation
+import Testing
+
+@testable import MakoCommand
+
+/// What pages of Mako Studio remember for the next start.
+@Suite struct StudioMemoryTests {
+    private func withFile(_ body: (String) throws -> Void) rethrows {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try body(path)
+    }
+
+    @Test func nothingOfAnEncryptedDatabaseIsKept() {
+        withFile { path in
+            let memory = StudioMemory(of: "/data/secret.mako", isKept: false, path: path)
+            memory.keep("tabs", .string("SELECT name FROM Patient"))
+            #expect(memory.values == .object([]))
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
+    }
+
+    @Test func theFiftyDatabasesWrittenLastAreKept() {
+        withFile { path in
+            for number in 0..<60 {
+                StudioMemory(of: "/data/\(number).mako", isKept: true, path: path).keep("tab", .integer(Int64(number)))
+            }
+            let kept = (0..<60).filter { number in
+                StudioMemory(of: "/data/\(number).mako", isKept: true, path: path).values != .object([])
+            }
+            #expect(kept == Array(10..<60))
+        }
+    }
+
+    @Test func theThemeIsThatOfAllDatabases() {
+        withFile { path in
+            StudioMemory(of: "/data/a.mako", isKept: true, path: path).keep("theme", .string("dark"))
+            let other = StudioMemory(of: "/data/b.mako", isKept: true, path: path)
+            #expect(other.values == .object([("theme", .string("dark"))]))
+        }
+    }
+
+    @Test func oneFileHasOneNameHoweverItIsWritten() {
+        withFile { path in
+            StudioMemory(of: "/data/./a.mako", isKept: true, path: path).keep("tab", .integer(2))
+            let same = StudioMemory(of: "/data/x/../a.mako", isKept: true, path: path)
+            #expect(same.values == .object([("tab", .integer(2))]))
+        }
+    }
+}
