@@ -35,8 +35,22 @@ import Testing
     @Test func theThemeIsThatOfAllDatabases() {
         withFile { path in
             StudioMemory(of: "/data/a.mako", isKept: true, path: path).keep("theme", .string("dark"))
+            for number in 0..<60 {
+                StudioMemory(of: "/data/\(number).mako", isKept: true, path: path).keep("tab", .integer(Int64(number)))
+            }
             let other = StudioMemory(of: "/data/b.mako", isKept: true, path: path)
             #expect(other.values == .object([("theme", .string("dark"))]))
+        }
+    }
+
+    @Test func aFileOfAnotherKindIsLeftAlone() throws {
+        try withFile { path in
+            let content = Data("mako database\n".utf8)
+            try content.write(to: URL(fileURLWithPath: path))
+            let memory = StudioMemory(of: "/data/a.mako", isKept: true, path: path)
+            memory.keep("theme", .string("dark"))
+            #expect(memory.values == .object([]))
+            #expect(FileManager.default.contents(atPath: path) == content)
         }
     }
 

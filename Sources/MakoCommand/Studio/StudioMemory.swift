@@ -31,20 +31,22 @@ struct StudioMemory: Sendable {
 
     /// The values for this database.
     var values: JSONValue {
-        let all = stored()
+        let all = stored() ?? []
         return .object(members(of: "", all) + members(of: database, all))
     }
 
     /// Replaces one value. Errors are ignored: the page works without.
     func keep(_ name: String, _ value: JSONValue) {
-        guard let path, name.utf8.count <= 400, value.text.utf8.count <= Self.limits.value else { return }
-        var all = stored()
+        guard let path, name.utf8.count <= 400, value.text.utf8.count <= Self.limits.value, var all = stored() else {
+            return
+        }
         let owner = Self.shared.contains(name) ? "" : database
         let kept = members(of: owner, all).filter { $0.key != name } + [(name, value)]
         all.removeAll { $0.key == owner }
         all.append((owner, .object(kept)))
-        // The database written last is at the end.
-        let text = JSONValue.object(Array(all.suffix(Self.databases))).text
+        // The database written last is at the end. What all of them share has no place among them.
+        let ofDatabases = all.filter { !$0.key.isEmpty }.suffix(Self.databases)
+        let text = JSONValue.object(all.filter { $0.key.isEmpty } + ofDatabases).text
         if text.utf8.count <= Self.limits.file { Self.write(text, path) }
     }
 
@@ -55,13 +57,12 @@ struct StudioMemory: Sendable {
         return members
     }
 
-    /// The content of the file; nothing if it is damaged.
-    private func stored() -> [(key: String, value: JSONValue)] {
-        guard let path, let data = FileManager.default.contents(atPath: path), data.count <= Self.limits.file else {
-            return []
-        }
+    /// The content of the file, none if there is no file; nil if the file is another one, which must not be replaced.
+    private func stored() -> [(key: String, value: JSONValue)]? {
+        guard let path, FileManager.default.fileExists(atPath: path) else { return [] }
+        guard let data = FileManager.default.contents(atPath: path), data.count <= Self.limits.file else { return nil }
         var scanner = JSONScanner(ByteInput(bytes: Array(data), name: path))
-        guard case .object(let members)? = try? scanner.value() else { return [] }
+        guard case .object(let members)? = try? scanner.value() else { return nil }
         return members.map { ($0.key, $0.value) }
     }
 
