@@ -169,7 +169,7 @@ let package = Package(
         .testTarget(
             name: "ReplicationTests",
             dependencies: ["MakoReplication", "MakoStorage", "MakoTestSupport", "ReplicationTestSupport"],
-            swiftSettings: settings),
+            exclude: ["Golden"], swiftSettings: settings),
         .testTarget(
             name: "ObjectReplicationTests",
             dependencies: ["Mako", "MakoObjectReplication", "MakoTestSupport", "ReplicationTestSupport"],
