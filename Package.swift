@@ -49,7 +49,7 @@ let package = Package(
         .library(name: "Mako", targets: ["Mako"]),
         .library(name: "MakoCore", targets: ["MakoCore"]),
         .library(name: "MakoStorage", targets: ["MakoStorage"]),
-        .library(name: "MakoReplication", targets: ["MakoReplication"]),
+        .library(name: "MakoReplication", targets: ["MakoReplication", "MakoObjectReplication"]),
         .library(name: "MakoPostgres", targets: ["MakoPostgres"]),
         .library(name: "MakoTestSupport", targets: ["MakoTestSupport"]),
         // The program `mako`. Not by that name: on file systems that do not tell cases apart its products would be those of `Mako`.
@@ -101,6 +101,10 @@ let package = Package(
                 "MakoStorage", "CPlatform",
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Replication"])),
             ], swiftSettings: settings),
+        // Replicas and confirmed commits of object databases.
+        .target(
+            name: "MakoObjectReplication", dependencies: ["MakoCore", "MakoReplication", "MakoStorage"],
+            swiftSettings: settings),
         // The type map and scripts; with the trait, the mirror, by libpq.
         .systemLibrary(
             name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
@@ -159,8 +163,16 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
                 .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
             ], exclude: ["Scripts", "Golden"], swiftSettings: settings),
+        .target(
+            name: "ReplicationTestSupport", dependencies: ["MakoReplication", "MakoStorage"],
+            path: "Tests/ReplicationSupport", swiftSettings: settings),
         .testTarget(
-            name: "ReplicationTests", dependencies: ["MakoReplication", "MakoStorage", "MakoTestSupport"],
+            name: "ReplicationTests",
+            dependencies: ["MakoReplication", "MakoStorage", "MakoTestSupport", "ReplicationTestSupport"],
+            exclude: ["Golden"], swiftSettings: settings),
+        .testTarget(
+            name: "ObjectReplicationTests",
+            dependencies: ["Mako", "MakoObjectReplication", "MakoTestSupport", "ReplicationTestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "PostgresTests", dependencies: ["MakoPostgres", "MakoRecords", "MakoStorage", "MakoTestSupport"],
@@ -193,7 +205,8 @@ let package = Package(
                     condition: .when(traits: ["OrderedCollections"])),
             ], swiftSettings: settings),
         .testTarget(
-            name: "ExampleTests", dependencies: ["Mako", "MakoCommand", "MakoTestSupport", "TestHelpers"],
+            name: "ExampleTests",
+            dependencies: ["Mako", "MakoCommand", "MakoObjectReplication", "MakoTestSupport", "TestHelpers"],
             swiftSettings: settings),
         .testTarget(
             name: "MacroTests", dependencies: ["MakoMacroExpansion"] + macroTestDependencies,

@@ -29,6 +29,12 @@ public struct RestorePoints: Sendable, Hashable {
     /// Descriptions of objects that are missing, damaged, or do not continue the object before. The commits that need them are in ``gaps``.
     public var findings: [String] = []
 
+    package init(branch: UInt64, parentBranch: UInt64 = 0, start: UInt64) {
+        self.branch = branch
+        self.parentBranch = parentBranch
+        self.start = start
+    }
+
     /// The newest commit that can be restored.
     public var newest: UInt64? { runs.last?.commits.upperBound }
 

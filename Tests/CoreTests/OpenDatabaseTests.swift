@@ -34,7 +34,11 @@ import Testing
             let db = try Database(at: path)
             var notified = DatabaseOptions()
             notified.onSlowQuery = { _ in }
-            for options in [DatabaseOptions(durability: .ordered), DatabaseOptions(cacheBytes: 8 << 20), notified] {
+            var shipped = DatabaseOptions()
+            shipped.storage.logArchiveBytes = 1 << 20
+            for options in [
+                DatabaseOptions(durability: .ordered), DatabaseOptions(cacheBytes: 8 << 20), notified, shipped,
+            ] {
                 #expect(throws: MakoError.alreadyOpen(path: path)) { try Database(at: path, options: options) }
             }
             try db.close()

@@ -1,6 +1,7 @@
 import MakoReplication
 import MakoStorage
 import MakoTestSupport
+import ReplicationTestSupport
 import Synchronization
 import Testing
 

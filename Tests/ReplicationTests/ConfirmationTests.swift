@@ -1,6 +1,7 @@
 import MakoReplication
 import MakoStorage
 import MakoTestSupport
+import ReplicationTestSupport
 import Testing
 
 /// Commits that wait for the object store.

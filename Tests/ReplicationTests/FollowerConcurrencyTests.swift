@@ -1,6 +1,7 @@
 import MakoReplication
 import MakoStorage
 import MakoTestSupport
+import ReplicationTestSupport
 import Testing
 
 /// A writer, a replicator, the thread of a follower, and readers at the same time.

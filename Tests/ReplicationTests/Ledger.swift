@@ -1,6 +1,7 @@
 import MakoReplication
 import MakoStorage
 import MakoTestSupport
+import ReplicationTestSupport
 import Testing
 
 /// A model of the content of a database: dictionaries, independent of the engine.

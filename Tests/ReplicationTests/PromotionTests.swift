@@ -1,5 +1,6 @@
 import MakoStorage
 import MakoTestSupport
+import ReplicationTestSupport
 import Testing
 
 @testable import MakoReplication

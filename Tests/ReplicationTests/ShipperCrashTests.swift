@@ -1,6 +1,7 @@
 import MakoReplication
 import MakoStorage
 import MakoTestSupport
+import ReplicationTestSupport
 import Testing
 
 /// Crashes of the shipper and lost answers, at every call of the object store.

@@ -11,6 +11,7 @@ import Testing
         "MakoStorage": ["CLZ4", "Compression", "CPlatform", "Logging", "Metrics"],
         "MakoRecords": ["MakoStorage", "CPlatform"],
         "MakoReplication": ["MakoStorage", "CPlatform"],
+        "MakoObjectReplication": ["MakoCore", "MakoReplication", "MakoStorage"],
         // Without its trait it does not import libpq.
         "MakoPostgres": ["MakoRecords", "MakoStorage", "CPostgres"],
         "MakoCore": [

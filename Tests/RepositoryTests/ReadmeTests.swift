@@ -55,7 +55,7 @@ import Testing
             "ImportingAndExporting": "ImportingExample", "Concurrency": "ConcurrencyExample", "Errors": "ErrorsExample",
             "Performance": "PerformanceExample", "FromGRDB": "GRDBGuideExample",
             "FromSwiftData": "SwiftDataGuideExample",
-            "FromRealm": "RealmGuideExample",
+            "FromRealm": "RealmGuideExample", "BeyondOneMachine": "BeyondOneMachineExample",
         ] {
             articles["Mako/Mako.docc/\(name).md"] = "ExampleTests/\(source)Tests.swift"
         }

@@ -112,6 +112,15 @@ enum DisplayText {
         return "\(rounded(seconds, seconds < 100 ? 1 : 0)) s"
     }
 
+    /// The age of something, in one unit and rounded down: `90 seconds`, `90 minutes`, `36 hours`, `12 days`.
+    static func age(milliseconds: UInt64) -> String {
+        let seconds = Int(clamping: milliseconds / 1000)
+        for (unit, length) in [("day", 86_400), ("hour", 3600), ("minute", 60)] where seconds >= 2 * length {
+            return count(seconds / length, unit)
+        }
+        return count(seconds, "second")
+    }
+
     static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
         "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
     }

@@ -7,7 +7,7 @@ struct ReplicasCommand: Verb {
         commandName: "replicas", abstract: "Lists what can be restored from an object store.",
         discussion: """
             For each branch of a database: the commits that can be restored with their dates, those that cannot be restored by themselves (gaps), the
-            bytes, and how long ago the newest one was shipped. Only headers are read.
+            bytes, how long ago the newest one was shipped, and the oldest one that retention has left. Only headers are read.
 
               mako replicas s3://backups/mako
               mako replicas /mnt/backup/mako
@@ -31,29 +31,37 @@ struct ReplicasCommand: Verb {
         let databases = try database.map { [$0] } ?? replica.databases()
         guard !databases.isEmpty else { throw Failure("no database was shipped to \(url)", .noInput) }
         var lines: [String] = []
+        let now = Replicator.milliseconds()
         for database in databases {
             lines.append("database \(database)")
-            for points in try replica.restorePoints(of: database) { lines += Self.lines(points) }
+            for points in try replica.restorePoints(of: database) { lines += Self.lines(points, now: now) }
         }
         finish()
         Terminal.write(lines.joined(separator: "\n") + "\n")
     }
 
-    private static func lines(_ points: RestorePoints) -> [String] {
+    /// - Parameter now: milliseconds since 1970.
+    static func lines(_ points: RestorePoints, now: UInt64) -> [String] {
         var title = "  branch \(points.branch)"
         if let parent = points.parent { title += ", restored from commit \(parent.commit) of branch \(parent.branch)" }
         title += ": \(DisplayText.count(points.objects, "object")), \(DisplayText.bytes(Int(points.bytes)))"
         if let last = points.runs.last {
-            let now = UInt64(max(0, Date().timeIntervalSince1970 * 1000))
-            let age = now > last.dates.upperBound ? now - last.dates.upperBound : 0
-            title += ", newest commit shipped \(DisplayText.duration(.milliseconds(Int64(age)))) ago"
+            title += ", newest commit shipped \(age(last.dates.upperBound, now)) ago"
         }
         var lines = [title]
+        if let kept = points.keptFrom {
+            let date = points.runs.first.map { ", shipped \(age($0.dates.lowerBound, now)) ago" } ?? ""
+            lines.append("    kept from commit \(kept)\(date); retention has deleted what was before")
+        }
         for run in points.runs {
             lines.append("    commits \(text(run.commits)), \(text(dates: run.dates))")
         }
         for gap in points.gaps { lines.append("    commits \(text(gap)) cannot be restored by themselves") }
         return lines + points.findings.map { "    damage: \($0)" }
+    }
+
+    private static func age(_ date: UInt64, _ now: UInt64) -> String {
+        DisplayText.age(milliseconds: now > date ? now - date : 0)
     }
 
     private static func text(_ commits: ClosedRange<UInt64>) -> String {

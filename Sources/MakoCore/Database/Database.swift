@@ -30,6 +30,9 @@ public final class Database: MadeElsewhere, Sendable {
     private let file: String?
     let hub = EventHub()
     let failures = FailureHub()
+    private let attached = Protected<(any DatabaseAttachment)?>(nil)
+    /// Finishes commits that `StorageError.unconfirmed` was thrown for, in their order.
+    let confirmationQueue = DispatchQueue(label: "mako.confirmations")
     let transactionWatchers = TransactionWatchers()
     let metricsCounters = MetricsCounters()
     /// Channels between the threads that scan rows and the consumers of the rows.
@@ -46,6 +49,8 @@ public final class Database: MadeElsewhere, Sendable {
         var schema: SchemaState
         /// The schema with which the next writer starts. It is ahead of the readers' schema while a commit syncs.
         var writerSchema: SchemaState
+        /// The newest commit that changed `writerSchema` and waits for its confirmation after its committer gave up.
+        var unconfirmedSchema: UInt64?
         var isClosed = false
         /// How many `close()` calls are outstanding.
         var holders = 1
@@ -83,9 +88,20 @@ public final class Database: MadeElsewhere, Sendable {
             let sandbox = try Sandbox(copying: path, options)
             let store = try Self.store(at: sandbox.path, options)
             try self.init(path: path, store: store, entities: entities, options: options, sandbox: sandbox)
-        } else if options.isNoted {
+        } else {
+            try self.init(at: path, entities: entities, options: options) { () throws(MakoError) in
+                try Self.store(at: path, options)
+            }
+        }
+    }
+
+    /// Opens a database by a store of its file, which a closure opens unless this process has the database open.
+    package convenience init(
+        at path: String, entities: [any Entity.Type], options: DatabaseOptions, opening: () throws(MakoError) -> Store
+    ) throws(MakoError) {
+        if options.isNoted {
             let found = try OpenDatabases.database(at: path, options) { (file) throws(MakoError) in
-                let store = try Self.store(at: path, options)
+                let store = try opening()
                 return try Database(path: path, store: store, entities: entities, options: options, file: file)
             }
             self.init(taking: found.database)
@@ -96,8 +112,7 @@ public final class Database: MadeElsewhere, Sendable {
                 throw error
             }
         } else {
-            let store = try Self.store(at: path, options)
-            try self.init(path: path, store: store, entities: entities, options: options)
+            try self.init(path: path, store: opening(), entities: entities, options: options)
         }
     }
 
@@ -209,6 +224,7 @@ public final class Database: MadeElsewhere, Sendable {
         // In the child of a fork, other threads' locks stay locked for ever.
         if isInherited { return }
         DatabaseRegistry.remove(number)
+        takeAttachment()?.end()
         pressure.end()
         // `deinit` cannot throw; acknowledged commits are durable already.
         do throws(StorageError) { try store.close() } catch {}
@@ -228,6 +244,7 @@ public final class Database: MadeElsewhere, Sendable {
             return state.isClosed
         }
         if !isLast { return }
+        takeAttachment()?.end()
         pressure.end()
         hub.finish()
         failures.finish()
@@ -237,6 +254,19 @@ public final class Database: MadeElsewhere, Sendable {
             if let file { OpenDatabases.closed(file, number) }
         }
         try storage { () throws(StorageError) in try store.close() }
+    }
+
+    /// What ends with the database.
+    package var attachment: (any DatabaseAttachment)? {
+        get { attached.with { $0 } }
+        set { attached.with { $0 = newValue } }
+    }
+
+    private func takeAttachment() -> (any DatabaseAttachment)? {
+        attached.with { attachment in
+            defer { attachment = nil }
+            return attachment
+        }
     }
 
     /// Counts another opening; false while the database is closing.
@@ -399,9 +429,12 @@ public final class Database: MadeElsewhere, Sendable {
         try requireOpen()
         _ = try writing { (transaction) throws(MakoError) in try transaction.binding(model) }
         // Another thread may have migrated first, and its commit may still be syncing: wait until it is published.
-        state.wait(for: schemaChange) { $0.schema.binding(model) == nil && $0.writerSchema.binding(model) != nil }
-        let bound = schema
+        state.wait(for: schemaChange) {
+            $0.schema.binding(model) == nil && $0.writerSchema.binding(model) != nil && $0.unconfirmedSchema == nil
+        }
+        let (bound, unconfirmed) = state.with { ($0.schema, $0.unconfirmedSchema) }
         if bound.binding(model) != nil { return bound }
+        if let unconfirmed { throw .storage(.unconfirmed(commit: unconfirmed)) }
         throw .migration(entity: model.name, reason: "its table could not be made; try again")
     }
 }

@@ -82,7 +82,7 @@ public struct DatabaseOptions: Sendable {
         set { storage.isExcludedFromBackup = newValue }
     }
 
-    var storeOptions: StoreOptions {
+    package var storeOptions: StoreOptions {
         var options = storage
         options.durability = durability
         options.cacheBytes = cacheBytes

@@ -122,7 +122,8 @@ extension DatabaseOptions {
         [
             durability, cacheBytes, dropsRetired, writerTimeout, tableNaming, slowQueryThreshold, history,
             storage.background,
-            storage.logSegmentBytes, storage.checkpointBytes, storage.shrinksWhenIdle, storage.diskReserveBytes,
+            storage.logSegmentBytes, storage.logArchiveBytes, storage.checkpointBytes,
+            storage.shrinksWhenIdle, storage.diskReserveBytes,
             storage.snapshotAgeLimit, storage.statisticsInterval, storage.queryMemoryBytes, storage.queryThreads,
             storage.fileProtection, storage.isExcludedFromBackup,
         ]

@@ -16,7 +16,7 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) var schema: SchemaState
     /// The schema at the start.
     let base: SchemaState
-    private var steps: [MigrationStep] = []
+    private(set) var steps: [MigrationStep] = []
     /// Tables that the history reports as rewritten, without individual changes.
     private(set) var rewrites: [String] = []
     // One thread uses a transaction, and `isEncoding` prevents nested use of the writer: no dynamic exclusivity checks.
@@ -126,6 +126,12 @@ public final class Transaction: @unchecked Sendable {
             // Wait until the commit is visible before announcing a new table, even with async durability.
             try writeLock.commit(durability, isShown: isMigrated)
         } catch {
+            // With the lock held, an earlier commit is unconfirmed, and this one was not made.
+            if case .storage(.unconfirmed(let commit)) = error, !writeLock.isHeld {
+                hasEnded = true
+                awaitConfirmation(of: commit, ticket, base: before, isMigrated: isMigrated)
+                throw error
+            }
             forgetCommit(error, isMigrated: isMigrated)
             hub.cancel(ticket)
             undo.rollback(to: 0)
@@ -135,13 +141,24 @@ public final class Transaction: @unchecked Sendable {
         if isMigrated { database.publish(schema, steps) }
         database.metricsCounters.commits.with { $0 += 1 }
         hasEnded = true
+        if !changes.isEmpty, database.store.isHeld(before + 1, durability ?? database.options.durability) {
+            finishWhenPublished(before + 1, ticket, base: before, isMigrated: false)
+            return
+        }
         // Followers before callbacks: live queries must not wait for hooks and handlers, which are not cancelled with
         // the committing task.
         hub.follow(ticket, CommitChanges(base: before, changes.withoutRows))
+        notifyOfCommit(ticket, base: before)
+    }
+
+    /// Calls callbacks, hooks and handlers after the commit.
+    ///
+    /// - Parameter base: the number of the commit before.
+    func notifyOfCommit(_ ticket: Int, base: UInt64) {
         CurrentCancellation.without {
             completions.run()
             hub.publish(
-                ticket, base: before, changes, schema, touched.compactMapValues(\.self), silentRows, database)
+                ticket, base: base, changes, schema, touched.compactMapValues(\.self), silentRows, database)
         }
         notifyEnd(.committed)
     }
@@ -178,7 +195,7 @@ public final class Transaction: @unchecked Sendable {
     /// Notifies watchers that the transaction begins. Its scope is active on the thread.
     func notifyBeginning() { watchers = database.transactionWatchers.begin() }
 
-    private func notifyEnd(_ outcome: @autoclosure () -> TransactionOutcome) {
+    func notifyEnd(_ outcome: @autoclosure () -> TransactionOutcome) {
         guard let watchers else { return }
         let outcome = outcome()
         CurrentCancellation.without { for watcher in watchers { watcher.end?(outcome) } }

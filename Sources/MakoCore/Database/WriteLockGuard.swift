@@ -45,6 +45,9 @@ final class WriteLockGuard {
         }
     }
 
+    /// Lets go of a transaction that is in the file and not confirmed.
+    func letGo() { _ = transaction.take() }
+
     func rollback() {
         if let transaction = transaction.take() { transaction.rollback() }
     }

@@ -280,6 +280,11 @@ final class EventHub: Sendable {
         for continuation in done { continuation.resume() }
     }
 
+    /// Passes a commit to followers that is published after commits with later tickets were passed.
+    func followLate(_ commit: CommitChanges) {
+        state.with { state in for follower in state.followers.values { follower.notify(commit) } }
+    }
+
     private func enqueue(_ ticket: Int, _ batch: Batch?) {
         let isPassed = state.with { state in
             // The common case: no watcher, and no delivery in progress.

@@ -85,6 +85,19 @@ extension CommitPipeline {
         }
     }
 
+    /// Waits until a commit is published, however long that takes.
+    ///
+    /// - Returns: false when the store fails or closes before.
+    func awaitPublication(of commit: UInt64) -> Bool {
+        lock.withLock {
+            while publishedCommit < commit {
+                if failure != nil || confirmation.isClosing { return false }
+                changed.wait(lock)
+            }
+            return true
+        }
+    }
+
     private func noteEarly(_ commit: UInt64, _ lsn: UInt64) {
         confirmation.early = ((confirmation.early?.commits.lowerBound ?? commit)...commit, lsn)
     }
@@ -152,6 +165,15 @@ extension Store {
         let limit = UInt64(max(options.logArchiveBytes, options.logSegmentBytes))
         pipeline.setConfirmation(timeout: timeout?.nanoseconds, limitBytes: limit)
     }
+
+    /// Whether a commit waits for the confirmation of one before it, though its committer did not wait.
+    package func isHeld(_ commit: UInt64, _ durability: Durability) -> Bool {
+        durability.maxDelay != nil
+            && pipeline.lock.withLock { pipeline.confirmation.isActive && pipeline.publishedCommit < commit }
+    }
+
+    /// Waits until a commit is published for which `unconfirmed` was thrown; false when the store fails or closes before.
+    package func awaitPublication(of commit: UInt64) -> Bool { pipeline.awaitPublication(of: commit) }
 
     /// Confirms the log up to a position.
     package func confirm(_ lsn: UInt64) { pipeline.confirm(lsn) }

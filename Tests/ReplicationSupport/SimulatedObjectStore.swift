@@ -2,8 +2,8 @@ import MakoReplication
 import MakoStorage
 
 /// An object store in memory with injected faults.
-final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
-    enum Fault: Sendable, Hashable {
+package final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
+    package enum Fault: Sendable, Hashable {
         /// The store is busy, and does nothing.
         case unavailable
         /// The call takes effect, and the answer is lost.
@@ -34,36 +34,36 @@ final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
     /// Called at the end of the process.
     private let onEnd: @Sendable () -> Void
 
-    init(onEnd: @escaping @Sendable () -> Void = {}) { self.onEnd = onEnd }
+    package init(onEnd: @escaping @Sendable () -> Void = {}) { self.onEnd = onEnd }
 
-    var calls: Int { lock.withLock { state.calls } }
-    var puts: Int { lock.withLock { state.puts } }
-    var hasEnded: Bool { lock.withLock { state.hasEnded } }
-    var names: [String] { lock.withLock { state.objects.keys.sorted() } }
+    package var calls: Int { lock.withLock { state.calls } }
+    package var puts: Int { lock.withLock { state.puts } }
+    package var hasEnded: Bool { lock.withLock { state.hasEnded } }
+    package var names: [String] { lock.withLock { state.objects.keys.sorted() } }
 
-    var objects: [String: [UInt8]] {
+    package var objects: [String: [UInt8]] {
         get { lock.withLock { state.objects } }
         set { lock.withLock { state.objects = newValue } }
     }
 
-    var isDown: Bool {
+    package var isDown: Bool {
         get { lock.withLock { state.isDown } }
         set { lock.withLock { state.isDown = newValue } }
     }
 
     /// The number of newest names that listings omit.
-    var lateNames: Int {
+    package var lateNames: Int {
         get { lock.withLock { state.late } }
         set { lock.withLock { state.late = newValue } }
     }
 
     /// Fails at the call with this index, counted from 0.
-    func inject(_ fault: Fault, atCall index: Int) { lock.withLock { state.faults[index] = fault } }
+    package func inject(_ fault: Fault, atCall index: Int) { lock.withLock { state.faults[index] = fault } }
 
-    func clearFaults() { lock.withLock { state.faults = [:] } }
+    package func clearFaults() { lock.withLock { state.faults = [:] } }
 
     /// Simulates a new process.
-    func restart() { lock.withLock { state.hasEnded = false } }
+    package func restart() { lock.withLock { state.hasEnded = false } }
 
     // MARK: Calls
 
@@ -101,8 +101,9 @@ final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
         do throws(ObjectStoreError) { return .success(try body(&state)) } catch { return .failure(error) }
     }
 
-    func put(_ name: String, _ content: ObjectContent, _ condition: PutCondition) throws(ObjectStoreError) -> ObjectTag
-    {
+    package func put(
+        _ name: String, _ content: ObjectContent, _ condition: PutCondition
+    ) throws(ObjectStoreError) -> ObjectTag {
         var bytes: [UInt8] = []
         try content.forEachPiece { piece throws(ObjectStoreError) in bytes += piece }
         return try call { state throws(ObjectStoreError) in
@@ -119,7 +120,7 @@ final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
         }
     }
 
-    func get(_ name: String, _ range: Range<UInt64>?) throws(ObjectStoreError) -> ObjectBytes {
+    package func get(_ name: String, _ range: Range<UInt64>?) throws(ObjectStoreError) -> ObjectBytes {
         try call { state throws(ObjectStoreError) in
             guard let bytes = state.objects[name] else { throw .notFound(name: name) }
             let lower = min(range.map { Int($0.lowerBound) } ?? 0, bytes.count)
@@ -128,7 +129,7 @@ final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
         }
     }
 
-    func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String] {
+    package func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String] {
         try call { state throws(ObjectStoreError) in
             let hidden = Set(state.order.suffix(state.late))
             let found = state.objects.keys.filter { $0.hasPrefix(prefix) && $0 > (name ?? "") && !hidden.contains($0) }
@@ -136,7 +137,7 @@ final class SimulatedObjectStore: ObjectStore, @unchecked Sendable {
         }
     }
 
-    func delete(_ name: String) throws(ObjectStoreError) {
+    package func delete(_ name: String) throws(ObjectStoreError) {
         try call { state throws(ObjectStoreError) in state.objects[name] = nil }
     }
 
