@@ -98,7 +98,7 @@ protocol NodeLayout {
     static func removeEntries(_ page: UnsafeMutableRawPointer, _ slots: Range<Int>)
 
     // Removing a range.
-    /// Returns the key before which the keys below an inner node end; nil if the node itself and its parent do not tell.
+    /// Returns the key before which the keys below an inner node end; nil if neither the node nor its parent has it.
     ///
     /// - Parameter slot: the slot of the node in `parent`.
     static func end(of node: UnsafeMutableRawPointer, at slot: Int, in parent: UnsafeMutableRawPointer) -> Key?
