@@ -5,8 +5,9 @@ import MakoStorage
 extension StudioQuestion {
     /// The tables with their columns, lists and indexes.
     func schema() throws -> JSONValue {
-        let sizes = StudioSizes()
+        let stats = database.file.store.stats
         return try read { view, catalogue in
+            let sizes = StudioSizes(view, stats)
             let tables = try catalogue.handles.map { handle in
                 try described(StudioTable(handle, catalogue), sizes, view)
             }
@@ -28,9 +29,9 @@ extension StudioQuestion {
         return .object([
             ("name", .string(schema.name)), ("rows", .number(try table.handle.count(in: view))),
             ("exact", .bool(true)),
-            ("bytes", .number(sizes.bytes(of: StudioSizes.rowsTree(table.handle), in: view))),
+            ("bytes", .number(sizes.bytes(of: StudioSizes.rowsTree(table.handle)))),
             ("jumps", .bool(isByID)),
-            ("indexes", .array(schema.indexes.map { index in described(index, table.handle, sizes, view) })),
+            ("indexes", .array(schema.indexes.map { index in described(index) })),
             ("columns", .array(table.columns.map { described($0, schema) })),
             (
                 "lists",
@@ -40,9 +41,7 @@ extension StudioQuestion {
         ])
     }
 
-    private func described(
-        _ index: IndexSchema, _ handle: TableHandle, _ sizes: StudioSizes, _ view: Snapshot
-    ) -> JSONValue {
+    private func described(_ index: IndexSchema) -> JSONValue {
         .object([
             ("name", .string(index.name)), ("columns", .texts(index.columns.map(\.name))),
             ("unique", .bool(index.isUnique)),
@@ -98,38 +97,49 @@ extension StudioQuestion {
     }
 }
 
-/// Estimates the size of trees from their first entries, because counting pages would read the whole file.
+/// Estimates the sizes of the trees from their first entries, because counting pages would read the whole file.
 struct StudioSizes {
     private static let sampled = 64
     /// The assumed fill factor of a page.
     private static let fill = 0.8
+
+    /// The bytes of each tree.
+    private let estimates: [String: Double]
+    /// At most 1: all trees together take no more than the pages in use.
+    private let scale: Double
+
+    init(_ view: Snapshot, _ stats: StoreStats) {
+        let trees = view.trees.map { ($0.name, Self.estimate($0, view)) }
+        estimates = Dictionary(trees) { first, _ in first }
+        let total = estimates.values.reduce(0, +)
+        scale = min(1, Double(stats.livePages * stats.pageBytes) / max(total, 1))
+    }
 
     static func rowsTree(_ handle: TableHandle) -> String { "mako.rows.\(handle.number)" }
 
     /// The name prefix of the trees of a table's indexes.
     static func indexPrefix(_ handle: TableHandle) -> String { "mako.index.\(handle.number)." }
 
-    func bytes(of name: String, in view: Snapshot) -> Int {
-        guard let info = view.trees.first(where: { $0.name == name }) else { return 0 }
-        return bytes(of: info, in: view)
+    /// The bytes of whole pages; 0 for an empty tree or one that cannot be read.
+    func bytes(of name: String) -> Int {
+        let pages = (estimates[name] ?? 0) * scale / Double(MakoStorage.pageBytes)
+        return Int(pages.rounded(.up)) * MakoStorage.pageBytes
     }
 
-    func bytes(of info: TreeInfo, in view: Snapshot) -> Int {
+    private static func estimate(_ info: TreeInfo, _ view: Snapshot) -> Double {
         guard info.count > 0 else { return 0 }
         var bytes = 0
         var entries = 0
         do {
             var cursor = try view.cursor(in: info.tree)
             var isThere = try cursor.first()
-            while isThere, entries < Self.sampled {
+            while isThere, entries < sampled {
                 bytes += 12 + (info.tree.keys == .bytes ? cursor.key.count : 8)
                 bytes += try cursor.withValue { $0.count }
                 entries += 1
                 isThere = try cursor.next()
             }
         } catch { return 0 }
-        let content = Double(bytes) / Double(max(entries, 1)) * Double(info.count) / Self.fill
-        let pages = (content / Double(MakoStorage.pageBytes)).rounded(.up)
-        return Int(pages) * MakoStorage.pageBytes
+        return Double(bytes) / Double(max(entries, 1)) * Double(info.count) / fill
     }
 }

@@ -11,8 +11,8 @@ extension StudioQuestion {
         let logs = files.dropFirst().reduce(0) { $0 + $1.bytes }
         let free = max(0, Int(clamping: stats.filePages) - stats.livePages)
         return try read { view, catalogue in
-            let (sizes, names) = (StudioSizes(), StudioTreeNames(catalogue))
-            let trees = view.trees.map { info in tree(info, sizes, names, view) }
+            let (sizes, names) = (StudioSizes(view, stats), StudioTreeNames(catalogue))
+            let trees = view.trees.map { info in tree(info, sizes, names) }
             let pages: [JSONValue] = [
                 .object([("kind", .string("in use")), ("count", .number(stats.livePages))]),
                 .object([("kind", .string("waiting")), ("count", .number(stats.waitingPages))]),
@@ -28,13 +28,13 @@ extension StudioQuestion {
         }
     }
 
-    private func tree(_ info: TreeInfo, _ sizes: StudioSizes, _ names: StudioTreeNames, _ view: Snapshot) -> JSONValue {
+    private func tree(_ info: TreeInfo, _ sizes: StudioSizes, _ names: StudioTreeNames) -> JSONValue {
         let owner = names.owner(info.name)
         let isRows = owner.map { StudioSizes.rowsTree($0) == info.name } ?? false
         var members: [(key: String, value: JSONValue)] = [
             ("name", .string(names.shown(info.name))),
             ("kind", .string(owner == nil ? "other" : isRows ? "table" : "index")),
-            ("bytes", .number(sizes.bytes(of: info, in: view))), ("entries", .number(info.count)),
+            ("bytes", .number(sizes.bytes(of: info.name))), ("entries", .number(info.count)),
             ("levels", .number(info.levels)), ("estimated", .bool(true)),
         ]
         if let owner { members.append(("table", .string(owner.schema.name))) }
