@@ -46,6 +46,26 @@ import Testing
         }
     }
 
+    @Test func rowsShowWhatDiffersFromAnEarlierCopy() throws {
+        try withDatabase(Self.people) { database in
+            let path = database.file.path + "-copy"
+            defer {
+                for file in DatabaseFile.files(of: path) { try? FileManager.default.removeItem(atPath: file.path) }
+            }
+            try database.file.store.backup(to: path)
+            try run(database, "UPDATE Person SET age = 37 WHERE id = 1")
+            try run(database, "DELETE FROM Person WHERE id = 2")
+            try database.compare(with: DatabaseFile(reading: path, KeyOptions.parse([])))
+            let rows = get(database, "rows", ["table": "Person"])
+            #expect(rows.contains("\"was\":{\"age\":{\"kind\":\"int\",\"text\":\"36\"}}"))
+            #expect(rows.contains("\"change\":\"delete\""))
+            #expect(get(database, "schema").contains("\"copy\":\"\(FilePath.name(of: path))\""))
+            #expect(!get(database, "storage").contains("the pin of this page"))
+            #expect(database.answer(StudioRequest(.delete, "pin")).status == 200)
+            #expect(!get(database, "rows", ["table": "Person"]).contains("\"change\""))
+        }
+    }
+
     /// The rows of one are not those of the other.
     @Test func aTableMadeAnewIsNotComparedWithThePinnedOne() throws {
         try withDatabase(Self.people) { database in

@@ -117,6 +117,12 @@ package final class StudioDatabase: Sendable {
         return pin
     }
 
+    /// Compares rows with those of an earlier copy of the database, until it is released.
+    func compare(with copy: DatabaseFile) throws {
+        let pin = try StudioPin(copy: copy)
+        pinned.withLock { $0 = pin }
+    }
+
     /// Releases the pinned snapshot when the requests that read it have ended.
     func unpin() { pinned.withLock { $0 = nil } }
 

@@ -44,7 +44,7 @@ extension StudioQuestion {
     private func snapshots(_ stats: StoreStats) -> JSONValue {
         // After another process has compacted the log, the pinned snapshot is of an earlier opening of the file,
         // which the statistics leave out.
-        if let pin = database.pinned.withLock({ $0 }) {
+        if let pin = database.pinned.withLock({ $0 }), pin.copy == nil {
             let oldest = stats.oldestSnapshot.map { stats.commitNumber - min($0.commits, stats.commitNumber) }
             guard let oldest, oldest < pin.view.commitNumber else {
                 let own = [("holder", JSONValue.string("the pin of this page"))]

@@ -10,6 +10,7 @@ struct StudioCommand: Verb {
             Column widths and queries are kept in ~/.mako_studio ($MAKO_STUDIO names another file), not those of encrypted databases.
 
               mako studio people.mako
+              mako restore s3://backups/people then.mako --at 4711 && mako studio people.mako --beside then.mako
             """)
 
     @Argument(help: "The database file.", completion: .file())
@@ -19,6 +20,11 @@ struct StudioCommand: Verb {
 
     @Flag(help: "Lets the page change rows.")
     var write = false
+
+    @Option(
+        help: "An earlier copy of the database, a backup or a restored one: rows show what differs from it.",
+        completion: .file())
+    var beside: String?
 
     @Option(help: "The port to listen at instead of a free one.")
     var port: UInt16?
@@ -33,6 +39,7 @@ struct StudioCommand: Verb {
                 .usage)
         }
         let database = try StudioDatabase(opening: file, access, isWritable: write)
+        if let beside { try database.compare(with: DatabaseFile(reading: beside, access)) }
         let opens = open
         Signals.handle { signal in
             database.close()

@@ -179,7 +179,7 @@ function drawPin() {
     const button = byId("pin");
     button.replaceChildren(h("span", { class: "pin-mark", "aria-hidden": "true" }), h("span", { class: "says" }, pin ? `Release ${count(pin.commit)}` : "Pin"));
     button.dataset.pinned = String(Boolean(pin));
-    button.title = pin ? `Rows are compared with commit ${count(pin.commit)}; press to release it`
+    button.title = pin ? `Rows are compared with commit ${count(pin.commit)}${pin.copy ? ` of ${pin.copy}` : ""}; press to release it`
         : "Pin the newest commit, and compare rows with it from now on";
     button.setAttribute("aria-label", pin ? `Release commit ${pin.commit}` : "Pin the newest commit");
 }
