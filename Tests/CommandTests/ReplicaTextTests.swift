@@ -1,7 +1,7 @@
-import MakoReplication
 import Testing
 
 @testable import MakoCommand
+@testable import MakoReplication
 
 /// What `mako replicas` prints of a branch.
 @Suite struct ReplicaTextTests {

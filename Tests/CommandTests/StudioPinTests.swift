@@ -1,5 +1,6 @@
 import Foundation
 import MakoRecords
+import MakoStorage
 import Testing
 
 @testable import MakoCommand
