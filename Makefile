@@ -60,7 +60,7 @@ help:
 	@echo 'make test-studio         the server of Mako Studio, by real requests; its page on a double and on it, in headless Chromium'
 	@echo 'make test-services       replication to SeaweedFS and moto, mirrors in PostgreSQL; make services starts them, make services-stop ends them'
 	@echo 'make install             the program mako, into PREFIX/bin; PREFIX=/usr/local'
-	@echo 'make test                every test, in a debug build: about 11 minutes from a fresh clone on 2 cores'
+	@echo 'make test                every test, in a debug build: about half an hour from a fresh clone on 2 cores'
 	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
 	@echo 'make check               make test, then $(filter-out test,$(CHECKS)); prints the minutes of each'
 	@echo 'make check-platforms     compiles the sources for iOS, macOS, musl and 32 bits, and runs CPlatform for arm64'

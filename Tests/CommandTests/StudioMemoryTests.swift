@@ -54,6 +54,29 @@ import Testing
         }
     }
 
+    @Test func aSymbolicLinkStaysOne() throws {
+        try withFile { path in
+            let link = path + "-link"
+            defer { try? FileManager.default.removeItem(atPath: link) }
+            // It leads nowhere at first.
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+            for number in 1...2 as ClosedRange<Int64> {
+                StudioMemory(of: "/data/a.mako", isKept: true, path: link).keep("tab", .integer(number))
+                #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
+                let kept = StudioMemory(of: "/data/a.mako", isKept: true, path: path).values
+                #expect(kept == .object([("tab", .integer(number))]))
+            }
+        }
+    }
+
+    @Test func filesThatDifferByCanonicalEquivalenceAreTwo() {
+        withFile { path in
+            StudioMemory(of: "/data/caf\u{E9}.mako", isKept: true, path: path).keep("tab", .integer(1))
+            let other = StudioMemory(of: "/data/cafe\u{301}.mako", isKept: true, path: path)
+            #expect(other.values == .object([]))
+        }
+    }
+
     @Test func oneFileHasOneNameHoweverItIsWritten() {
         withFile { path in
             StudioMemory(of: "/data/./a.mako", isKept: true, path: path).keep("tab", .integer(2))

@@ -1,5 +1,6 @@
 import Foundation
 import MakoRecords
+import MakoStorage
 
 /// What pages remember for the next start, in a file that only its owner can read: the theme for all databases; column
 /// widths and queries for each. The server's next port is another origin, whose browser storage is empty.
@@ -11,14 +12,14 @@ struct StudioMemory: Sendable {
     /// The maximum size of the file, and of one value, in bytes.
     private static let limits = (file: 8 << 20, value: 128 << 10)
 
-    /// nil: nothing is kept.
+    /// The file itself where the path is a symbolic link, which must not be replaced; nil: nothing is kept.
     let path: String?
     /// The absolute path of the database.
     let database: String
 
     /// - Parameter isKept: false for an encrypted database, because queries contain its values.
     init(of database: String, isKept: Bool, path: String? = defaultPath) {
-        self.path = isKept ? path : nil
+        self.path = isKept ? path.flatMap { path in try? POSIXFileSystem().target(of: path) } : nil
         self.database = URL(fileURLWithPath: database).standardizedFileURL.path
     }
 
@@ -41,8 +42,8 @@ struct StudioMemory: Sendable {
             return
         }
         let owner = Self.shared.contains(name) ? "" : database
-        let kept = members(of: owner, all).filter { $0.key != name } + [(name, value)]
-        all.removeAll { $0.key == owner }
+        let kept = members(of: owner, all).filter { !Self.isSame($0.key, name) } + [(name, value)]
+        all.removeAll { Self.isSame($0.key, owner) }
         all.append((owner, .object(kept)))
         // The database written last is at the end. What all of them share has no place among them.
         let ofDatabases = all.filter { !$0.key.isEmpty }.suffix(Self.databases)
@@ -50,10 +51,13 @@ struct StudioMemory: Sendable {
         if text.utf8.count <= Self.limits.file { Self.write(text, path) }
     }
 
+    /// By bytes, because files and tables may have names that differ only by canonical equivalence.
+    private static func isSame(_ one: String, _ other: String) -> Bool { TextKey(one) == TextKey(other) }
+
     private func members(
         of owner: String, _ all: [(key: String, value: JSONValue)]
     ) -> [(key: String, value: JSONValue)] {
-        guard case .object(let members)? = all.first(where: { $0.key == owner })?.value else { return [] }
+        guard case .object(let members)? = all.first(where: { Self.isSame($0.key, owner) })?.value else { return [] }
         return members
     }
 

@@ -104,12 +104,12 @@ struct StudioSizes {
     private static let fill = 0.8
 
     /// The bytes of each tree.
-    private let estimates: [String: Double]
+    private let estimates: [TextKey: Double]
     /// At most 1: all trees together take no more than the pages in use.
     private let scale: Double
 
     init(_ view: Snapshot, _ stats: StoreStats) {
-        let trees = view.trees.map { ($0.name, Self.estimate($0, view)) }
+        let trees = view.trees.map { (TextKey($0.name), Self.estimate($0, view)) }
         estimates = Dictionary(trees) { first, _ in first }
         let total = estimates.values.reduce(0, +)
         scale = min(1, Double(stats.livePages * stats.pageBytes) / max(total, 1))
@@ -122,7 +122,7 @@ struct StudioSizes {
 
     /// The bytes of whole pages; 0 for an empty tree or one that cannot be read.
     func bytes(of name: String) -> Int {
-        let pages = (estimates[name] ?? 0) * scale / Double(MakoStorage.pageBytes)
+        let pages = (estimates[TextKey(name)] ?? 0) * scale / Double(MakoStorage.pageBytes)
         return Int(pages.rounded(.up)) * MakoStorage.pageBytes
     }
 
