@@ -1,6 +1,7 @@
 import MakoReplication
 import MakoStorage
 import MakoTestSupport
+import ReplicationTestSupport
 import Testing
 
 /// The objects that a replicator sends, and the log that the store retains for it.
@@ -127,6 +128,27 @@ import Testing
         try ledger.checkAll()
     }
 
+    /// Two commits come while an object is sent, after which a backup is due: it has both, and the first stays a restore point, too.
+    @Test func commitsThatComeBeforeABackupStayRestorePoints() throws {
+        let place = InterruptedObjectStore()
+        let ledger = try Ledger(seed: 60, place: place)
+        var options = Replicator.Options()
+        options.backupAfterBytes = 1
+        let replicator = try Replicator(ledger.store, to: place, options: options)
+        try ledger.commit(.small)
+        try replicator.ship()
+        let first = try ledger.commitNumber()
+        try ledger.commit(.small)
+        place.next = {
+            try? ledger.commit(.small)
+            try? ledger.commit(.small)
+        }
+        try replicator.ship()
+        let commits = try ledger.checkAll()
+        #expect(commits.suffix(4) == Array(first...first + 3))
+        #expect(try ledger.replica.restorePoints()[0].gaps == [])
+    }
+
     @Test func severalDatabasesShareAPlace() throws {
         let first = try Ledger(seed: 58)
         let second = try Ledger(seed: 59, objects: first.objects)
@@ -152,4 +174,31 @@ import Testing
 
 private final class SettableClock: @unchecked Sendable {
     var now: UInt64 = 0
+}
+
+/// An object store in memory that does something else after the next object was put.
+private final class InterruptedObjectStore: ObjectStore, @unchecked Sendable {
+    private let objects = SimulatedObjectStore()
+    // Used by one thread alone.
+    var next: (() -> Void)?
+
+    func put(
+        _ name: String, _ content: ObjectContent, _ condition: PutCondition
+    ) throws(ObjectStoreError) -> ObjectTag {
+        let tag = try objects.put(name, content, condition)
+        let interruption = next
+        next = nil
+        interruption?()
+        return tag
+    }
+
+    func get(_ name: String, _ range: Range<UInt64>?) throws(ObjectStoreError) -> ObjectBytes {
+        try objects.get(name, range)
+    }
+
+    func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String] {
+        try objects.list(prefix, after: name, limit: limit)
+    }
+
+    func delete(_ name: String) throws(ObjectStoreError) { try objects.delete(name) }
 }

@@ -108,6 +108,49 @@ import Testing
         #expect(try #require(points.runs.first?.dates.lowerBound) <= time.milliseconds - 20 * 3_600_000)
     }
 
+    /// The objects of a branch as a plain list, whose sums are taken anew for each question.
+    private struct PlainBranch {
+        var objects: [SequenceHeader] = []
+
+        func satisfies(_ retention: Retention, from index: Int, now: UInt64) -> Bool {
+            let kept = objects[index...]
+            let bytes = kept.reduce(0) { $0 + $1.contentBytes + UInt64(SequenceHeader.bytes) }
+            let hours = retention.age.map { UInt64($0.components.seconds) / 3600 } ?? 0
+            let commits = objects[objects.count - 1].after.commit - objects[index].after.commit + 1
+            return bytes >= retention.bytes ?? 0 && commits >= retention.commits ?? 0
+                && objects[index].date + hours * 3_600_000 <= now
+        }
+
+        func floor(_ retention: Retention, now: UInt64) -> UInt64? {
+            objects.indices.last { objects[$0].kind == .full && satisfies(retention, from: $0, now: now) }
+                .map { objects[$0].number }
+        }
+    }
+
+    @Test(arguments: 0..<50 as Range<UInt64>) func theFloorIsTheNewestBackupThatEachMinimumAllows(_ seed: UInt64) {
+        var random = SplitMix(seed: seed)
+        var (branch, backups) = (PlainBranch(), KeptBackups())
+        var place = LogPlace(commit: 0, lsn: 0, chain: 0)
+        var now: UInt64 = 0
+        for number in 1...60 as ClosedRange<UInt64> {
+            let before = place
+            place.commit += UInt64(random.below(4))
+            place.lsn += 1
+            let kind: SequenceKind = number == 1 || random.chance(20) ? .full : .frames
+            var header = SequenceHeader(ReplicaIdentity(high: 1, low: 2), 1, number, kind, from: before, to: place)
+            header.contentBytes = UInt64(random.below(kind == .full ? 9000 : 2000))
+            now += UInt64(random.below(3)) * 3_600_000
+            header.date = now
+            branch.objects.append(header)
+            backups.accept(header)
+            let retention = Retention(
+                age: random.chance(50) ? .seconds(3600 * random.below(30)) : nil,
+                bytes: random.chance(50) ? UInt64(random.below(60_000)) : nil,
+                commits: random.chance(50) ? UInt64(random.below(60)) : nil)
+            #expect(backups.floor(retention, now: now)?.number == branch.floor(retention, now: now))
+        }
+    }
+
     @Test func nothingIsDeletedWithinTheGraceTime() throws {
         let ledger = try Ledger(seed: 122)
         let time = Time()

@@ -5,7 +5,8 @@ import MakoTestSupport
 /// One transaction that outgrows the cache, in a file of the real file system, and a verification of what it left: the size of the file beside
 /// that of its data, and the memory beside the budget.
 ///
-/// What the transaction changes is made by a process of its own, so that the memory of one step does not serve the other.
+/// What the transaction changes is made by a process of its own, and what it left is verified by another, so that the memory of one step does
+/// not serve the other, and is not counted for it.
 struct ScaleCommand {
     /// The work of the transaction.
     enum Kind: String, CaseIterable {
@@ -51,7 +52,7 @@ struct ScaleCommand {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let path = folder + "/scale.mako"
-        try prepareElsewhere(path)
+        _ = try elsewhere("scale-prepare", path)
 
         var options = StoreOptions()
         options.cacheBytes = cacheBytes
@@ -61,25 +62,23 @@ struct ScaleCommand {
         let meter = MemoryMeter()
         let work = ScaleWork(kind: kind, count: count, valueBytes: valueBytes)
         try store.write { tx in try work.run(in: tx) }
-        let memory = meter.lap()
+        let memory = meter.end()
         let duration = ContinuousClock.now - start
         let stats = store.stats
         // The former content must outlive the transaction, and new pages are added to it. Deletions at random keys
         // change every leaf before any becomes empty.
         let pages = kind == .deletes ? 2 * before : stats.livePages + (work.replaces ? before : 0)
-        let isWhole = try store.verify().isClean
-        let verifying = meter.lap()
-        meter.end()
         let sizes = try FileManager.default.contentsOfDirectory(atPath: folder).map { name in
             let attributes = try FileManager.default.attributesOfItem(atPath: folder + "/" + name)
             return (name, (attributes[.size] as? NSNumber)?.intValue ?? 0)
         }
         let file = sizes.first { folder + "/" + $0.0 == path }?.1 ?? 0
         try store.close()
+        let verified = try elsewhere("scale-verify", path)
         return report(
             Figures(
                 file: file, log: sizes.reduce(0) { $0 + $1.1 } - file, data: pages * stats.pageBytes, memory: memory,
-                verifying: verifying, isWhole: isWhole, duration: duration))
+                verifying: Int(verified.output), isWhole: verified.status == 0, duration: duration))
     }
 
     private struct Figures {
@@ -118,23 +117,46 @@ struct ScaleCommand {
 
     private func rounded(_ share: Double) -> String { String(format: "%.2f", share) }
 
-    // MARK: What the transaction changes
+    // MARK: Other processes
 
-    private func prepareElsewhere(_ path: String) throws {
+    /// Runs a step in a process that does nothing else.
+    private func elsewhere(_ step: String, _ path: String) throws -> (output: String, status: Int32) {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Bundle.main.executablePath ?? CommandLine.arguments[0])
-        process.arguments = ["scale-prepare", "\(count)", "0", kind.rawValue, "\(valueBytes)", path]
+        process.arguments = [step, "\(count)", "\(cacheBytes >> 20)", kind.rawValue, "\(valueBytes)", path]
+        let pipe = Pipe()
+        process.standardOutput = pipe
         try process.run()
+        let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw PreparationFailed() }
+        guard [0, Self.damaged].contains(process.terminationStatus) else { throw StepFailed(step: step) }
+        return (output.trimmingCharacters(in: .whitespacesAndNewlines), process.terminationStatus)
     }
 
-    private struct PreparationFailed: Error {}
+    private struct StepFailed: Error {
+        let step: String
+    }
 
-    /// Makes the database. Called in the process that does nothing else.
+    private static let damaged: Int32 = 3
+
+    /// Makes the database.
     func prepare(_ path: String) throws {
         let store = try Store(at: path)
         try ScaleWork(kind: kind, count: count, valueBytes: valueBytes).prepare(store)
         try store.close()
+    }
+
+    /// Verifies the database, and prints the memory that it took.
+    ///
+    /// - Returns: the status of the process.
+    func verify(_ path: String) throws -> Int32 {
+        var options = StoreOptions()
+        options.cacheBytes = cacheBytes
+        let store = try Store(at: path, options: options)
+        let meter = MemoryMeter()
+        let isWhole = try store.verify().isClean
+        print(meter.end().map { "\($0)" } ?? "")
+        try store.close()
+        return isWhole ? 0 : Self.damaged
     }
 }

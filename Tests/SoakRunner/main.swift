@@ -8,7 +8,7 @@ import RandomRuns
 // KIND [VALUE_BYTES]` measures file and memory of one transaction that is larger than the cache, and `groups GROUPS
 // LIMIT_MIB` those of a query with more groups than the query memory holds; `parallel ROWS THREADS` measures how much
 // faster several threads are than one. The first two start `work …` as a process for each core, and `scale` starts
-// `scale-prepare …`, which creates the database.
+// `scale-prepare …`, which creates the database, and `scale-verify …`.
 
 let words = Array(CommandLine.arguments.dropFirst())
 let numbers = words.dropFirst().compactMap { UInt64($0) }
@@ -42,6 +42,9 @@ case ("parallel", _):
 case ("scale-prepare", _):
     guard words.count == 6, let command = ScaleCommand(Array(words[1..<5])) else { fallthrough }
     try command.prepare(words[5])
+case ("scale-verify", _):
+    guard words.count == 6, let command = ScaleCommand(Array(words[1..<5])) else { fallthrough }
+    exit(try command.verify(words[5]))
 case ("work", 4): Worker(first: numbers[0], unit: numbers[1], stride: numbers[2], end: numbers[3]).run()
 default:
     print("usage: SoakRunner seconds N [FIRST] | seeds N [FIRST] | repeat store|records|objects SEED")
