@@ -175,7 +175,8 @@ let package = Package(
             dependencies: ["Mako", "MakoObjectReplication", "MakoTestSupport", "ReplicationTestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "PostgresTests", dependencies: ["MakoPostgres", "MakoRecords", "MakoStorage", "MakoTestSupport"],
+            name: "PostgresTests",
+            dependencies: ["MakoPostgres", "MakoRecords", "MakoStorage", "MakoTestSupport", "RandomRuns"],
             swiftSettings: settings),
         // Random work on records and objects beside plain models of them, for the tests and for `make soak`.
         .target(

@@ -20,6 +20,8 @@ public enum PostgresError: Error, Sendable, Hashable {
     case foreign(schema: String)
     /// The caller ended the step.
     case cancelled
+    /// PostgreSQL has no form for a query, or for a part of it.
+    case query(reason: String)
     /// The database could not be read.
     case records(RecordError)
 
@@ -28,7 +30,7 @@ public enum PostgresError: Error, Sendable, Hashable {
         switch self {
         case .unreachable, .connectionLost: true
         case .refused(let state, _, _): state.isTransient
-        case .value, .name, .historyNotKept, .foreign, .cancelled, .records: false
+        case .value, .name, .historyNotKept, .foreign, .cancelled, .query, .records: false
         }
     }
 }
@@ -49,6 +51,7 @@ extension PostgresError: CustomStringConvertible {
         case .foreign(let schema):
             "the schema \(schema) has the mirror of another database or history: use another schema, or replace it with --reload"
         case .cancelled: "the step was cancelled; nothing of it was stored"
+        case .query(let reason): "PostgreSQL has no form for the query: \(reason); run it in the database"
         case .records(let error): error.description
         }
     }

@@ -39,7 +39,7 @@ public final class TableHandle: Sendable {
     let keySlots: [ColumnSlot]
     /// For the rows of a query, which are no table of the file: the text columns that hold decimals.
     let derivedDecimals: Set<String>?
-    var isDerived: Bool { derivedDecimals != nil }
+    package var isDerived: Bool { derivedDecimals != nil }
 
     /// - Parameter conditions: the conditions of partial indexes, by the indexes' positions.
     init(

@@ -83,7 +83,7 @@ struct MetamorphicDraw {
     }
 
     private mutating func value(_ type: ColumnType) -> Operand {
-        parameter(random.chance(5) ? .null : random.metamorphicValue(type))
+        parameter(random.chance(5) ? .null : world.value(type, &random))
     }
 
     private func operand(_ column: MetamorphicWorld.Column, _ table: String, _ isJoined: Bool) -> Operand {

@@ -23,8 +23,11 @@ struct MetamorphicWorld {
     let columns: [String: [Column]]
     let plain: Side
     let indexed: Side
+    private let accepts: @Sendable (Value) -> Bool
 
-    init(_ random: inout SplitMix) throws {
+    /// - Parameter accepts: whether a value may be in a row or a condition.
+    init(_ random: inout SplitMix, accepts: @escaping @Sendable (Value) -> Bool = { _ in true }) throws {
+        self.accepts = accepts
         var schemas: [EntitySchema] = []
         var columns: [String: [Column]] = [:]
         for name in MetamorphicWorld.names {
@@ -49,7 +52,7 @@ struct MetamorphicWorld {
         for name in MetamorphicWorld.names {
             let list = columns[name] ?? []
             rows[name] = (0..<random.below(50)).map { _ in
-                list.map { random.chance(18) ? .null : random.metamorphicValue($0.type) }
+                list.map { random.chance(18) ? .null : MetamorphicWorld.value($0.type, &random, accepts) }
             }
         }
         plain = try MetamorphicWorld.side(schemas, rows)
@@ -68,6 +71,18 @@ struct MetamorphicWorld {
             }
         }
         indexed = try MetamorphicWorld.side(schemas, rows)
+    }
+
+    /// One of few values of a type.
+    func value(_ type: ColumnType, _ random: inout SplitMix) -> Value {
+        MetamorphicWorld.value(type, &random, accepts)
+    }
+
+    private static func value(
+        _ type: ColumnType, _ random: inout SplitMix, _ accepts: @Sendable (Value) -> Bool
+    ) -> Value {
+        let value = random.metamorphicValue(type)
+        return accepts(value) ? value : .null
     }
 
     private static let types: [ColumnType] = [
@@ -99,7 +114,7 @@ struct MetamorphicWorld {
 
 extension SplitMix {
     /// One of few values of a type, extremes and NaN among them.
-    mutating func metamorphicValue(_ type: ColumnType) -> Value {
+    fileprivate mutating func metamorphicValue(_ type: ColumnType) -> Value {
         switch type {
         case .bool: .bool(chance(50))
         case .integer: .integer(pick([-3, -1, 0, 1, 2, 3, 5, 8, 9_007_199_254_740_993, .max, .min]))

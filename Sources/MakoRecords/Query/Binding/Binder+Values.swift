@@ -281,7 +281,7 @@ extension Binder {
 
 extension BoundExpr {
     /// The kind of its values.
-    var kind: ValueKind { Binder.kind(self) }
+    package var kind: ValueKind { Binder.kind(self) }
 }
 
 extension Binder {

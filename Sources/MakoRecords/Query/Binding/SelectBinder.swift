@@ -178,6 +178,17 @@ struct SelectBinder {
 }
 
 extension SelectStatement {
+    /// Returns the logical plan of the statement, for another program that runs it.
+    ///
+    /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
+    package func logicalPlan(
+        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value]
+    ) throws(RecordError) -> LogicalPlan {
+        try followingTree(isDeep) { () throws(RecordError) in
+            try bound(catalogue, parameters, named, SubqueryBudget())
+        }
+    }
+
     /// Returns the statement with its names resolved.
     func bound(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ budget: SubqueryBudget

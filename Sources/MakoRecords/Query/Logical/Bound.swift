@@ -1,5 +1,5 @@
 /// The kind of an expression's values, for type checks.
-enum ValueKind: String, Sendable, Hashable {
+package enum ValueKind: String, Sendable, Hashable {
     case null, bool
     case whole = "integer"
     case real = "double"
@@ -9,7 +9,7 @@ enum ValueKind: String, Sendable, Hashable {
 
     var isNumber: Bool { self == .whole || self == .real }
 
-    var name: String { rawValue }
+    package var name: String { rawValue }
 
     init(_ type: ColumnType) {
         switch type {
@@ -39,16 +39,18 @@ enum ValueKind: String, Sendable, Hashable {
 
 /// A row that is read together with the row of the query: the target of a to-one reference, or a row of a join, which
 /// the join supplies.
-struct JoinNode: Sendable {
+package struct JoinNode: Sendable {
     /// The node with the reference; -1 is the query's own row.
-    let parent: Int
+    package let parent: Int
     /// The reference column of the parent.
     let slot: ColumnSlot
-    let target: TableHandle
+    package let target: TableHandle
     /// The path to this row.
-    let path: String
+    package let path: String
     /// Whether the join supplies the row, without a reference.
-    var isSupplied = false
+    package var isSupplied = false
+    /// The reference column of the parent, by its ordinal.
+    package var ordinal: Int { Int(slot.ordinal) }
 
     /// Makes a node for a row that the join supplies.
     static func supplied(_ target: TableHandle, _ name: String) -> JoinNode {
@@ -58,15 +60,15 @@ struct JoinNode: Sendable {
 }
 
 /// A resolved column: of the query's own row, or at the end of a path.
-struct BoundColumn: Sendable, Hashable {
+package struct BoundColumn: Sendable, Hashable {
     /// The node of the row; -1 is the query's own row.
-    let node: Int
+    package let node: Int
     /// The column, or `nil` for the row id.
-    let ordinal: Int?
-    let type: ColumnType
-    let path: String
+    package let ordinal: Int?
+    package let type: ColumnType
+    package let path: String
     /// Whether its values are encrypted.
-    var isSealed = false
+    package var isSealed = false
     /// Whether its texts are decimals.
     var isDecimal = false
     /// Whether it is declared `COLLATE NOCASE`.
@@ -78,7 +80,7 @@ struct BoundColumn: Sendable, Hashable {
     var kind: ValueKind { isDecimal ? .decimal : ValueKind(type) }
 }
 
-enum QueryFunction: String, Sendable, Hashable, CaseIterable {
+package enum QueryFunction: String, Sendable, Hashable, CaseIterable {
     case lower, upper, length, characters, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace
     case instr, strftime, distance, time, datetime, julianday, unixepoch
     /// The sort key of a decimal; not available in texts.
@@ -88,7 +90,7 @@ enum QueryFunction: String, Sendable, Hashable, CaseIterable {
 }
 
 /// An expression with names resolved, parameters substituted and types checked.
-indirect enum BoundExpr: Sendable, Hashable {
+package indirect enum BoundExpr: Sendable, Hashable {
     case column(BoundColumn)
     case constant(Value)
     case arithmetic(ArithmeticOperator, BoundExpr, BoundExpr)
@@ -120,7 +122,7 @@ indirect enum BoundExpr: Sendable, Hashable {
 }
 
 /// A condition with names resolved, parameters substituted and types checked.
-indirect enum BoundCondition: Sendable, Hashable {
+package indirect enum BoundCondition: Sendable, Hashable {
     /// `nil` is NULL.
     case constant(Bool?)
     case comparison(ComparisonOperator, BoundExpr, BoundExpr)
@@ -153,10 +155,10 @@ indirect enum BoundCondition: Sendable, Hashable {
     }
 }
 
-struct BoundOrder: Sendable, Hashable {
-    let expr: BoundExpr
-    let descending: Bool
-    let noCase: Bool
+package struct BoundOrder: Sendable, Hashable {
+    package let expr: BoundExpr
+    package let descending: Bool
+    package let noCase: Bool
 }
 
 /// What selections that differ in values only have in common.
@@ -230,18 +232,18 @@ public struct BoundSelection: Sendable {
         source = .kept(kept, values)
     }
 
-    var condition: BoundCondition? {
+    package var condition: BoundCondition? {
         switch source {
         case .condition(let condition): condition
         case .kept(let kept, let values): kept.condition(values)
         }
     }
 
-    var table: TableHandle { frame.table }
-    var joins: [JoinNode] { frame.joins }
-    var orders: [BoundOrder] { frame.orders }
-    var limit: Int? { frame.limit }
-    var offset: Int { frame.offset }
+    package var table: TableHandle { frame.table }
+    package var joins: [JoinNode] { frame.joins }
+    package var orders: [BoundOrder] { frame.orders }
+    package var limit: Int? { frame.limit }
+    package var offset: Int { frame.offset }
     var references: [String: Int] { frame.references }
     var matches: [BoundMatch] { frame.matches }
 
@@ -268,7 +270,7 @@ public struct BoundSelection: Sendable {
 }
 
 extension BoundExpr: CustomStringConvertible {
-    var description: String {
+    package var description: String {
         switch self {
         case .column(let column): column.path
         case .constant(let value): value.description
@@ -298,7 +300,7 @@ extension BoundCondition: CustomStringConvertible {
         "\(value) IN (\(items.prefix(5).map(\.description).joined(separator: ", "))\(items.count > 5 ? ", …" : ""))"
     }
 
-    var description: String {
+    package var description: String {
         switch self {
         case .constant(let flag): flag.map { $0 ? "TRUE" : "FALSE" } ?? "NULL"
         case .comparison(let operation, let left, let right): "\(left) \(operation.rawValue) \(right)"

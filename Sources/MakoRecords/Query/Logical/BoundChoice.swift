@@ -1,15 +1,15 @@
 /// A CASE with names resolved.
-struct BoundChoice: Sendable, Hashable {
-    struct Branch: Sendable, Hashable {
-        let condition: BoundCondition
-        let value: BoundExpr
+package struct BoundChoice: Sendable, Hashable {
+    package struct Branch: Sendable, Hashable {
+        package let condition: BoundCondition
+        package let value: BoundExpr
     }
 
     /// The operand, computed once for a row; the conditions refer to it as ``BoundExpr/subject(_:_:)``.
-    let subject: BoundExpr?
-    let branches: [Branch]
-    let otherwise: BoundExpr?
-    let kind: ValueKind
+    package let subject: BoundExpr?
+    package let branches: [Branch]
+    package let otherwise: BoundExpr?
+    package let kind: ValueKind
 
     /// Its expressions, except those of the conditions.
     var expressions: [BoundExpr] {
@@ -27,7 +27,7 @@ struct BoundChoice: Sendable, Hashable {
 }
 
 extension BoundChoice: CustomStringConvertible {
-    var description: String {
+    package var description: String {
         let parts = branches.map { "WHEN \($0.condition) THEN \($0.value)" }
         return "CASE \(parts.joined(separator: " "))\(otherwise.map { " ELSE \($0)" } ?? "") END"
     }

@@ -43,7 +43,7 @@ public struct ExcerptStyle: Sendable, Hashable {
 }
 
 /// A text of the row with its matches marked.
-struct BoundExcerpt: Sendable, Hashable {
+package struct BoundExcerpt: Sendable, Hashable {
     let match: BoundMatch
     let column: BoundColumn
     /// The index of the column in the full-text index.

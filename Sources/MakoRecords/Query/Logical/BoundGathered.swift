@@ -1,5 +1,5 @@
 /// The values in one column of a row: those of a list, or the keys of other rows.
-final class BoundGathered: Sendable, Hashable {
+package final class BoundGathered: Sendable, Hashable {
     /// The column that holds them.
     let column: BoundExpr
     /// Whether they are keys of rows.
@@ -24,19 +24,19 @@ final class BoundGathered: Sendable, Hashable {
         }
     }
 
-    static func == (left: BoundGathered, right: BoundGathered) -> Bool {
+    package static func == (left: BoundGathered, right: BoundGathered) -> Bool {
         left.column == right.column && left.holdsKeys == right.holdsKeys && left.function == right.function
             && left.condition == right.condition
     }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(column)
         hasher.combine(function)
     }
 }
 
 extension BoundGathered: CustomStringConvertible {
-    var description: String {
+    package var description: String {
         if let function { return "\(column).@\(function.rawValue)" }
         return "ANY \(column) (\(condition.map { "\($0)" } ?? "TRUE"))"
     }

@@ -1,22 +1,22 @@
 /// One aggregate of a statement; without an argument, COUNT(*).
-struct BoundAggregate: Sendable {
-    let function: AggregateFunction
+package struct BoundAggregate: Sendable {
+    package let function: AggregateFunction
     /// Whether it is over distinct values.
-    let isDistinct: Bool
-    var argument: BoundExpr?
+    package let isDistinct: Bool
+    package var argument: BoundExpr?
     /// Whether its texts are compared without case.
-    let isNoCase: Bool
+    package let isNoCase: Bool
 }
 
 /// GROUP BY: keys and aggregates. Expressions over groups refer to them by number, keys first.
-struct BoundGroups: Sendable {
-    var keys: [BoundExpr]
+package struct BoundGroups: Sendable {
+    package var keys: [BoundExpr]
     /// Which keys are compared without case.
-    let areNoCase: [Bool]
-    var aggregates: [BoundAggregate]
-    var having: BoundCondition?
-    var outputs: [BoundExpr]
-    var orders: [BoundOrder]
+    package let areNoCase: [Bool]
+    package var aggregates: [BoundAggregate]
+    package var having: BoundCondition?
+    package var outputs: [BoundExpr]
+    package var orders: [BoundOrder]
 
     /// The expressions computed for each row.
     var read: [BoundExpr] { keys + aggregates.compactMap(\.argument) }

@@ -1,5 +1,5 @@
 /// A bound `MATCH`: a full-text index, and the query.
-struct BoundMatch: Sendable {
+package struct BoundMatch: Sendable {
     let table: TableHandle
     let index: FullTextIndex
     let query: MatchQuery
@@ -16,17 +16,17 @@ struct BoundMatch: Sendable {
 }
 
 extension BoundMatch: Hashable {
-    static func == (left: BoundMatch, right: BoundMatch) -> Bool {
+    package static func == (left: BoundMatch, right: BoundMatch) -> Bool {
         left.table.id == right.table.id && left.index.id == right.index.id && left.key == right.key
             && left.query == right.query && left.column == right.column
     }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(index.id)
         hasher.combine(text)
     }
 }
 
 extension BoundMatch: CustomStringConvertible {
-    var description: String { "\(path) MATCH \(Value.text(text))" }
+    package var description: String { "\(path) MATCH \(Value.text(text))" }
 }

@@ -1,29 +1,29 @@
 /// A table of a FROM clause.
-struct JoinedTable: Sendable {
+package struct JoinedTable: Sendable {
     /// The name that qualifies its columns.
     let name: String
-    let table: TableHandle
+    package let table: TableHandle
     /// The query that produces the rows; `nil` for a table of the file.
-    var query: LogicalPlan?
+    package var query: LogicalPlan?
     /// The ON conditions of a left join; `nil` for an inner join, whose conditions are among those of the query.
-    var left: [BoundCondition]?
+    package var left: [BoundCondition]?
 
     var label: String { name == table.schema.name ? name : "\(table.schema.name) AS \(name)" }
 }
 
 /// A join of several tables with its condition and order.
-struct BoundJoin: Sendable {
-    var tables: [JoinedTable]
+package struct BoundJoin: Sendable {
+    package var tables: [JoinedTable]
     /// The tables, then the targets of paths from them.
-    let nodes: [JoinNode]
+    package let nodes: [JoinNode]
     /// The conjuncts of the WHERE and inner ON conditions.
-    var conjuncts: [BoundCondition]
-    var orders: [BoundOrder]
+    package var conjuncts: [BoundCondition]
+    package var orders: [BoundOrder]
     let catalogue: Catalogue
 }
 
 /// A query with the names, kinds and collations of its columns.
-protocol SelectPart: Sendable {
+package protocol SelectPart: Sendable {
     var names: [String] { get }
     /// The kinds of the columns' values.
     var kinds: [ValueKind] { get }
@@ -33,31 +33,31 @@ protocol SelectPart: Sendable {
 }
 
 /// One SELECT with names resolved.
-struct BoundSelect: SelectPart {
+package struct BoundSelect: SelectPart {
     /// The source of the rows, ordered unless they are grouped.
-    enum Source: Sendable {
+    package enum Source: Sendable {
         case table(BoundSelection)
         case join(BoundJoin)
     }
 
-    var source: Source
-    let names: [String]
+    package var source: Source
+    package let names: [String]
     /// The names of its columns as a table in FROM.
     let columnNames: [String]
     /// The output expressions, where rows are not grouped.
-    var outputs: [BoundExpr]
-    var group: BoundGroups?
-    let isDistinct: Bool
-    let collations: [Collation?]
+    package var outputs: [BoundExpr]
+    package var group: BoundGroups?
+    package let isDistinct: Bool
+    package let collations: [Collation?]
     /// Whether rows are ordered by outputs only.
     let ordersByOutputs: Bool
-    let limit: Int?
-    let offset: Int
+    package let limit: Int?
+    package let offset: Int
     /// The rows read beside those of the query.
-    let nodes: [JoinNode]
+    package let nodes: [JoinNode]
     /// Whether the only output is COUNT(*).
     let countsRows: Bool
-    let tables: Set<String>
+    package let tables: Set<String>
 
-    var kinds: [ValueKind] { (group?.outputs ?? outputs).map(\.kind) }
+    package var kinds: [ValueKind] { (group?.outputs ?? outputs).map(\.kind) }
 }

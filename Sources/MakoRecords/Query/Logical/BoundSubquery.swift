@@ -1,8 +1,8 @@
 /// A correlated parameter: a value of the outer query, as the sub-query refers to it.
-struct OuterValue: Sendable, Hashable {
+package struct OuterValue: Sendable, Hashable {
     /// Its index among the correlated parameters.
-    let index: Int
-    let kind: ValueKind
+    package let index: Int
+    package let kind: ValueKind
     let path: String
     let collation: Collation?
 }
@@ -15,10 +15,10 @@ protocol PlannedSubquery: AnyObject, Sendable, CustomStringConvertible {}
 /// An uncorrelated sub-query runs once for a run of the outer query. A correlated one with an equality between a column
 /// and an outer value is looked up by that column, and for many outer rows becomes a hash join: all its rows are read
 /// once into a hash table by that column.
-final class BoundSubquery: Sendable, Hashable {
-    enum Form: Sendable { case exists, list, scalar }
+package final class BoundSubquery: Sendable, Hashable {
+    package enum Form: Sendable { case exists, list, scalar }
 
-    enum Query: Sendable {
+    package enum Query: Sendable {
         /// Rows of one table, tested one by one.
         case rows(BoundSelection)
         /// Groups, joins and compounds, run as a whole.
@@ -31,21 +31,21 @@ final class BoundSubquery: Sendable, Hashable {
         case holders(BoundSelection, column: String, isRowID: Bool)
     }
 
-    let form: Form
-    let query: Query
+    package let form: Form
+    package let query: Query
     /// The correlated parameters, bound in the outer query.
-    let outers: [BoundExpr]
+    package let outers: [BoundExpr]
     /// The output; `nil` for EXISTS.
-    let output: BoundExpr?
-    let aggregate: AggregateFunction?
+    package let output: BoundExpr?
+    package let aggregate: AggregateFunction?
     /// Whether COUNT includes rows with NULL.
-    let countsRows: Bool
+    package let countsRows: Bool
     /// Every table that the result depends on.
     let tables: Set<String>
     let kind: ValueKind
     /// Whether its texts are compared without case: those of a list with others, and those of MIN and MAX with each
     /// other.
-    let isNoCase: Bool
+    package let isNoCase: Bool
     /// The collation of its output.
     let collation: Collation?
     /// `nil` before planning.
@@ -90,10 +90,10 @@ final class BoundSubquery: Sendable, Hashable {
     /// Whether it must be evaluated for each row.
     var isCorrelated: Bool { !outers.isEmpty }
 
-    static func == (left: BoundSubquery, right: BoundSubquery) -> Bool { left === right }
-    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    package static func == (left: BoundSubquery, right: BoundSubquery) -> Bool { left === right }
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension BoundSubquery: CustomStringConvertible {
-    var description: String { plan?.description ?? "(sub-query)" }
+    package var description: String { plan?.description ?? "(sub-query)" }
 }

@@ -2,8 +2,8 @@
 ///
 /// A collation compares texts and never changes a value. `COLLATE` has precedence over the collation of a column, and
 /// the left operand over the right one, as in SQLite.
-struct Collation: Sendable, Hashable {
-    let isNoCase: Bool
+package struct Collation: Sendable, Hashable {
+    package let isNoCase: Bool
     /// Whether it comes from `COLLATE`, not from a column.
     let isExplicit: Bool
 

@@ -1,22 +1,22 @@
 /// A column of a compound's ORDER BY.
-struct CompoundTerm: Sendable {
-    let place: Int
-    let descending: Bool
-    let noCase: Bool
+package struct CompoundTerm: Sendable {
+    package let place: Int
+    package let descending: Bool
+    package let noCase: Bool
 }
 
 /// A compound of several SELECTs (UNION, INTERSECT, EXCEPT), with its order and limit.
-struct CompoundSelect<Part: SelectPart>: Sendable {
-    let first: Part
-    let rest: [(operation: SetOperator, part: Part)]
-    let terms: [CompoundTerm]
-    let limit: Int?
-    let offset: Int
+package struct CompoundSelect<Part: SelectPart>: Sendable {
+    package let first: Part
+    package let rest: [(operation: SetOperator, part: Part)]
+    package let terms: [CompoundTerm]
+    package let limit: Int?
+    package let offset: Int
 
     var parts: [Part] { [first] + rest.map(\.part) }
 
     /// The collations of the columns: for each, that of the first part that has one.
-    var collations: [Collation?] { collations(upTo: rest.count - 1) }
+    package var collations: [Collation?] { collations(upTo: rest.count - 1) }
 
     /// Returns the collations by which the rows of a part are compared with those of the parts before it.
     func collations(upTo place: Int) -> [Collation?] {

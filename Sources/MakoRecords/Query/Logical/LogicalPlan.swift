@@ -3,12 +3,12 @@
 /// Its leaves are the rows of one table (``BoundSelection``: filter, order, limit) or of a join (``BoundJoin``), whose
 /// tables may be queries; above them are groups, outputs, DISTINCT and limits (``BoundSelect``), and compounds. The
 /// rows of UPDATE and DELETE are a selection.
-enum LogicalPlan: Sendable {
+package enum LogicalPlan: Sendable {
     case select(BoundSelect)
     case compound(CompoundSelect<BoundSelect>)
 
     /// The SELECT that determines the columns.
-    var first: BoundSelect {
+    package var first: BoundSelect {
         switch self {
         case .select(let select): select
         case .compound(let compound): compound.first

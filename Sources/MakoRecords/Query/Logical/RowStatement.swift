@@ -1,6 +1,6 @@
 /// A correlated sub-query with joins, groups or compounds: a statement with parameters in place of the outer columns,
 /// bound and planned with the values of each outer row.
-struct RowStatement: Sendable {
+package struct RowStatement: Sendable {
     let statement: SelectStatement
     /// The names of the correlated parameters, in the order of their values.
     let names: [String]

@@ -1,5 +1,5 @@
 /// A set operator of a compound.
-enum SetOperator: String, Sendable, Hashable {
+package enum SetOperator: String, Sendable, Hashable {
     case unionAll = "union all"
     /// The distinct rows of both parts.
     case union
