@@ -32,7 +32,7 @@ import Observation
     names: named(init), named(deinit), named(id), named(_$state), named(_$value), named(entityModel), named(encode),
     named(adoptValues),
     named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
-    named(_$lazyProperties), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
+    named(_$lazyProperties), named(_$encode), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
     named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
     prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end))
 @attached(memberAttribute)
@@ -60,7 +60,7 @@ public macro Entity(
     member, conformances: ObjectEntity, ObservableEntity,
     names: named(init), named(deinit), named(id), named(_$state), named(entityModel), named(encode), named(adoptValues),
     named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
-    named(_$lazyProperties), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
+    named(_$lazyProperties), named(_$encode), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
     named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
     named(_$observation), named(_$notifyObservers),
     prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end))

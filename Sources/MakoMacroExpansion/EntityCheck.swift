@@ -13,8 +13,8 @@ struct EntityCheck {
     ]
     static let deleteRules: Set<String> = [".nullify", ".cascade", ".deny"]
     static let relationOptions: Set<String> = ["owned", "weak", "subclasses"]
-    /// The dirty flags of all properties are one 64-bit word.
-    static let propertyLimit = 64
+    /// `EntityModel.propertyLimit`, which counts the properties of superclasses, too.
+    static let propertyLimit = 1024
 
     static func findings(in source: EntitySource) -> [Finding] {
         var found: [Finding] = []

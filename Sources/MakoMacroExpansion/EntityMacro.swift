@@ -97,7 +97,8 @@ extension EntityMacro: MemberAttributeMacro {
             let property = source.properties.first(where: { $0.name == name })
         else { return [] }
         let column = source.columns.firstIndex { $0.name == name } ?? 0
-        let kind = property.name == source.rowNumberKey?.name ? "rowNumber" : property.storage
+        let storage = property.isLazy && !source.isLazy(property, at: column) ? "value" : property.storage
+        let kind = property.name == source.rowNumberKey?.name ? "rowNumber" : storage
         let keeps = source.hasDesignatedInitializer ? ", keepsDefault: true" : ""
         // As text: the member role generates the name, and looking it up here would be circular.
         let base = source.base.map { ", base: \"\($0)\"" } ?? ""

@@ -162,9 +162,15 @@ extension EntityRender {
 
     private func classRowInitializer(_ required: String) -> String {
         let lines = source.columns.enumerated().map { column, property in
-            if property.isLazy { return "self.\(property.backing) = \(Self.placeholder(property))" }
             let read = property.needsSlot ? "readSlot" : "read"
-            let line = "self.\(property.content) = try \(Self.codec(property)).\(read)(row, \(position(column)))"
+            let value = "\(Self.codec(property)).\(read)(row, \(position(column)))"
+            if source.isLazy(property, at: column) {
+                let placeholder = Self.placeholder(property)
+                // The columns of superclasses come first, so that this one may be behind the 64th.
+                let content = source.base == nil ? placeholder : "try \(position(column)) < 64 ? \(placeholder) : \(value)"
+                return "self.\(property.backing) = \(content)"
+            }
+            let line = "self.\(property.content) = try \(value)"
             return property.isDeferred ? "if row.isRefresh { \(line) }" : line
         }
         let start = source.isSubclass ? [] : ["self._$state = row.state"]
@@ -183,23 +189,17 @@ extension EntityRender {
 
 extension EntityRender {
     /// The bits of the class's own properties that may stay in the row.
-    private var lazyMask: String { source.lazyColumns.map { "(\(bit($0.offset)))" }.joined(separator: " | ") }
+    private var lazyMask: String { pendingBits(of: source.lazyColumns.map(\.offset)) }
 
     private func classCoding() -> [String] {
         let writes = source.columns.enumerated().map { column, property in
             let write = property.needsSlot ? "writeSlot" : "write"
-            return "if properties & (\(bit(column))) != 0 { "
-                + "try \(Self.codec(property)).\(write)(self.\(property.content), &writer, \(position(column))) }"
+            return "try \(Self.codec(property)).\(write)(self.\(property.content), &writer, \(position(column)))"
         }
         let copies = source.columns.map { "self.\($0.content) = other.\($0.content)" }
         let isLazy = !source.lazyColumns.isEmpty
         let isSubclass = source.isSubclass
         let members = [
-            block(
-                "\(member)func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)",
-                (isSubclass && !source.ignoresSuperclass
-                    ? ["try super.encode(into: &writer, properties: properties)"] : [])
-                    + (isLazy ? ["self._$decode(properties)"] : []) + writes),
             block(
                 "\(member)func adoptValues(of object: AnyObject)",
                 (isSubclass ? ["super.adoptValues(of: object)"] : [])
@@ -208,7 +208,7 @@ extension EntityRender {
                         : ["guard let other = object as? \(type) else { return }"]
                             + (isLazy ? ["other._$decode(.max)", "self._$state.drop(\(lazyMask))"] : []) + copies)),
         ]
-        return members + lazyMembers()
+        return encoders(writes) + members + lazyMembers()
     }
 
     private func lazyMembers() -> [String] {
@@ -223,7 +223,7 @@ extension EntityRender {
         }
         if !isLazy { return members }
         let reads = source.lazyColumns.map { column, property in
-            "    if pending & (\(bit(column))) != 0 { "
+            "    if pending & \(pendingBits(of: [column])) != 0 { "
                 + "self.\(property.backing) = EntityCoding.field(row, \(position(column))) }"
         }
         members.append(
@@ -261,13 +261,13 @@ extension EntityRender {
     private func observationMembers() -> [String] {
         if !source.isObservable { return [] }
         let notifications = source.columns.enumerated().map { column, property in
-            "if properties & (\(bit(column))) != 0 { "
+            "if properties.contains(\(position(column))) { "
                 + "self._$observation.withMutation(of: self, keyPath: \\.\(property.codeName)) {} }"
         }
         let key = source.rowNumberKey.map { [$0.codeName] } ?? (source.keyProperties.isEmpty ? ["id"] : [])
         let ownKey = source.isSubclass ? [] : key
         let notifier = block(
-            "\(member)func _$notifyObservers(_ properties: UInt64)",
+            "\(member)func _$notifyObservers(_ properties: EntityCoding.PropertySet)",
             (source.isSubclass ? ["super._$notifyObservers(properties)"] : [])
                 + ownKey.map { "self._$observation.withMutation(of: self, keyPath: \\.\($0)) {}" } + notifications)
         return (source.isSubclass ? [] : ["\(access)let _$observation = EntityCoding.Registrar()"]) + [notifier]

@@ -22,12 +22,10 @@ extension EntityRender {
         }
         if !writes(["_"]) { members.append(structDictionaryInitializer(stored)) }
         members.append(structRowInitializer())
-        let writes = source.columns.enumerated().map { column, property in
-            "if properties & (\(bit(column))) != 0 { "
-                + "try \(codec(property)).write(self.\(property.codeName), &writer, \(column)) }"
-        }
-        members.append(
-            block("\(access)func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)", writes))
+        members += encoders(
+            source.columns.enumerated().map { column, property in
+                "try \(codec(property)).write(self.\(property.codeName), &writer, \(column))"
+            })
         if let key = source.rowNumberKey {
             members.append(
                 """

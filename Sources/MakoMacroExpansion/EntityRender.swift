@@ -49,7 +49,6 @@ struct EntityRender {
     /// The position of one of the type's own columns among all columns of a row.
     func position(_ column: Int) -> String { source.base.map { "(\($0) + \(column))" } ?? "\(column)" }
 
-    func bit(_ column: Int) -> String { "1 << \(position(column))" }
 
     /// The modifiers of a member that subclasses override, or that overrides one.
     var member: String {
@@ -187,8 +186,8 @@ extension EntityRender {
     /// Decodes those of some properties that may still be in the row.
     func decodeCall(_ properties: [PropertySource]) -> [String] {
         let names = Set(properties.filter(\.isLazy).map(\.name))
-        let bits = source.lazyColumns.filter { names.contains($0.element.name) }.map { bit($0.offset) }
-        return bits.isEmpty ? [] : ["self._$decode(\(bits.joined(separator: " | ")))"]
+        let columns = source.lazyColumns.filter { names.contains($0.element.name) }.map(\.offset)
+        return columns.isEmpty ? [] : ["self._$decode(\(pendingBits(of: columns)))"]
     }
 
     /// Members that visit the properties which may hold an object of another entity.

@@ -69,7 +69,20 @@ struct EntitySource {
     /// The parameters of an initialiser.
     var parameters: [PropertySource] { properties.filter { !$0.isMany && !$0.isStamp } }
     /// The columns that an object leaves in its row until first access, with their positions.
-    var lazyColumns: [(offset: Int, element: PropertySource)] { columns.enumerated().filter { $0.element.isLazy } }
+    var lazyColumns: [(offset: Int, element: PropertySource)] {
+        columns.enumerated().filter { isLazy($0.element, at: $0.offset) }
+    }
+
+    /// Whether an object leaves a column in its row until first access.
+    ///
+    /// One word has the bits of an object's columns in the row. Its last bit is the 64th column and all behind it, which
+    /// are decoded together; but not where a superclass or a subclass has columns, too, because each class decodes its
+    /// own. There the columns behind the 64th are decoded at once.
+    func isLazy(_ property: PropertySource, at column: Int) -> Bool {
+        property.isLazy && (column < 64 || isFinalClass && base == nil)
+    }
+    /// Whether one word has a bit for each of its columns.
+    var isNarrow: Bool { columns.count <= 64 && !isInHierarchy }
 }
 
 struct InitializerSource {

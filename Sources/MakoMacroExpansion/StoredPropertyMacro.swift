@@ -5,6 +5,8 @@ import SwiftSyntaxMacros
 open class StoredPropertyMacro {
     private struct Request {
         var column: String
+        /// The bit of a property that may be in the row.
+        var bit: String
         var kind: String
         var keepsDefault: Bool
         var isObserved: Bool
@@ -43,6 +45,7 @@ open class StoredPropertyMacro {
         let base = list.first { $0.label?.text == "base" }.flatMap { EntityParser.literalText($0.expression) }
         return Request(
             column: base.map { "(\($0) + \(column))" } ?? column,
+            bit: base.map { "1 << (\($0) + \(column))" } ?? "1 << \(min(63, Int(column) ?? 0))",
             kind: list[1].expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text ?? "value",
             keepsDefault: list.contains { $0.label?.text == "keepsDefault" },
             isObserved: list.contains { $0.label?.text == "observed" }, property: property)
@@ -115,7 +118,7 @@ extension StoredPropertyMacro: AccessorMacro {
                     \(raw: read)let lock = ObjectLock(self)
                     lock.lock()
                     defer { lock.unlock() }
-                    if self._$state.isPending(1 << \(raw: request.column)) { self._$decode(1 << \(raw: request.column)) }
+                    if self._$state.isPending(\(raw: request.bit)) { self._$decode(\(raw: request.bit)) }
                     return \(raw: field)
                 }
                 """,
@@ -164,7 +167,7 @@ extension StoredPropertyMacro: AccessorMacro {
         let note =
             request.kind == "slot" && request.property.mayReferToObject
             ? "\n    EntityCoding.noteReference(to: newValue, of: self, property: \(request.column))" : ""
-        let decoding = request.kind == "lazy" ? "\n    self._$decode(1 << \(request.column))" : ""
+        let decoding = request.kind == "lazy" ? "\n    self._$decode(\(request.bit))" : ""
         return """
             set {
                 \(raw: request.observation("willSet"))let lock = ObjectLock(self)

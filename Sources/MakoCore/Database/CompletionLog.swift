@@ -86,7 +86,7 @@ final class CompletionLog {
         ObjectLock(owner).locked {
             owner.resolveReference(property, to: object, key: isLast ? .lastRemoved : .removed)
         }
-        if isLast { owner.notifyObservers(1 << UInt64(property)) }
+        if isLast { owner.notifyObservers(PropertySet(property)) }
     }
 
     private static func hooks(after kind: ChangeKind) -> [ObjectHooks] {

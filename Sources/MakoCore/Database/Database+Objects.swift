@@ -185,7 +185,7 @@ extension Database {
                 transaction.undo.record(object) { ObjectLock(object).locked { object.adoptValues(of: keeper) } }
             }
             object.adoptValues(of: fresh)
-            object._$state.dirty = 0
+            object._$state.dirty = .none
             object._$state.flags.insert(.exists)
         }
         object.notifyObservers()
@@ -243,7 +243,7 @@ extension ObjectEntity {
     public func remove() throws(MakoError) -> Bool { try database().delete(self) }
 
     /// Whether the object has uncommitted changes, or no row.
-    public var isDirty: Bool { lockedState { $0.dirty != 0 || !$0.flags.contains(.exists) } }
+    public var isDirty: Bool { lockedState { !$0.dirty.isEmpty || !$0.flags.contains(.exists) } }
 
     /// Returns whether two objects have the same row.
     public func isSame(as other: some ObjectEntity) -> Bool {

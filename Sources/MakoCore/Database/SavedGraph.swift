@@ -139,7 +139,7 @@ extension Transaction {
         }
         // A later commit stores the properties that could not be stored.
         let leftOut = saved.references.leftOut
-        if leftOut != 0 { object.lockedState { $0.dirty |= leftOut } }
+        if !leftOut.isEmpty { object.lockedState { $0.dirty.formUnion(leftOut) } }
         graph.waiting.removeLast()
         return isWritten
     }
@@ -162,11 +162,11 @@ extension Transaction {
         noteSaved(parent, ofOwner: child, state.extra?.members)
         if isLeftAlone(child, in: property, of: parent, binding.model) {
             if let key = try keyOfIgnored(child, state) { return key }
-            graph.waiting[place].references.leftOut |= 1 << UInt64(property)
+            graph.waiting[place].references.leftOut.insert(property)
             // A key from an earlier transaction, whose row is deleted or was rolled back, must not be stored.
             return .noRow
         }
-        let isClean = state.flags.contains(.exists) && state.dirty == 0
+        let isClean = state.flags.contains(.exists) && state.dirty.isEmpty
         if isClean && state.database == database.number, let key = state.key {
             if try !isReleased(key, Swift.type(of: child).entityModel) {
                 visitLater(child, &graph)
@@ -175,7 +175,7 @@ extension Transaction {
             undo.recordState(of: child, state)
             child.lockedState { state in
                 state.flags.remove(.exists)
-                state.dirty = .max
+                state.dirty = .all
             }
         }
         if state.database != 0 && state.database != database.number {
@@ -202,7 +202,7 @@ extension Transaction {
     private func isLeftAlone<T: ObjectEntity>(
         _ child: any ObjectEntity, in property: Int, of parent: T, _ model: EntityModel
     ) -> Bool {
-        if model.weakColumns & 1 << UInt64(property) != 0 { return true }
+        if model.weakColumns.contains(property) { return true }
         return parent.lockedState { $0.extra?.options }?.ignores(child) == true
     }
 
@@ -252,8 +252,8 @@ extension Transaction {
         graph.noteOwner(object)
         // Most objects reached through others have no references.
         let isLeaf = schema.binding(Swift.type(of: object).entityModel)?.hasReferences == false
-        if isLeaf && object.lockedState({ $0.flags.contains(.exists) && $0.dirty == 0 }) { return }
-        if !graph.hasVisited(object) || object.lockedState({ $0.dirty != 0 }) { graph.unvisited.append(object) }
+        if isLeaf && object.lockedState({ $0.flags.contains(.exists) && $0.dirty.isEmpty }) { return }
+        if !graph.hasVisited(object) || object.lockedState({ !$0.dirty.isEmpty }) { graph.unvisited.append(object) }
     }
 
     /// Saves an object that is new or changed; follows the loaded references of an unchanged one.
@@ -264,7 +264,7 @@ extension Transaction {
     ) throws(MakoError) {
         let (flags, dirty, options) = object.lockedState { ($0.flags, $0.dirty, $0.extra?.options) }
         if flags.contains(.removed) || flags.contains(.saving) { return }
-        if !flags.contains(.exists) || dirty != 0 {
+        if !flags.contains(.exists) || !dirty.isEmpty {
             // The object may refer back to the first one, whose key it then needs.
             try requireKey(of: first, current(graph.waiting[0].binding))
             try willWriteFurtherRows()
@@ -274,7 +274,7 @@ extension Transaction {
         guard graph.visit(object) else { return }
         let weak = Swift.type(of: object).entityModel.weakColumns
         ObjectLock(object).locked { object.visitReferences { graph.held.append(($0, $1)) } }
-        for (property, child) in graph.held where weak & 1 << UInt64(property) == 0 {
+        for (property, child) in graph.held where !weak.contains(property) {
             if options?.ignores(child) != true { visitLater(child, &graph) }
         }
         graph.held.removeAll(keepingCapacity: true)

@@ -70,7 +70,7 @@ final class SchemaState: Sendable {
         self.bindings = bindings
         self.byTable = byTable
         var owned: Set<String> = []
-        for model in models where model.ownedColumns != 0 {
+        for model in models where !model.ownedColumns.isEmpty {
             for property in model.columns where property.relation.contains(.owned) {
                 if case .column(_, _, _, let target?) = property.kind { owned.insert(target.entityModel.table) }
             }

@@ -10,19 +10,19 @@ extension Transaction {
     ///   - encode: encodes some properties into the writer again.
     func enter(
         _ binding: Binding, _ given: RowKey?, _ mode: SaveMode, like former: RowKey? = nil,
-        _ encode: (UInt64) throws(MakoError) -> Void
+        _ encode: (PropertySet) throws(MakoError) -> Void
     ) throws(MakoError) -> RowKey {
         let key = binding.model.hasColumnKey ? nil : given
         if mode == .upsert && binding.mergesUpserts, let known = try knownRow(binding, given) {
             let owned = try self.owned(by: known, binding)
-            try encode(~binding.model.writeOnceColumns)
+            try encode(PropertySet.all.subtracting(binding.model.writeOnceColumns))
             keepWhenNil(binding)
             let wasThere = try table(binding) { (table, tx) throws(RecordError) in
                 try table.update(&self.writer, key: known, in: tx, changes: &self.changes, batch: self.batch)
             }
             try noteReleased(owned, by: known, binding)
             if wasThere { return known }
-            try encode(.max)
+            try encode(.all)
         }
         // An upsert may replace the row with its key.
         let owned = mode == .upsert ? try self.owned(by: given, binding) : []
@@ -35,7 +35,7 @@ extension Transaction {
     /// The row with the identity of an object without a row.
     func rowOfIdentity<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> RowKey? {
         guard binding.identityIndex != nil else { return nil }
-        try encodeLocking(object, .max, binding)
+        try encodeLocking(object, .all, binding)
         return try knownRow(binding, nil)
     }
 
@@ -52,17 +52,22 @@ extension Transaction {
     /// Makes nil keep the stored value in the columns where the model says so.
     func keepWhenNil(_ binding: Binding) {
         let columns = binding.model.keepWhenNilColumns
-        if columns != 0 { writer.unsetNulls(columns) }
+        if columns.isEmpty { return }
+        columns.forEachWord { writer.unsetNulls($0, from: $1) }
     }
 
     /// Begins a row and encodes the properties that need no user code, under the object's lock. ``encodeRest()``
     /// encodes the others.
-    func encode<T: Entity>(_ object: T, _ properties: UInt64, _ binding: Binding) throws(MakoError) {
+    func encode<T: Entity>(_ object: T, _ properties: PropertySet, _ binding: Binding) throws(MakoError) {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
         isEncoding = true
         defer { isEncoding = false }
         writer.begin(binding.layout)
-        try object.encode(into: &writer, properties: properties)
+        if binding.model.isWide {
+            try object._$encode(into: &writer, properties: properties)
+        } else {
+            try object.encode(into: &writer, properties: properties.firstWord)
+        }
     }
 
     /// Encodes the values that need user code, such as `Codable`, as they were when the row was begun. Without a lock,
@@ -74,7 +79,7 @@ extension Transaction {
     }
 
     func encodeLocking<T: ObjectEntity>(
-        _ object: T, _ properties: UInt64, _ binding: Binding
+        _ object: T, _ properties: PropertySet, _ binding: Binding
     ) throws(MakoError) {
         let lock = ObjectLock(object)
         lock.lock()
@@ -87,7 +92,7 @@ extension Transaction {
     }
 
     func encodeWhole<T: Entity>(
-        _ value: T, _ properties: UInt64, _ binding: Binding
+        _ value: T, _ properties: PropertySet, _ binding: Binding
     ) throws(MakoError) {
         try encode(value, properties, binding)
         try encodeRest()
@@ -107,7 +112,7 @@ extension Transaction {
 
     /// Stores the whole object again when its row no longer exists.
     func rewrite<T: ObjectEntity>(_ object: T, _ key: RowKey, _ binding: Binding) throws(MakoError) -> RowKey {
-        try encodeLocking(object, .max, binding)
+        try encodeLocking(object, .all, binding)
         return try store(binding, binding.model.hasColumnKey ? nil : key, .upsert)
     }
 

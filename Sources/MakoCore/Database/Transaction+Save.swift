@@ -21,7 +21,7 @@ extension Transaction {
     ) throws(MakoError) {
         if !state.flags.contains(.exists) || mode == .insert {
             try callHook(.willInsert, object, hooks)
-        } else if state.dirty != 0 {
+        } else if !state.dirty.isEmpty {
             try callHook(.willUpdate, object, hooks)
         }
     }
@@ -63,9 +63,9 @@ extension Transaction {
 
     /// A weak reference releases its object when it gets the key, which a rollback may revoke: record the object. The
     /// caller holds the object's lock.
-    func noteWeakReferences<T: ObjectEntity>(of object: T, _ columns: UInt64) {
+    func noteWeakReferences<T: ObjectEntity>(of object: T, _ columns: PropertySet) {
         object.visitReferences { property, child in
-            guard columns & 1 << UInt64(property) != 0 else { return }
+            guard columns.contains(property) else { return }
             undo.record(object) {
                 ObjectLock(object).locked { object.resolveReference(property, to: child, key: .noRow) }
             }
@@ -131,7 +131,7 @@ extension Transaction {
     }
 
     private func store<T: Entity>(_ value: inout T, _ mode: SaveMode, _ binding: Binding) throws(MakoError) {
-        try encodeWhole(value, .max, binding)
+        try encodeWhole(value, .all, binding)
         let given: RowKey? =
             binding.model.hasColumnKey
             ? binding.mergesUpserts ? RowKey(values: value.keyValues()) : nil

@@ -25,7 +25,7 @@ extension Transaction {
         case .encoded(let encoded): row = encoded
         }
         do throws(MakoError) { try encodeRest() } catch {
-            object.lockedState { $0.dirty |= row.state.dirty }
+            object.lockedState { $0.dirty.formUnion(row.state.dirty) }
             throw error.naming(binding.model, row.key)
         }
         let options = row.state.extra?.options
@@ -49,7 +49,7 @@ extension Transaction {
             if options?.resetsAfterCommit == true { object._$state.setOptions(nil) }
             lock.unlock()
         }
-        if !row.isUpdate { object.notifyObservers(0) }
+        if !row.isUpdate { object.notifyObservers(.none) }
         noteNotifications(of: object, stored, row.isUpdate ? .update : .insert, binding.model, hooks, options)
         return true
     }
@@ -59,7 +59,7 @@ extension Transaction {
         /// The object's metadata before.
         let state: ObjectMetadata
         /// The properties that an update sets.
-        let properties: UInt64
+        let properties: PropertySet
         /// The object's key; nil: the row gets a new number.
         let key: RowKey?
         /// Whether the row exists.
@@ -98,17 +98,17 @@ extension Transaction {
         }
         if binding.hasReferences, let references {
             guard references.resolve(object) else { return .outdated }
-            if binding.model.weakColumns != 0 { noteWeakReferences(of: object, binding.model.weakColumns) }
+            if !binding.model.weakColumns.isEmpty { noteWeakReferences(of: object, binding.model.weakColumns) }
         }
         let exists = state.flags.contains(.exists) && mode == .upsert
-        if exists && state.dirty == 0 {
+        if exists && state.dirty.isEmpty {
             if noted != nil { object._$state.flags.remove(.saving) }
             return .unchanged
         }
         if !exists { object.assignMissingKey() }
-        let changed = state.dirty & ~binding.model.writeOnceColumns
-        try encode(object, exists ? changed : .max, binding)
-        object._$state.dirty = 0
+        let changed = state.dirty.subtracting(binding.model.writeOnceColumns)
+        try encode(object, exists ? changed : .all, binding)
+        object._$state.dirty = .none
         guard binding.model.hasColumnKey else {
             let key: RowKey? = state.rowID == 0 ? nil : .rowID(state.rowID)
             return .encoded(
@@ -118,8 +118,8 @@ extension Transaction {
         // Saving a reference may have set the new key already.
         let isMoved = exists && key != (noted ?? state).extra?.key
         if isMoved {
-            do throws(MakoError) { try encode(object, .max, binding) } catch {
-                object._$state.dirty |= state.dirty
+            do throws(MakoError) { try encode(object, .all, binding) } catch {
+                object._$state.dirty.formUnion(state.dirty)
                 throw error
             }
         }
@@ -137,7 +137,7 @@ extension Transaction {
                 try encodeLocking(object, properties, binding)
             }
         }
-        let owned = row.properties & binding.model.ownedColumns != 0 ? try self.owned(by: key, binding) : []
+        let owned = row.properties.isDisjoint(with: binding.model.ownedColumns) ? [] : try self.owned(by: key, binding)
         keepWhenNil(binding)
         let wasThere = try table(binding) { (table, tx) throws(RecordError) in
             try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
@@ -151,7 +151,7 @@ extension Transaction {
     private func stamp<T: ObjectEntity>(_ object: T, _ mode: SaveMode) {
         let (flags, dirty) = object.lockedState { ($0.flags, $0.dirty) }
         let isNew = !flags.contains(.exists) || mode == .insert
-        if flags.contains(.removed) || !isNew && dirty == 0 { return }
+        if flags.contains(.removed) || !isNew && dirty.isEmpty { return }
         object._$stamp(isNew: isNew, at: date)
     }
 
@@ -202,7 +202,7 @@ extension Transaction {
         lock.lock()
         // A mutating call reads the state in place; a getter would copy it, with its row.
         let (dirty, id) = object._$state.plainChanges(in: database.number)
-        if dirty == 0 {
+        if dirty.isEmpty {
             lock.unlock()
             return false
         }
@@ -210,10 +210,10 @@ extension Transaction {
             lock.unlock()
             throw error
         }
-        object._$state.dirty = 0
+        object._$state.dirty = .none
         lock.unlock()
         do throws(MakoError) { try encodeRest() } catch {
-            object.lockedState { $0.dirty |= dirty }
+            object.lockedState { $0.dirty.formUnion(dirty) }
             throw error.naming(binding.model, .rowID(id))
         }
         notes.noteChanged(dirty)
@@ -247,7 +247,7 @@ extension Transaction {
             hasMany = model.hasMany
             hasOnlyColumns =
                 !model.hasColumnKey && !model.hasStamps
-                && model.ownedColumns | model.writeOnceColumns | model.keepWhenNilColumns == 0
+                && model.ownedColumns.isEmpty && model.writeOnceColumns.isEmpty && model.keepWhenNilColumns.isEmpty
         }
     }
 

@@ -8,15 +8,15 @@ final class UndoLog {
     }
     @exclusivity(unchecked) private var entries: [Entry] = []
     /// The properties whose old values are recorded since the latest savepoint; later writes need no entry.
-    private var kept: [ObjectIdentifier: UInt64] = [:]
+    private var kept: [ObjectIdentifier: PropertySet] = [:]
 
     var mark: Int { entries.count }
 
     func wants(_ object: AnyObject, property: Int) -> Bool {
-        let bit: UInt64 = 1 << UInt64(property)
-        let known = kept[ObjectIdentifier(object), default: 0]
-        if known & bit != 0 { return false }
-        kept[ObjectIdentifier(object)] = known | bit
+        var known = kept[ObjectIdentifier(object), default: .none]
+        if known.contains(property) { return false }
+        known.insert(property)
+        kept[ObjectIdentifier(object)] = known
         return true
     }
 
@@ -34,7 +34,7 @@ final class UndoLog {
     func begin<T: ObjectEntity>(_ objects: [T]) -> ArrayNotes {
         let notes = ArrayNotes { place, restore in
             objects[place].lockedState { restore(&$0) }
-            objects[place].notifyObservers(0)
+            objects[place].notifyObservers(.none)
         }
         entries.append(.array(notes))
         return notes
@@ -54,7 +54,7 @@ final class UndoLog {
                 object.notifyObservers()
             case .notes(let object, let before):
                 object.lockedState { before.restore(&$0) }
-                object.notifyObservers(0)
+                object.notifyObservers(.none)
             case .array(let notes): notes.restore()
             }
         }
@@ -64,7 +64,7 @@ final class UndoLog {
 /// The part of an object's metadata that saving changes.
 struct ObjectMetadata {
     let rowID: Int64
-    let dirty: UInt64
+    let dirty: PropertySet
     let database: UInt32
     let flags: ObjectState.Flags
     let extra: ObjectExtra?
@@ -78,14 +78,14 @@ struct ObjectMetadata {
     }
 
     /// Whether the object was never saved: all such objects have the same metadata.
-    var isFresh: Bool { rowID == 0 && database == 0 && flags.isEmpty && extra == nil && dirty == .max }
+    var isFresh: Bool { rowID == 0 && database == 0 && flags.isEmpty && extra == nil && dirty.isAll }
 
     func restore(_ state: inout ObjectState) {
         state.rowID = rowID
         state.database = database
         state.flags = flags.subtracting([.saving, .removing])
         state.extra = extra
-        state.dirty |= dirty
+        state.dirty.formUnion(dirty)
     }
 }
 
@@ -94,7 +94,7 @@ final class ArrayNotes {
     /// Consecutive objects with the same state.
     private struct Run {
         var places: Range<Int>
-        let dirty: UInt64
+        let dirty: PropertySet
     }
 
     private let restoreObject: (Int, (inout ObjectState) -> Void) -> Void
@@ -122,7 +122,7 @@ final class ArrayNotes {
     }
 
     /// Records that the object at the current index has a row, is updated, and keeps its key.
-    func noteChanged(_ dirty: UInt64) {
+    func noteChanged(_ dirty: PropertySet) {
         let last = changed.count - 1
         if last >= 0, changed[last].places.upperBound == place, changed[last].dirty == dirty {
             changed[last].places = changed[last].places.lowerBound..<place + 1
@@ -138,7 +138,7 @@ final class ArrayNotes {
             for place in run.places {
                 restoreObject(place) { state in
                     state.flags.subtract([.saving, .removing])
-                    state.dirty |= run.dirty
+                    state.dirty.formUnion(run.dirty)
                 }
             }
         }

@@ -15,16 +15,15 @@ extension EntityModel {
             key: hasColumnKey ? .columns(keyColumns) : .rowID(column: rowNumberName), indexes: declared.indexes)
     }
 
-    /// The maximum number of stored properties of an entity.
-    static var propertyLimit: Int { UInt64.bitWidth }
+    /// The maximum number of stored properties of an entity. A set of so many is 16 words.
+    static var propertyLimit: Int { 1024 }
 
     private func checkShape() throws(MakoError) {
-        if absentColumns != 0 && hasColumnKey {
+        if !absentColumns.isEmpty && hasColumnKey {
             throw .migration(
                 entity: name,
                 reason: "its key is a property of the superclass that it ignores; remove 'ignoringSuperclass:'")
         }
-        // The dirty flags of all properties are one 64-bit word.
         let limit = EntityModel.propertyLimit
         if columns.count > limit {
             throw .migration(

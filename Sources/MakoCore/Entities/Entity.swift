@@ -43,14 +43,18 @@ public protocol Entity: ConditionValue, Sendable, Identifiable, CustomStringConv
     static var entityModel: EntityModel { get }
     /// Creates a value from a stored row. Fields have the positions of the model's columns.
     init(row: EntityRow) throws(MakoError)
-    /// Encodes the properties whose bits are set; bit 0 is the first column. An object is locked during the call.
+    /// Encodes the properties whose bits are set; bit 0 is the first column, and all bits are all properties. An object
+    /// is locked during the call.
     func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)
+    /// Encodes a set of properties. For entities with more than 64; an object is locked during the call.
+    func _$encode(into writer: inout RowWriter, properties: EntityCoding.PropertySet) throws(MakoError)
     /// Returns the values of the key properties; empty for entities without any.
     func keyValues() -> [StoredValue]
     /// Calls a closure with the objects that references hold in memory.
     func visitReferences(_ visit: (Int, any ObjectEntity) -> Void)
-    /// The properties that `init(row:)` leaves in the row for decoding on first access; bit 0 is the first column. Only
-    /// for classes, whose `init(row:)` stores the row's state before it reads a field.
+    /// The properties that `init(row:)` leaves in the row for decoding on first access; bit 0 is the first column, bit
+    /// 63 the 64th and all behind it. Only for classes, whose `init(row:)` stores the row's state before it reads a
+    /// field.
     static var _$lazyProperties: UInt64 { get }
     /// The hooks of the type; only classes have hooks.
     static var _$hooks: ObjectHooks { get }
@@ -77,6 +81,10 @@ public protocol Entity: ConditionValue, Sendable, Identifiable, CustomStringConv
 }
 
 extension Entity {
+    /// Encodes the properties among the first 64, for types that have no more.
+    public func _$encode(into writer: inout RowWriter, properties: EntityCoding.PropertySet) throws(MakoError) {
+        try encode(into: &writer, properties: properties.firstWord)
+    }
     /// No lazy properties, for types that decode all properties at once.
     @inlinable public static var _$lazyProperties: UInt64 { 0 }
     /// No hooks, for types without any.

@@ -19,6 +19,8 @@ public final class EntityModel: @unchecked Sendable {
     public let properties: [PropertyModel]
     /// The properties with a column, in the order of the fields in a row, including absent ones.
     public let columns: [PropertyModel]
+    /// Whether it has more properties than a word has bits.
+    let isWide: Bool
     let indexes: [IndexModel]
     let keyNames: [String]
     /// Whether watchers are notified of changes.
@@ -33,17 +35,17 @@ public final class EntityModel: @unchecked Sendable {
     let isObservable: Bool
     /// The model of the superclass.
     let superclass: EntityModel?
-    /// The columns marked `.writeOnce`; bit 0 is the first column.
-    let writeOnceColumns: UInt64
+    /// The columns marked `.writeOnce`.
+    let writeOnceColumns: PropertySet
     /// The columns marked `.keepWhenNil`.
-    let keepWhenNilColumns: UInt64
+    let keepWhenNilColumns: PropertySet
     let hasEncryptedColumns: Bool
     /// The positions without a column.
-    let absentColumns: UInt64
+    let absentColumns: PropertySet
     /// The columns whose objects the row owns.
-    let ownedColumns: UInt64
+    let ownedColumns: PropertySet
     /// The columns whose objects are not committed with the row.
-    let weakColumns: UInt64
+    let weakColumns: PropertySet
     /// The name of the row number in conditions.
     let rowNumberName: String
     let keyPaths: [AnyKeyPath: String]
@@ -103,17 +105,18 @@ public final class EntityModel: @unchecked Sendable {
         }
         self.columns = columns
         hasMany = properties.contains { if case .many = $0.kind { true } else { false } }
-        func columnBits(where isMarked: (PropertyModel) -> Bool) -> UInt64 {
-            var bits: UInt64 = 0
-            for (position, property) in columns.enumerated() where isMarked(property) { bits |= 1 << UInt64(position) }
-            return bits
+        isWide = columns.count > 64
+        func columnSet(where isMarked: (PropertyModel) -> Bool) -> PropertySet {
+            var set = PropertySet.none
+            for (position, property) in columns.enumerated() where isMarked(property) { set.insert(position) }
+            return set
         }
-        writeOnceColumns = columnBits { $0.options.contains(.writeOnce) }
-        keepWhenNilColumns = columnBits { $0.options.contains(.keepWhenNil) || $0.options.contains(.loadOnRefresh) }
+        writeOnceColumns = columnSet { $0.options.contains(.writeOnce) }
+        keepWhenNilColumns = columnSet { $0.options.contains(.keepWhenNil) || $0.options.contains(.loadOnRefresh) }
         hasEncryptedColumns = columns.contains(where: \.isEncrypted)
-        absentColumns = columnBits { if case .absent = $0.kind { true } else { false } }
-        ownedColumns = columnBits { $0.relation.contains(.owned) }
-        weakColumns = columnBits { $0.relation.contains(.weak) }
+        absentColumns = columnSet { if case .absent = $0.kind { true } else { false } }
+        ownedColumns = columnSet { $0.relation.contains(.owned) }
+        weakColumns = columnSet { $0.relation.contains(.weak) }
         keyNames = keys
         var rowNumberName = "id"
         var keyPaths: [AnyKeyPath: String] = [:]
@@ -271,8 +274,8 @@ extension EntityModel {
         var next = superclass
         while let each = next, each !== other { next = each.superclass }
         // The columns of the superclass come first.
-        let inherited = other.columns.count < 64 ? 1 << UInt64(other.columns.count) - 1 : UInt64.max
-        return next != nil && (absentColumns ^ other.absentColumns) & inherited == 0
+        let differing = absentColumns.symmetricDifference(other.absentColumns)
+        return next != nil && differing.isDisjoint(with: PropertySet(before: other.columns.count))
     }
 
     /// Whether the class is a subclass of another one, whichever columns its table omits.
@@ -319,7 +322,7 @@ extension EntityModel {
     }
 
     /// Whether an upsert of an object without a row must first search for one.
-    var mergesUpserts: Bool { writeOnceColumns | keepWhenNilColumns != 0 || identityIndex != nil }
+    var mergesUpserts: Bool { !writeOnceColumns.isEmpty || !keepWhenNilColumns.isEmpty || identityIndex != nil }
 
     /// The type of a column that refers to this entity.
     func referenceType() throws(MakoError) -> ColumnType {

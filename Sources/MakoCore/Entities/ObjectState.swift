@@ -61,8 +61,9 @@ public struct ObjectState: Sendable {
     @inlinable static var offsetShift: UInt32 { 8 }
     @inlinable static var offsetMask: UInt32 { 1 << 11 - 1 }
     private static var dirtyShift: UInt32 { 19 }
-    /// The properties whose dirty flags are in `bits`.
-    private static var nearProperties: UInt64 { 1 << 13 - 1 }
+    /// The number of properties whose dirty flags are in `bits`, and the properties themselves.
+    private static var nearCount: Int { 13 }
+    private static var nearProperties: UInt64 { 1 << UInt64(nearCount) - 1 }
 
     @usableFromInline var flags: Flags {
         get { Flags(rawValue: bits & Flags.all.rawValue) }
@@ -77,46 +78,66 @@ public struct ObjectState: Sendable {
 
 extension ObjectState {
     /// The properties that differ from the stored row; bit 0 is the first column.
-    public var dirty: UInt64 {
+    public internal(set) var dirty: EntityCoding.PropertySet {
         get {
-            if isMarked(.allDirty) { return .max }
-            return UInt64(bits >> ObjectState.dirtyShift) | farDirty
+            if isMarked(.allDirty) { return .all }
+            let near = PropertySet(first: UInt64(bits >> ObjectState.dirtyShift))
+            if case .more(let more) = held { return near.union(more.dirty) }
+            return near
         }
         set {
-            let near = UInt32(truncatingIfNeeded: newValue & ObjectState.nearProperties) << ObjectState.dirtyShift
+            let near = UInt32(truncatingIfNeeded: newValue.first & ObjectState.nearProperties) << ObjectState.dirtyShift
             bits = bits & (1 << ObjectState.dirtyShift - 1) | near
-            mark(.allDirty, newValue == .max)
-            let far = newValue == .max ? 0 : newValue & ~ObjectState.nearProperties
+            mark(.allDirty, newValue.isAll)
+            let far = newValue.isAll ? .none : newValue.subtracting(PropertySet(first: ObjectState.nearProperties))
             if far != farDirty { hold(extra, rows, far, overwritten) }
         }
     }
 
     /// The dirty flags of the other properties.
-    private var farDirty: UInt64 { if case .more(let more) = held { more.dirty } else { 0 } }
+    private var farDirty: PropertySet { if case .more(let more) = held { more.dirty } else { .none } }
     /// The properties that another thread wrote after a transaction did.
-    private var overwritten: UInt64 { if case .more(let more) = held { more.overwritten } else { 0 } }
+    private var overwritten: PropertySet { if case .more(let more) = held { more.overwritten } else { .none } }
 
-    /// Records that the running transaction wrote properties, which its rollback may restore.
-    mutating func noteWritten(_ properties: UInt64) {
-        mark(.written, true)
-        if overwritten & properties != 0 { hold(extra, rows, farDirty, overwritten & ~properties) }
+    /// Marks a property as dirty. Returns whether it was.
+    mutating func markDirty(_ property: Int) -> Bool {
+        if isMarked(.allDirty) { return true }
+        if property < ObjectState.nearCount {
+            let flag: UInt32 = 1 << (ObjectState.dirtyShift + UInt32(truncatingIfNeeded: property))
+            defer { bits |= flag }
+            return bits & flag != 0
+        }
+        var far = farDirty
+        if far.contains(property) { return true }
+        far.insert(property)
+        hold(extra, rows, far, overwritten)
+        return false
     }
 
-    /// Records that another thread wrote properties, which the rollback of a transaction then does not restore.
-    mutating func noteOverwritten(_ properties: UInt64) {
-        guard isMarked(.written), properties & ~overwritten != 0 else {
+    /// Records that the running transaction wrote a property, which its rollback may restore.
+    mutating func noteWritten(_ property: Int) {
+        mark(.written, true)
+        var others = overwritten
+        if !others.contains(property) { return }
+        others.remove(property)
+        hold(extra, rows, farDirty, others)
+    }
+
+    /// Records that another thread wrote a property, which the rollback of a transaction then does not restore.
+    mutating func noteOverwritten(_ property: Int) {
+        guard isMarked(.written), !isOverwritten(property) else {
             return
         }
-        hold(extra, rows, farDirty, overwritten | properties)
+        hold(extra, rows, farDirty, overwritten.union(PropertySet(property)))
     }
 
-    func isOverwritten(_ properties: UInt64) -> Bool { overwritten & properties != 0 }
+    func isOverwritten(_ property: Int) -> Bool { overwritten.contains(property) }
 
     /// Turns the state into that of a copy: no transaction wrote to it, and the row stays with the original.
     mutating func becomeCopy() {
         flags.subtract([.saving, .removing])
         mark([.written, .inRow], false)
-        hold(extra?.withoutMembers, nil, farDirty, 0)
+        hold(extra?.withoutMembers, nil, farDirty, .none)
     }
 
     var extra: ObjectExtra? {
@@ -151,22 +172,22 @@ extension ObjectState {
 
     /// The changes of an object in the plain case: it has a row in this database under a number, and saving changes
     /// only its dirty flags. No properties: it has no changes, or is not such an object.
-    mutating func plainChanges(in number: UInt32) -> (properties: UInt64, id: Int64) {
+    mutating func plainChanges(in number: UInt32) -> (properties: PropertySet, id: Int64) {
         let isOwn = database == number
-        guard isOwn, rowID != 0, flags == .exists else { return (0, 0) }
+        guard isOwn, rowID != 0, flags == .exists else { return (.none, 0) }
         switch held {
         case .nothing: return (dirty, rowID)
-        case .rows(let rows): return (rows.companion == nil ? dirty : 0, rowID)
-        case .extra, .more: return (0, rowID)
+        case .rows(let rows): return (rows.companion == nil ? dirty : .none, rowID)
+        case .extra, .more: return (.none, rowID)
         }
     }
 
     private mutating func hold(
-        _ extra: ObjectExtra?, _ rows: RowArenaChunk?, _ dirty: UInt64, _ overwritten: UInt64
+        _ extra: ObjectExtra?, _ rows: RowArenaChunk?, _ dirty: PropertySet, _ overwritten: PropertySet
     ) {
         // An `extra` with the old row must not retain it.
         let extra = rows == nil && extra?.rows != nil ? extra?.withoutRows : extra
-        if dirty | overwritten != 0 {
+        if !dirty.isEmpty || !overwritten.isEmpty {
             held = .more(ObjectMore(extra, rows, dirty: dirty, overwritten: overwritten))
         } else if let rows {
             held =
@@ -205,12 +226,32 @@ enum Held: Sendable {
 final class ObjectMore: Sendable {
     let extra: ObjectExtra?
     let rows: RowArenaChunk?
-    let dirty: UInt64
-    let overwritten: UInt64
+    private let firstDirty: UInt64
+    private let firstOverwritten: UInt64
+    /// Both sets, if one is more than a word. In memory of its own, so that entities with few properties, which have
+    /// such sets in rare cases only, do not pay for them.
+    private let further: FurtherFlags?
 
-    init(_ extra: ObjectExtra?, _ rows: RowArenaChunk?, dirty: UInt64 = 0, overwritten: UInt64 = 0) {
+    var dirty: PropertySet { further?.dirty ?? PropertySet(first: firstDirty) }
+    var overwritten: PropertySet { further?.overwritten ?? PropertySet(first: firstOverwritten) }
+
+    init(
+        _ extra: ObjectExtra?, _ rows: RowArenaChunk?, dirty: PropertySet = .none, overwritten: PropertySet = .none
+    ) {
         self.extra = extra
         self.rows = rows
+        firstDirty = dirty.first
+        firstOverwritten = overwritten.first
+        further = dirty.rest == nil && overwritten.rest == nil ? nil : FurtherFlags(dirty, overwritten)
+    }
+}
+
+/// The flags of an object with more than 64 properties.
+private final class FurtherFlags: Sendable {
+    let dirty: PropertySet
+    let overwritten: PropertySet
+
+    init(_ dirty: PropertySet, _ overwritten: PropertySet) {
         self.dirty = dirty
         self.overwritten = overwritten
     }
@@ -438,54 +479,5 @@ extension ObjectEntity {
         lock.lock()
         defer { lock.unlock() }
         return body(&_$state)
-    }
-}
-
-/// What a property write must do besides storing the value.
-@frozen
-public struct WriteMark: Sendable {
-    @usableFromInline let property: Int32
-    /// 0: nothing; 1: undo, the property was clean; 2: undo, it was dirty.
-    @usableFromInline let kind: UInt8
-
-    @usableFromInline
-    init(property: Int, kind: UInt8) {
-        self.property = Int32(truncatingIfNeeded: property)
-        self.kind = kind
-    }
-
-    /// Whether the write must be recorded for a rollback.
-    @inlinable public var needsUndo: Bool { kind != 0 }
-}
-
-extension EntityCoding {
-    /// Records that a property is being written. The caller holds the object's lock.
-    public static func noteWrite(_ state: inout ObjectState, of object: AnyObject, property: Int) -> WriteMark {
-        let bit: UInt64 = 1 << UInt64(property)
-        let dirty = state.dirty
-        let wasDirty = dirty & bit != 0
-        if !wasDirty { state.dirty = dirty | bit }
-        guard RunningTransactions.any else { return WriteMark(property: property, kind: 0) }
-        guard let transaction = ThreadScope.transaction else {
-            state.noteOverwritten(bit)
-            return WriteMark(property: property, kind: 0)
-        }
-        state.noteWritten(bit)
-        guard transaction.undo.wants(object, property: property) else { return WriteMark(property: property, kind: 0) }
-        return WriteMark(property: property, kind: wasDirty ? 2 : 1)
-    }
-
-    /// Records how a rollback of the running transaction restores a property.
-    public static func recordUndo<T: ObjectEntity>(_ mark: WriteMark, of object: T, _ restore: @escaping (T) -> Void) {
-        let bit: UInt64 = 1 << UInt64(mark.property)
-        let wasClean = mark.kind == 1
-        ThreadScope.transaction?.undo.record(object) {
-            let lock = ObjectLock(object)
-            lock.lock()
-            defer { lock.unlock() }
-            guard !object._$state.isOverwritten(bit) else { return }
-            restore(object)
-            if wasClean { object._$state.dirty &= ~bit }
-        }
     }
 }

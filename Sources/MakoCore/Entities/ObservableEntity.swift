@@ -15,9 +15,8 @@ public import Observation
 public protocol ObservableEntity: ObjectEntity, Observable {
     /// The registrar of the object's observers.
     var _$observation: ObservationRegistrar { get }
-    /// Notifies observers that properties (bit 0 is the first column) and the key changed other than by assignment. The
-    /// object is not locked.
-    func _$notifyObservers(_ properties: UInt64)
+    /// Notifies observers that properties and the key changed other than by assignment. The object is not locked.
+    func _$notifyObservers(_ properties: EntityCoding.PropertySet)
 }
 
 extension EntityCoding {
@@ -29,7 +28,7 @@ extension EntityCoding {
 
 extension ObjectEntity {
     /// Notifies observers that some properties, and the key, changed.
-    func notifyObservers(_ properties: UInt64 = .max) {
+    func notifyObservers(_ properties: PropertySet = .all) {
         guard type(of: self).entityModel.isObservable else { return }
         (self as? any ObservableEntity)?._$notifyObservers(properties)
     }

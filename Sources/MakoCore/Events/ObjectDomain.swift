@@ -103,7 +103,7 @@ extension Database {
             guard let fresh = try stored(type, key, after: base) else { return }
             let isTaken = ObjectLock(object).locked {
                 // Another thread may have assigned to the object since the check above.
-                guard object._$state.dirty == 0 else { return false }
+                guard object._$state.dirty.isEmpty else { return false }
                 object.adoptValues(of: fresh)
                 return true
             }
@@ -116,7 +116,7 @@ extension Database {
     }
 
     private func isClean(_ object: some ObjectEntity) -> Bool {
-        object.lockedState { $0.dirty == 0 }
+        object.lockedState { $0.dirty.isEmpty }
     }
 
     /// Reads the row outside this thread's scope, whose snapshot may be older.

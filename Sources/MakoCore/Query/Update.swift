@@ -285,7 +285,7 @@ extension Transaction {
             try ExpressionExecutor(computed.flatMap(\.values), plan, view)
         }
         var isOwning = false
-        for field in fields where binding.model.ownedColumns & 1 << UInt64(field.position) != 0 { isOwning = true }
+        for field in fields where binding.model.ownedColumns.contains(field.position) { isOwning = true }
         // Nothing reads the indexes before the end.
         let batch = self.batch ?? IndexBatch()
         var count = 0

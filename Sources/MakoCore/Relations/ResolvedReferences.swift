@@ -9,7 +9,7 @@ struct ResolvedReferences {
     /// Whether saving of the next object has begun.
     var isBegun = false
     /// The properties with an object that has no row.
-    var leftOut: UInt64 = 0
+    var leftOut = PropertySet.none
 
     init() {}
 

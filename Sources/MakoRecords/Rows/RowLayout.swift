@@ -52,7 +52,7 @@ public final class RowLayout: @unchecked Sendable {
     @usableFromInline let slots: UnsafeMutablePointer<ColumnSlot>
     /// The same for texts and blobs only; the others are invalid.
     let textSlots: UnsafeMutablePointer<ColumnSlot>
-    /// The texts and blobs among the first 64 positions, as bits.
+    /// The texts and blobs among the first 64 positions, as bits; without the last of these if there are more.
     private let textPositions: UInt64
     /// The number of ordinals that the table has assigned.
     @usableFromInline let columnCount: Int
@@ -137,6 +137,8 @@ public final class RowLayout: @unchecked Sendable {
             textSlots[position] = isText ? slots[position] : none
             if isText && position < 64 { textPositions |= 1 << UInt64(position) }
         }
+        // Bit 63 is the position and all behind it: one of these may be no text.
+        if count > 64 { textPositions &= ~(1 << 63) }
         self.textPositions = textPositions
 
         defaults = .init(start: nil, count: 0)
@@ -182,7 +184,8 @@ public final class RowLayout: @unchecked Sendable {
         return index < 0 ? UInt32(RowLayout.headerSize) : slotEnds[Int(variables[index].ordinal) + 1]
     }
 
-    /// Returns whether all of these positions, given as bits, are texts or blobs.
+    /// Returns whether all of these positions, given as bits, are texts or blobs. Bit 63 is position 63 and all behind
+    /// it.
     public func areTexts(_ positions: UInt64) -> Bool { positions & ~textPositions == 0 }
 
     /// Returns the type of the column at a position.

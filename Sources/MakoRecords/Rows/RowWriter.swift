@@ -179,11 +179,13 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
 
     /// Unsets those of some columns that are NULL, with their further parts: an update keeps the stored values.
     ///
-    /// - Parameter positions: positions of the layout, as bits.
-    public mutating func unsetNulls(_ positions: UInt64) {
+    /// - Parameters:
+    ///   - positions: positions of the layout, as bits.
+    ///   - start: the position of the first bit.
+    public mutating func unsetNulls(_ positions: UInt64, from start: Int) {
         var rest = positions
         while rest != 0 {
-            let position = rest.trailingZeroBitCount
+            let position = start + rest.trailingZeroBitCount
             rest &= rest - 1
             guard let slot = slot(position), isNull(Int(slot.ordinal)), let layout else { continue }
             for part in 0...layout.furtherCount(at: position) {
