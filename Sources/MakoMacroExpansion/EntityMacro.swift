@@ -1,5 +1,6 @@
 import SwiftSyntax
 import SwiftSyntaxMacros
+import Synchronization
 
 /// `@Entity`: parses, checks and renders a type. Each role parses and checks again; only the member role reports the
 /// findings.
@@ -7,11 +8,36 @@ open class EntityMacro {
     static func analyse(
         _ declaration: some DeclGroupSyntax, _ attribute: AttributeSyntax, in context: some MacroExpansionContext
     ) -> (source: EntitySource?, findings: [Finding]) {
+        let (source, findings) = analyse(declaration, attribute)
+        return (source, findings + surroundings(of: attribute, in: context))
+    }
+
+    private static func analyse(
+        _ declaration: some DeclGroupSyntax, _ attribute: AttributeSyntax
+    ) -> (source: EntitySource?, findings: [Finding]) {
         var parser = EntityParser()
         let source = parser.parse(declaration, attribute: attribute)
-        var findings = parser.findings + surroundings(of: attribute, in: context)
-        if let source { findings += EntityCheck.findings(in: source) }
-        return (source, findings)
+        return (source, parser.findings + (source.map { EntityCheck.findings(in: $0) } ?? []))
+    }
+
+    private struct Analysed {
+        let text: String
+        let source: EntitySource?
+    }
+    /// The analysis of the last declaration: each of its properties needs the same one.
+    private static let last = Mutex<Analysed?>(nil)
+
+    /// The source of a declaration without findings, for roles that do not report them.
+    private static func flawless(
+        _ declaration: some DeclGroupSyntax, _ attribute: AttributeSyntax, in context: some MacroExpansionContext
+    ) -> EntitySource? {
+        if !surroundings(of: attribute, in: context).isEmpty { return nil }
+        let text = attribute.description + declaration.description
+        if let last = last.withLock({ $0 }), last.text == text { return last.source }
+        let (source, findings) = analyse(declaration, attribute)
+        let analysed = Analysed(text: text, source: findings.isEmpty ? source : nil)
+        last.withLock { $0 = analysed }
+        return analysed.source
     }
 
     /// A type inside a function or a generic type cannot have the extension with the conformances.
@@ -90,8 +116,7 @@ extension EntityMacro: MemberAttributeMacro {
         providingAttributesFor member: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [AttributeSyntax] {
         guard let variable = member.as(VariableDeclSyntax.self), EntityParser.isStored(variable) else { return [] }
-        let (source, findings) = analyse(declaration, node, in: context)
-        guard let source, findings.isEmpty, source.isClass,
+        guard let source = flawless(declaration, node, in: context), source.isClass,
             let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.text
                 .trimmingBackticks,
             let property = source.properties.first(where: { $0.name == name })
@@ -115,8 +140,7 @@ extension EntityMacro: ExtensionMacro {
         providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
         in context: some MacroExpansionContext
     ) throws -> [ExtensionDeclSyntax] {
-        let (source, findings) = analyse(declaration, node, in: context)
-        guard let source, findings.isEmpty else { return [] }
+        guard let source = flawless(declaration, node, in: context) else { return [] }
         let missing = Self.names(of: protocols)
         if source.isClass && !missing.contains("ObjectEntity") {
             // A subclass inherits its superclass's conformances. The compiler requires `Sendable` to be restated.

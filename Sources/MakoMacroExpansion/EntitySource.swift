@@ -1,8 +1,8 @@
 import SwiftSyntax
 
 /// The parsed `@Entity` type. Syntax nodes serve only as locations of errors.
-struct EntitySource {
-    enum Kind { case classType(isFinal: Bool), structType }
+struct EntitySource: Sendable {
+    enum Kind: Sendable { case classType(isFinal: Bool), structType }
 
     var kind: Kind
     var name: String
