@@ -167,7 +167,8 @@ extension EntityRender {
             if source.isLazy(property, at: column) {
                 let placeholder = Self.placeholder(property)
                 // The columns of superclasses come first, so that this one may be behind the 64th.
-                let content = source.base == nil ? placeholder : "try \(position(column)) < 64 ? \(placeholder) : \(value)"
+                let content =
+                    source.base == nil ? placeholder : "try \(position(column)) < 64 ? \(placeholder) : \(value)"
                 return "self.\(property.backing) = \(content)"
             }
             let line = "self.\(property.content) = try \(value)"
@@ -206,7 +207,7 @@ extension EntityRender {
                     + (copies.isEmpty
                         ? []
                         : ["guard let other = object as? \(type) else { return }"]
-                            + (isLazy ? ["other._$decode(.max)", "self._$state.drop(\(lazyMask))"] : []) + copies)),
+                            + (isLazy ? ["other._$decode(.max)", "self._$state.drop(\(lazyMask))"] : []) + copies))
         ]
         return encoders(writes) + members + lazyMembers()
     }

@@ -49,7 +49,6 @@ struct EntityRender {
     /// The position of one of the type's own columns among all columns of a row.
     func position(_ column: Int) -> String { source.base.map { "(\($0) + \(column))" } ?? "\(column)" }
 
-
     /// The modifiers of a member that subclasses override, or that overrides one.
     var member: String {
         let access = source.isOpen && source.isInHierarchy ? "open " : access

@@ -179,7 +179,7 @@ import Testing
         #expect(text.contains("override class var entityModel: EntityModel"))
         #expect(text.contains("static var _$baseB: Int {\n        Module.A._$endA"))
         #expect(text.contains("property: (B._$baseB + 0)"))
-        #expect(text.contains("try super.encode(into: &writer, properties: properties)"))
+        #expect(text.contains("try super._$encode(into: &writer, properties: properties)"))
         #expect(text.contains("super._$lazyProperties | (1 << (B._$baseB + 1))"))
         #expect(text.contains("override func _$take(_ values: DictionaryValues) throws(MakoError)"))
     }
@@ -523,8 +523,28 @@ import Testing
     }
 
     @Test func tooManyProperties() {
-        let properties = (0..<65).map { "    var p\($0) = 0" }.joined(separator: "\n")
-        #expect(complaints("@Entity final class A {\n\(properties)\n}").contains { $0.contains("at most 64") })
+        let properties = (0..<1025).map { "    var p\($0) = 0" }.joined(separator: "\n")
+        let expected = "an entity can have at most 1024 stored properties; 'A' has 1025"
+        #expect(complaints("@Entity struct A {\n\(properties)\n}").contains { $0.contains(expected) })
+    }
+
+    /// One word has the bits of up to 64 properties; of more, each word is tested first.
+    @Test func manyPropertiesAreEncodedByWords() {
+        func text(_ kind: String, _ count: Int) -> String {
+            let properties = (0..<count).map { "    var p\($0) = \"\"" }.joined(separator: "\n")
+            return expand("@Entity \(kind) A {\n\(properties)\n}").text
+        }
+        #expect(!text("final class", 64).contains("_$encode") && !text("struct", 64).contains("_$encode"))
+        let wide = text("final class", 66)
+        #expect(wide.contains("let word1 = properties.word(1)") && wide.contains("if word1 & (1 << 1) != 0"))
+        #expect(wide.contains("self._$decode(properties.pendingBits)"))
+        // The texts from the 64th property on share a bit.
+        #expect(wide.contains("if pending & (1 << 63) != 0 { self._p65 = EntityCoding.field(row, 65) }"))
+        #expect(wide.contains("if self._$state.isPending(1 << 63)") && !wide.contains("1 << 64"))
+        // A class in a hierarchy decodes its own texts alone.
+        let base = text("class", 66)
+        #expect(base.contains("if properties.contains(65)") && !base.contains("EntityCoding.field(row, 65)"))
+        #expect(base.contains("self._p65 = try EntityCoding.codec((String).self).read(row, 65)"))
     }
 
     @Test func computedAndStaticPropertiesAreLeftAlone() {

@@ -182,7 +182,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     /// - Parameters:
     ///   - positions: positions of the layout, as bits.
     ///   - start: the position of the first bit.
-    public mutating func unsetNulls(_ positions: UInt64, from start: Int) {
+    public mutating func unsetNulls(_ positions: UInt64, from start: Int = 0) {
         var rest = positions
         while rest != 0 {
             let position = start + rest.trailingZeroBitCount
