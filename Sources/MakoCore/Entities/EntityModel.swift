@@ -19,8 +19,6 @@ public final class EntityModel: @unchecked Sendable {
     public let properties: [PropertyModel]
     /// The properties with a column, in the order of the fields in a row, including absent ones.
     public let columns: [PropertyModel]
-    /// Whether it has more properties than a word has bits.
-    let isWide: Bool
     let indexes: [IndexModel]
     let keyNames: [String]
     /// Whether watchers are notified of changes.
@@ -105,7 +103,6 @@ public final class EntityModel: @unchecked Sendable {
         }
         self.columns = columns
         hasMany = properties.contains { if case .many = $0.kind { true } else { false } }
-        isWide = columns.count > 64
         func columnSet(where isMarked: (PropertyModel) -> Bool) -> PropertySet {
             var set = PropertySet.none
             for (position, property) in columns.enumerated() where isMarked(property) { set.insert(position) }
@@ -263,6 +260,9 @@ extension EntityModel {
         }
         return false
     }
+
+    /// Whether it has more properties than a word has bits.
+    var isWide: Bool { columns.count > 64 }
 
     /// Whether both have the same table, in which a key identifies one row.
     func hasTable(of other: EntityModel) -> Bool {

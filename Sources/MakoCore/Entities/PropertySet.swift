@@ -1,53 +1,51 @@
-typealias PropertySet = EntityCoding.PropertySet
+/// A set of the properties of an entity, by the positions of their columns.
+///
+/// Sets of the first 64 properties, and the set of all, are one word and no memory: every operation on them tests
+/// and changes that word.
+@frozen
+public struct EntityPropertySet: Sendable, Equatable {
+    // Like the digits of a number in two's complement, the words continue without end. `rest` is nil exactly if
+    // all words behind the first have the value that the first implies: all ones behind a word of ones, which is
+    // the set of all, zeros behind any other. Otherwise its last word is repeated, and differs from the one before.
+    @usableFromInline var first: UInt64
+    @usableFromInline var rest: [UInt64]?
 
-extension EntityCoding {
-    /// A set of the properties of an entity, by the positions of their columns.
-    ///
-    /// Sets of the first 64 properties, and the set of all, are one word and no memory: every operation on them tests
-    /// and changes that word.
-    @frozen
-    public struct PropertySet: Sendable, Equatable {
-        // Like the digits of a number in two's complement, the words continue without end. `rest` is nil exactly if
-        // all words behind the first have the value that the first implies: all ones behind a word of ones, which is
-        // the set of all, zeros behind any other. Otherwise its last word is repeated, and differs from the one before.
-        @usableFromInline var first: UInt64
-        @usableFromInline var rest: [UInt64]?
+    @inlinable @inline(__always)
+    init(first: UInt64, rest: [UInt64]? = nil) {
+        self.first = first
+        self.rest = rest
+    }
 
-        @inlinable @inline(__always)
-        init(first: UInt64, rest: [UInt64]? = nil) {
-            self.first = first
-            self.rest = rest
-        }
+    /// Makes a set from the bits of the first 64 properties; all bits are the set of all properties.
+    @inlinable @inline(__always)
+    public init(firstWord: UInt64) { self.init(first: firstWord) }
 
-        /// Makes a set from the bits of the first 64 properties; all bits are the set of all properties.
-        @inlinable @inline(__always)
-        public init(firstWord: UInt64) { self.init(first: firstWord) }
+    /// The bits of the first 64 properties.
+    @inlinable @inline(__always)
+    public var firstWord: UInt64 { first }
 
-        /// The bits of the first 64 properties.
-        @inlinable @inline(__always)
-        public var firstWord: UInt64 { first }
+    /// The bits of the properties that may be in an object's row: bit 63 is property 63 and all behind it.
+    @inlinable @inline(__always)
+    public var pendingBits: UInt64 { rest == nil ? first : first | 1 << 63 }
 
-        /// The bits of the properties that may be in an object's row: bit 63 is property 63 and all behind it.
-        @inlinable @inline(__always)
-        public var pendingBits: UInt64 { rest == nil ? first : first | 1 << 63 }
+    /// Returns whether the set has a property.
+    @inlinable @inline(__always)
+    public func contains(_ property: Int) -> Bool {
+        property < 64 ? first &>> UInt64(truncatingIfNeeded: property) & 1 != 0 : containsFurther(property)
+    }
 
-        /// Returns whether the set has a property.
-        @inlinable @inline(__always)
-        public func contains(_ property: Int) -> Bool {
-            property < 64 ? first &>> UInt64(truncatingIfNeeded: property) & 1 != 0 : containsFurther(property)
-        }
+    @usableFromInline
+    func containsFurther(_ property: Int) -> Bool { word(property / 64) >> UInt64(property % 64) & 1 != 0 }
 
-        @usableFromInline
-        func containsFurther(_ property: Int) -> Bool { word(property / 64) >> UInt64(property % 64) & 1 != 0 }
-
-        /// Returns the bits of 64 properties, from the first one whose position is 64 times the number of the word.
-        public func word(_ number: Int) -> UInt64 {
-            if number == 0 { return first }
-            guard let rest else { return end }
-            return rest[min(number, rest.count) - 1]
-        }
+    /// Returns the bits of 64 properties, from the first one whose position is 64 times the number of the word.
+    public func word(_ number: Int) -> UInt64 {
+        if number == 0 { return first }
+        guard let rest else { return end }
+        return rest[min(number, rest.count) - 1]
     }
 }
+
+typealias PropertySet = EntityPropertySet
 
 extension PropertySet {
     static var none: PropertySet { PropertySet(first: 0) }

@@ -7,6 +7,9 @@ import MakoRecords
 /// `valueCodec` for properties that store their values without a slot, and `serializedCodec` for those marked
 /// `.serialized`.
 public enum EntityCoding {
+    /// A set of properties, under a name that users' types do not have.
+    public typealias PropertySet = EntityPropertySet
+
     // Overload resolution sees the type behind a property's spelling, which a macro cannot.
 
     /// Returns the codec for a storable type.

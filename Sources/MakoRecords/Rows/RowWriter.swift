@@ -179,9 +179,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
 
     /// Unsets those of some columns that are NULL, with their further parts: an update keeps the stored values.
     ///
-    /// - Parameters:
-    ///   - positions: positions of the layout, as bits.
-    ///   - start: the position of the first bit.
+    /// - Parameter positions: positions of the layout from the start on, as bits.
     public mutating func unsetNulls(_ positions: UInt64, from start: Int = 0) {
         var rest = positions
         while rest != 0 {
