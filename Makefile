@@ -31,7 +31,7 @@ BASELINE ?=
 # How many seeds of each layer `make test-random` runs.
 SEEDS ?= 5000
 
-# How often `make kill` kills, and how often `make power` cuts the power.
+# How often `make kill`, `kill-replication` and `kill-mirror` kill, and how often `make power` cuts the power.
 CYCLES ?= 2000
 
 # Warnings are errors in all that is built here.
@@ -49,7 +49,7 @@ SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 BUILD := SWIFT_DETERMINISTIC_HASHING=1 swift build
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill kill-replication power processes scale sabotage bench examples fuzz differential format lint docs clean
+.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill kill-replication kill-mirror power processes scale sabotage bench examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -58,7 +58,7 @@ help:
 	@echo 'make demo-replication    kills a process that ships its commits, and promotes a follower'
 	@echo 'make demo-studio         opens the database of the demo in Mako Studio'
 	@echo 'make test-studio         the server of Mako Studio, by real requests; its page on a double and on it, in headless Chromium'
-	@echo 'make test-services       replication to SeaweedFS and moto, mirrors in PostgreSQL; make services starts them, make services-stop ends them'
+	@echo 'make test-services       replication to SeaweedFS and moto, mirrors in PostgreSQL and a few kills of one; make services starts them, make services-stop ends them'
 	@echo 'make install             the program mako, into PREFIX/bin; PREFIX=/usr/local'
 	@echo 'make test                every test, in a debug build: about half an hour from a fresh clone on 2 cores'
 	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
@@ -74,6 +74,7 @@ help:
 	@echo 'make examples            the server in Examples/Server, built and tested by requests over HTTP'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
 	@echo 'make kill-replication CYCLES=2000  kills processes that ship their commits, follow and take over; SEED=first'
+	@echo 'make kill-mirror CYCLES=500        kills a writer, its mirror and PostgreSQL, which must show one commit whole; SEED=first'
 	@echo 'make processes SECONDS=60           two and three processes at the same files, each stopped before each of its calls'
 	@echo 'make scale               transactions larger than the cache: the size of the file and the memory; ENTRIES=10000000 ROWS=1000000 CACHE=8'
 	@echo 'make sabotage            deliberate bugs, one at a time, and the test that notices each; BUGS=name'
@@ -125,6 +126,7 @@ test-services:
 	$(SYNTAX) scripts/services run swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter 'ReplicationTests\.S3Server|PostgresTests\.|CommandTests\.PostgresProgram' \
 		2>&1 | tee .build/test-services.log
 	@scripts/skipped .build/test-services.log
+	$(KILLED_MIRROR) .build/debug/mako-cli .build/debug/KillRunner 8
 
 # The same servers, until `make services-stop`.
 services:
@@ -295,6 +297,14 @@ kill:
 kill-replication:
 	@scripts/need swift lz4 macros
 	$(REPLICATION_KILL_RUNNER) $(CYCLES) $(SEED)
+
+# A shell that commits, `mako mirror` and PostgreSQL, which syncs its files here, are killed one at a time. SEED repeats the work, not the moments.
+KILLED_MIRROR = FSYNC=on SERVICES=postgres scripts/services run python3 Tests/MirrorKills/trial.py
+kill-mirror:
+	@scripts/need swift lz4 libpq macros python3 postgres
+	$(SYNTAX) $(BUILD) -c release --traits Postgres --product mako-cli
+	$(SYNTAX) $(BUILD) -c release --traits Postgres --product KillRunner
+	$(KILLED_MIRROR) .build/release/mako-cli .build/release/KillRunner $(CYCLES) $(SEED)
 
 power:
 	@scripts/need swift lz4 libpq macros
