@@ -74,6 +74,8 @@ package final class Salvage {
         self.source = source
         reached = PageSet(limit: source.pageCount)
         do throws(StorageError) {
+            // The new database would lack the bits that keep older programs from writing it.
+            try source.header?.checkFeatures(path: source.path, writing: true)
             let access = try storage { () throws(FileError) in try source.file.access() }
             target = try SalvageTarget(path: path, options: options, access: access)
         } catch {

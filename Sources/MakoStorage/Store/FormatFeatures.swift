@@ -20,6 +20,9 @@ struct FormatFeatures: OptionSet, Hashable {
     /// Trees with subtree counts.
     static let subtreeCounts = FormatFeatures(rawValue: 1 << 4)
 
+    /// Reserved for rows that have the versions of their columns in them; see decision 107. Not supported.
+    static let versionsInRows = FormatFeatures(rawValue: 1 << 5)
+
     /// The features that this program supports.
     static let known: FormatFeatures = [.namedValues, .byteRanges, .encryption, .renamedTrees, .subtreeCounts]
 }
@@ -39,6 +42,10 @@ package struct WriterFeatures: OptionSet, Hashable {
     /// The file is a follower's: it has what the branch of an object store has, and nothing of its own. Only the
     /// follower writes it; promotion clears the bit. Its log may end anywhere, because the branch has the rest.
     package static let follower = WriterFeatures(rawValue: 1 << 1)
+
+    /// Reserved for trees with the versions of rows and columns, and tombstones, which every change of rows must
+    /// maintain; see decision 107. Not supported.
+    static let versionTrees = WriterFeatures(rawValue: 1 << 2)
 
     /// The features that this program supports.
     static let known: WriterFeatures = [.referenceRules, .follower]
