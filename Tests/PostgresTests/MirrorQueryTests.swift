@@ -160,6 +160,9 @@
             try world.check(
                 "SELECT \(list) FROM \(table) WHERE \(one) \(word) SELECT \(list) FROM \(table) WHERE \(other)",
                 isExact: false)
+            let three = [one, other, world.draw.condition(table).text].map { "SELECT id FROM \(table) WHERE \($0)" }
+            try world.check("\(three[0]) UNION \(three[1]) INTERSECT \(three[2])")
+            try world.check("\(three[0]) EXCEPT \(three[1]) ORDER BY id DESC LIMIT 3", isOrdered: true)
             try world.check(
                 "WITH d AS (SELECT \(list), id FROM \(table) WHERE \(one)) SELECT d.id, d.\(first.name), T.w FROM d JOIN T ON T.w = d.id"
             )
