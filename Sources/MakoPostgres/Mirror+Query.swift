@@ -12,7 +12,7 @@
         /// ```
         ///
         /// The statement is read and checked as in the database, and sent in PostgreSQL's SQL. Values come back as the
-        /// mirror has them: dates rounded to microseconds, all NaN as one. Rows that ORDER BY does not tell apart come in
+        /// mirror has them: dates rounded to microseconds, all NaN as one. Rows that are equal in ORDER BY come in
         /// any order.
         ///
         /// - Parameters:

@@ -9,7 +9,7 @@ struct RenderedQuery: Sendable {
 
 /// Renders the logical plan of a query for the tables of a mirror.
 ///
-/// The result is that of Mako, up to the order of rows that ORDER BY does not tell apart. What PostgreSQL orders, compares
+/// The result is that of Mako, up to the order of rows that are equal in ORDER BY. What PostgreSQL orders, compares
 /// or counts in another way is written out: NULL is first, NaN is below all numbers, texts are ordered by their bytes,
 /// integers beyond 64 bits and divisions by zero are no errors, LIKE ignores the case of ASCII letters. What has no form
 /// there is refused: full-text search, collections, encrypted values, decimals except as results, GLOB, dates as text.
