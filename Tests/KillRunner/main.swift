@@ -6,7 +6,7 @@ import MakoTestSupport
 /// cut. `readers CYCLES [SEED]`: readers beside a writer are killed so many times, and now and then the writer. `write PATH`, `read PATH`,
 /// `processes SECONDS [SEED]`: two and three processes at the same files are stopped before each call. `fork FOLDER`: a child is forked off a process
 /// with an open store, `fork-database FOLDER`: with an open database. `transfer PATH`, `audit PATH` and `step -` are the processes that these start.
-/// `column PATH TABLE COLUMN VALUE` adds a column, for `make kill-mirror`.
+/// `commit PATH` commits what it reads, for `make kill-mirror`.
 let words = Array(CommandLine.arguments.dropFirst())
 let folder = NSTemporaryDirectory() + "mako-kill-\(ProcessInfo.processInfo.processIdentifier)"
 guard words.count >= 2 else {
@@ -23,11 +23,7 @@ do {
     case "transfer": try Bank(path: words[1]).transfer()
     case "audit": try Bank(path: words[1]).audit()
     case "step": try SteppedProcess().run()
-    case "column":
-        guard words.count == 5, let value = Int64(words[4]) else {
-            throw Referee.Failure(description: "column PATH TABLE COLUMN VALUE")
-        }
-        try AddedColumn.add(words[3], to: words[2], of: words[1], value: value)
+    case "commit": try CommitProcess(path: words[1]).run()
     case "fork": try ForkTrial(folder: words[1]).run()
     case "fork-database": try DatabaseForkTrial(folder: words[1]).run()
     case "kill", "power", "readers", "processes":

@@ -31,6 +31,11 @@ class Table:
         return dataclasses.replace(self, rows=rows)
 
 
+# Counts the commits, so that no two of them have the same content.
+STATE = Table("state", ("id",), {"id": "INTEGER", "n": "INTEGER"}, {(1,): {"id": 1, "n": 0}})
+BEGINNING = ["CREATE TABLE state (id INTEGER PRIMARY KEY, n INTEGER)", "INSERT INTO state VALUES (1, 0)"]
+
+
 def literal(kind, value):
     """A value as a statement writes it."""
     if value is None:
@@ -51,26 +56,26 @@ class Work:
 
     def __init__(self, seed):
         self.random = random.Random(seed)
-        self.made = 0
+        self.made = self.count = 0
 
     def chance(self, percent):
         return self.random.random() * 100 < percent
 
-    def commit(self, model, number, is_large=False):
-        """Returns the statements of commit `number` and the content after it."""
+    def commit(self, model):
+        """Returns what the writer gets for the next commit, and the content after it."""
+        if self.chance(4) and (added := self.added(model)):
+            return added
         model = dict(model)
-        statements = ["BEGIN"]
-        if "state" not in model:
-            model["state"] = Table("state", ("id",), {"id": "INTEGER", "n": "INTEGER"}, {(1,): {"id": 1, "n": 0}})
-            statements += [self.definition(model["state"]), "INSERT INTO state VALUES (1, 0)"]
-        if is_large:
+        statements = []
+        if self.chance(5):
             statements += self.large(model)
         elif len(model) < 3 or self.chance(4):
             statements += self.schema(model)
         for _ in range(self.random.randint(0, 5)):
             statements += self.rows(model)
-        model["state"] = model["state"].changed(lambda rows: rows.update({(1,): {"id": 1, "n": number}}))
-        return statements + [f"UPDATE state SET n = {number} WHERE id = 1", "COMMIT"], model
+        self.count += 1
+        model["state"] = model["state"].changed(lambda rows: rows.update({(1,): {"id": 1, "n": self.count}}))
+        return {"statements": statements + [f"UPDATE state SET n = {self.count} WHERE id = 1"]}, model
 
     # Rows
 
@@ -200,13 +205,13 @@ class Work:
         return f"CREATE TABLE {table.name} ({columns}, PRIMARY KEY ({', '.join(table.keys)}))"
 
     def added(self, model):
-        """A table with a column that it had not: its name, that of the column, and the value in the rows that are there."""
+        """A table gets one more column, with a value in the rows that are there."""
         names = [name for name, table in model.items() if name != "state" and len(table.columns) < 12]
         if not names:
             return None
         table = model[self.random.choice(names)]
         self.made += 1
-        name, value = f"a{self.made}", self.random.randrange(1000)
-        rows = {key: row | {name: value} for key, row in table.rows.items()}
-        new = dataclasses.replace(table, columns=table.columns | {name: "INTEGER"}, rows=rows)
-        return table.name, name, value, model | {table.name: new}
+        column, value = f"a{self.made}", self.random.randrange(1000)
+        rows = {key: row | {column: value} for key, row in table.rows.items()}
+        new = dataclasses.replace(table, columns=table.columns | {column: "INTEGER"}, rows=rows)
+        return {"table": table.name, "column": column, "value": value}, model | {table.name: new}

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Kills the processes of a mirror in PostgreSQL, over and over: `trial.py MAKO KILLRUNNER CYCLES [SEED]`.
 
-A shell of the program MAKO commits random changes, `mako mirror` brings them to PostgreSQL, and at a random moment the shell, the mirror or all processes of
-PostgreSQL are killed. What the database must have after each commit is in memory before the statements of the commit are sent. After each kill the
-tables in PostgreSQL must equal the commit that the mirror's token names, a commit that is not before the one seen last. A transaction that the shell
-has confirmed must be in the file. KILLRUNNER adds columns, as a program does whose types have changed.
+KILLRUNNER commits random changes, `mako mirror` brings them to PostgreSQL, and at a random moment the writer, the mirror or all processes of PostgreSQL
+are killed. What the database must have after each commit is in memory before the writer has confirmed it. After each kill the tables in PostgreSQL must equal
+the commit that the mirror's token names, one that is not before the commit seen last; and the file has what was confirmed.
 
 The environment names the server as `scripts/services` does: MAKO_POSTGRES, MAKO_POSTGRES_RESTART.
 """
@@ -29,14 +28,14 @@ SCHEMA = "live"
 # Of Linux's prctl.
 SET_CHILD_SUBREAPER = 36
 # Fewer commits than some pauses of the mirror have, so that it must load all tables.
-KEPT = 150
+KEPT = 400
 # The seconds of a cycle, after which something waits in vain.
 LONGEST = 300
 # Ends without an error at the first moment at which a transaction of another client is open.
 STEP = """
 DO $$
 BEGIN
-    FOR place IN 1..200 LOOP
+    FOR place IN 1..500 LOOP
         PERFORM pg_stat_clear_snapshot();
         IF EXISTS (SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL)
         THEN RETURN; END IF;
@@ -87,12 +86,11 @@ class Server:
         return self.psql(STEP).returncode == 0
 
     def kill(self):
-        """Kills the server's process and all its children, so that nothing is written any more, and starts it again."""
-        pid = int(self.query("SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)")[0])
+        """Kills the server's process and all its children, so that nothing is written any more."""
         # Stopped, it starts no child that the list does not have.
-        os.kill(pid, signal.SIGSTOP)
+        os.kill(self.pid, signal.SIGSTOP)
         listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-        pids = [pid] + [int(line.split()[0]) for line in listed.splitlines() if int(line.split()[1]) == pid]
+        pids = [self.pid] + [int(line.split()[0]) for line in listed.splitlines() if int(line.split()[1]) == self.pid]
         for one in pids:
             try:
                 os.kill(one, signal.SIGKILL)
@@ -103,10 +101,10 @@ class Server:
             if time.monotonic() > deadline:
                 raise Failure(f"processes of PostgreSQL are left: {pids}")
             time.sleep(0.01)
-        self.start()
 
     def start(self):
         subprocess.run(self.restart, shell=True, cwd="/", check=True, timeout=120)
+        self.pid = int(self.query("SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)")[0])
 
     def look(self):
         """Returns the commit of the token, and all tables with their columns and rows, as one transaction sees them; None before the first step."""
@@ -162,18 +160,17 @@ class Trial:
         self.writer = self.mirror = None
         # The content at each commit, from the one that PostgreSQL showed last.
         self.models = {}
-        # A shell without statements creates the file.
-        self.run("shell", self.file)
+        self.run("shell", self.file, text=";\n".join(model.BEGINNING))
         self.run("history", self.file, "--keep", str(KEPT))
         self.newest = self.confirmed = self.committed()
-        self.models[self.newest] = {}
+        self.models[self.newest] = {"state": model.STATE}
         self.shown = None
 
     def chance(self, percent):
         return self.random.random() * 100 < percent
 
-    def run(self, *arguments):
-        done = subprocess.run([self.mako, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    def run(self, *arguments, text=""):
+        done = subprocess.run([self.mako, *arguments], input=text, capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
             raise Failure(f"mako {' '.join(arguments)}: {done.stdout}{done.stderr}")
         return done.stdout
@@ -186,78 +183,76 @@ class Trial:
 
     def start_writer(self):
         if self.writer is None:
-            command = [self.mako, "shell", self.file, "--format", "jsonl"]
-            with open(os.path.join(self.folder, "writer.log"), "a") as log:
-                self.writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+            command = [self.runner, "commit", self.file]
+            self.writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.is_open = False
 
-    def commit(self, is_large=False):
-        """Sends one transaction. Returns whether the writer has confirmed it: a line with its number."""
-        number = self.newest + 1
-        statements, content = self.work.commit(self.models[self.newest], number, is_large)
-        self.models[number] = content
-        self.newest = number
+    def hear(self, word):
+        """Returns what the writer says after a word; None when it has ended before."""
+        line = self.writer.stdout.readline()
+        if not line:
+            return None
+        if not line.startswith(word):
+            raise Failure(f"the writer says {line}")
+        return line[len(word):].strip()
+
+    def commit(self):
+        """Has the writer commit one transaction. Returns whether it has confirmed it."""
+        if not self.hear_opening():
+            return False
+        line, content = self.work.commit(self.models[self.newest])
         try:
-            self.writer.stdin.write(";\n".join(statements) + ";\nSELECT n FROM state;\n")
+            self.writer.stdin.write(json.dumps(line) + "\n")
             self.writer.stdin.flush()
         except BrokenPipeError:
             return False
-        for line in self.writer.stdout:
-            if line.startswith("{"):
-                if json.loads(line) != {"n": number}:
-                    raise Failure(f"commit {number} is confirmed by {line}")
-                self.confirmed = number
-                self.tally["commits"] += 1
-                return True
-        return False
+        number = self.hear("commits ")
+        if number is None:
+            return False
+        # Before the writer commits, or soon after: PostgreSQL is not looked at before its answer, or its death.
+        self.newest = int(number)
+        self.models[self.newest] = content
+        if self.hear("committed") is None:
+            return False
+        self.confirmed = self.newest
+        self.tally["commits"] += 1
+        self.tally["added columns"] += "column" in line
+        return True
+
+    def hear_opening(self):
+        """Forgets a commit that was lost. Returns whether the writer has opened the file."""
+        if self.is_open:
+            return True
+        number = self.hear("opened ")
+        if number is None:
+            return False
+        number = int(number)
+        if number < max(self.confirmed, self.shown or 0):
+            raise Failure(f"the file has commit {number}; {self.confirmed} was confirmed, PostgreSQL shows {self.shown}")
+        if number < self.newest:
+            self.tally["commits lost before they were confirmed"] += 1
+            del self.models[self.newest]
+        elif self.confirmed < self.newest:
+            self.tally["commits found though not confirmed"] += 1
+        self.newest = self.confirmed = max(self.models)
+        self.is_open = True
+        return True
 
     def end_writer(self, was_killed):
-        """Waits for the end of the writer, and for what it has left."""
         process, self.writer = self.writer, None
         try:
             process.stdin.close()
         except BrokenPipeError:
             pass
+        text = process.stdout.read()
         process.stdout.close()
         status = process.wait(timeout=120)
         if status != (-signal.SIGKILL if was_killed else 0):
-            raise Failure(f"the writer ended by itself with {status}: see {self.folder}/writer.log")
-        self.take_stock()
-
-    def take_stock(self):
-        """Forgets the commits that the file does not have."""
-        last = self.committed()
-        if not self.confirmed <= last <= self.newest:
-            raise Failure(f"the file has commit {last}; {self.confirmed} is confirmed, {self.newest} was sent")
-        if self.shown and self.shown > last:
-            raise Failure(f"PostgreSQL shows commit {self.shown}, which the file does not have: it has {last}")
-        self.tally["commits lost before they were confirmed"] += self.newest - last
-        for number in range(last + 1, self.newest + 1):
-            del self.models[number]
-        self.newest = self.confirmed = last
-
-    def add_column(self, delay):
-        """A program that declares one more property adds its column, without a record in the history; it is killed meanwhile."""
-        added = self.work.added(self.models[self.newest])
-        if added is None:
-            return
-        table, column, value, content = added
-        if self.writer:
-            self.end_writer(was_killed=False)
-        self.newest += 1
-        self.models[self.newest] = content
-        process = subprocess.Popen([self.runner, "column", self.file, table, column, str(value)], stdout=subprocess.PIPE, text=True)
-        try:
-            status = process.wait(delay)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            status = process.wait()
-        if status not in (0, -signal.SIGKILL):
-            raise Failure(f"the column was not added: {process.stdout.read()}")
-        process.stdout.close()
-        self.tally["kills of a process that adds a column" if status else "added columns"] += 1
-        if status == 0:
-            self.confirmed = self.newest
-        self.take_stock()
+            raise Failure(f"the writer ended by itself with {status}: {text}")
+        # A reader sees what was confirmed, also before the next writer has repaired the file.
+        number = self.committed()
+        if number < max(self.confirmed, self.shown or 0):
+            raise Failure(f"a reader sees commit {number}; {self.confirmed} was confirmed, PostgreSQL shows {self.shown}")
 
     # The mirror
 
@@ -280,21 +275,21 @@ class Trial:
         """Compares PostgreSQL with the commit of its token."""
         commit, columns, rows = self.server.look()
         if commit is None:
-            if self.shown is not None or columns or rows:
+            if self.shown is not None or columns:
                 raise Failure("the token is gone, or there are tables without one")
             return
         if commit < (self.shown or 0):
             raise Failure(f"PostgreSQL shows commit {commit} after {self.shown}")
-        if commit not in self.models:
-            raise Failure(f"PostgreSQL shows commit {commit}, which was never sent; the newest is {self.newest}")
-        wanted = self.models[commit]
+        # A commit that the writer has not said is one of the store itself, after the last one that it said.
+        last = max(number for number in self.models if number <= commit)
+        wanted = self.models[last]
         if set(columns) != set(wanted):
             raise Failure(f"commit {commit}: the tables are {sorted(columns)}, not {sorted(wanted)}")
         for name, table in wanted.items():
             self.compare(commit, table, columns[name], rows[name])
         self.tally["commits shown"] += commit != self.shown
         self.tally["rows compared"] += sum(len(table.rows) for table in wanted.values())
-        for number in [number for number in self.models if number < commit]:
+        for number in [number for number in self.models if number < last]:
             del self.models[number]
         self.shown = commit
 
@@ -315,27 +310,32 @@ class Trial:
         self.start_writer()
         self.start_mirror()
         victim = self.random.choice(["writer", "mirror", "server"])
-        delay = self.random.choice([0.2, 1, 1]) * self.random.random()
-        if victim == "writer" and self.chance(30):
-            self.add_column(delay)
-            return self.check()
+        delay, later = self.random.choice([0.2, 1, 1]) * self.random.random(), self.random.random() * 0.03
+        waits, with_mirror, pauses = victim != "writer" and self.chance(70), victim == "server" and self.chance(50), self.chance(5)
         killed, problems = threading.Event(), []
 
         def kill():
             try:
                 time.sleep(delay)
-                if self.chance(50) and victim != "writer" and self.server.wait_for_step():
+                if waits and self.server.wait_for_step():
                     self.tally["kills in a step of the mirror"] += 1
-                    time.sleep(self.random.random() * 0.03)
+                    time.sleep(later)
                 {"writer": self.writer.kill, "mirror": self.kill_mirror, "server": self.server.kill}[victim]()
                 self.tally[f"kills of the {victim}"] += 1
+                killed.set()
+                # One that goes on waits longer after each attempt.
+                if with_mirror:
+                    self.kill_mirror()
+                    self.tally["kills of the server with the mirror"] += 1
+                if victim == "server":
+                    self.server.start()
             except Exception as problem:
                 problems.append(problem)
-            killed.set()
+                killed.set()
 
-        killer = threading.Thread(target=kill)
+        killer = threading.Thread(target=kill, daemon=True)
         killer.start()
-        while not killed.is_set() and self.commit(is_large=self.chance(5)):
+        while not killed.is_set() and self.commit():
             pass
         killer.join()
         if problems:
@@ -344,11 +344,11 @@ class Trial:
         if victim == "writer":
             self.end_writer(was_killed=True)
         elif self.writer.poll() is not None:
-            raise Failure(f"the writer ended by itself with {self.writer.poll()}: see {self.folder}/writer.log")
-        if victim == "mirror" and self.chance(8):
+            self.end_writer(was_killed=False)
+        if victim == "mirror" and pauses:
             for _ in range(KEPT + 10):
                 if not self.commit():
-                    raise Failure(f"the writer ended by itself: see {self.folder}/writer.log")
+                    self.end_writer(was_killed=False)
 
     def finish(self):
         """The mirror catches up with the last commit."""
@@ -356,10 +356,10 @@ class Trial:
         self.start_mirror()
         self.commit()
         self.end_writer(was_killed=False)
-        deadline = time.monotonic() + 120
-        while self.shown != self.newest:
+        last, deadline = self.committed(), time.monotonic() + 120
+        while self.shown != last:
             if time.monotonic() > deadline:
-                raise Failure(f"the mirror stays at commit {self.shown}; the file has {self.newest}")
+                raise Failure(f"the mirror stays at commit {self.shown}; the file has {last}")
             time.sleep(0.2)
             self.check()
         self.kill_mirror()
