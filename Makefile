@@ -298,7 +298,7 @@ kill-replication:
 	@scripts/need swift lz4 macros
 	$(REPLICATION_KILL_RUNNER) $(CYCLES) $(SEED)
 
-# A shell that commits, `mako mirror` and PostgreSQL, which syncs its files here, are killed one at a time. SEED repeats the work, not the moments.
+# A writer, `mako mirror` and PostgreSQL, which syncs its files here, are killed over and over. SEED repeats the commits, not the moments.
 KILLED_MIRROR = FSYNC=on SERVICES=postgres scripts/services run python3 Tests/MirrorKills/trial.py
 kill-mirror:
 	@scripts/need swift lz4 libpq macros python3 postgres

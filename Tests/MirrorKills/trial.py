@@ -31,19 +31,20 @@ SET_CHILD_SUBREAPER = 36
 KEPT = 400
 # The seconds of a cycle, after which something waits in vain.
 LONGEST = 300
-# Ends without an error at the first moment at which a transaction of another client is open.
-STEP = """
+# Ends without an error at the first moment at which another client has a transaction open, or is at the end of one.
+MOMENT = """
 DO $$
 BEGIN
-    FOR place IN 1..500 LOOP
+    FOR place IN 1..1000 LOOP
         PERFORM pg_stat_clear_snapshot();
-        IF EXISTS (SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL)
+        IF EXISTS (SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND %s)
         THEN RETURN; END IF;
-        PERFORM pg_sleep(0.005);
+        PERFORM pg_sleep(0.001);
     END LOOP;
     RAISE EXCEPTION 'no step';
 END $$
 """
+STEP, STEP_END = "xact_start IS NOT NULL", "(query LIKE 'UPDATE%mako_mirror%' OR query = 'COMMIT' AND state = 'active')"
 TABLES = f"SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = '{SCHEMA}' ORDER BY 1"
 COLUMNS = f"""
 SELECT json_build_array('column', table_name, column_name, data_type, is_nullable) FROM information_schema.columns
@@ -82,8 +83,8 @@ class Server:
             raise Failure(f"psql: {done.stderr}")
         return done.stdout.split("\n")[:-1]
 
-    def wait_for_step(self):
-        return self.psql(STEP).returncode == 0
+    def wait_for(self, moment):
+        return self.psql(MOMENT.replace("%s", moment)).returncode == 0
 
     def kill(self):
         """Kills the server's process and all its children, so that nothing is written any more."""
@@ -257,6 +258,8 @@ class Trial:
     # The mirror
 
     def start_mirror(self):
+        if self.mirror and self.mirror.poll() is not None:
+            raise Failure(f"the mirror ended by itself with {self.mirror.poll()}: see {self.folder}/mirror.log")
         if self.mirror is None:
             reload = ["--reload"] if self.chance(8) else []
             command = [self.mako, "mirror", self.file, self.server.url, "--schema", SCHEMA, "--interval", "0.1", *reload]
@@ -310,16 +313,17 @@ class Trial:
         self.start_writer()
         self.start_mirror()
         victim = self.random.choice(["writer", "mirror", "server"])
-        delay, later = self.random.choice([0.2, 1, 1]) * self.random.random(), self.random.random() * 0.03
-        waits, with_mirror, pauses = victim != "writer" and self.chance(70), victim == "server" and self.chance(50), self.chance(5)
+        delay, later = self.random.choice([0.2, 1, 1]) * self.random.random(), 10 ** self.random.uniform(-3, 0)
+        moment = self.random.choice([STEP, STEP_END, None]) if victim != "writer" else None
+        with_mirror, pauses = victim == "server" and self.chance(50), self.chance(5)
         killed, problems = threading.Event(), []
 
         def kill():
             try:
                 time.sleep(delay)
-                if waits and self.server.wait_for_step():
-                    self.tally["kills in a step of the mirror"] += 1
-                    time.sleep(later)
+                if moment and self.server.wait_for(moment):
+                    self.tally["kills in a step of the mirror" if moment == STEP else "kills at the end of a step"] += 1
+                    time.sleep(later if moment == STEP else 0)
                 {"writer": self.writer.kill, "mirror": self.kill_mirror, "server": self.server.kill}[victim]()
                 self.tally[f"kills of the {victim}"] += 1
                 killed.set()
@@ -354,7 +358,8 @@ class Trial:
         """The mirror catches up with the last commit."""
         self.start_writer()
         self.start_mirror()
-        self.commit()
+        if not self.commit():
+            raise Failure("the last writer does not commit")
         self.end_writer(was_killed=False)
         last, deadline = self.committed(), time.monotonic() + 120
         while self.shown != last:
