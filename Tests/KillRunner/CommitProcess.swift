@@ -8,6 +8,8 @@ struct CommitProcess {
     /// the latter.
     private struct Line: Decodable {
         let statements: [String]?
+        /// The tables that the history names without their changed rows, as after an import.
+        let rewritten: [String]?
         let table: String?
         let column: String?
         let value: Int64?
@@ -52,6 +54,10 @@ struct CommitProcess {
             guard outcome.changesSchema else { continue }
             if case .dropTable(let drop) = statement { dropped.append(drop.table.name) }
             catalogue = try Catalogue.load(view: tx.view)
+        }
+        if let rewritten = line.rewritten {
+            changes = ChangeSet()
+            dropped += rewritten
         }
         try history.append(
             changes, rewritten: dropped, catalogue, before: before, date: Date().timeIntervalSinceReferenceDate, in: tx)

@@ -66,16 +66,18 @@ class Work:
         if self.chance(4) and (added := self.added(model)):
             return added
         model = dict(model)
-        statements = []
+        statements, line = [], {}
         if self.chance(5):
             statements += self.large(model)
+            if self.chance(8):
+                line["rewritten"] = list(model)
         elif len(model) < 3 or self.chance(4):
             statements += self.schema(model)
         for _ in range(self.random.randint(0, 5)):
             statements += self.rows(model)
         self.count += 1
         model["state"] = model["state"].changed(lambda rows: rows.update({(1,): {"id": 1, "n": self.count}}))
-        return {"statements": statements + [f"UPDATE state SET n = {self.count} WHERE id = 1"]}, model
+        return line | {"statements": statements + [f"UPDATE state SET n = {self.count} WHERE id = 1"]}, model
 
     # Rows
 
