@@ -206,6 +206,7 @@ extension Store {
     /// - Returns: what was recovered and what was lost.
     /// - Throws: ``StorageError/identityLost(path:)`` if the identity of the file is lost,
     ///   ``StorageError/alreadyOpen(path:)``, ``StorageError/notADatabase(path:reason:)``,
+    ///   ``StorageError/unsupportedFeatures(path:bits:)`` for a file that this program must not write, too,
     ///   ``StorageError/diskFull(path:)`` and I/O errors of the new file. The new file is removed then.
     /// - Complexity: linear in the size of the file and its log.
     public static func salvage(
