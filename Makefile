@@ -18,7 +18,7 @@ SEQUENCES ?= 200000
 # How long `make fuzz` looks for trouble, per target (60 if not told), how often at most (-1: no limit), and in which targets.
 SECONDS ?=
 RUNS ?= -1
-TARGETS ?= PageFuzz LogFuzz RowFuzz CatalogueFuzz WhereFuzz SelectFuzz ImportFuzz FileFuzz OperationFuzz
+TARGETS ?= PageFuzz LogFuzz RowFuzz CatalogueFuzz WhereFuzz SelectFuzz ImportFuzz FileFuzz ObjectFuzz OperationFuzz
 # The bugs that `make sabotage` tries; all of Tests/Mutations when none is named.
 BUGS ?=
 
@@ -82,7 +82,7 @@ help:
 	@echo 'make sqllogictest SQLLOGICTEST=dir  scripts of sqllogictest; without a folder the ones in Tests/SQLLogic'
 	@echo 'make metamorphic SECONDS=60         one query in several forms that must agree; SEED=first'
 	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
-	@echo 'make fuzz SECONDS=60     nine fuzzers, so long each: pages, files, logs, rows, queries, imports, operations'
+	@echo 'make fuzz SECONDS=60     ten fuzzers, so long each: pages, files, logs, rows, queries, imports, shipped objects, operations'
 	@echo '                         RUNS=20000000 and TARGETS="PageFuzz LogFuzz" are possible, too'
 	@echo 'make format              formats all sources; make lint only checks'
 	@echo 'make docs                the documentation, into .build/docs'
@@ -354,7 +354,7 @@ differential:
 FUZZ_BUILD = MAKO_FUZZ=1 $(SYNTAX) $(BUILD) -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer -Xswiftc -enable-testing
 # What makes whole stores is watched by edges alone, in a build of its own: being told of each comparison as well, and weighing inputs by how
 # rare what they reach is, took half of its time, and magic numbers are set right by the target itself.
-WHOLE_STORES := FileFuzz OperationFuzz
+WHOLE_STORES := FileFuzz ObjectFuzz OperationFuzz
 EDGES_ALONE := -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table
 FUZZ_SETTINGS = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:quarantine_size_mb=4:max_malloc_fill_size=0
 

@@ -246,19 +246,25 @@ let isFuzzing = Context.environment["MAKO_FUZZ"] != nil
 let fuzzed: KeyValuePairs<String, Target.Dependency> = [
     "FileFuzz": "MakoStorage", "PageFuzz": "MakoStorage", "LogFuzz": "MakoStorage", "OperationFuzz": "MakoStorage",
     "CatalogueFuzz": "MakoRecords", "RowFuzz": "MakoRecords", "WhereFuzz": "MakoRecords", "SelectFuzz": "MakoRecords",
-    "ImportFuzz": "MakoCommand",
+    "ImportFuzz": "MakoCommand", "ObjectFuzz": "MakoReplication",
 ]
 if isFuzzing {
     package.targets += fuzzed.map { name, layer in
         .executableTarget(
-            name: name, dependencies: [layer, "MakoTestSupport"], path: "Fuzz/\(name)",
+            name: name,
+            dependencies: [layer, "MakoTestSupport"] + (name == "ObjectFuzz" ? ["ReplicationTestSupport"] : []),
+            path: "Fuzz/\(name)",
             swiftSettings: settings + [.define("FUZZING")])
     }
 } else {
     // One module of all, since what they reach into is open to tests alone.
     package.targets.append(
         .testTarget(
-            name: "FuzzTests", dependencies: ["MakoStorage", "MakoRecords", "MakoCommand", "MakoTestSupport"],
+            name: "FuzzTests",
+            dependencies: [
+                "MakoStorage", "MakoRecords", "MakoCommand", "MakoReplication", "MakoTestSupport",
+                "ReplicationTestSupport",
+            ],
             path: "Fuzz", exclude: ["Corpus"], swiftSettings: settings))
 }
 

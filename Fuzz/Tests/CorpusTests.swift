@@ -8,7 +8,7 @@ import Testing
         ("FileFuzz", { fuzzFile($0) }), ("PageFuzz", { fuzzPage($0) }), ("LogFuzz", { fuzzLog($0) }),
         ("RowFuzz", { fuzzRow($0) }), ("WhereFuzz", { fuzzWhere($0) }), ("SelectFuzz", { fuzzSelect($0) }),
         ("ImportFuzz", { fuzzImport($0) }), ("CatalogueFuzz", { fuzzCatalogue($0) }),
-        ("OperationFuzz", { fuzzOperations($0) }),
+        ("ObjectFuzz", { fuzzObjects($0) }), ("OperationFuzz", { fuzzOperations($0) }),
     ]
 
     @Test(arguments: targets.map(\.name)) func theCorpusIsReplayed(name: String) throws {
