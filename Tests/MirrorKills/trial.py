@@ -28,7 +28,7 @@ SCHEMA = "live"
 # Of Linux's prctl.
 SET_CHILD_SUBREAPER = 36
 # Fewer commits than some pauses of the mirror have, so that it must load all tables.
-KEPT = 400
+KEPT = 150
 # The seconds of a cycle, after which something waits in vain.
 LONGEST = 300
 # Ends without an error at the first moment at which another client has a transaction open, or is at the end of one.
@@ -315,7 +315,7 @@ class Trial:
         victim = self.random.choice(["writer", "mirror", "server"])
         delay, later = self.random.choice([0.2, 1, 1]) * self.random.random(), 10 ** self.random.uniform(-3, 0)
         moment = self.random.choice([STEP, STEP_END, None]) if victim != "writer" else None
-        with_mirror, pauses = victim == "server" and self.chance(50), self.chance(5)
+        with_mirror, pauses = victim == "server" and self.chance(50), self.chance(10)
         killed, problems = threading.Event(), []
 
         def kill():
