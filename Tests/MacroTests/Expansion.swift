@@ -61,3 +61,13 @@ private func diagnosed(_ source: String, conformances: [String]) -> (text: Strin
 
 /// The messages of a source text that is to be refused.
 func complaints(_ source: String) -> [String] { expand(source).messages }
+
+/// The parsed type of a source text, whose macros are not expanded: that takes seconds with a thousand properties.
+func parsed(_ source: String) -> EntitySource? {
+    let statement = Parser.parse(source: source).statements.first?.item
+    guard let type = statement?.asProtocol((any DeclGroupSyntax).self),
+        case .attribute(let attribute) = type.attributes.first
+    else { return nil }
+    var parser = EntityParser()
+    return parser.parse(type, attribute: attribute)
+}
