@@ -51,9 +51,8 @@ extension Transaction {
 
     /// Makes nil keep the stored value in the columns where the model says so.
     func keepWhenNil(_ binding: Binding) {
-        let columns = binding.model.keepWhenNilColumns
-        if columns.isEmpty { return }
-        columns.forEachWord { writer.unsetNulls($0, from: $1) }
+        if binding.model.keepWhenNilColumns.isEmpty { return }
+        binding.model.keepWhenNilColumns.forEachWord { writer.unsetNulls($0, from: $1) }
     }
 
     /// Begins a row and encodes the properties that need no user code, under the object's lock. ``encodeRest()``

@@ -58,8 +58,8 @@ extension Transaction {
     private struct EncodedRow {
         /// The object's metadata before.
         let state: ObjectMetadata
-        /// The properties that an update sets.
-        let properties: PropertySet
+        /// Whether an update sets a property whose objects the row owns.
+        let setsOwned: Bool
         /// The object's key; nil: the row gets a new number.
         let key: RowKey?
         /// Whether the row exists.
@@ -107,12 +107,13 @@ extension Transaction {
         }
         if !exists { object.assignMissingKey() }
         let changed = state.dirty.subtracting(binding.model.writeOnceColumns)
+        let setsOwned = !binding.model.ownedColumns.isEmpty && !changed.isDisjoint(with: binding.model.ownedColumns)
         try encode(object, exists ? changed : .all, binding)
         object._$state.dirty = .none
         guard binding.model.hasColumnKey else {
             let key: RowKey? = state.rowID == 0 ? nil : .rowID(state.rowID)
             return .encoded(
-                EncodedRow(state: state, properties: changed, key: key, exists: exists, isMoved: false))
+                EncodedRow(state: state, setsOwned: setsOwned, key: key, exists: exists, isMoved: false))
         }
         let key = RowKey(values: object.keyValues())
         // Saving a reference may have set the new key already.
@@ -123,7 +124,7 @@ extension Transaction {
                 throw error
             }
         }
-        return .encoded(EncodedRow(state: state, properties: changed, key: key, exists: exists, isMoved: isMoved))
+        return .encoded(EncodedRow(state: state, setsOwned: setsOwned, key: key, exists: exists, isMoved: isMoved))
     }
 
     /// - Returns: the key of the stored row.
@@ -137,7 +138,7 @@ extension Transaction {
                 try encodeLocking(object, properties, binding)
             }
         }
-        let owned = row.properties.isDisjoint(with: binding.model.ownedColumns) ? [] : try self.owned(by: key, binding)
+        let owned = row.setsOwned ? try self.owned(by: key, binding) : []
         keepWhenNil(binding)
         let wasThere = try table(binding) { (table, tx) throws(RecordError) in
             try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)

@@ -13,11 +13,7 @@ final class UndoLog {
     var mark: Int { entries.count }
 
     func wants(_ object: AnyObject, property: Int) -> Bool {
-        var known = kept[ObjectIdentifier(object), default: .none]
-        if known.contains(property) { return false }
-        known.insert(property)
-        kept[ObjectIdentifier(object)] = known
-        return true
+        kept[ObjectIdentifier(object), default: .none].insert(property)
     }
 
     func record(_ object: any ObjectEntity, _ restore: @escaping () -> Void) {
@@ -64,17 +60,45 @@ final class UndoLog {
 /// The part of an object's metadata that saving changes.
 struct ObjectMetadata {
     let rowID: Int64
-    let dirty: PropertySet
+    private let firstDirty: UInt64
     let database: UInt32
     let flags: ObjectState.Flags
-    let extra: ObjectExtra?
+    private let beside: Beside
+
+    /// One reference, because the metadata is copied often.
+    private enum Beside {
+        case nothing
+        case extra(ObjectExtra)
+        case further(Further)
+    }
+    private final class Further {
+        let dirty: PropertySet
+        let extra: ObjectExtra?
+
+        init(_ dirty: PropertySet, _ extra: ObjectExtra?) { (self.dirty, self.extra) = (dirty, extra) }
+    }
 
     init(_ state: ObjectState) {
+        let (dirty, extra) = (state.dirty, state.extra)
         rowID = state.rowID
-        dirty = state.dirty
+        firstDirty = dirty.first
         database = state.database
         flags = state.flags
-        extra = state.extra
+        beside =
+            if dirty.rest != nil { .further(Further(dirty, extra)) } else if let extra { .extra(extra) } else {
+                .nothing
+            }
+    }
+
+    var dirty: PropertySet {
+        if case .further(let further) = beside { further.dirty } else { PropertySet(first: firstDirty) }
+    }
+    var extra: ObjectExtra? {
+        switch beside {
+        case .nothing: nil
+        case .extra(let extra): extra
+        case .further(let further): further.extra
+        }
     }
 
     /// Whether the object was never saved: all such objects have the same metadata.
@@ -171,6 +195,14 @@ extension EntityCoding {
     public static func noteWrite(_ state: inout ObjectState, of object: AnyObject, property: Int) -> WriteMark {
         let wasDirty = state.markDirty(property)
         guard RunningTransactions.any else { return WriteMark(property: property, kind: 0) }
+        return noteWrite(&state, of: object, property, wasDirty)
+    }
+
+    /// The same beside transactions.
+    @inline(never)
+    private static func noteWrite(
+        _ state: inout ObjectState, of object: AnyObject, _ property: Int, _ wasDirty: Bool
+    ) -> WriteMark {
         guard let transaction = ThreadScope.transaction else {
             state.noteOverwritten(property)
             return WriteMark(property: property, kind: 0)

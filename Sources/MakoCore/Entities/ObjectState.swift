@@ -89,9 +89,16 @@ extension ObjectState {
             let near = UInt32(truncatingIfNeeded: newValue.first & ObjectState.nearProperties) << ObjectState.dirtyShift
             bits = bits & (1 << ObjectState.dirtyShift - 1) | near
             mark(.allDirty, newValue.isAll)
-            let far = newValue.isAll ? .none : newValue.subtracting(PropertySet(first: ObjectState.nearProperties))
-            if far != farDirty { hold(extra, rows, far, overwritten) }
+            let isNear = newValue.first & ~ObjectState.nearProperties == 0 && newValue.rest == nil || newValue.isAll
+            if isNear { if case .more = held { setFar(.none) } } else { setFar(newValue) }
         }
+    }
+
+    // Not inlined, and so not in the way of what most objects do.
+    @inline(never)
+    private mutating func setFar(_ dirty: PropertySet) {
+        let far = dirty.subtracting(PropertySet(first: ObjectState.nearProperties))
+        if far != farDirty { hold(extra, rows, far, overwritten) }
     }
 
     /// The dirty flags of the other properties.
@@ -100,13 +107,18 @@ extension ObjectState {
     private var overwritten: PropertySet { if case .more(let more) = held { more.overwritten } else { .none } }
 
     /// Marks a property as dirty. Returns whether it was.
+    @inline(__always)
     mutating func markDirty(_ property: Int) -> Bool {
+        if property >= ObjectState.nearCount { return markFar(property) }
+        let flag: UInt32 = 1 &<< (ObjectState.dirtyShift + UInt32(truncatingIfNeeded: property))
+        if bits & (flag | Marks.allDirty.rawValue) != 0 { return true }
+        bits |= flag
+        return false
+    }
+
+    @inline(never)
+    private mutating func markFar(_ property: Int) -> Bool {
         if isMarked(.allDirty) { return true }
-        if property < ObjectState.nearCount {
-            let flag: UInt32 = 1 << (ObjectState.dirtyShift + UInt32(truncatingIfNeeded: property))
-            defer { bits |= flag }
-            return bits & flag != 0
-        }
         var far = farDirty
         if far.contains(property) { return true }
         far.insert(property)
@@ -117,6 +129,11 @@ extension ObjectState {
     /// Records that the running transaction wrote a property, which its rollback may restore.
     mutating func noteWritten(_ property: Int) {
         mark(.written, true)
+        if case .more = held { noteOwn(property) }
+    }
+
+    @inline(never)
+    private mutating func noteOwn(_ property: Int) {
         var others = overwritten
         if !others.contains(property) { return }
         others.remove(property)

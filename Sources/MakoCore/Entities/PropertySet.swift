@@ -74,9 +74,17 @@ extension PropertySet {
     /// The number of words before those that continue without end.
     private var width: Int { rest?.count ?? 1 }
 
-    mutating func insert(_ property: Int) {
-        if contains(property) { return }
-        setWord(property / 64, word(property / 64) | 1 << UInt64(property % 64))
+    /// Returns whether the set did not have the property.
+    @discardableResult @inline(__always)
+    mutating func insert(_ property: Int) -> Bool {
+        if contains(property) { return false }
+        let bits = first | 1 &<< UInt64(truncatingIfNeeded: property)
+        if property < 64, bits != .max {
+            first = bits
+        } else {
+            setWord(property / 64, word(property / 64) | 1 << UInt64(property % 64))
+        }
+        return true
     }
 
     mutating func remove(_ property: Int) {
@@ -118,6 +126,7 @@ extension PropertySet {
         for number in 0..<width { body(word(number), 64 * number) }
     }
 
+    @inline(never)
     private func combined(with other: PropertySet, _ operation: (UInt64, UInt64) -> UInt64) -> PropertySet {
         let words = (1..<max(width, other.width) + 1).map { operation(word($0), other.word($0)) }
         var result = PropertySet(first: operation(first, other.first), rest: words)
@@ -125,6 +134,7 @@ extension PropertySet {
         return result
     }
 
+    @inline(never)
     private mutating func setWord(_ number: Int, _ bits: UInt64) {
         if number == 0, rest == nil, first == .max || bits == .max {
             if first == bits { return }
