@@ -91,9 +91,9 @@ import Testing
     @Test(arguments: 0..<6) func randomChangesAgreeWithPlainValues(seed: Int) throws {
         var random = SplitMix(seed: UInt64(seed))
         switch seed % 3 {
-        case 0: try change(Width65.self, 150, &random)
-        case 1: try change(Width128.self, 150, &random)
-        default: try change(Width1024.self, 40, &random)
+        case 0: try change(Width65.self, 80, &random)
+        case 1: try change(Width128.self, 80, &random)
+        default: try change(Width1024.self, 25, &random)
         }
     }
 
