@@ -160,6 +160,25 @@ import Testing
         #expect(try db.query(Sailor.self).where(\.age == 9).count() == 2500)
     }
 
+    /// All rows are chosen before the first changes, also those whose condition reads a row that the update changes.
+    @Test func conditionsOnOtherRowsReadThemAsTheyWere() throws {
+        let db = try Database.inMemory(entities: [City.self])
+        let first = City(name: "old")
+        try db.save(first)
+        // More than are read before the first is changed.
+        try db.save(
+            (0..<2500).map { number in
+                let city = City(name: "c\(number)")
+                city.twin = first
+                return city
+            })
+        first.twin = first
+        try db.save(first)
+        let update = db.update(City.self).set(\.name, to: "new").where(text: "twin.name = 'old'")
+        #expect(try update.run() == 2501)
+        #expect(try db.query(City.self).where(\.name == "new").count() == 2501)
+    }
+
     @Test func rollbackAndObjectsInMemory() throws {
         let db = try makeSailors(3)
         let first = try #require(try db.find(Sailor.self, 1))
