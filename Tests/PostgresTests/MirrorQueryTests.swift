@@ -7,203 +7,209 @@
     @testable import MakoPostgres
     @testable import RandomRuns
 
-    /// Queries that run on a real server, and in the database: the answers must be the same.
-    @Suite(.enabled(if: PostgresServer.isThere, "needs a server: make test-services"), .serialized)
-    struct MirrorQueryTests {
-        /// Random tables, mirrored.
-        private struct World {
-            let side: MetamorphicWorld.Side
-            let schema: ServerSchema
-            let mirror: Mirror
-            var draw: MetamorphicDraw
-            var refusals: [String: Int] = [:]
-            var answered = 0
+    extension MirrorTests {
+        /// Queries that run on a real server, and in the database: the answers must be the same. One after the other with
+        /// the tests that restart the server.
+        @Suite struct MirrorQueryTests {
+            /// Random tables, mirrored.
+            private struct World {
+                let side: MetamorphicWorld.Side
+                let schema: ServerSchema
+                let mirror: Mirror
+                var draw: MetamorphicDraw
+                var refusals: [String: Int] = [:]
+                var answered = 0
 
-            init(seed: UInt64) throws {
-                var random = SplitMix(seed: seed)
-                let world = try MetamorphicWorld(&random) { value in
-                    // What PostgreSQL has no form for.
-                    switch value {
-                    case .text(let text): !text.utf8.contains(0)
-                    case .date(let seconds): !seconds.isNaN
-                    default: true
+                init(seed: UInt64) throws {
+                    var random = SplitMix(seed: seed)
+                    let world = try MetamorphicWorld(&random) { value in
+                        // What PostgreSQL has no form for.
+                        switch value {
+                        case .text(let text): !text.utf8.contains(0)
+                        case .date(let seconds): !seconds.isNaN
+                        default: true
+                        }
                     }
+                    draw = MetamorphicDraw(world, random)
+                    side = world.plain
+                    try side.store.write { tx in
+                        try HistoryWriter(SystemEntropy()).begin(HistoryLimits(), date: 0, in: tx)
+                    }
+                    schema = try ServerSchema()
+                    var options = Mirror.Options()
+                    options.schema = schema.name
+                    mirror = Mirror(side.store, to: try PostgresConnection(PostgresServer.url), options: options)
+                    try mirror.step()
                 }
-                draw = MetamorphicDraw(world, random)
-                side = world.plain
-                try side.store.write { tx in
-                    try HistoryWriter(SystemEntropy()).begin(HistoryLimits(), date: 0, in: tx)
-                }
-                schema = try ServerSchema()
-                var options = Mirror.Options()
-                options.schema = schema.name
-                mirror = Mirror(side.store, to: try PostgresConnection(PostgresServer.url), options: options)
-                try mirror.step()
-            }
 
-            /// Runs a query in both.
-            ///
-            /// - Parameters:
-            ///   - isOrdered: whether the order of the rows counts.
-            ///   - isExact: whether texts that are equal without case are different.
-            mutating func check(_ query: String, isOrdered: Bool = false, isExact: Bool = true) throws {
-                let wanted = try Statement.parse(query).read(
-                    side.catalogue, view: side.view, named: used(query))
-                let found: QueryRows
-                do throws(PostgresError) { found = try mirror.query(query, named: used(query)) } catch {
-                    guard case .query(let reason) = error else {
-                        Issue.record("\(query) \(used(query)): \(error)")
+                /// Runs a query in both.
+                ///
+                /// - Parameters:
+                ///   - isOrdered: whether the order of the rows counts.
+                ///   - isExact: whether texts that are equal without case are different.
+                mutating func check(_ query: String, isOrdered: Bool = false, isExact: Bool = true) throws {
+                    let wanted = try Statement.parse(query).read(
+                        side.catalogue, view: side.view, named: used(query))
+                    let found: QueryRows
+                    do throws(PostgresError) { found = try mirror.query(query, named: used(query)) } catch {
+                        guard case .query(let reason) = error else {
+                            Issue.record("\(query) \(used(query)): \(error)")
+                            return
+                        }
+                        refusals[reason, default: 0] += 1
                         return
                     }
-                    refusals[reason, default: 0] += 1
-                    return
+                    answered += 1
+                    var (mine, theirs) = (canonical(wanted.rows, isExact), canonical(found.rows, isExact))
+                    if !isOrdered { (mine, theirs) = (mine.sorted(), theirs.sorted()) }
+                    let sent = try mirror.statement(query, named: used(query))
+                    #expect(mine == theirs, "\(query) \(used(query))\n\(sent)")
+                    #expect(wanted.columns == found.columns)
                 }
-                answered += 1
-                var (mine, theirs) = (canonical(wanted.rows, isExact), canonical(found.rows, isExact))
-                if !isOrdered { (mine, theirs) = (mine.sorted(), theirs.sorted()) }
-                let sent = try mirror.statement(query, named: used(query))
-                #expect(mine == theirs, "\(query) \(used(query))\n\(sent)")
-                #expect(wanted.columns == found.columns)
-            }
 
-            /// The parameters in the text; more than that are refused.
-            private func used(_ query: String) -> [String: Value] {
-                draw.named.filter { name, _ in
-                    query.contains(":\(name) ") || query.contains(":\(name))") || query.contains(":\(name),")
-                        || query.hasSuffix(":\(name)")
+                /// The parameters in the text; more than that are refused.
+                private func used(_ query: String) -> [String: Value] {
+                    draw.named.filter { name, _ in
+                        query.contains(":\(name) ") || query.contains(":\(name))") || query.contains(":\(name),")
+                            || query.hasSuffix(":\(name)")
+                    }
+                }
+
+                private func canonical(_ rows: [[Value]], _ isExact: Bool) -> [String] {
+                    rows.map { row in
+                        row.map { Self.canonical(isExact ? $0 : BruteForce.folded($0)) }.joined(separator: "|")
+                    }
+                }
+
+                /// Numbers are compared as such, whatever their type.
+                private static func canonical(_ value: Value) -> String {
+                    switch value {
+                    case .double(let number):
+                        if number.isNaN { return "NaN" }
+                        return Int64(exactly: number).map { "\($0)" } ?? "\(number)"
+                    case .integer(let number)
+                    where Int64(Double(number).magnitude < 0x1p63 ? Double(number) : 0) != number:
+                        return "\(number)"
+                    case .date(let seconds): return "\((seconds * 1e6).rounded())"
+                    default: return "\(value)"
+                    }
                 }
             }
 
-            private func canonical(_ rows: [[Value]], _ isExact: Bool) -> [String] {
-                rows.map { row in
-                    row.map { Self.canonical(isExact ? $0 : BruteForce.folded($0)) }.joined(separator: "|")
-                }
-            }
-
-            /// Numbers are compared as such, whatever their type.
-            private static func canonical(_ value: Value) -> String {
-                switch value {
-                case .double(let number):
-                    if number.isNaN { return "NaN" }
-                    return Int64(exactly: number).map { "\($0)" } ?? "\(number)"
-                case .integer(let number) where Int64(Double(number).magnitude < 0x1p63 ? Double(number) : 0) != number:
-                    return "\(number)"
-                case .date(let seconds): return "\((seconds * 1e6).rounded())"
-                default: return "\(value)"
-                }
-            }
-        }
-
-        @Test(arguments: 1...24 as ClosedRange<UInt64>) func randomQueriesHaveTheAnswersOfTheDatabase(_ seed: UInt64)
-            throws
-        {
-            var world = try World(seed: seed)
-            for _ in 0..<30 {
-                try rows(&world)
-                try joins(&world)
-                try groups(&world)
-                try sets(&world)
-                try subqueries(&world)
-            }
-            let refused = world.refusals.values.reduce(0, +)
-            #expect(world.answered > 2 * refused, "\(world.refusals)")
-        }
-
-        private func rows(_ world: inout World) throws {
-            let table = world.draw.random.pick(MetamorphicWorld.names)
-            let condition = world.draw.condition(table).text
-            let (first, second) = (world.draw.column(table), world.draw.column(table))
-            try world.check("SELECT id, \(first.name), \(second.name) FROM \(table) WHERE \(condition)")
-            try world.check("SELECT id, CASE WHEN \(condition) THEN 1 ELSE 0 END AS x FROM \(table)")
-            try world.check("SELECT count(*) FROM \(table) WHERE NOT (\(condition))")
-            let collation =
-                first.type == .text ? world.draw.random.pick(["", " COLLATE NOCASE", " COLLATE BINARY"]) : ""
-            let order = "\(first.name)\(collation)\(world.draw.random.pick(["", " DESC"])), id"
-            let (limit, offset) = (world.draw.random.below(12), world.draw.random.below(6))
-            try world.check(
-                "SELECT id FROM \(table) WHERE \(condition) ORDER BY \(order) LIMIT \(limit) OFFSET \(offset)",
-                isOrdered: true)
-        }
-
-        private func joins(_ world: inout World) throws {
-            let (kind, link) = (world.draw.random.pick(["JOIN", "LEFT JOIN"]), world.draw.link())
-            let on = "\(link) AND \(world.draw.condition("U", isJoined: true, depth: 1).text)"
-            let condition = world.draw.condition(world.draw.random.pick(MetamorphicWorld.names), isJoined: true).text
-            try world.check("SELECT T.id, U.id, U.w FROM T \(kind) U ON \(on)")
-            try world.check("SELECT T.id, U.id FROM T \(kind) U ON \(link) WHERE \(condition)")
-            try world.check("SELECT id, r.w, r.id FROM T WHERE r.w > 0 ORDER BY r.w DESC, id", isOrdered: true)
-            try world.check("SELECT T.id, T.r.w, x.id FROM T LEFT JOIN T x ON x.r.w < T.r.w")
-        }
-
-        private func groups(_ world: inout World) throws {
-            let table = world.draw.random.pick(MetamorphicWorld.names)
-            let condition = world.draw.condition(table).text
-            let (key, value) = (world.draw.column(table), world.draw.column(table))
-            let having = world.draw.random.pick(["", " HAVING count(*) > 2", " HAVING max(w) > 2"])
-            let ends = value.isNoCase ? "" : ", min(\(value.name)), max(\(value.name))"
-            try world.check(
-                "SELECT \(key.name), count(*), count(\(value.name)), count(DISTINCT \(value.name)), sum(w), avg(w)"
-                    + "\(ends) FROM \(table) WHERE \(condition) GROUP BY \(key.name)\(having)", isExact: false)
-            try world.check(
-                "SELECT sum(w), total(w), avg(DISTINCT w), count(DISTINCT \(key.name))\(ends) FROM \(table) WHERE \(condition)"
+            @Test(arguments: 1...10 as ClosedRange<UInt64>) func randomQueriesHaveTheAnswersOfTheDatabase(
+                _ seed: UInt64
             )
-        }
-
-        private func sets(_ world: inout World) throws {
-            let table = world.draw.random.pick(MetamorphicWorld.names)
-            let (first, second) = (world.draw.column(table), world.draw.column(table))
-            let list = "\(first.name), \(second.name)"
-            let (one, other) = (world.draw.condition(table).text, world.draw.condition(table).text)
-            try world.check("SELECT DISTINCT \(list) FROM \(table) WHERE \(one)", isExact: false)
-            let word = world.draw.random.pick(["UNION", "UNION ALL", "INTERSECT", "EXCEPT"])
-            try world.check(
-                "SELECT \(list) FROM \(table) WHERE \(one) \(word) SELECT \(list) FROM \(table) WHERE \(other)",
-                isExact: false)
-            let three = [one, other, world.draw.condition(table).text].map { "SELECT id FROM \(table) WHERE \($0)" }
-            try world.check("\(three[0]) UNION \(three[1]) INTERSECT \(three[2])")
-            try world.check("\(three[0]) EXCEPT \(three[1]) ORDER BY id DESC LIMIT 3", isOrdered: true)
-            try world.check(
-                "WITH d AS (SELECT \(list), id FROM \(table) WHERE \(one)) SELECT d.id, d.\(first.name), T.w FROM d JOIN T ON T.w = d.id"
-            )
-        }
-
-        private func subqueries(_ world: inout World) throws {
-            let condition = world.draw.condition("U").text
-            try world.check("SELECT id, (SELECT max(s.w) FROM U s WHERE s.id < T.w) AS m FROM T")
-            try world.check("SELECT id FROM T WHERE w IN (SELECT w FROM U WHERE \(condition))")
-            try world.check("SELECT id FROM T WHERE (SELECT count(*) FROM U s WHERE s.w = T.w) > 1")
-            try world.check("SELECT id FROM T WHERE NOT EXISTS (SELECT 1 FROM U s WHERE s.id = T.r AND s.w > 2)")
-        }
-
-        @Test func whatPostgresHasNoFormForIsRefused() throws {
-            let world = try World(seed: 1)
-            for (query, reason) in [
-                ("SELECT id FROM T WHERE CAST(id AS TEXT) GLOB '1*'", "GLOB"),
-                ("SELECT strftime('%Y', date('now')) FROM T", "strftime"),
-                ("DELETE FROM T", "no SELECT"),
-            ] {
-                #expect("\(query)") {
-                    try world.mirror.query(query)
-                } throws: { error in
-                    if case PostgresError.query(let found) = error { found.contains(reason) } else { false }
+                throws
+            {
+                var world = try World(seed: seed)
+                for _ in 0..<20 {
+                    try rows(&world)
+                    try joins(&world)
+                    try groups(&world)
+                    try sets(&world)
+                    try subqueries(&world)
                 }
+                let refused = world.refusals.values.reduce(0, +)
+                #expect(world.answered > 2 * refused, "\(world.refusals)")
             }
-            #expect(throws: PostgresError.self) { try world.mirror.query("SELECT nothing FROM T") }
-        }
 
-        @Test func theExampleOfTheDocumentationRuns() throws {
-            let fixture = try MirrorFixture(
-                EntitySchema(name: "Person", columns: [ColumnSchema("city", .text), ColumnSchema("age", .integer)]))
-            for (city, age) in [("Ulm", 36), ("Ulm", 12), ("Bonn", 50)] as [(String, Int64)] {
-                try fixture.run("INSERT INTO Person (city, age) VALUES (?, ?)", [.text(city), .integer(age)])
+            private func rows(_ world: inout World) throws {
+                let table = world.draw.random.pick(MetamorphicWorld.names)
+                let condition = world.draw.condition(table).text
+                let (first, second) = (world.draw.column(table), world.draw.column(table))
+                try world.check("SELECT id, \(first.name), \(second.name) FROM \(table) WHERE \(condition)")
+                try world.check("SELECT id, CASE WHEN \(condition) THEN 1 ELSE 0 END AS x FROM \(table)")
+                try world.check("SELECT count(*) FROM \(table) WHERE NOT (\(condition))")
+                let collation =
+                    first.type == .text ? world.draw.random.pick(["", " COLLATE NOCASE", " COLLATE BINARY"]) : ""
+                let order = "\(first.name)\(collation)\(world.draw.random.pick(["", " DESC"])), id"
+                let (limit, offset) = (world.draw.random.below(12), world.draw.random.below(6))
+                try world.check(
+                    "SELECT id FROM \(table) WHERE \(condition) ORDER BY \(order) LIMIT \(limit) OFFSET \(offset)",
+                    isOrdered: true)
             }
-            let schema = try ServerSchema()
-            let mirror = try schema.mirror(fixture)
-            try mirror.step()
-            let rows = try mirror.query(
-                "SELECT city, count(*) FROM Person WHERE age > ? GROUP BY city ORDER BY city", [.integer(18)])
-            #expect(rows.columns == ["city", "count(*)"])
-            #expect(rows.rows == [[.text("Bonn"), .integer(1)], [.text("Ulm"), .integer(1)]])
+
+            private func joins(_ world: inout World) throws {
+                let (kind, link) = (world.draw.random.pick(["JOIN", "LEFT JOIN"]), world.draw.link())
+                let on = "\(link) AND \(world.draw.condition("U", isJoined: true, depth: 1).text)"
+                let condition = world.draw.condition(world.draw.random.pick(MetamorphicWorld.names), isJoined: true)
+                    .text
+                try world.check("SELECT T.id, U.id, U.w FROM T \(kind) U ON \(on)")
+                try world.check("SELECT T.id, U.id FROM T \(kind) U ON \(link) WHERE \(condition)")
+                try world.check("SELECT id, r.w, r.id FROM T WHERE r.w > 0 ORDER BY r.w DESC, id", isOrdered: true)
+                try world.check("SELECT T.id, T.r.w, x.id FROM T LEFT JOIN T x ON x.r.w < T.r.w")
+            }
+
+            private func groups(_ world: inout World) throws {
+                let table = world.draw.random.pick(MetamorphicWorld.names)
+                let condition = world.draw.condition(table).text
+                let (key, value) = (world.draw.column(table), world.draw.column(table))
+                let having = world.draw.random.pick(["", " HAVING count(*) > 2", " HAVING max(w) > 2"])
+                let ends = value.isNoCase ? "" : ", min(\(value.name)), max(\(value.name))"
+                try world.check(
+                    "SELECT \(key.name), count(*), count(\(value.name)), count(DISTINCT \(value.name)), sum(w), avg(w)"
+                        + "\(ends) FROM \(table) WHERE \(condition) GROUP BY \(key.name)\(having)", isExact: false)
+                try world.check(
+                    "SELECT sum(w), total(w), avg(DISTINCT w), count(DISTINCT \(key.name))\(ends) FROM \(table) WHERE \(condition)"
+                )
+            }
+
+            private func sets(_ world: inout World) throws {
+                let table = world.draw.random.pick(MetamorphicWorld.names)
+                let (first, second) = (world.draw.column(table), world.draw.column(table))
+                let list = "\(first.name), \(second.name)"
+                let (one, other) = (world.draw.condition(table).text, world.draw.condition(table).text)
+                try world.check("SELECT DISTINCT \(list) FROM \(table) WHERE \(one)", isExact: false)
+                let word = world.draw.random.pick(["UNION", "UNION ALL", "INTERSECT", "EXCEPT"])
+                try world.check(
+                    "SELECT \(list) FROM \(table) WHERE \(one) \(word) SELECT \(list) FROM \(table) WHERE \(other)",
+                    isExact: false)
+                let three = [one, other, world.draw.condition(table).text].map { "SELECT id FROM \(table) WHERE \($0)" }
+                try world.check("\(three[0]) UNION \(three[1]) INTERSECT \(three[2])")
+                try world.check("\(three[0]) EXCEPT \(three[1]) ORDER BY id DESC LIMIT 3", isOrdered: true)
+                try world.check(
+                    "WITH d AS (SELECT \(list), id FROM \(table) WHERE \(one)) SELECT d.id, d.\(first.name), T.w FROM d JOIN T ON T.w = d.id"
+                )
+            }
+
+            private func subqueries(_ world: inout World) throws {
+                let condition = world.draw.condition("U").text
+                try world.check("SELECT id, (SELECT max(s.w) FROM U s WHERE s.id < T.w) AS m FROM T")
+                try world.check("SELECT id FROM T WHERE w IN (SELECT w FROM U WHERE \(condition))")
+                try world.check("SELECT id FROM T WHERE (SELECT count(*) FROM U s WHERE s.w = T.w) > 1")
+                try world.check("SELECT id FROM T WHERE NOT EXISTS (SELECT 1 FROM U s WHERE s.id = T.r AND s.w > 2)")
+            }
+
+            @Test func whatPostgresHasNoFormForIsRefused() throws {
+                let world = try World(seed: 1)
+                for (query, reason) in [
+                    ("SELECT id FROM T WHERE CAST(id AS TEXT) GLOB '1*'", "GLOB"),
+                    ("SELECT strftime('%Y', date('now')) FROM T", "strftime"),
+                    ("DELETE FROM T", "no SELECT"),
+                ] {
+                    #expect("\(query)") {
+                        try world.mirror.query(query)
+                    } throws: { error in
+                        if case PostgresError.query(let found) = error { found.contains(reason) } else { false }
+                    }
+                }
+                #expect(throws: PostgresError.self) { try world.mirror.query("SELECT nothing FROM T") }
+            }
+
+            @Test func theExampleOfTheDocumentationRuns() throws {
+                let fixture = try MirrorFixture(
+                    EntitySchema(name: "Person", columns: [ColumnSchema("city", .text), ColumnSchema("age", .integer)]))
+                for (city, age) in [("Ulm", 36), ("Ulm", 12), ("Bonn", 50)] as [(String, Int64)] {
+                    try fixture.run("INSERT INTO Person (city, age) VALUES (?, ?)", [.text(city), .integer(age)])
+                }
+                let schema = try ServerSchema()
+                let mirror = try schema.mirror(fixture)
+                try mirror.step()
+                let rows = try mirror.query(
+                    "SELECT city, count(*) FROM Person WHERE age > ? GROUP BY city ORDER BY city", [.integer(18)])
+                #expect(rows.columns == ["city", "count(*)"])
+                #expect(rows.rows == [[.text("Bonn"), .integer(1)], [.text("Ulm"), .integer(1)]])
+            }
         }
     }
 #endif

@@ -30,7 +30,9 @@ struct ExpressionRenderer {
     /// The table of FROM from which a path leads to a row.
     func root(of node: Int) -> Int { nodes[node].isSupplied ? node : root(of: nodes[node].parent) }
 
-    private func table(of node: Int) -> TableHandle? { node < 0 ? own : nodes[node].target }
+    private func table(of node: Int) -> TableHandle? {
+        node < 0 ? own : node < nodes.count ? nodes[node].target : nil
+    }
 
     /// Returns the join with the target of a reference, by its key.
     func referenceJoin(_ node: Int) throws(PostgresError) -> String {
@@ -130,7 +132,9 @@ struct ExpressionRenderer {
     }
 
     /// The text without case, letter by letter: a sigma at the end of a word is not another letter.
-    static func folded(_ text: String) -> String { "lower(replace(\(text), 'Σ', 'σ') COLLATE \"und-x-icu\")" }
+    static func folded(_ text: String) -> String {
+        "(lower(replace(\(text), 'Σ', 'σ') COLLATE \"und-x-icu\") COLLATE \"C\")"
+    }
 
     /// A number of 64 bits or more, or a double.
     private func number(_ expr: BoundExpr) throws(PostgresError) -> String {
@@ -289,7 +293,7 @@ struct ExpressionRenderer {
         case (.nullif, _):
             return "(CASE WHEN \(try comparison(.equal, arguments[0], arguments[1])) THEN NULL ELSE \(texts[0]) END)"
         case (.lower, .text): return Self.folded(list)
-        case (.upper, .text): return "upper(\(list) COLLATE \"und-x-icu\")"
+        case (.upper, .text): return "(upper(\(list) COLLATE \"und-x-icu\") COLLATE \"C\")"
         case (.length, .text): return "char_length(\(list))::bigint"
         case (.length, .blob): return "octet_length(\(list))::bigint"
         case (.abs, .whole), (.abs, .real), (.abs, .bool): return "abs(\(try number(arguments[0])))"

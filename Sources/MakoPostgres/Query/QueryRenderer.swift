@@ -67,7 +67,7 @@ struct QueryRenderer {
         if select.isDistinct, select.collations.contains(where: { $0?.isNoCase == true }) {
             throw QueryRenderer.refused("DISTINCT of texts that are compared without case")
         }
-        let rows = try rows(select.source, depth)
+        let rows = try rows(select.source, select.nodes, depth)
         var orders: [BoundOrder] = rows.orders
         var source = rows.clause
         var scope = rows.scope
@@ -150,26 +150,33 @@ struct QueryRenderer {
         let orders: [BoundOrder]
     }
 
-    private func rows(_ source: BoundSelect.Source, _ depth: Int) throws(PostgresError) -> RenderedRows {
+    /// - Parameter nodes: the rows of the source, and those that outputs and orders read beside them.
+    private func rows(
+        _ source: BoundSelect.Source, _ nodes: [JoinNode], _ depth: Int
+    ) throws(PostgresError) -> RenderedRows {
         switch source {
-        case .table(let selection): return try rows(selection, depth, outers: [])
-        case .join(let join): return try rows(join, depth)
+        case .table(let selection): return try rows(selection, nodes, depth)
+        case .join(let join): return try rows(join, nodes, depth)
         }
     }
 
     /// - Parameter outers: the rendered outer values of a correlated sub-query.
-    func rows(_ selection: BoundSelection, _ depth: Int, outers: [String]) throws(PostgresError) -> RenderedRows {
-        var scope = ExpressionRenderer(queries: self, depth: depth, own: selection.table, nodes: selection.joins)
+    private func rows(
+        _ selection: BoundSelection, _ nodes: [JoinNode], _ depth: Int, outers: [String] = []
+    ) throws(PostgresError) -> RenderedRows {
+        var scope = ExpressionRenderer(queries: self, depth: depth, own: selection.table, nodes: nodes)
         scope.outers = outers
         var from = " FROM \(place(selection.table.schema.name)) AS \(scope.name(of: -1))"
-        for index in selection.joins.indices { from += try scope.referenceJoin(index) }
+        for index in nodes.indices { from += try scope.referenceJoin(index) }
         let condition = try selection.condition.map { (condition) throws(PostgresError) in try scope.text(condition) }
         return RenderedRows(
             clause: from + (condition.map { " WHERE \($0)" } ?? ""), scope: scope, orders: selection.orders)
     }
 
-    private func rows(_ join: BoundJoin, _ depth: Int) throws(PostgresError) -> RenderedRows {
-        let scope = ExpressionRenderer(queries: self, depth: depth, own: nil, nodes: join.nodes)
+    private func rows(
+        _ join: BoundJoin, _ nodes: [JoinNode], _ depth: Int
+    ) throws(PostgresError) -> RenderedRows {
+        let scope = ExpressionRenderer(queries: self, depth: depth, own: nil, nodes: nodes)
         var from = ""
         for (index, joined) in join.tables.enumerated() {
             let name = scope.name(of: index)
@@ -180,15 +187,15 @@ struct QueryRenderer {
             } else {
                 item = "\(place(joined.table.schema.name)) AS \(name)"
             }
-            for node in join.nodes.indices where node >= join.tables.count && scope.root(of: node) == index {
-                item += try scope.referenceJoin(node)
-            }
+            let paths = nodes.indices.filter { $0 >= join.tables.count && scope.root(of: $0) == index }
+            for node in paths { item += try scope.referenceJoin(node) }
+            if !paths.isEmpty { item = "(\(item))" }
             if index == 0 {
                 from = " FROM \(item)"
             } else if let left = joined.left {
-                from += " LEFT JOIN (\(item)) ON \(try scope.all(left))"
+                from += " LEFT JOIN \(item) ON \(try scope.all(left))"
             } else {
-                from += " CROSS JOIN (\(item))"
+                from += " CROSS JOIN \(item)"
             }
         }
         let condition = join.conjuncts.isEmpty ? "" : " WHERE \(try scope.all(join.conjuncts))"
@@ -205,7 +212,7 @@ struct QueryRenderer {
         case .rows(let selection):
             var outers: [String] = []
             for outer in subquery.outers { outers.append(try scope.text(outer)) }
-            return try text(subquery, try rows(selection, scope.depth + 1, outers: outers), selection)
+            return try text(subquery, try rows(selection, selection.joins, scope.depth + 1, outers: outers), selection)
         case .statement(let plan):
             let inner = try text(plan, scope.depth + 1)
             if subquery.form == .exists { return inner }
