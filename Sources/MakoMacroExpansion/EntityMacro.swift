@@ -24,6 +24,7 @@ open class EntityMacro {
         let text: String
         let source: EntitySource?
     }
+
     /// The analysis of the last declaration: each of its properties needs the same one.
     private static let last = Mutex<Analysed?>(nil)
 
@@ -33,7 +34,8 @@ open class EntityMacro {
     ) -> EntitySource? {
         if !surroundings(of: attribute, in: context).isEmpty { return nil }
         let text = attribute.description + declaration.description
-        if let last = last.withLock({ $0 }), last.text == text { return last.source }
+        // By bytes: names that are canonically equivalent are different names.
+        if let last = last.withLock({ $0 }), last.text.utf8.elementsEqual(text.utf8) { return last.source }
         let (source, findings) = analyse(declaration, attribute)
         let analysed = Analysed(text: text, source: findings.isEmpty ? source : nil)
         last.withLock { $0 = analysed }

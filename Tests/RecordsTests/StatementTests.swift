@@ -99,6 +99,10 @@ import Testing
                 [.integer(400), .integer(11_999), .integer(12_000)]
             ])
         #expect(try session.rows("SELECT max(n) FROM T WHERE id <= 1500") == [[.integer(1899)]])
+        // With RETURNING the index changes with each row, not at the end.
+        let moved = "n >= 400 AND n < 1900"
+        #expect(try session.plan("SELECT n FROM T WHERE \(moved)").contains("index T.n"))
+        #expect(try session.run("UPDATE T SET n = n + 600 WHERE \(moved) RETURNING n").changed == 1900)
         #expect(try session.faults() == [])
     }
 
