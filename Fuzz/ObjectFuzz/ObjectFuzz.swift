@@ -11,7 +11,6 @@ import ReplicationTestSupport
 /// gives a database that opens, and in which `verify` finds nothing; without forging, one of the states that were shipped.
 public func fuzzObjects(_ input: [UInt8]) {
     guard let base, let first = input.first else { return }
-    defer { for name in (try? base.files.list(directory: ".")) ?? [] { try? base.files.remove(name) } }
     var branch = ForgedBranch(base.objects)
     for start in stride(from: 1, to: input.count - 3, by: 4) {
         branch.change(Int(input[start]), at: Int(input[start + 1]) | Int(input[start + 2]) << 8, by: input[start + 3])
@@ -19,13 +18,16 @@ public func fuzzObjects(_ input: [UInt8]) {
     branch.forge(checksums: first & 1 != 0, digests: first & 2 != 0, chain: first & 4 != 0)
     let store = SimulatedObjectStore()
     store.objects = branch.objects
+    // Of this call alone: tests run several at a time.
+    var options = base.options
+    options.fileSystem = MemoryFileSystem()
     do throws(ReplicationError) {
         let replica = try Replica(store)
         _ = try replica.restorePoints()
-        try replica.restore(to: "a.mako", beginsBranch: first & 8 != 0, options: base.options)
+        try replica.restore(to: "a.mako", beginsBranch: first & 8 != 0, options: options)
     } catch { return }
     do {
-        let restored = try Store(at: "a.mako", options: base.options)
+        let restored = try Store(at: "a.mako", options: options)
         let findings = try restored.verify().findings
         if !findings.isEmpty { fatalError("restored with damage: \(findings)") }
         let content = try restored.read { try ModelStore(reading: $0) }
@@ -45,12 +47,10 @@ public func fuzzObjects(_ input: [UInt8]) {
 #endif
 
 /// What a database shipped, and its states at the restore points.
-private struct ShippedBranch: @unchecked Sendable {
+private struct ShippedBranch: Sendable {
     let objects: [String: [UInt8]]
     let states: [ModelStore]
-    /// For the restored databases; one thread at a time.
-    let files = MemoryFileSystem()
-    var options = StoreOptions()
+    let options: StoreOptions
 }
 
 /// A full backup, frames, an incremental backup with a large value, and frames.
@@ -79,10 +79,7 @@ private let base: ShippedBranch? = try? {
         try replicator.ship()
     }
     try store.close()
-    var shipped = ShippedBranch(objects: objects.objects, states: states)
-    shipped.options = options
-    shipped.options.fileSystem = shipped.files
-    return shipped
+    return ShippedBranch(objects: objects.objects, states: states, options: options)
 }()
 
 /// Objects of a branch, some of which are changed.
