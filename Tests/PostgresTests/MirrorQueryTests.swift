@@ -1,7 +1,9 @@
 #if Postgres
+    import Foundation
     import MakoRecords
     import MakoStorage
     import MakoTestSupport
+    import Synchronization
     import Testing
 
     @testable import MakoPostgres
@@ -194,6 +196,32 @@
                     }
                 }
                 #expect(throws: PostgresError.self) { try world.mirror.query("SELECT nothing FROM T") }
+            }
+
+            /// On a small stack, as deep as a statement may be.
+            @Test func deepConditionsNeedNoDeepStack() throws {
+                let fixture = try MirrorFixture(EntitySchema(name: "T", columns: [ColumnSchema("n", .integer)]))
+                let schema = try ServerSchema()
+                let mirror = try schema.mirror(fixture)
+                for depth in [100, 200] {
+                    let open = String(repeating: "CASE WHEN n > (", count: depth)
+                    let query =
+                        "SELECT id FROM T WHERE \(open)n\(String(repeating: ") THEN 1 ELSE 0 END", count: depth)) = 1"
+                    let outcome = Mutex<Bool?>(nil)
+                    nonisolated(unsafe) let onThread = mirror
+                    let thread = Thread {
+                        let isRendered: Bool
+                        do { isRendered = try onThread.statement(query).utf8.count > query.utf8.count } catch {
+                            isRendered = error is PostgresError
+                        }
+                        outcome.withLock { $0 = isRendered }
+                    }
+                    thread.stackSize = 256 << 10
+                    thread.start()
+                    while outcome.withLock({ $0 }) == nil { Thread.sleep(forTimeInterval: 0.01) }
+                    let isRendered = outcome.withLock { $0 }
+                    #expect(isRendered == true)
+                }
             }
 
             @Test func theExampleOfTheDocumentationRuns() throws {

@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 
 /// Renders the expressions and conditions of one SELECT.
 struct ExpressionRenderer {
@@ -95,6 +96,17 @@ struct ExpressionRenderer {
     }
 
     func text(_ expr: BoundExpr) throws(PostgresError) -> String {
+        try onDeepStack { () throws(PostgresError) in try levelText(expr) }
+    }
+
+    /// Runs the rendering of one level of nesting, of which a statement may have hundreds.
+    private func onDeepStack(_ body: () throws(PostgresError) -> String) throws(PostgresError) -> String {
+        try StackGuard.run(isDeep: false, body) { () throws(PostgresError) in
+            throw QueryRenderer.refused("it is nested too deeply for the stack of this thread")
+        }
+    }
+
+    private func levelText(_ expr: BoundExpr) throws(PostgresError) -> String {
         switch expr {
         case .column(let column): return try text(column)
         case .constant(let value): return try Self.literal(value)
@@ -213,6 +225,10 @@ struct ExpressionRenderer {
     }
 
     func text(_ condition: BoundCondition) throws(PostgresError) -> String {
+        try onDeepStack { () throws(PostgresError) in try levelText(condition) }
+    }
+
+    private func levelText(_ condition: BoundCondition) throws(PostgresError) -> String {
         switch condition {
         case .constant(let flag): return flag.map { $0 ? "TRUE" : "FALSE" } ?? "NULL::boolean"
         case .comparison(let operation, let left, let right): return try comparison(operation, left, right)
