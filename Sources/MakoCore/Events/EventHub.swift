@@ -215,7 +215,7 @@ final class EventHub: Sendable {
     /// Delivers the commits of another process to watchers.
     func publish(_ ticket: Int, _ news: News, _ database: Database) {
         if watcherCount.load(ordering: .relaxed) == 0 { return enqueue(ticket, nil) }
-        let events = events(news.changes, news.schema, [:], [])
+        let events = events(news.changes, news.schema, nil)
         enqueue(ticket, Batch(events: events, missed: news.missed, base: news.base, database: database))
     }
 
@@ -224,20 +224,21 @@ final class EventHub: Sendable {
 
     /// Delivers the changes of a commit to watchers.
     ///
-    /// - Parameter base: the number of the previous commit.
+    /// - Parameters:
+    ///   - base: the number of the previous commit.
+    ///   - pending: what the transaction noted of its rows.
     func publish(
-        _ ticket: Int, base: UInt64, _ changes: ChangeSet, _ schema: SchemaState,
-        _ objects: [Identity: any ObjectEntity], _ silent: Set<Identity>, _ database: Database
+        _ ticket: Int, base: UInt64, _ changes: ChangeSet, _ schema: SchemaState, _ pending: PendingEvents,
+        _ database: Database
     ) {
         if watcherCount.load(ordering: .relaxed) == 0 || changes.isEmpty { return enqueue(ticket, nil) }
-        let events = events(changes, schema, objects, silent)
+        let events = events(changes, schema, pending)
         enqueue(ticket, Batch(events: events, base: base, database: database))
     }
 
-    private func events(
-        _ changes: ChangeSet, _ schema: SchemaState, _ objects: [Identity: any ObjectEntity], _ silent: Set<Identity>
-    ) -> [Event] {
-        changes.changes.compactMap { change -> Event? in
+    private func events(_ changes: ChangeSet, _ schema: SchemaState, _ pending: PendingEvents?) -> [Event] {
+        let silent = pending?.silentRows ?? []
+        return changes.changes.compactMap { change -> Event? in
             let row = Identity(table: change.table, key: change.key)
             let isSilent = silent.contains(row) || !schema.raisesEvents(table: change.table)
             if isSilent { return nil }
@@ -251,7 +252,7 @@ final class EventHub: Sendable {
             let columns = table.map { change.changedColumns.names(in: $0.schema) } ?? []
             let names = schema.propertyNames(ofColumns: columns, inTable: change.table)
             // An object whose key changed since does not represent this row any more.
-            let object = objects[row]
+            let object = pending?.objects[row] ?? nil
             let stands = object.map { $0.lockedState { $0.key } == change.key } ?? false
             return Event(
                 table: change.table, key: change.key, kind: kind, changedColumns: columns, changedProperties: names,

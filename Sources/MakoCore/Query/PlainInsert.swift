@@ -35,7 +35,7 @@ extension Transaction {
                 try insert.store(values, with: &writer, in: tx, changes: &changes, check: check)
             }
         }
-        noteChanged(table.schema.name, key)
+        events.noteChanged(table.schema.name, key)
         return try RawResults(inserted: key, into: table)
     }
 }

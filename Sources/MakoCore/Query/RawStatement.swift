@@ -91,15 +91,8 @@ extension Transaction {
 
     /// Objects that this transaction saved before do not show the change, so observers must not get them.
     private func noteChanged(_ done: ChangeSet) {
-        if !hasTouched && suppressedEvents.isEmpty { return }
-        for change in done.changes { noteChanged(change.table, change.key) }
-    }
-
-    func noteChanged(_ table: String, _ key: RowKey) {
-        if !hasTouched && suppressedEvents.isEmpty { return }
-        let row = EventHub.Identity(table: table, key: key)
-        if hasTouched { touched[row] = .some(nil) }
-        if !suppressedEvents.isEmpty { suppressedEvents.append((row, false)) }
+        if events.isEmpty { return }
+        for change in done.changes { events.noteChanged(change.table, change.key) }
     }
 
     /// Binds the types again to the tables that a statement created, changed or dropped.

@@ -323,7 +323,7 @@ extension Transaction {
                     try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: batch)
                 }
                 try noteReleased(owned, by: key, binding)
-                if wasThere { noteUpdated(key, binding) }
+                if wasThere { events.noteChanged(binding.model.table, key) }
                 count += 1
             }
         }
@@ -372,15 +372,6 @@ extension Transaction {
         throw .typeMismatch(
             entity: model.name, property: property.name, expected: property.coding?.typeName ?? property.name,
             found: property.text(of: Array(values)))
-    }
-
-    /// Objects that this transaction saved before do not show the change, so observers must not get them. Suppressed
-    /// events apply to the saves only.
-    private func noteUpdated(_ key: RowKey, _ binding: Binding) {
-        if !hasTouched && suppressedEvents.isEmpty { return }
-        let row = EventHub.Identity(table: binding.model.table, key: key)
-        if hasTouched { touched[row] = .some(nil) }
-        if !suppressedEvents.isEmpty { suppressedEvents.append((row, false)) }
     }
 }
 

@@ -43,9 +43,6 @@ final class FetchContext: Sendable {
         /// The nesting depth of structs of circular types.
         private var depth = 0
 
-        /// The limit for longer chains and for cycles of rows, which are no values.
-        static let depthLimit = 100
-
         init(view: Snapshot, schema: SchemaState) {
             self.view = view
             self.schema = schema
@@ -53,7 +50,7 @@ final class FetchContext: Sendable {
 
         /// The snapshot for the content of such a struct; nil at the limit.
         var deeper: Moment? {
-            guard depth + 1 < Self.depthLimit else { return nil }
+            guard depth + 1 < ValueHolder.depthLimit else { return nil }
             var next = self
             next.depth += 1
             return next

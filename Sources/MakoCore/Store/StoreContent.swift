@@ -4,20 +4,20 @@ import MakoRecords
 /// A stored value of a keyed store: text that is readable for people and programs, or bytes.
 struct StoreContent: Sendable {
     /// The format of the text. The raw values are part of the file format.
-    enum Form: String, Sendable {
+    enum StoredForm: String, Sendable {
         case null, bool, integer, unsigned, double, text, blob, date, uuid, json
     }
 
     /// The name of the value's type, without its module; for an optional, that of the wrapped type.
     let type: String
-    let form: Form
+    let form: StoredForm
     let text: String?
     let blob: [UInt8]?
 
     var formName: String { form.rawValue }
     var size: Int { text?.utf8.count ?? blob?.count ?? 0 }
 
-    init(type: String, form: Form, text: String?, blob: [UInt8]?) {
+    init(type: String, form: StoredForm, text: String?, blob: [UInt8]?) {
         self.type = type
         self.form = form
         self.text = text
@@ -50,7 +50,7 @@ struct StoreContent: Sendable {
     }
 
     private init(type: String, stored: StoredValue) {
-        let form: Form
+        let form: StoredForm
         var text: String?
         var blob: [UInt8]?
         switch stored {

@@ -121,7 +121,7 @@ struct StoreRevision: Entity {
         entry = try EntityCoding.codec(Int64.self).read(row, 0)
         number = try EntityCoding.codec(Int.self).read(row, 1)
         date = try EntityCoding.codec(Date.self).read(row, 2)
-        let form = try EntityCoding.codec(StoreContent.Form.self).read(row, 4)
+        let form = try EntityCoding.codec(StoreContent.StoredForm.self).read(row, 4)
         content = StoreContent(
             type: try EntityCoding.codec(String.self).read(row, 3), form: form,
             text: try EntityCoding.codec(String?.self).read(row, 5),
@@ -134,7 +134,7 @@ struct StoreRevision: Entity {
         try EntityCoding.codec(Int.self).write(number, &writer, 1)
         try EntityCoding.codec(Date.self).write(date, &writer, 2)
         try EntityCoding.codec(String.self).write(content.type, &writer, 3)
-        try EntityCoding.codec(StoreContent.Form.self).write(content.form, &writer, 4)
+        try EntityCoding.codec(StoreContent.StoredForm.self).write(content.form, &writer, 4)
         try EntityCoding.codec(String?.self).write(content.text, &writer, 5)
         try EntityCoding.codec([UInt8]?.self).write(content.blob, &writer, 6)
     }

@@ -158,23 +158,3 @@ extension Database {
         return try options.valueCipher(try ThreadScope.current(of: self)?.transaction?.view.propertyLock())
     }
 }
-
-extension Transaction {
-    /// Stores the lock of the property key in the file, before a value is encrypted with it.
-    func lockProperties(of models: [EntityModel]) throws(MakoError) {
-        guard let key = database.options.propertyKey, models.contains(where: \.hasEncryptedColumns) else { return }
-        let entropy = database.options.storage.entropy
-        try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-            try records { () throws(RecordError) in
-                if try Catalogue.propertyLock(in: tx.view) != nil { return }
-                let lock: [UInt8]
-                do throws(PropertyKeyProblem) { lock = try ValueCipher.make(for: key, entropy: entropy).lock } catch {
-                    let model = models.first(where: \.hasEncryptedColumns)
-                    let column = model?.columns.first(where: \.isEncrypted)
-                    throw .valueSealed(table: model?.table ?? "", column: column?.column ?? "", error)
-                }
-                try Catalogue.setPropertyLock(lock, in: tx)
-            }
-        }
-    }
-}

@@ -162,15 +162,11 @@ extension Transaction {
         _ options: CommitOptions?
     ) {
         if kind == .delete || options != nil || !hooks.isDisjoint(with: .afterCommit) {
-            completions.note(object, kind, hooks, options)
+            events.completions.note(object, kind, hooks, options)
         }
-        let isSilent = options?.raisesEvents == false
-        if isSilent || !suppressedEvents.isEmpty {
-            suppressedEvents.append((EventHub.Identity(table: model.table, key: key), isSilent))
-        }
+        events.setSilent(options?.raisesEvents == false, model.table, key)
         if hub.hasWatchers && hub.isWatched(model) {
-            touched[EventHub.Identity(table: model.table, key: key)] = object
-            hasTouched = true
+            events.note(object, of: EventHub.Identity(table: model.table, key: key))
         }
     }
 

@@ -29,7 +29,7 @@ extension Transaction {
         if readsByKey { try flushIndexes() } else { try settleIndexes() }
         if releases.isEmpty || keepsReleases { return }
         // If the call fails, the to-many columns must be as before.
-        if releases.reach(beyond: earlierReleases) { try willWriteFurtherRows() }
+        if partHasReleases { try willWriteFurtherRows() }
         try writeReleases()
     }
 

@@ -254,11 +254,7 @@ extension Transaction {
     ) throws(MakoError) -> Int {
         guard let table = schema.catalogue.table(numbered: number) else { return 0 }
         // Before an entry of the object itself: the last entry of a row applies.
-        if !suppressedEvents.isEmpty {
-            for key in keys {
-                suppressedEvents.append((EventHub.Identity(table: table.schema.name, key: key), false))
-            }
-        }
+        if !events.isEmpty { for key in keys { events.setSilent(false, table.schema.name, key) } }
         let owned = try owned(by: keys, of: table)
         let count = try tableAlone(table) { (table, tx) throws(RecordError) in
             try table.delete(keys, in: tx, changes: &self.changes, cancellation: CurrentCancellation.current)

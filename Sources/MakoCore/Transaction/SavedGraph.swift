@@ -194,7 +194,7 @@ extension Transaction {
     private func keyOfRemoved<T: ObjectEntity>(
         _ child: any ObjectEntity, in property: Int, of parent: T
     ) -> RowKey {
-        completions.note(parent, refersIn: property, toRemoved: child)
+        events.completions.note(parent, refersIn: property, toRemoved: child)
         return .noRow
     }
 

@@ -1,0 +1,7 @@
+/// Distinguishes structs from classes in overloads; see ``Entity/_$Kind``.
+public enum EntityKind {
+    /// The kind of structs.
+    public enum Value {}
+    /// The kind of classes.
+    public enum Object {}
+}

@@ -1,0 +1,189 @@
+import Foundation
+import MakoRecords
+import MakoStorage
+
+/// A running transaction. Its reads see its own writes; other threads see them after the commit.
+///
+/// It belongs to the thread that runs its closure; `person.commit()` and `Person.query()` on that thread join it.
+public final class Transaction: @unchecked Sendable {
+    // Unchecked: used on its own thread only, which `rollback()` checks.
+
+    /// The database that it changes.
+    public let database: Database
+    let hub: EventHub
+    let writeLock: WriteLockGuard
+    let view: Snapshot
+    @exclusivity(unchecked) var schema: SchemaState
+    /// The schema at the start.
+    let base: SchemaState
+    var steps: [MigrationStep] = []
+    /// Tables that the history reports as rewritten, without individual changes.
+    var rewrites: [String] = []
+    // One thread uses a transaction, and `isEncoding` prevents nested use of the writer: no dynamic exclusivity checks.
+    @exclusivity(unchecked) var writer = RowWriter()
+    /// A buffer for the values of a row that a statement stores.
+    @exclusivity(unchecked) var plainValues: [StoredValue] = []
+    @exclusivity(unchecked) var changes = ChangeSet()
+    let undo = UndoLog()
+    /// Index entries of new objects while an array is being saved.
+    @exclusivity(unchecked) var batch: IndexBatch?
+    /// Whether a row is being encoded, so that user code may run.
+    @exclusivity(unchecked) var isEncoding = false
+    /// Structs of types that refer to each other in a cycle: each waits for the one after it to be saved.
+    @exclusivity(unchecked) var holders: [ValueHolder] = []
+    /// What is notified after the commit.
+    @exclusivity(unchecked) var events = PendingEvents()
+    /// The removals in progress.
+    @exclusivity(unchecked) var removal = RemovalTraversal()
+    /// The objects of their rows, for classes with removal hooks, in the same order.
+    @exclusivity(unchecked) var removed: [RemovedObject?] = []
+    /// Rows released by their owners, or stored again afterwards; the last entry of a row applies.
+    @exclusivity(unchecked) var orphans: [(row: RowPlace, isStoredAnew: Bool)] = []
+    /// Deleted keys still to be removed from to-many columns.
+    @exclusivity(unchecked) var releases = PendingKeyRemovals()
+    /// Whether a row is being read that no pending removal affects.
+    @exclusivity(unchecked) var keepsReleases = false
+    /// One for each part of the transaction that is running, the innermost last.
+    @exclusivity(unchecked) var savepoints: [Savepoint] = []
+    /// Why the transaction can no longer commit.
+    var doom: MakoError?
+    /// The time for all timestamps of the transaction.
+    private(set) lazy var date = Date()
+    private var hasEnded = false
+    /// The watchers that were notified of its beginning.
+    private var watchers: [TransactionWatchers.Watcher]?
+
+    init(_ database: Database) throws(MakoError) {
+        try database.requireOpen()
+        self.database = database
+        hub = database.hub
+        writeLock = try WriteLockGuard(database.store)
+        view = writeLock.view
+        schema = database.writerSchema
+        base = schema
+        writer.database = database.number
+        if let watched = hub.tablesWithValues { changes.keepRows(ofTables: watched.names) }
+        RunningTransactions.begin()
+    }
+
+    /// Rolls back the transaction, in the file and in the objects in memory; `transaction` throws
+    /// `MakoError.rolledBack`.
+    ///
+    /// - Throws: `MakoError.rolledBack`, or `.transactionEnded` outside the transaction's closure.
+    public func rollback() throws(MakoError) -> Never {
+        guard !hasEnded, ThreadScope.transaction === self else { throw .transactionEnded }
+        doom = .rolledBack
+        throw .rolledBack
+    }
+
+    /// Returns a query inside this transaction.
+    public func query<T: Entity>(_ type: T.Type) -> Query<T> { Query(database: database) }
+
+    /// The database, whose calls on this thread join the transaction as long as it runs.
+    func running() throws(MakoError) -> Database {
+        guard !hasEnded, ThreadScope.current(of: database)?.transaction === self else { throw .transactionEnded }
+        return database
+    }
+
+    // MARK: - Internal
+
+    func throwIfDoomed() throws(MakoError) {
+        if let doom { throw doom }
+        // A cancelled query may have returned an incomplete result.
+        if CurrentCancellation.current?.isCancelled == true { throw .cancelled }
+    }
+
+    /// Makes the transaction fail even if its closure catches the error.
+    func fail(_ error: MakoError) { doom = error }
+
+    func commit(durability: Durability?) throws(MakoError) {
+        defer { end() }
+        let ticket = hub.takeTicket()
+        let isMigrated = schema !== base
+        if isMigrated { database.writerSchema = schema }
+        let before = view.commitNumber
+        do throws(MakoError) {
+            try recordHistory()
+            // Wait until the commit is visible before announcing a new table, even with async durability.
+            try writeLock.commit(durability, isShown: isMigrated)
+        } catch {
+            // With the lock held, an earlier commit is unconfirmed, and this one was not made.
+            if case .storage(.unconfirmed(let commit)) = error, !writeLock.isHeld {
+                hasEnded = true
+                awaitConfirmation(of: commit, ticket, base: before, isMigrated: isMigrated)
+                throw error
+            }
+            forgetCommit(error, isMigrated: isMigrated)
+            hub.cancel(ticket)
+            undo.rollback(to: 0)
+            notifyEnd(.rolledBack(error))
+            throw error
+        }
+        if isMigrated { database.publish(schema, steps) }
+        database.metricsCounters.commits.with { $0 += 1 }
+        hasEnded = true
+        if !changes.isEmpty, database.store.isHeld(before + 1, durability ?? database.options.durability) {
+            finishWhenPublished(before + 1, ticket, base: before, isMigrated: false)
+            return
+        }
+        // Followers before callbacks: live queries must not wait for hooks and handlers, which are not cancelled with
+        // the committing task.
+        hub.follow(ticket, CommitChanges(base: before, changes.withoutRows))
+        notifyOfCommit(ticket, base: before)
+    }
+
+    /// Calls callbacks, hooks and handlers after the commit.
+    ///
+    /// - Parameter base: the number of the commit before.
+    func notifyOfCommit(_ ticket: Int, base: UInt64) {
+        CurrentCancellation.without {
+            events.completions.run()
+            hub.publish(ticket, base: base, changes, schema, events, database)
+        }
+        notifyEnd(.committed)
+    }
+
+    /// Makes the next writer start from the state of the file. The writer lock is still held.
+    private func forgetCommit(_ error: MakoError, isMigrated: Bool) {
+        // Otherwise the device failed and the store is read-only.
+        if writeLock.isHeld { database.historyWriter.invalidate() }
+        if isMigrated {
+            var isLatched = false
+            if case .storage(.readOnly) = error { isLatched = true }
+            // With the store read-only, no thread may wait for tables that will never be published.
+            database.writerSchema = isLatched ? database.schema : base
+        }
+        writeLock.rollback()
+    }
+
+    func abandon(_ cause: any Error) {
+        writeLock.rollback()
+        undo.rollback(to: 0)
+        end()
+        notifyEnd(.rolledBack(cause))
+    }
+
+    /// Notifies watchers that the transaction begins. Its scope is active on the thread.
+    func notifyBeginning() { watchers = database.transactionWatchers.begin() }
+
+    func notifyEnd(_ outcome: @autoclosure () -> TransactionOutcome) {
+        guard let watchers else { return }
+        let outcome = outcome()
+        CurrentCancellation.without { for watcher in watchers { watcher.end?(outcome) } }
+    }
+
+    private func end() {
+        if !hasEnded { hasEnded = true }
+        RunningTransactions.end()
+    }
+
+    /// Runs a closure that stores many objects. Their index entries are written at its end, or before the next read.
+    func batching<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
+        if batch != nil { return try body() }
+        batch = IndexBatch()
+        defer { batch = nil }
+        let result = try body()
+        try settle()
+        return result
+    }
+}
