@@ -128,77 +128,21 @@ struct MigrationPlan {
     private mutating func planColumns(
         _ wanted: EntitySchema, _ dropsRetired: Bool, _ view: Snapshot
     ) throws(RecordError) -> [ColumnSchema] {
-        let isNew = stored == nil
         var result: [ColumnSchema] = []
         var used: Set<Int> = []
         let renames = try ColumnRenames(
             wanted, isLive: { columns(named: $0, besides: []).live != nil },
             isRetired: { columns(named: $0, besides: []).retired != nil })
         for column in wanted.liveColumns {
-            let byName = columns(named: column.name, besides: used)
-            let byOldName = renames.originals[column.name].map { columns(named: $0, besides: used) }
-            let isGivenUp = renames.names[column.name] != nil
-            // A live column has precedence over a retired one of the same name.
-            let found =
-                (isGivenUp ? nil : byName.live) ?? byOldName?.live ?? byOldName?.retired ?? byName.retired
-            if isGivenUp && byOldName == nil { namesBefore[column.name] = "" }
             var planned = column
             planned.originalName = nil
             planned.isRetired = false
             planned.fill = column.defaultValue
-            if let found {
+            if let found = source(of: column, renames, besides: used) {
                 used.insert(found.ordinal)
-                // Types do not declare collations, so that the column keeps its own.
-                if found.type == .text, column.type == .text { planned.isNoCase = found.isNoCase }
-                if found.isRetired && found.name == column.name { steps.append(.restoreColumn(column.name)) }
-                if found.name != column.name {
-                    steps.append(.renameColumn(from: found.name, to: column.name))
-                    namesBefore[column.name] = found.name
-                }
-                if let origin = added[found.ordinal] {
-                    planned.ordinal = found.ordinal
-                    planned.fill = try fill(origin, column)
-                    record.columns[found.ordinal] = planned
-                    result.append(planned)
-                    continue
-                }
-                let sharesSlot =
-                    found.sealedType == column.sealedType
-                    && (found.type == column.type || MigrationPlan.sharesSlot(found.type, column.type))
-                if sharesSlot, !(try needsValues(found, column, view)) {
-                    planned.ordinal = found.ordinal
-                    if found.type != column.type {
-                        steps.append(.changeColumn(column.name, from: found.type, to: column.type))
-                    } else if found.isOptional != column.isOptional || found.defaultValue != column.defaultValue
-                        || found.target != column.target
-                    {
-                        steps.append(.changeColumnRules(column.name))
-                    }
-                    planned.fill = found.fill
-                    record.columns[found.ordinal] = planned
-                } else {
-                    conversionOfStep[steps.count] = conversions.count
-                    steps.append(
-                        sharesSlot ? .changeColumnRules(column.name) : MigrationPlan.conversion(of: found, to: column))
-                    planned.ordinal = record.columns.count
-                    record.columns[found.ordinal].isRetired = true
-                    record.columns[found.ordinal].name = ""
-                    record.columns.append(planned)
-                    conversions.append(Conversion(from: found.ordinal, to: planned.ordinal))
-                }
+                try plan(&planned, from: found, view)
             } else {
-                if takesIDs(column, wanted) {
-                    columnOfIDs = record.columns.count
-                    steps.append(.keepIDs(column.name))
-                } else if !isNew {
-                    if rows > 0 && !column.isOptional && column.defaultValue.isNull {
-                        throw refuse(
-                            wanted,
-                            "the new column \(column.name) is neither optional nor has it a default, and there are rows"
-                        )
-                    }
-                    steps.append(.addColumn(column.name))
-                }
+                try planNew(column, wanted)
                 planned.ordinal = record.columns.count
                 record.columns.append(planned)
             }
@@ -208,11 +152,84 @@ struct MigrationPlan {
         guard record.columns.count < EntitySchema.ordinalLimit else {
             throw refuse(wanted, "it has had \(EntitySchema.ordinalLimit) columns; copy it into a new table")
         }
+        retireColumns(besides: used, wanted, dropsRetired)
+        return result
+    }
+
+    /// Returns the stored column that becomes a declared one.
+    private mutating func source(
+        of column: ColumnSchema, _ renames: ColumnRenames, besides used: Set<Int>
+    ) -> ColumnSchema? {
+        let byName = columns(named: column.name, besides: used)
+        let byOldName = renames.originals[column.name].map { columns(named: $0, besides: used) }
+        let isGivenUp = renames.names[column.name] != nil
+        if isGivenUp && byOldName == nil { namesBefore[column.name] = "" }
+        // A live column has precedence over a retired one of the same name.
+        return (isGivenUp ? nil : byName.live) ?? byOldName?.live ?? byOldName?.retired ?? byName.retired
+    }
+
+    /// Plans a declared column that is stored, in place or by a conversion of its values.
+    private mutating func plan(
+        _ planned: inout ColumnSchema, from found: ColumnSchema, _ view: Snapshot
+    ) throws(RecordError) {
+        // Types do not declare collations, so that the column keeps its own.
+        if found.type == .text, planned.type == .text { planned.isNoCase = found.isNoCase }
+        if found.isRetired && found.name == planned.name { steps.append(.restoreColumn(planned.name)) }
+        if found.name != planned.name {
+            steps.append(.renameColumn(from: found.name, to: planned.name))
+            namesBefore[planned.name] = found.name
+        }
+        planned.ordinal = found.ordinal
+        if let origin = added[found.ordinal] {
+            planned.fill = try fill(origin, planned)
+            record.columns[found.ordinal] = planned
+            return
+        }
+        let sharesSlot =
+            found.sealedType == planned.sealedType
+            && (found.type == planned.type || MigrationPlan.sharesSlot(found.type, planned.type))
+        if sharesSlot, !(try needsValues(found, planned, view)) {
+            if found.type != planned.type {
+                steps.append(.changeColumn(planned.name, from: found.type, to: planned.type))
+            } else if found.isOptional != planned.isOptional || found.defaultValue != planned.defaultValue
+                || found.target != planned.target
+            {
+                steps.append(.changeColumnRules(planned.name))
+            }
+            planned.fill = found.fill
+            record.columns[found.ordinal] = planned
+            return
+        }
+        conversionOfStep[steps.count] = conversions.count
+        steps.append(
+            sharesSlot ? .changeColumnRules(planned.name) : MigrationPlan.conversion(of: found, to: planned))
+        planned.ordinal = record.columns.count
+        hide(found.ordinal)
+        record.columns.append(planned)
+        conversions.append(Conversion(from: found.ordinal, to: planned.ordinal))
+    }
+
+    /// Plans a declared column that is not stored.
+    private mutating func planNew(_ column: ColumnSchema, _ wanted: EntitySchema) throws(RecordError) {
+        if takesIDs(column, wanted) {
+            columnOfIDs = record.columns.count
+            steps.append(.keepIDs(column.name))
+        } else if stored != nil {
+            if rows > 0 && !column.isOptional && column.defaultValue.isNull {
+                throw refuse(
+                    wanted, "the new column \(column.name) is neither optional nor has it a default, and there are rows"
+                )
+            }
+            steps.append(.addColumn(column.name))
+        }
+    }
+
+    /// Plans the stored columns that are not declared any more.
+    private mutating func retireColumns(besides used: Set<Int>, _ wanted: EntitySchema, _ dropsRetired: Bool) {
         for column in record.columns where !used.contains(column.ordinal) && !column.isDead {
             if !column.isRetired, stored != nil, column.name == wanted.idColumn {
                 columnOfNumbers = column.ordinal
-                record.columns[column.ordinal].isRetired = true
-                record.columns[column.ordinal].name = ""
+                hide(column.ordinal)
                 continue
             }
             if !column.isRetired {
@@ -226,7 +243,12 @@ struct MigrationPlan {
                 record.columns[column.ordinal].name = ""
             }
         }
-        return result
+    }
+
+    /// Takes a column, and its name, out of the table; its ordinal stays taken.
+    private mutating func hide(_ ordinal: Int) {
+        record.columns[ordinal].isRetired = true
+        record.columns[ordinal].name = ""
     }
 
     /// Returns the step that rewrites a column's values.
