@@ -56,10 +56,17 @@ private struct MigrationRun {
         var reports: [String: MigrationReport] = [:]
         var moves = Moves()
         let keys = try KeyChanges(migrations, records, tx.view)
+        // The tables as they are now: read again after each change alone, because decoding them all takes long.
+        var current = records
         if migrations.contains(where: { !$0.steps.isEmpty }) || !keys.isEmpty {
             moves = try prepare(keys, bound, progress, tx)
+            current = try StoredCatalogue.records(in: tx.view)
         }
-        for migration in migrations { reports[migration.name] = try migrate(migration, moves, progress, tx) }
+        for migration in migrations {
+            let (report, isChanged) = try migrate(migration, current, moves, progress, tx)
+            reports[migration.name] = report
+            if isChanged { current = try StoredCatalogue.records(in: tx.view) }
+        }
         var list = requests.compactMap { reports[$0.schema.name] }
         for (number, steps) in moves.followed.sorted(by: { $0.key < $1.key })
         where !migrations.contains(where: { $0.storedID == number }) {
@@ -149,19 +156,19 @@ private struct MigrationRun {
         return moves
     }
 
+    /// - Returns: the report, and whether anything was stored.
     private func migrate(
-        _ migration: ResolvedMigration, _ moves: Moves, _ progress: ((MigratedRows) -> Void)?,
-        _ tx: borrowing WriteTransaction
-    ) throws(RecordError) -> MigrationReport {
+        _ migration: ResolvedMigration, _ records: [TableRecord], _ moves: Moves,
+        _ progress: ((MigratedRows) -> Void)?, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> (report: MigrationReport, isChanged: Bool) {
         let (merged, rekeyed) = (moves.merged[migration.name] ?? [], moves.rekeyed[migration.name])
         let schema = migration.request.schema
-        let records = try StoredCatalogue.records(in: tx.view)
         let stored = records.first { $0.id == migration.storedID }
         let program = try CompiledSteps(migration, from: stored, records)
         let plan = try MigrationPlan(
             schema, migration.request.dropsRetired, records, found: stored, program: program, tx.view)
         let report = plan.report(after: migration.storedID.flatMap { moves.followed[$0] })
-        if plan.steps.isEmpty && migration.version == nil { return report }
+        if plan.steps.isEmpty && migration.version == nil { return (report, false) }
         let trees = try StoredCatalogue.trees(tx)
         var number = rekeyed == nil ? plan.record.id : 0
         if number == 0 {
@@ -182,6 +189,6 @@ private struct MigrationRun {
         if let version = migration.version, version > 0 {
             try StoredCatalogue.setStepVersion(version, of: number, trees.catalogue, tx)
         }
-        return report
+        return (report, true)
     }
 }
