@@ -124,8 +124,12 @@ private final class MemoryContent: @unchecked Sendable {
         let end = offset + UInt64(buffer.count)
         if end > size { resize(to: end) }
         forEachPiece(offset, buffer.count) { piece, start, range in
-            if pieces[piece].isEmpty { pieces[piece] = [UInt8](repeating: 0, count: MemoryContent.pieceBytes) }
             let source = UnsafeRawBufferPointer(rebasing: buffer[range])
+            if pieces[piece].isEmpty {
+                // A log is filled with zeros ahead of its frames, most of which are never written.
+                if source.isAllZeros { return }
+                pieces[piece] = [UInt8](repeating: 0, count: MemoryContent.pieceBytes)
+            }
             pieces[piece].withUnsafeMutableBytes {
                 UnsafeMutableRawBufferPointer(rebasing: $0[start..<start + range.count]).copyMemory(from: source)
             }
@@ -283,5 +287,13 @@ private final class MemoryFile: File, @unchecked Sendable {
             }
             return body()
         }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether each byte is 0: the first is, and each equals the one before it.
+    fileprivate var isAllZeros: Bool {
+        guard let start = baseAddress, count > 0 else { return true }
+        return self[0] == 0 && memcmp(start, start + 1, count - 1) == 0
     }
 }
