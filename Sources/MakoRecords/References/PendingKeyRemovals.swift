@@ -4,7 +4,7 @@ import MakoStorage
 /// written once for all of its deleted members.
 public struct PendingKeyRemovals {
     /// A row, and its column of keys.
-    private struct Holder: Hashable {
+    @usableFromInline struct Holder: Hashable {
         let row: RowPlace
         // By bytes, because names that differ in Unicode composition are different.
         let column: [UInt8]
@@ -40,15 +40,16 @@ public struct PendingKeyRemovals {
         /// Makes the mark of the start.
         public init() { self.init(round: 0, count: 0) }
 
-        fileprivate init(round: Int, count: Int) {
+        @usableFromInline init(round: Int, count: Int) {
             self.round = round
             self.count = count
         }
     }
 
-    private var notes: [(holder: Holder, referrer: Referrer, key: RowKey)] = []
+    // Inlinable what is read in each call: a getter of another module is given a copy, with its references counted.
+    @usableFromInline private(set) var notes: [(holder: Holder, referrer: Referrer, key: RowKey)] = []
     /// The number of times that records were removed: older marks do not refer to the present ones.
-    private var round = 0
+    @usableFromInline private(set) var round = 0
     /// The numbers of the tables with holding or held rows.
     private var tables: Set<UInt32> = []
     /// The numbers of the tables with holding rows.
@@ -58,9 +59,9 @@ public struct PendingKeyRemovals {
     public init() {}
 
     /// Whether nothing is pending.
-    public var isEmpty: Bool { notes.isEmpty }
+    @inlinable public var isEmpty: Bool { notes.isEmpty }
     /// The mark of the present state.
-    public var mark: Mark { Mark(round: round, count: notes.count) }
+    @inlinable public var mark: Mark { Mark(round: round, count: notes.count) }
 
     /// Returns whether anything was recorded after a mark.
     public func reach(beyond mark: Mark) -> Bool { notes.count > count(before: mark) }

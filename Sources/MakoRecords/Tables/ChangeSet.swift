@@ -52,7 +52,7 @@ public struct ChangeSet: Sendable {
     /// The row images, if requested.
     var values: RowImageLog?
     /// Rows that temporarily share values of unique indexes.
-    var clashes = UniqueClashes()
+    @usableFromInline package var clashes = UniqueClashes()
 
     /// Makes an empty change set.
     public init() {}

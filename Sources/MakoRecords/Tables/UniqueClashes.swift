@@ -5,7 +5,7 @@ import MakoStorage
 ///
 /// The tree has the entry of the first row. When that row gives it up, the longest waiting one gets it, so that at any
 /// time exactly the rows that a check would refuse are waiting.
-struct UniqueClashes: Sendable {
+@usableFromInline package struct UniqueClashes: Sendable {
     private struct Place: Hashable {
         let table: UInt32
         let index: UInt32
@@ -29,7 +29,7 @@ struct UniqueClashes: Sendable {
     }
 
     /// Whether conflicting rows wait instead of being refused at once.
-    var isDeferred = false
+    @usableFromInline package var isDeferred = false
     /// By the entries, each list in the order of the rows.
     private var waiting: [Place: [Waiting]] = [:]
     /// Rows with truncated entries that were equal to those of another row when they were written. Both have entries.
@@ -37,15 +37,16 @@ struct UniqueClashes: Sendable {
     /// The number of rows recorded so far.
     private var noted = 0
     /// Whether an index that finds referring rows may lack some.
-    private(set) var hidesReferences = false
-
-    var isEmpty: Bool { waiting.isEmpty && long.isEmpty }
+    @usableFromInline package private(set) var hidesReferences = false
+    /// Stored, because it is read for each row.
+    @usableFromInline package private(set) var isEmpty = true
 
     /// Records a row that waits for an entry of another row.
     mutating func note(_ row: RowKey, _ entry: [UInt8], _ index: IndexHandle, _ table: TableHandle) {
         let place = Place(table: table.id, index: index.id, entry: entry)
         waiting[place, default: []].append(Waiting(row: row, number: noted, table: table, index: index))
         noted += 1
+        isEmpty = false
         hidesReferences = hidesReferences || index.mayFindReferences(table)
     }
 
@@ -53,6 +54,7 @@ struct UniqueClashes: Sendable {
     mutating func noteLong(_ row: RowKey, _ index: IndexHandle, _ table: TableHandle) {
         long.append(Waiting(row: row, number: noted, table: table, index: index))
         noted += 1
+        isEmpty = false
     }
 
     /// Removes a row from an entry of a unique index.
@@ -62,7 +64,7 @@ struct UniqueClashes: Sendable {
         let own = rows.firstIndex { $0.row == row }
         let next = rows.remove(at: own ?? 0)
         if !rows.isEmpty { waiting[place] = rows }
-        if waiting.isEmpty { hidesReferences = false }
+        noteEnd()
         return own == nil ? .passedOn(next.row) : .waited
     }
 
@@ -71,6 +73,11 @@ struct UniqueClashes: Sendable {
         if isEmpty { return }
         waiting = waiting.filter { $0.key.table != table.id }
         long.removeAll { $0.table.id == table.id }
+        noteEnd()
+    }
+
+    private mutating func noteEnd() {
+        isEmpty = waiting.isEmpty && long.isEmpty
         if waiting.isEmpty { hidesReferences = false }
     }
 
@@ -88,6 +95,7 @@ struct UniqueClashes: Sendable {
         }
         guard let (row, entry) = first else {
             long = []
+            noteEnd()
             return nil
         }
         return try row.table.violation(row.index, entry: entry, value: row.index.entryValue(row.row), view)
@@ -97,16 +105,16 @@ struct UniqueClashes: Sendable {
 extension ChangeSet {
     /// Whether rows may share values of unique indexes until ``settleUnique(_:)``. If that throws, the caller must undo
     /// all changes of the set.
-    package var defersUnique: Bool {
+    @inlinable package var defersUnique: Bool {
         get { clashes.isDeferred }
         set { clashes.isDeferred = newValue }
     }
 
     /// Whether rows share values of a unique index at present, so that its entries do not lead to all of them.
-    package var hasUniqueClashes: Bool { !clashes.isEmpty }
+    @inlinable package var hasUniqueClashes: Bool { !clashes.isEmpty }
 
     /// Whether such an index may be used to find referring rows.
-    package var hidesReferences: Bool { clashes.hidesReferences }
+    @inlinable package var hidesReferences: Bool { clashes.hidesReferences }
 
     /// Checks the deferred rows.
     ///
