@@ -17,23 +17,43 @@ public struct DictionaryValues {
 
     private init(_ dictionary: [String: Any], entity: String, areStored: Bool) {
         self.areStored = areStored
-        values = Dictionary(dictionary.map { ($0.key.lowercased(), $0.value) }, uniquingKeysWith: { $1 })
+        values = dictionary
         self.entity = entity
     }
+
+    /// The value for a name: that of the same name, or else of one that differs by case.
+    private func entry(_ name: String) -> Any? {
+        if let entry = values[name] { return entry }
+        let isASCII = name.utf8.allSatisfy { $0 < 0x80 }
+        return values.first { isASCII ? Self.isASCII($0.key, sameAs: name) : $0.key.lowercased() == name.lowercased() }?
+            .value
+    }
+
+    /// Whether two names are equal but for the case of their letters. Names of other characters are seldom, and cost copies.
+    private static func isASCII(_ key: String, sameAs name: String) -> Bool {
+        let (key8, name8) = (key.utf8, name.utf8)
+        if key8.count == name8.count, zip(key8, name8).allSatisfy({ $0 == $1 || ($0 ^ $1) == 0x20 && isLetter($0) }) {
+            return true
+        }
+        return key8.contains { $0 >= 0x80 } && key.lowercased() == name.lowercased()
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte | 0x20) }
 
     /// Returns the value for a property; `nil` if the dictionary has none.
     ///
     /// - Throws: `MakoError.typeMismatch` for a value of another type.
     public func value<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property? {
         if !C.parts.isEmpty { return try composite(name, codec) }
-        guard let entry = values[name.lowercased()] else { return nil }
+        guard let entry = entry(name) else { return nil }
+        // Before anything else is tried, because each cast costs more than the rest.
+        if !areStored, let value = entry as? C.Property { return value }
         guard let content = Self.unwrapped(entry) else {
             guard let empty = C.value(.null) else {
                 throw .missingValue(entity: entity, property: name)
             }
             return empty
         }
-        if !areStored, let value = content as? C.Property { return value }
         let isReference = C.target != nil || C.refersToAny
         if let stored = Self.stored(content), !isReference || content is StoredValue,
             let value = try C.loaded(stored)
@@ -48,7 +68,7 @@ public struct DictionaryValues {
     /// properties, as `asDictionary` returns them.
     private func composite<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property? {
         var parts: [String: Any] = [:]
-        if let entry = values[name.lowercased()] {
+        if let entry = entry(name) {
             guard let content = Self.unwrapped(entry) else { return try joined(name, codec, nil) }
             if let value = content as? C.Property { return value }
             guard let inner = content as? [String: Any] else {
@@ -59,7 +79,7 @@ public struct DictionaryValues {
         } else {
             for part in C.parts {
                 let key = part.name.lowercased()
-                parts[key] = values["\(name.lowercased())_\(key)"]
+                parts[key] = self.entry("\(name)_\(part.name)")
             }
             if parts.isEmpty { return nil }
         }
@@ -99,7 +119,7 @@ public struct DictionaryValues {
     ///
     /// - Throws: `MakoError.typeMismatch` for a value of another type.
     public func slot<C: SlotCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Slot? {
-        if C.target != nil || C.refersToAny, let entry = values[name.lowercased()],
+        if C.target != nil || C.refersToAny, let entry = entry(name),
             let content = Self.unwrapped(entry) as? StoredValue, let slot = C.slot(stored: content)
         {
             return slot
