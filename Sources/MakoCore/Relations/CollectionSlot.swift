@@ -5,8 +5,10 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
     private var content: Form.Value
     /// The keys as the row holds them, until they are loaded.
     private var stored: [UInt8]?
-    /// The keys under which the objects were saved.
-    private var keys: [ObjectIdentifier: RowKey] = [:]
+    /// The objects that have a key, mostly in the order of the content.
+    private var known = OrderedPlaces<ObjectIdentifier>()
+    /// The keys under which they were saved; ``RowKey/noRow``: none.
+    private var keys: [RowKey] = []
     /// Deleted objects, which are removed from the content together with the last of them.
     private var leaving: Set<ObjectIdentifier> = []
     /// The error of the last load, also of the slot that this one replaced.
@@ -15,11 +17,14 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
     /// A collection that was set. Locks each object, so the caller must hold no object lock.
     init(_ value: Form.Value) {
         content = value
-        var keys: [ObjectIdentifier: RowKey] = [:]
+        var known = OrderedPlaces<ObjectIdentifier>()
+        var keys: [RowKey] = []
         Form.forEach(value) { object in
-            if let key = object.storedKey { keys[ObjectIdentifier(object)] = key }
+            guard let key = object.storedKey else { return }
+            known.append(ObjectIdentifier(object))
+            keys.append(key)
         }
-        self.keys = keys
+        (self.known, self.keys) = (known, keys)
     }
 
     /// The keys that a row holds.
@@ -41,9 +46,10 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
     /// The content of the column; nil for NULL. Objects without a row are left out.
     var encoded: [UInt8]? {
         if let stored { return stored }
+        var known = known
         return Form.tree(content) { object in
-            let key = keys[ObjectIdentifier(object)]
-            return key == .noRow ? nil : key
+            guard let place = known.place(of: ObjectIdentifier(object)), keys[place] != .noRow else { return nil }
+            return keys[place]
         }?.encoded
     }
 
@@ -52,14 +58,19 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
         guard let stored else { return self }
         do throws(MakoError) {
             guard let tree = KeyTree(stored) else { throw mismatch(owner, property) }
-            var wanted: [RowKey] = []
+            var wanted = OrderedPlaces<RowKey>()
             tree.forEachKey { _, key in wanted.append(key) }
-            let objects = try LazyLoad.objects(Form.Target.self, keys: wanted, for: owner)
+            let objects = try LazyLoad.objects(Form.Target.self, keys: wanted.keys, for: owner)
             var copy = self
+            for (place, object) in objects.enumerated() {
+                guard let object else { continue }
+                copy.known.append(ObjectIdentifier(object))
+                copy.keys.append(wanted.keys[place])
+            }
             do throws(OtherForm) {
-                copy.content = try Form.value(tree) { objects[$0] } ?? Form.empty
+                copy.content =
+                    try Form.value(tree) { key in wanted.place(of: key).flatMap { objects[$0] } } ?? Form.empty
             } catch { throw mismatch(owner, property) }
-            for (key, object) in objects { copy.keys[ObjectIdentifier(object)] = key }
             copy.stored = nil
             copy.failure = nil
             return copy
@@ -95,8 +106,16 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
 
     /// Sets the key that an object was saved under; removes an object that was deleted.
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
-        guard key.isRemoved else { return keys[ObjectIdentifier(object)] = key }
-        keys[ObjectIdentifier(object)] = nil
+        // An object may occur several times in the content: its first place has its key from now on.
+        let place = known.firstPlace(of: ObjectIdentifier(object))
+        if let place { keys[place] = key.isRemoved ? .noRow : key }
+        guard key.isRemoved else {
+            if place == nil {
+                known.append(ObjectIdentifier(object))
+                keys.append(key)
+            }
+            return
+        }
         leaving.insert(ObjectIdentifier(object))
         if key == .removed { return }
         content = CollectionCodec<Form>.mapped(content) { leaving.contains(ObjectIdentifier($0)) ? nil : $0 }

@@ -26,6 +26,15 @@ final class FetchContext: Sendable {
             }
         }
 
+        /// Adds an object; returns the one that was there before, if any.
+        mutating func note(_ object: AnyObject, _ key: RowKey) -> AnyObject? {
+            if let known = self.object(key) { return known }
+            set(key, object)
+            return nil
+        }
+
+        mutating func reserve(_ count: Int) { numbered.reserve(count) }
+
         func forgetAll() {
             numbered.forgetAll()
             keyed.forgetAll()
@@ -92,18 +101,71 @@ final class FetchContext: Sendable {
     private func noteSettled<Target: ObjectEntity>(
         _ object: Target, _ model: EntityModel, _ key: RowKey
     ) -> Target {
-        let known: AnyObject? = types.with { types in
-            guard let place = types.firstIndex(where: { $0.model == model.number }) else {
-                var objects = Objects(model: model.number)
-                objects.set(key, object)
-                types.append(objects)
-                return nil
-            }
-            if let known = types[place].object(key) { return known }
-            types[place].set(key, object)
-            return nil
-        }
+        let known = types.with { types in types[Self.place(of: model, &types)].note(object, key) }
         return known as? Target ?? object
+    }
+
+    private static func place(of model: EntityModel, _ types: inout [Objects]) -> Int {
+        if let place = types.firstIndex(where: { $0.model == model.number }) { return place }
+        types.append(Objects(model: model.number))
+        return types.count - 1
+    }
+
+    /// Returns the objects of rows, those of the context and else from the latest commit; nil for keys without a row.
+    ///
+    /// - Parameter database: called where a row must be read.
+    /// - Returns: the objects in the order of the keys.
+    /// - Complexity: O(n log n) for n keys; O(n) where they ascend.
+    func objects<Target: ObjectEntity>(
+        _ type: Target.Type, _ keys: [RowKey], from database: () throws(MakoError) -> Database
+    ) throws(MakoError) -> [Target?] {
+        if keys.indices.dropFirst().allSatisfy({ RowKey.precedes(keys[$0 - 1], keys[$0]) }) {
+            return try ascendingObjects(type, keys, from: database)
+        }
+        // In ascending order, so that neighbouring rows are read from the same page, and each row once.
+        let order = keys.indices.sorted { RowKey.precedes(keys[$0], keys[$1]) }
+        var distinct: [RowKey] = []
+        var places = Array(repeating: 0, count: keys.count)
+        for place in order {
+            if distinct.last != keys[place] { distinct.append(keys[place]) }
+            places[place] = distinct.count - 1
+        }
+        let objects = try ascendingObjects(type, distinct, from: database)
+        return places.map { objects[$0] }
+    }
+
+    private func ascendingObjects<Target: ObjectEntity>(
+        _ type: Target.Type, _ keys: [RowKey], from database: () throws(MakoError) -> Database
+    ) throws(MakoError) -> [Target?] {
+        settleResults()
+        let model = Target.entityModel
+        let known = knownObjects(model, keys)
+        let missing = known.isEmpty ? keys : keys.indices.filter { known[$0] == nil }.map { keys[$0] }
+        var objects: [Target?] = known.isEmpty ? Array(repeating: nil, count: keys.count) : known.map { $0 as? Target }
+        if missing.isEmpty { return objects }
+        let read = try database().objects(type, keys: missing, context: self)
+        types.with { types in
+            let number = Self.place(of: model, &types)
+            types[number].reserve(read.count)
+            var place = 0
+            for (key, object) in read {
+                while keys[place] != key { place += 1 }
+                // Another thread may have loaded the row meanwhile.
+                objects[place] = types[number].note(object, key) as? Target ?? object
+            }
+        }
+        return objects
+    }
+
+    /// The objects of keys in their order; empty where there is none of the type.
+    private func knownObjects(_ model: EntityModel, _ keys: [RowKey]) -> [AnyObject?] {
+        types.with { types in
+            guard let number = types.firstIndex(where: { $0.model == model.number }) else { return [] }
+            var known: [AnyObject?] = []
+            known.reserveCapacity(keys.count)
+            for key in keys { known.append(types[number].object(key)) }
+            return known
+        }
     }
 
     private func settleResults() {
@@ -151,28 +213,17 @@ enum LazyLoad {
         return context.note(loaded, Target.entityModel, key)
     }
 
-    /// The objects with these keys; keys without a row are not in the result.
+    /// The objects with these keys, in their order; nil for keys without a row.
     static func objects<Target: ObjectEntity>(
         _ type: Target.Type, keys: [RowKey], for owner: some ObjectEntity
-    ) throws(MakoError) -> [RowKey: Target] {
+    ) throws(MakoError) -> [Target?] {
         let (number, context) = owner.lockedState { state in (state.database, state.requireContext()) }
-        let model = Target.entityModel
         context.note(owner: owner)
-        var objects: [RowKey: Target] = [:]
-        var missing: [RowKey] = []
-        var seen: Set<RowKey> = []
-        for key in keys where seen.insert(key).inserted {
-            if let known = context.object(type, key) { objects[key] = known } else { missing.append(key) }
+        return try context.objects(type, keys) { () throws(MakoError) in
+            let database = try Database.resolve(number: number, for: Target.entityModel)
+            database.metricsCounters.lazyLoads.with { $0 += 1 }
+            return database
         }
-        if missing.isEmpty { return objects }
-        // Sorted by key, so that neighbouring rows are read from the same page.
-        missing.sort(by: RowKey.precedes)
-        let database = try Database.resolve(number: number, for: model)
-        database.metricsCounters.lazyLoads.with { $0 += 1 }
-        for (key, loaded) in try database.objects(type, keys: missing, context: context) {
-            objects[key] = context.note(loaded, model, key)
-        }
-        return objects
     }
 
     static func failed(_ error: MakoError, owner: some ObjectEntity) {

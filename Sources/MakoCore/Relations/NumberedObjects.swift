@@ -22,7 +22,7 @@ struct NumberedObjects {
     }
 
     mutating func set(_ id: Int64, _ object: AnyObject) {
-        if (count + 1) * 2 > ids.count { makeRoom() }
+        reserve(1)
         let place = place(of: id)
         if ids[place] != id {
             ids[place] = id
@@ -31,6 +31,9 @@ struct NumberedObjects {
         objects[place]?.forget()
         objects[place] = KnownObject(object)
     }
+
+    /// Makes room for more objects at once.
+    mutating func reserve(_ more: Int) { if (count + more) * 2 > ids.count { makeRoom(for: more) } }
 
     /// Releases the memory of all objects, at the end of the map.
     func forgetAll() {
@@ -48,8 +51,9 @@ struct NumberedObjects {
         return place
     }
 
-    /// Removes the entries of deinitialized objects, and doubles the slots if the others fill more than a quarter.
-    private mutating func makeRoom() {
+    /// Removes the entries of deinitialized objects, and doubles the slots if the others fill more than a quarter, until
+    /// there is room.
+    private mutating func makeRoom(for more: Int) {
         var known: [(Int64, KnownObject)] = []
         for (id, object) in zip(ids, objects) {
             guard let object else { continue }
@@ -59,7 +63,8 @@ struct NumberedObjects {
                 known.append((id, object))
             }
         }
-        let places = max(8, known.count * 4 > ids.count ? ids.count * 2 : ids.count)
+        var places = max(8, known.count * 4 > ids.count ? ids.count * 2 : ids.count)
+        while (known.count + more) * 2 > places { places *= 2 }
         ids = Array(repeating: Self.noObject, count: places)
         objects = Array(repeating: nil, count: places)
         for (id, object) in known {

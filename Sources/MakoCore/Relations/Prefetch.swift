@@ -110,7 +110,7 @@ struct Prefetch {
         let loaded =
             reference.property?.refersToAny == true
             ? try others(reference, column, owners, context)
-            : try objects(reference.target, try keys(reference, column, owners), context)
+            : try objects(reference.target, try keys(reference, column, owners), context).compactMap(\.self)
         // Retained until their owners retain them, because the context does not.
         let values = withExtendedLifetime(loaded) { reference.values(owners) }
         var seen: Set<ObjectIdentifier> = []
@@ -144,7 +144,7 @@ struct Prefetch {
         for (table, keys) in keys.sorted(by: { $0.key < $1.key }) {
             // A type that is not in use is skipped here; the access to the reference reports it.
             guard let type = schema.type(ofTable: table, under: reference.target) else { continue }
-            loaded += try objects(type, Array(keys), context)
+            loaded += try objects(type, Array(keys), context).compactMap(\.self)
         }
         return loaded
     }
@@ -161,7 +161,7 @@ struct Prefetch {
         try forEachRow(of: owners, owner, column) { _, reader in
             KeyTree(reader.blob(0))?.forEachKey { if seen.insert($1).inserted { keys.append($1) } }
         }
-        let loaded = try objects(type, keys, context)
+        let loaded = try objects(type, keys, context).compactMap(\.self)
         // Reading the property takes the objects from the context, and the owner retains them from then on.
         withExtendedLifetime(loaded) { for owner in owners { _ = (owner as Any)[keyPath: keyPath] } }
         return loaded
@@ -185,11 +185,14 @@ struct Prefetch {
             try Selection(table: table.schema.name, condition: condition).plan(schema.catalogue).keys(in: view)
         }
         found.sort(by: RowKey.precedes)
-        var byKey: [RowKey: any ObjectEntity] = [:]
-        let loaded = try objects(type, found, context, noting: &byKey)
+        let objects = try objects(type, found, context)
+        let loaded = objects.compactMap(\.self)
         var members: [RowKey: [any ObjectEntity]] = [:]
+        var place = 0
         try forEachRow(found, table, column) { key, reader in
-            guard let led = ReferenceKeys.read(reader, 0, of: owner), let object = byKey[key] else { return }
+            // In the order of `found`, without the rows that are gone.
+            while found[place] != key { place += 1 }
+            guard let led = ReferenceKeys.read(reader, 0, of: owner), let object = objects[place] else { return }
             members[led, default: []].append(object)
         }
         // Inside a transaction a later access must show writes that follow.
@@ -233,25 +236,14 @@ struct Prefetch {
 
     private func objects(
         _ type: any ObjectEntity.Type, _ keys: [RowKey], _ context: FetchContext
-    ) throws(MakoError) -> [any ObjectEntity] {
-        var byKey: [RowKey: any ObjectEntity] = [:]
-        return try objects(type, keys, context, noting: &byKey)
+    ) throws(MakoError) -> [(any ObjectEntity)?] {
+        try loaded(type, keys, context)
     }
 
-    private func objects<Target: ObjectEntity>(
-        _ type: Target.Type, _ keys: [RowKey], _ context: FetchContext, noting byKey: inout [RowKey: any ObjectEntity]
-    ) throws(MakoError) -> [any ObjectEntity] {
-        let model = Target.entityModel
-        var missing: [RowKey] = []
-        for key in keys {
-            if let object = context.object(type, key) { byKey[key] = object } else { missing.append(key) }
-        }
-        // Sorted by key, so that neighbouring rows are read from the same page.
-        missing.sort(by: RowKey.precedes)
-        for (key, object) in try database.objects(type, keys: missing, context: context) {
-            byKey[key] = context.note(object, model, key)
-        }
-        return keys.compactMap { byKey[$0] }
+    private func loaded<Target: ObjectEntity>(
+        _ type: Target.Type, _ keys: [RowKey], _ context: FetchContext
+    ) throws(MakoError) -> [(any ObjectEntity)?] {
+        try context.objects(type, keys) { () throws(MakoError) in database }
     }
 }
 

@@ -29,11 +29,10 @@ final class MakoTens: TenEngine {
     func fetch(_ form: TenForm) throws -> () -> UInt64 {
         switch form {
         case .positional:
-            let found = try database.rawQuery(text: "SELECT \(Ten.list) FROM item")
             var sum: UInt64 = 0
-            for row in found.rows {
-                for value in row {
-                    guard case .integer(let number) = value else { throw BenchmarkError("no number") }
+            try database.forEachRow(WhereText(text: "SELECT \(Ten.list) FROM item")) { row in
+                for place in Ten.names.indices {
+                    guard case .integer(let number)? = row[place] else { throw BenchmarkError("no number") }
                     sum &+= UInt64(truncatingIfNeeded: number)
                 }
             }
