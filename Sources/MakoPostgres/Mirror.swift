@@ -58,7 +58,7 @@
         }
 
         let connection: PostgresConnection
-        let store: Store
+        package let store: Store
         private var options: Options
         private var isPrepared = false
         /// Is called with the table and the report as it grows; `false` ends the step.

@@ -18,6 +18,8 @@ public enum PostgresError: Error, Sendable, Hashable {
     case historyNotKept
     /// The schema of the server has the mirror of another database, or of another history of this one.
     case foreign(schema: String)
+    /// A table of the mirror is not that of the database, which has changed since the last step.
+    case outdated(table: String)
     /// The caller ended the step.
     case cancelled
     /// PostgreSQL has no form for a query, or for a part of it.
@@ -30,7 +32,7 @@ public enum PostgresError: Error, Sendable, Hashable {
         switch self {
         case .unreachable, .connectionLost: true
         case .refused(let state, _, _): state.isTransient
-        case .value, .name, .historyNotKept, .foreign, .cancelled, .query, .records: false
+        case .value, .name, .historyNotKept, .foreign, .outdated, .cancelled, .query, .records: false
         }
     }
 }
@@ -50,6 +52,8 @@ extension PostgresError: CustomStringConvertible {
             "the database keeps no history, which a mirror needs: begin one with 'mako history FILE --keep COMMITS', or DatabaseOptions.history"
         case .foreign(let schema):
             "the schema \(schema) has the mirror of another database or history: use another schema, or replace it with --reload"
+        case .outdated(let table):
+            "the mirror has other columns of \(table) than the database, or none: run a step of the mirror, and repeat the query"
         case .cancelled: "the step was cancelled; nothing of it was stored"
         case .query(let reason): "PostgreSQL has no form for the query: \(reason); run it in the database"
         case .records(let error): error.description

@@ -198,6 +198,26 @@
                 #expect(throws: PostgresError.self) { try world.mirror.query("SELECT nothing FROM T") }
             }
 
+            @Test func tablesThatChangedSinceTheStepAreRefused() throws {
+                var person = EntitySchema(name: "Person", columns: [ColumnSchema("city", .text)])
+                let fixture = try MirrorFixture(person)
+                let schema = try ServerSchema()
+                let mirror = try schema.mirror(fixture)
+                func isOutdated() {
+                    #expect(throws: PostgresError.outdated(table: "Person")) {
+                        try mirror.query("SELECT count(*) FROM Person")
+                    }
+                }
+                isOutdated()
+                try mirror.step()
+                #expect(try mirror.query("SELECT count(*) FROM Person").rows == [[.integer(0)]])
+                person.columns.append(ColumnSchema("age", .integer, isOptional: true))
+                try fixture.migrate(person)
+                isOutdated()
+                try mirror.step()
+                #expect(try mirror.query("SELECT count(age) FROM Person").rows == [[.integer(0)]])
+            }
+
             /// On a small stack, as deep as a statement may be.
             @Test func deepConditionsNeedNoDeepStack() throws {
                 let fixture = try MirrorFixture(EntitySchema(name: "T", columns: [ColumnSchema("n", .integer)]))

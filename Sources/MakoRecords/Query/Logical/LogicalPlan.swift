@@ -22,7 +22,8 @@ package enum LogicalPlan: Sendable {
         }
     }
 
-    var tables: Set<String> {
+    /// The tables of the file that the result depends on.
+    package var tables: Set<String> {
         switch self {
         case .select(let select): select.tables
         case .compound(let compound): compound.parts.reduce(into: []) { $0.formUnion($1.tables) }
