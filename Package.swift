@@ -50,7 +50,7 @@ let package = Package(
         .library(name: "MakoCore", targets: ["MakoCore"]),
         .library(name: "MakoStorage", targets: ["MakoStorage"]),
         .library(name: "MakoReplication", targets: ["MakoReplication", "MakoObjectReplication"]),
-        .library(name: "MakoPostgres", targets: ["MakoPostgres"]),
+        .library(name: "MakoPostgres", targets: ["MakoPostgres", "MakoObjectMirror"]),
         .library(name: "MakoTestSupport", targets: ["MakoTestSupport"]),
         // The program `mako`. Not by that name: on file systems that do not tell cases apart its products would be those of `Mako`.
         .executable(name: "mako-cli", targets: ["MakoMain"]),
@@ -114,6 +114,10 @@ let package = Package(
                 "MakoRecords", "MakoStorage", .target(name: "CPostgres", condition: .when(traits: ["Postgres"])),
             ],
             swiftSettings: settings),
+        // Typed queries on the mirror.
+        .target(
+            name: "MakoObjectMirror", dependencies: ["MakoCore", "MakoPostgres", "MakoRecords"], swiftSettings: settings
+        ),
         .target(
             name: "MakoCore",
             dependencies: [
@@ -176,7 +180,10 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "PostgresTests",
-            dependencies: ["MakoPostgres", "MakoRecords", "MakoStorage", "MakoTestSupport", "RandomRuns"],
+            dependencies: [
+                "Mako", "MakoObjectMirror", "MakoPostgres", "MakoRecords", "MakoStorage", "MakoTestSupport",
+                "RandomRuns",
+            ],
             swiftSettings: settings),
         // Random work on records and objects beside plain models of them, for the tests and for `make soak`.
         .target(

@@ -448,6 +448,8 @@ enum DatabaseRegistry {
     }
     private static let entries = Protected<[UInt32: Entry]>([:])
     private static let last = Protected<UInt32>(0)
+    /// The number in values of rows that another program has, which no database has.
+    static let foreign = UInt32.max
 
     static func nextNumber() -> UInt32 {
         last.with { number in

@@ -49,6 +49,7 @@ extension Database {
     /// The database with the number that an object has; 0: the current one.
     static func resolve(number: UInt32, for model: EntityModel) throws(MakoError) -> Database {
         if number == 0 { return try current(for: model) }
+        if number == DatabaseRegistry.foreign { throw .foreignObject(entity: model.name) }
         if let scope = ThreadScope.current, scope.database.number == number { return scope.database }
         if let database = DatabaseRegistry.database(number) { return database }
         throw .closed(path: "of this \(model.name)")

@@ -337,7 +337,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     }
 
     /// Returns a reader of the columns set so far, unset ones being NULL, to encode the key before the row is finished.
-    mutating func draft() throws(RecordError) -> RowReader? {
+    package mutating func draft() throws(RecordError) -> RowReader? {
         guard let layout else { return nil }
         if let fault { throw fault }
         // A reader validates the slots of texts and blobs, NULL or not.

@@ -1,0 +1,2 @@
+// One import for programs with objects.
+@_exported import MakoPostgres
