@@ -116,8 +116,8 @@ let package = Package(
             swiftSettings: settings),
         // Typed queries on the mirror.
         .target(
-            name: "MakoObjectMirror", dependencies: ["MakoCore", "MakoPostgres", "MakoRecords"], swiftSettings: settings
-        ),
+            name: "MakoObjectMirror", dependencies: ["MakoCore", "MakoPostgres", "MakoRecords", "MakoStorage"],
+            swiftSettings: settings),
         .target(
             name: "MakoCore",
             dependencies: [

@@ -14,7 +14,7 @@ import Testing
         "MakoObjectReplication": ["MakoCore", "MakoReplication", "MakoStorage"],
         // Without its trait it does not import libpq.
         "MakoPostgres": ["MakoRecords", "MakoStorage", "CPostgres"],
-        "MakoObjectMirror": ["MakoCore", "MakoPostgres", "MakoRecords"],
+        "MakoObjectMirror": ["MakoCore", "MakoPostgres", "MakoRecords", "MakoStorage"],
         "MakoCore": [
             "MakoRecords", "MakoStorage", "CPlatform", "Foundation", "Dispatch", "Observation", "CoreLocation",
             "CoreGraphics", "UIKit", "AppKit", "ObjectiveC", "OrderedCollections",

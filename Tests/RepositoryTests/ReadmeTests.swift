@@ -22,6 +22,14 @@ import Testing
         #expect(Self.blocks(in: page).contains(example), "no ```swift block of docs/testing.md is the example")
     }
 
+    @Test func theExampleOfTypedQueriesOnTheMirrorIsTheOneThatIsCompiled() throws {
+        let page = try #require(Repository.read("docs/mirror.md"))
+        let source = try #require(Repository.read("Tests/PostgresTests/MirrorObjectTests.swift"))
+        let examples = Self.examples(in: source, of: "mirror.md")
+        #expect(examples.count == 1)
+        for example in examples { #expect(Self.blocks(in: page).contains(example), "it is no block of docs/mirror.md") }
+    }
+
     @Test func theExampleOfTheStoreIsTheOneThatIsCompiled() throws {
         let source = try #require(Repository.read("Tests/StorageTests/StorageExampleTests.swift"))
         let parts = source.components(separatedBy: "// EXAMPLE")
