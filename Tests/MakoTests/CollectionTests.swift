@@ -1,5 +1,6 @@
 import Mako
 import MakoRecords
+import MakoTestSupport
 import TestHelpers
 import Testing
 
@@ -70,6 +71,37 @@ enum Colour: String, Codable { case red, green }
         let again = try #require(try db.find(Playlist.self, 1))
         #expect(again.songs.map(\.title) == ["song 1", "song 4", "song 5", "song 2"])
         #expect(try db.query(Tune.self).count() == 4)
+    }
+
+    /// Lists with duplicates, of new and of loaded objects, in any order of their keys, some deleted: beside an array of titles.
+    @Test(arguments: 0..<12) func listsOfAnyOrderAreWhatTheyWere(seed: UInt64) throws {
+        var random = SplitMix(seed: seed)
+        try db.save(Playlist(name: "list"))
+        var titles: [String] = []
+        for round in 0..<25 {
+            let list = try #require(try db.find(Playlist.self, 1))
+            #expect(list.songs.map(\.title) == titles)
+            let made = Int.random(in: 0...3, using: &random)
+            list.songs += (0..<made).map { Tune(title: "\(round).\($0)") }
+            switch Int.random(in: 0..<5, using: &random) {
+            case 0: list.songs.shuffle(using: &random)
+            case 1: list.songs.reverse()
+            case 2: if let one = list.songs.randomElement(using: &random) { list.songs.insert(one, at: 0) }
+            case 3: if !list.songs.isEmpty { list.songs.removeLast() }
+            default: break
+            }
+            try db.save(list)
+            titles = list.songs.map(\.title)
+            guard Int.random(in: 0..<4, using: &random) == 0, let gone = list.songs.randomElement(using: &random) else {
+                continue
+            }
+            let title = gone.title
+            try db.delete(gone)
+            titles.removeAll { $0 == title }
+            // The object in memory loses it as well.
+            #expect(list.songs.map(\.title) == titles)
+        }
+        #expect(try db.verify().findings.isEmpty)
     }
 
     @Test func dictionariesAndNestedCollectionsKeepTheirForm() throws {
