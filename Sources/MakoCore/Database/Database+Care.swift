@@ -4,6 +4,7 @@ import MakoStorage
 // Maintenance.
 
 extension Database {
+    // async: uncancelled
     /// Checks the whole database: pages, tables, indexes and full-text indexes.
     ///
     /// ```swift
@@ -45,6 +46,7 @@ extension Database {
         try storage { () throws(StorageError) in try pressure.want(bytes) }
     }
 
+    // async: writes, uncancelled
     /// Shrinks the file to the size of its content, while readers and the writer continue.
     ///
     /// A database compacts itself when much of its file is free and it is idle. ``compact(at:options:progress:)`` makes
@@ -56,6 +58,7 @@ extension Database {
         try storage { () throws(StorageError) in try store.shrink() }
     }
 
+    // async
     /// Salvages the readable content of a damaged database into a new one, and rebuilds its indexes.
     ///
     /// ```swift

@@ -1,6 +1,7 @@
 import MakoRecords
 
 extension Database {
+    // async: writes
     /// Inserts a copy of an object of another database, with copies of all objects that its references and collections
     /// reach, each once, in one transaction.
     ///
@@ -22,12 +23,6 @@ extension Database {
         let copy = try copies.copy(of: object)
         try refused(try insert(copy), copy)
         return copy
-    }
-
-    /// The async form of `insert(copyOf:)`.
-    @discardableResult
-    public func insert<T: ObjectEntity>(copyOf object: T) async throws(MakoError) -> T {
-        try await onOwnThread(writes: true) { () throws(MakoError) in try self.insert(copyOf: object) }
     }
 }
 

@@ -35,6 +35,7 @@ extension Database {
             model, key: model.hasColumnKey ? RowKey(values: [.integer(Int64(id))]) : .rowID(Int64(id)), context: nil)
     }
 
+    // async
     /// Returns the object with a key, or nil.
     ///
     /// ```swift
@@ -47,6 +48,7 @@ extension Database {
         try foundRow(type.entityModel, id)?.object(type)
     }
 
+    // async
     /// Returns the object with a key of any type, or nil.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ key: K) throws(MakoError) -> T? {
         try object(type, key: rowKey(type.entityModel, key))
@@ -61,11 +63,13 @@ extension Database {
         return RowKey(values: [value], of: model)
     }
 
+    // async
     /// Returns the object with a key of several properties, or nil.
     public func find<T: Entity>(_ type: T.Type, _ key: CompositeKey) throws(MakoError) -> T? {
         try object(type, key: RowKey(values: key.values))
     }
 
+    // async
     /// Returns the objects with these keys, in their order, all as of one commit. Keys without an object are omitted.
     @inlinable
     public func find<T: Entity>(_ type: T.Type, _ ids: [Int]) throws(MakoError) -> [T] {
@@ -112,6 +116,7 @@ extension Database {
         return found
     }
 
+    // async
     /// Returns the objects with these keys, in their order, all as of one commit. Keys without an object are omitted.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ keys: [K]) throws(MakoError) -> [T] {
         try foundObjects(type, keys)
@@ -127,6 +132,7 @@ extension Database {
 }
 
 extension Database {
+    // async
     /// Returns the object with a key, or a new object with that key, which is not stored yet.
     ///
     /// ```swift
@@ -137,6 +143,7 @@ extension Database {
         return try newObject(type, .integer(Int64(id)))
     }
 
+    // async
     /// Returns the object with a key of any type, or a new object with that key, which is not stored yet.
     ///
     /// - Throws: `MakoError.typeMismatch` when the entity's key is of another type.
@@ -167,11 +174,13 @@ extension Database {
 }
 
 extension ObjectEntity {
+    // async: awaits
     /// Returns the object with a key in the current database, or a new object with that key: `try Person.find(orNew:
     /// 42)`.
     public static func find(orNew id: Int) throws(MakoError) -> Self {
         try Database.current(for: entityModel).find(Self.self, orNew: id)
     }
+    // async: awaits
     /// Returns the object with a key of any type in the current database, or a new object with that key.
     ///
     /// - Throws: `MakoError.typeMismatch` when the entity's key is of another type.
@@ -192,27 +201,33 @@ extension RowKey {
 }
 
 extension Entity {
+    // async: awaits
     /// Returns the object with a key in the current database, or nil: `try Person.find(42)`.
     @inlinable
     public static func find(_ id: Int) throws(MakoError) -> Self? {
         try Database.current(for: entityModel).find(Self.self, id)
     }
+    // async: awaits
     /// Returns the object with a key of any type, or nil: `try Wolf.find("Akela")`.
     public static func find<K: StorableValue>(_ key: K) throws(MakoError) -> Self? {
         try Database.current(for: entityModel).find(Self.self, key)
     }
+    // async: awaits
     /// Returns the object with a key of several properties in the current database, or nil.
     public static func find(_ key: CompositeKey) throws(MakoError) -> Self? {
         try Database.current(for: entityModel).find(Self.self, key)
     }
+    // async: awaits
     /// Returns the objects with these keys, in their order. Keys without an object are omitted.
     public static func find(_ ids: [Int]) throws(MakoError) -> [Self] {
         try Database.current(for: entityModel).find(Self.self, ids)
     }
+    // async: awaits
     /// Returns the objects with these keys of any type, in their order. Keys without an object are omitted.
     public static func find<K: StorableValue>(_ keys: [K]) throws(MakoError) -> [Self] {
         try Database.current(for: entityModel).find(Self.self, keys)
     }
+    // async: awaits
     /// Returns the first object whose property equals a value, or nil.
     ///
     /// ```swift

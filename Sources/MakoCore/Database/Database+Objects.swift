@@ -3,6 +3,7 @@ import MakoStorage
 
 // Saving and removing through the database: `db.save(ada)`.
 extension Database {
+    // async: writes
     /// Saves an object, new or changed, with the objects it refers to.
     ///
     /// - Returns: false when the object was removed before.
@@ -13,6 +14,7 @@ extension Database {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.saveGraph(of: object) }
     }
 
+    // async: writes
     /// Saves objects in one transaction.
     public func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
         try allOrNothing { (transaction) throws(MakoError) in
@@ -20,6 +22,7 @@ extension Database {
         }
     }
 
+    // async: writes
     /// Saves a struct and sets its key.
     public func save<T: Entity>(_ value: inout T) throws(MakoError) {
         if let object = value as? any ObjectEntity {
@@ -34,6 +37,7 @@ extension Database {
         value = copy
     }
 
+    // async: writes
     /// Stores a struct.
     ///
     /// ```swift
@@ -48,6 +52,7 @@ extension Database {
         return saved
     }
 
+    // async: writes
     /// Saves structs in one transaction and returns them with their keys.
     @discardableResult
     public func save<T: Entity>(_ values: [T]) throws(MakoError) -> [T] {
@@ -58,6 +63,7 @@ extension Database {
         }
     }
 
+    // async: writes
     /// Inserts a new object.
     ///
     /// - Returns: false when the object was removed before.
@@ -67,6 +73,7 @@ extension Database {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.saveGraph(of: object, .insert) }
     }
 
+    // async: writes
     /// Inserts a new struct and sets its key.
     public func insert<T: Entity>(_ value: inout T) throws(MakoError) {
         if let object = value as? any ObjectEntity {
@@ -81,6 +88,7 @@ extension Database {
         value = copy
     }
 
+    // async: writes
     /// Stores a new struct.
     ///
     /// - Returns: the struct with its key.
@@ -92,6 +100,7 @@ extension Database {
         return inserted
     }
 
+    // async: writes
     /// Removes an object.
     ///
     /// - Returns: false when it was not stored.
@@ -101,6 +110,7 @@ extension Database {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.remove(object) }
     }
 
+    // async: writes
     /// Removes objects in one transaction and returns how many were stored.
     ///
     /// Objects without removal hooks are removed as a set, which takes one pass over their table and each of its
@@ -110,6 +120,7 @@ extension Database {
         try allOrNothing { (transaction) throws(MakoError) in try transaction.remove(objects) }
     }
 
+    // async: writes
     /// Removes a struct's row.
     ///
     /// - Returns: false when it was not stored.
@@ -140,6 +151,7 @@ extension Database {
         }
     }
 
+    // async: writes
     /// Removes all objects of an entity, by the delete rules, and then its table with the values of retired properties.
     /// The next use of the type creates a new table.
     ///
@@ -161,6 +173,7 @@ extension Database {
         }
     }
 
+    // async
     /// Reloads an object's properties and discards its uncommitted changes. Rolling back the transaction that refreshed
     /// the object restores its earlier state.
     ///
@@ -192,6 +205,7 @@ extension Database {
         if type(of: object)._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
     }
 
+    // async
     /// Returns whether an object's row exists now.
     public func exists<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         guard let key = object.storedKey else { return false }
@@ -219,10 +233,11 @@ extension Entity {
 // Saving and removing through the object: `ada.commit()`.
 extension ObjectEntity {
     /// The database of the object, otherwise the current one.
-    private func database() throws(MakoError) -> Database {
+    func database() throws(MakoError) -> Database {
         try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
     }
 
+    // async: awaits
     /// Saves the object with the objects it refers to, in one transaction.
     ///
     /// ```swift
@@ -235,6 +250,7 @@ extension ObjectEntity {
     @discardableResult
     public func commit() throws(MakoError) -> Bool { try database().save(self) }
 
+    // async: awaits
     /// Removes the object. It is deleted afterwards: a later commit returns false.
     ///
     /// - Returns: false when it was not stored.
@@ -255,6 +271,7 @@ extension ObjectEntity {
 }
 
 extension Entity {
+    // async: awaits
     /// Saves the value and sets its key.
     public mutating func commit() throws(MakoError) {
         if let object = self as? any ObjectEntity {
@@ -264,6 +281,7 @@ extension Entity {
         try Database.resolve(number: _$value.database, for: Self.entityModel).save(&self)
     }
 
+    // async: awaits
     /// Removes the value's row.
     ///
     /// - Returns: false when it was not stored.

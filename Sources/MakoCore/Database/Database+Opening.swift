@@ -23,6 +23,13 @@ extension Database {
         return try result.get()
     }
 
+    /// Runs an async form that scripts/async-twins makes.
+    static func away<R: Sendable>(
+        _ body: @escaping @Sendable (Database.Type) throws(MakoError) -> R
+    ) async throws(MakoError) -> R {
+        try await onFileThread { () throws(MakoError) in try body(Database.self) }
+    }
+
     /// The async form of ``init(at:mode:entities:options:)-(String,_,_,_)``: recovery and migration run outside Swift's
     /// thread pool.
     ///
@@ -55,42 +62,6 @@ extension Database {
     ) async throws(MakoError) -> Database {
         try await onFileThread { () throws(MakoError) in
             try Database(named: name, mode: mode, entities: entities, options: options)
-        }
-    }
-
-    /// The async form of `migrationPlan(at:entities:)`.
-    public static func migrationPlan(
-        at path: String, entities: [any Entity.Type], options: DatabaseOptions = DatabaseOptions()
-    ) async throws(MakoError) -> MigrationPlan {
-        try await onFileThread { () throws(MakoError) in
-            try migrationPlan(at: path, entities: entities, options: options)
-        }
-    }
-
-    /// The async form of `migrationPlan(entities:)`.
-    public func migrationPlan(entities: [any Entity.Type]) async throws(MakoError) -> MigrationPlan {
-        try await onOwnThread(writes: false) { () throws(MakoError) in try self.migrationPlan(entities: entities) }
-    }
-
-    /// The async form of `compact(at:)`.
-    @discardableResult
-    public static func compact(
-        at path: String, options: DatabaseOptions = DatabaseOptions(),
-        progress: @escaping @Sendable (CopyProgress) -> Void = { _ in }
-    ) async throws(MakoError) -> CopyReport {
-        try await onFileThread { () throws(MakoError) in
-            try compact(at: path, options: options, progress: progress)
-        }
-    }
-
-    /// The async form of `salvage(from:to:)`.
-    @discardableResult
-    public static func salvage(
-        from damaged: String, to path: String, options: DatabaseOptions = DatabaseOptions(),
-        progress: @escaping @Sendable (SalvageProgress) -> Void = { _ in }
-    ) async throws(MakoError) -> SalvageReport {
-        try await onFileThread { () throws(MakoError) in
-            try salvage(from: damaged, to: path, options: options, progress: progress)
         }
     }
 }

@@ -17,6 +17,7 @@ struct News: Sendable {
 }
 
 extension Database {
+    // async
     /// Advances a read-only database to the newest durable commit of the writing process.
     ///
     /// ```swift
@@ -66,12 +67,6 @@ extension Database {
         // Handlers must not be cancelled with the task that called refresh.
         CurrentCancellation.without { hub.publish(ticket, news, self) }
         return true
-    }
-
-    /// The async form of `refresh()`.
-    @discardableResult
-    public func refresh() async throws(MakoError) -> Bool {
-        try await onOwnThread(writes: false) { () throws(MakoError) in try self.refresh() }
     }
 
     /// Advances to the newest commit.

@@ -232,6 +232,7 @@ public final class Database: MadeElsewhere, Sendable {
         if let file { OpenDatabases.closed(file, number) }
     }
 
+    // async: writes, uncancelled
     /// Closes the database after its transactions have ended and its data is durable. Later calls throw
     /// `MakoError.closed`. A database that was opened several times is closed by the last of as many calls. Has no
     /// effect in the child of a fork, because the database is the parent's.
@@ -278,14 +279,10 @@ public final class Database: MadeElsewhere, Sendable {
         }
     }
 
-    /// The async form of `close()`.
-    public func close() async throws(MakoError) {
-        try await onOwnThread(writes: true, isCancellable: false) { () throws(MakoError) in try self.close() }
-    }
-
     private static let memoryPath = ":memory:"
     private var isInMemory: Bool { path == Self.memoryPath }
 
+    // async: uncancelled
     /// Copies the latest commit to a new file, while readers and the writer continue. Also writes an in-memory database
     /// to a file.
     ///
@@ -319,6 +316,7 @@ public final class Database: MadeElsewhere, Sendable {
         }
     }
 
+    // async
     /// Rewrites a database file that is not open into the smallest file.
     ///
     /// A crash leaves the old file or the new one. Needs disk space for both.

@@ -108,6 +108,7 @@ public struct MigrationPlan: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Database {
+    // async
     /// Returns the changes and losses that opening a file with these types would cause. The file is not changed.
     ///
     /// ```swift
@@ -149,6 +150,7 @@ extension Database {
         return plan
     }
 
+    // async
     /// Returns the changes that using these types would make to the current tables of this database. Changes nothing.
     ///
     /// ```swift

@@ -55,3 +55,23 @@ extension Database {
         }
     }
 }
+
+// MARK: - Receivers of the async forms that scripts/async-twins makes
+
+extension Database {
+    func away<R: Sendable>(
+        writes: Bool = false, isCancellable: Bool = true,
+        _ body: @escaping @Sendable (Database) throws(MakoError) -> R
+    ) async throws(MakoError) -> R {
+        try await onOwnThread(writes: writes, isCancellable: isCancellable) { () throws(MakoError) in try body(self) }
+    }
+}
+
+extension ObjectEntity {
+    func away<R: Sendable>(
+        _ body: @escaping @Sendable (Self) throws(MakoError) -> R
+    ) async throws(MakoError) -> R {
+        let database = try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
+        return try await database.onOwnThread(writes: false) { () throws(MakoError) in try body(self) }
+    }
+}

@@ -109,6 +109,7 @@ public final class Workspace: Sendable {
 }
 
 extension Query where T: ObjectEntity {
+    // async
     /// Fetches the objects and marks them to be saved.
     public func fetch(into workspace: Workspace) throws(MakoError) -> Results<T> {
         let found = try fetch()

@@ -46,6 +46,7 @@ extension Database {
         HistorySequence(database: self, token: token, model: type.entityModel)
     }
 
+    // async
     /// Returns stored history, oldest commit first.
     ///
     /// ```swift
@@ -78,6 +79,7 @@ extension Database {
         return events
     }
 
+    // async
     /// Returns the current end of the history. In `db.read` and in transactions, the end as of their snapshot.
     ///
     /// - Throws: `MakoError.historyNotKept`.
@@ -92,6 +94,7 @@ extension Database {
         }
     }
 
+    // async: writes
     /// Removes the history before a token. The token itself stays valid.
     ///
     /// - Throws: `MakoError.historyNotKept`, `.foreignHistory`, `.readOnly`.

@@ -113,6 +113,7 @@ extension ObjectEntity {
 }
 
 extension Query {
+    // async
     /// Returns the objects as a collection that reads them in batches when they are accessed; see ``BatchedResults``.
     ///
     /// - Parameter size: the number of objects in a batch; at least one.

@@ -103,6 +103,7 @@ extension Query {
 }
 
 extension Database {
+    // async: writes
     /// Rebuilds the full-text indexes of an entity from its objects. Needed only where `verify` reports them.
     public func rebuildFullText<T: Entity>(of type: T.Type) throws(MakoError) {
         try allOrNothing { (transaction) throws(MakoError) in

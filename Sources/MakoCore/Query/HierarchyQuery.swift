@@ -66,6 +66,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
 
     // MARK: - Running
 
+    // async
     /// Returns the objects, each an instance of its own class. Without an order, those of the superclass come first,
     /// then those of each subclass.
     ///
@@ -81,9 +82,11 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         }
     }
 
+    // async
     /// Returns the first object; nil if there is none.
     public func first() throws(MakoError) -> T? { try HierarchyQuery(query.limit(1)).fetch().first }
 
+    // async
     /// Returns the only object; nil if there is none.
     ///
     /// - Throws: `MakoError.query` when there are several objects.
@@ -96,6 +99,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         return found.first
     }
 
+    // async
     /// Returns the number of objects.
     public func count() throws(MakoError) -> Int {
         let whole = query.from(nil, limit: nil)
@@ -107,6 +111,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         return min(max(0, count - (query.offset ?? 0)), query.limit ?? .max)
     }
 
+    // async
     /// Returns whether there is an object.
     public func exists() throws(MakoError) -> Bool {
         if query.limit == 0 { return false }
@@ -117,6 +122,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         }
     }
 
+    // async: writes
     /// Deletes the objects, with the delete rules of their relationships, and returns their number.
     @discardableResult
     public func delete() throws(MakoError) -> Int {
@@ -138,6 +144,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         }
     }
 
+    // async
     /// Returns the plan of the query as text: the operators of each class, and how their rows are merged.
     ///
     /// - Parameter analyzing: whether the query runs once to measure each operator, as by
@@ -246,35 +253,10 @@ extension Query where T: ObjectEntity {
 // MARK: - Async forms
 
 extension HierarchyQuery {
-    /// Returns the objects; the async form of `fetch`.
-    public func fetch() async throws(MakoError) -> Results<T> {
-        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).fetch() }
-    }
-    /// Returns the first object; the async form of `first`.
-    public func first() async throws(MakoError) -> T? {
-        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).first() }
-    }
-    /// Returns the only object; the async form of `one`.
-    public func one() async throws(MakoError) -> T? {
-        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).one() }
-    }
-    /// Returns the number of objects; the async form of `count`.
-    public func count() async throws(MakoError) -> Int {
-        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).count() }
-    }
-    /// Returns whether there is an object; the async form of `exists`.
-    public func exists() async throws(MakoError) -> Bool {
-        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).exists() }
-    }
-    /// Returns the plan of the query as text; the async form of `explain`.
-    public func explain(analyzing: Bool = false) async throws(MakoError) -> String {
-        try await query.away { (query) throws(MakoError) in
-            try HierarchyQuery(query).explain(analyzing: analyzing)
-        }
-    }
-    /// Deletes the objects and returns their number; the async form of `delete`.
-    @discardableResult
-    public func delete() async throws(MakoError) -> Int {
-        try await query.away(writes: true) { (query) throws(MakoError) in try HierarchyQuery(query).delete() }
+    /// Runs an async form that scripts/async-twins makes.
+    func away<R: Sendable>(
+        writes: Bool = false, _ body: @escaping @Sendable (HierarchyQuery) throws(MakoError) -> R
+    ) async throws(MakoError) -> R {
+        try await query.away(writes: writes) { (query) throws(MakoError) in try body(HierarchyQuery(query)) }
     }
 }

@@ -225,6 +225,7 @@ final class LightweightRows<T: Entity>: Sendable {
 }
 
 extension Query {
+    // async: early
     /// Returns the keys of the objects and some of their properties, in the query's order. Access to another property
     /// reads that object.
     ///

@@ -67,8 +67,7 @@ public struct PreparedStatement: Sendable {
     public func run(
         _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) async throws(MakoError) -> RawResults {
-        let call = try call(parameters, named)
-        return try await database.onOwnThread(writes: !isReadOnly) { () throws(MakoError) in try database.run(call) }
+        try await database.run(try call(parameters, named))
     }
 
     /// Runs a statement that writes, once for each row of values, in one transaction: if a row is refused, none is

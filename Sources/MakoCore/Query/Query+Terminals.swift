@@ -2,6 +2,7 @@ import MakoRecords
 import MakoStorage
 
 extension Query {
+    // async
     /// Returns the objects, all of which are read before it returns.
     ///
     /// - Throws: `MakoError.query` for an invalid condition, before any row is read.
@@ -19,10 +20,12 @@ extension Query {
         return results.array
     }
 
+    // async
     /// Returns the first object; nil if there is none.
     @inlinable
     public func first() throws(MakoError) -> T? { try limit(1).fetch().first }
 
+    // async
     /// Returns the only object; nil if there is none.
     ///
     /// - Throws: `MakoError.query` when there are several objects.
@@ -47,6 +50,7 @@ extension Query {
         try planned { (_, _, _, _) throws(MakoError) in }
     }
 
+    // async
     /// Returns the number of objects.
     ///
     /// - Throws: `MakoError.query` for an invalid condition.
@@ -58,6 +62,7 @@ extension Query {
         }
     }
 
+    // async
     /// Returns whether there is an object.
     ///
     /// - Throws: `MakoError.query` for an invalid condition.
@@ -69,9 +74,11 @@ extension Query {
         }
     }
 
+    // async: awaits
     /// Whether there is none; stops at the first row that is found.
     public func isEmpty() throws(MakoError) -> Bool { try !exists() }
 
+    // async
     /// Returns the row numbers of the objects, in the query's order. For entities with another key, see ``keys()``.
     ///
     /// - Throws: `MakoError.query` for an invalid condition.
@@ -83,6 +90,7 @@ extension Query {
         }
     }
 
+    // async
     /// Returns the keys of the objects, in the query's order.
     ///
     /// - Throws: `MakoError.query` for an invalid condition.
@@ -94,6 +102,7 @@ extension Query {
         }
     }
 
+    // async: early
     /// Returns the distinct values of a property, ascending.
     ///
     /// ```swift
@@ -120,6 +129,7 @@ extension Query {
         return direction == .ascending ? values : values.reversed()
     }
 
+    // async
     /// Returns the distinct values of an expression such as `"age / 10"`, ascending. The context determines their type:
     ///
     /// ```swift
@@ -133,6 +143,7 @@ extension Query {
         try distinct(try parsed(expression), direction)
     }
 
+    // async
     /// Returns the plan of the query as text: one operator on a line, above those that are its input.
     ///
     /// ```swift
@@ -187,6 +198,7 @@ extension Query {
         }
     }
 
+    // async: writes
     /// Deletes the objects, with the delete rules of their relationships, and returns their number.
     ///
     /// One transaction, or a savepoint of the running one.
@@ -208,11 +220,13 @@ extension Query {
         }
     }
 
+    // async: awaits
     /// Returns the objects grouped by the value of a property.
     public func groupBy<V: Hashable>(_ keyPath: KeyPath<T, V>) throws(MakoError) -> GroupedObjects<V, T> {
         GroupedObjects(try fetch()) { $0[keyPath: keyPath] }
     }
 
+    // async: early
     /// Returns the number of objects for each value of a property, ordered by value.
     public func groupCount<V>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> [(
         value: StoredValue, count: Int
@@ -220,6 +234,7 @@ extension Query {
         try groupCount(try keyPath.path().expr())
     }
 
+    // async
     /// Returns the number of objects for each value of an expression such as `"department.name"`, ordered by value.
     public func groupCount(_ expression: String) throws(MakoError) -> [(value: StoredValue, count: Int)] {
         try groupCount(try records { () throws(RecordError) in try Expr.parse(expression) })
@@ -247,12 +262,14 @@ extension Query {
 
     private func number(_ value: StoredValue) -> Double? { Double(stored: value) }
 
+    // async: early
     /// Returns the sum of a property; 0 without values.
     ///
     /// - Throws: `MakoError.typeMismatch` when the sum does not fit the property's type.
     public func sum<V: StorableValue & Numeric>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> V {
         try sum(try keyPath.path().expr())
     }
+    // async: early
     /// Returns the sum of the values of an optional property; 0 without values.
     public func sum<V: StorableValue & Numeric>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V {
         try sum(try keyPath.path().expr())
@@ -269,12 +286,14 @@ extension Query {
             entity: T.entityModel.name, property: name, expected: "\(V.self)", found: value.description)
     }
 
+    // async
     /// Returns the sum of an expression such as `"price * amount"`; 0 without values. The sum of integers is computed
     /// exactly and then converted; let the result be an `Int` to keep it exact.
     public func sum(_ expression: String) throws(MakoError) -> Double {
         number(try aggregate(.sum, try parsed(expression))) ?? 0
     }
 
+    // async
     /// Returns the sum of an expression in the type of the context, exact for integers; 0 without values.
     ///
     /// ```swift
@@ -287,36 +306,44 @@ extension Query {
         try sum(try parsed(expression))
     }
 
+    // async: early
     /// Returns the sum of a property as a `Double`, which no sum overflows; 0 without values.
     public func total<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> Double {
         try total(try keyPath.path().expr())
     }
+    // async
     /// Returns the sum of an expression as a `Double`; 0 without values.
     public func total(_ expression: String) throws(MakoError) -> Double { try total(try parsed(expression)) }
     func total(_ expr: Expr) throws(MakoError) -> Double { number(try aggregate(.total, expr)) ?? 0 }
 
+    // async: early
     /// Returns the mean of a property; nil without values.
     public func avg<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> Double? {
         try average(try keyPath.path().expr())
     }
+    // async
     /// Returns the mean of an expression; nil without values.
     public func avg(_ expression: String) throws(MakoError) -> Double? {
         try average(try parsed(expression))
     }
     func average(_ expr: Expr) throws(MakoError) -> Double? { number(try aggregate(.average, expr)) }
 
+    // async: early
     /// Returns the smallest value of a property; nil without values.
     public func min<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> V? {
         try extreme(.minimum, try keyPath.path().expr())
     }
+    // async: early
     /// Returns the smallest value of an optional property; nil without values.
     public func min<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V? {
         try extreme(.minimum, try keyPath.path().expr())
     }
+    // async: early
     /// Returns the largest value of a property; nil without values.
     public func max<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> V? {
         try extreme(.maximum, try keyPath.path().expr())
     }
+    // async: early
     /// Returns the largest value of an optional property; nil without values.
     public func max<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V? {
         try extreme(.maximum, try keyPath.path().expr())
@@ -326,6 +353,7 @@ extension Query {
         return value.isNull ? nil : try fitting(value, function.rawValue)
     }
 
+    // async
     /// Returns the smallest value of an expression such as `"price * amount"`; nil without values. The context
     /// determines its type:
     ///
@@ -337,6 +365,7 @@ extension Query {
     public func min<V: StorableValue>(_ expression: String) throws(MakoError) -> V? {
         try extreme(.minimum, try parsed(expression))
     }
+    // async
     /// Returns the largest value of an expression; nil without values.
     public func max<V: StorableValue>(_ expression: String) throws(MakoError) -> V? {
         try extreme(.maximum, try parsed(expression))
@@ -344,5 +373,19 @@ extension Query {
 
     private func parsed(_ expression: String) throws(MakoError) -> Expr {
         try records { () throws(RecordError) in try Expr.parse(expression) }
+    }
+}
+
+// MARK: - Async forms
+
+extension Query {
+    /// Runs an async form that scripts/async-twins makes.
+    func away<R: Sendable>(
+        writes: Bool = false, _ body: @escaping @Sendable (Query<T>) throws(MakoError) -> R
+    ) async throws(MakoError) -> R {
+        let database = try target()
+        // The query is bound to the current database here, because other threads do not see task-local values.
+        let bound = on(database)
+        return try await database.onOwnThread(writes: writes) { () throws(MakoError) in try body(bound) }
     }
 }

@@ -76,6 +76,7 @@ public struct RawResults: Sendable, Hashable {
 }
 
 extension Database {
+    // async: awaits
     /// Runs a SQL statement. Interpolated values are bound, and so are the arguments, for `?` and `:name`.
     ///
     /// ```swift
@@ -100,12 +101,17 @@ extension Database {
         try run(try StatementCall(text, parameters, named))
     }
 
+    // async: awaits
     /// Runs a SQL statement whose text is known only at run time.
     @discardableResult
     public func rawQuery(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RawResults {
         try run(try StatementCall(WhereText(text: text), parameters, named))
+    }
+
+    func run(_ call: StatementCall) async throws(MakoError) -> RawResults {
+        try await onOwnThread(writes: !call.kept.isReadOnly) { () throws(MakoError) in try self.run(call) }
     }
 
     func run(_ call: StatementCall) throws(MakoError) -> RawResults {

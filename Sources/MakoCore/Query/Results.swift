@@ -29,6 +29,7 @@ extension Results: Encodable where T: Encodable {
 }
 
 extension Results where T: ObjectEntity {
+    // async: awaits
     /// Deletes all objects in one transaction and returns how many were stored.
     @discardableResult
     public func removeAll() throws(MakoError) -> Int {

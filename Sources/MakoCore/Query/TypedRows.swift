@@ -105,6 +105,7 @@ extension RawResults {
 }
 
 extension Database {
+    // async: awaits
     /// Runs a `SELECT` and returns its rows as tuples, with a value for each column.
     ///
     /// ```swift
@@ -123,6 +124,7 @@ extension Database {
         try run(try StatementCall(query: text, parameters, named)).rows(as: type)
     }
 
+    // async: awaits
     /// Runs a `SELECT` of one column and returns its values.
     ///
     /// ```swift
@@ -138,6 +140,7 @@ extension Database {
         try run(try StatementCall(query: text, parameters, named)).rows(as: type)
     }
 
+    // async: awaits
     /// Runs a `SELECT` and returns its rows as values of a `Decodable` type, each of whose properties reads the column
     /// of its name.
     ///
@@ -165,40 +168,11 @@ extension Database {
     ) throws(MakoError) -> [V] {
         try run(try StatementCall(query: text, parameters, named)).rows(as: type)
     }
-
-    /// Runs a `SELECT` and returns its rows as tuples; the async form of `rawQuery`.
-    public func rawQuery<each V: StorableValue>(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
-        as type: (repeat each V).Type
-    ) async throws(MakoError) -> [(repeat each V)] {
-        try await answer(try StatementCall(query: text, parameters, named)).rows(as: type)
-    }
-
-    /// Runs a `SELECT` of one column and returns its values; the async form of `rawQuery`.
-    public func rawQuery<V: StorableValue>(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
-        as type: V.Type
-    ) async throws(MakoError) -> [V] {
-        try await answer(try StatementCall(query: text, parameters, named)).rows(as: type)
-    }
-
-    /// Runs a `SELECT` and returns its rows as values of a `Decodable` type; the async form of `rawQuery`.
-    @_disfavoredOverload
-    public func rawQuery<V: Decodable>(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
-        as type: V.Type
-    ) async throws(MakoError) -> [V] {
-        try await answer(try StatementCall(query: text, parameters, named)).rows(as: type)
-    }
-
-    private func answer(_ call: StatementCall) async throws(MakoError) -> RawResults {
-        try await onOwnThread(writes: !call.kept.isReadOnly) { () throws(MakoError) in try self.run(call) }
-    }
 }
 
 extension StatementCall {
     /// Creates a statement that must return rows.
-    fileprivate init(
+    init(
         query text: WhereText, _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
     ) throws(MakoError) {
         try self.init(text, parameters, named)

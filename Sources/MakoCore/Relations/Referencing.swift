@@ -57,6 +57,7 @@ extension Query {
 }
 
 extension ObjectEntity {
+    // async
     /// Returns the objects and values of one entity that refer to this object.
     public func referencing<T: Entity>(_ type: T.Type) throws(MakoError) -> [T] {
         if storedKey == nil { return [] }
@@ -77,6 +78,7 @@ extension ObjectEntity {
         }
     }
 
+    // async
     /// Returns the number of rows of any entity that refer to this object; a row with several references counts once.
     public func referencedCount() throws(MakoError) -> Int {
         if storedKey == nil { return 0 }

@@ -1,4 +1,5 @@
 extension KeyedStore {
+    // async
     /// Returns the value of a key, or nil when the key does not exist.
     ///
     /// ```swift
@@ -20,6 +21,7 @@ extension KeyedStore {
         return try checked(content.value(type, converting: converting), type, content, key)
     }
 
+    // async
     /// Returns the value of a key, stored as JSON, or nil when the key does not exist.
     ///
     /// - Parameters:
@@ -36,6 +38,7 @@ extension KeyedStore {
         return try checked(content.value(type, converting: converting), type, content, key)
     }
 
+    // async
     /// Returns the keys with their values, in the order of the keys' UTF-8 bytes.
     ///
     /// ```swift
@@ -56,6 +59,7 @@ extension KeyedStore {
         }
     }
 
+    // async
     /// Returns the keys with their values, stored as JSON, in the order of the keys' UTF-8 bytes.
     ///
     /// - Parameters:
@@ -73,6 +77,7 @@ extension KeyedStore {
         }
     }
 
+    // async
     /// Returns the keys, in the order of their UTF-8 bytes. Uses an index on the tags and reads no values.
     ///
     /// - Parameters:
@@ -84,6 +89,7 @@ extension KeyedStore {
         }
     }
 
+    // async
     /// Returns the number of keys.
     ///
     /// - Parameters:
@@ -96,11 +102,13 @@ extension KeyedStore {
         }
     }
 
+    // async
     /// Returns whether a key exists.
     public func contains(_ key: String) throws(MakoError) -> Bool {
         try reading(orElse: false) { (stores) throws(MakoError) in try stores.entry(name, key) != nil }
     }
 
+    // async
     /// Returns the tags of all keys of this store, each once, in the order of their UTF-8 bytes.
     public func tags() throws(MakoError) -> [String] {
         try reading(orElse: []) { (stores) throws(MakoError) in
@@ -113,6 +121,7 @@ extension KeyedStore {
         }
     }
 
+    // async
     /// Returns the metadata of a key, or nil when the key does not exist.
     ///
     /// ```swift
@@ -130,6 +139,7 @@ extension KeyedStore {
         }
     }
 
+    // async
     /// Returns the kept revisions of a key, oldest first; empty when the key does not exist.
     public func revisions(of key: String) throws(MakoError) -> [Revision] {
         try reading(orElse: []) { (stores) throws(MakoError) in

@@ -92,6 +92,7 @@ extension Database {
 // MARK: - Writing
 
 extension KeyedStore {
+    // async: writes, early
     /// Stores a value as the key's next revision, and removes revisions beyond the kept number.
     ///
     /// ```swift
@@ -112,6 +113,7 @@ extension KeyedStore {
         try set(try StoreContent(value, for: key, in: name), key, tags)
     }
 
+    // async: writes, early
     /// Stores a value as JSON as the key's next revision, and removes revisions beyond the kept number.
     ///
     /// - Parameters:
@@ -134,6 +136,7 @@ extension KeyedStore {
         }
     }
 
+    // async: writes
     /// Replaces the tags of a key. Its value and revision stay the same.
     ///
     /// - Returns: false when the key does not exist.
@@ -142,6 +145,7 @@ extension KeyedStore {
         try writing(orElse: false) { (writer) throws(MakoError) in try writer.setTags(tags, for: key) }
     }
 
+    // async: writes
     /// Removes a key with all its revisions and tags. If it is set again, its revisions start at 1.
     ///
     /// - Returns: false when the key does not exist.
@@ -150,10 +154,18 @@ extension KeyedStore {
         try writing(orElse: false) { (writer) throws(MakoError) in try writer.remove(key) }
     }
 
+    // async: writes
     /// Removes all keys of this store in one transaction and returns their number.
     @discardableResult
     public func removeAll() throws(MakoError) -> Int {
         try writing(orElse: 0) { (writer) throws(MakoError) in try writer.removeAll() }
+    }
+
+    /// Runs an async form that scripts/async-twins makes.
+    func away<R: Sendable>(
+        writes: Bool = false, _ body: @escaping @Sendable (KeyedStore) throws(MakoError) -> R
+    ) async throws(MakoError) -> R {
+        try await database.onOwnThread(writes: writes) { () throws(MakoError) in try body(self) }
     }
 
     private func writing<R>(
