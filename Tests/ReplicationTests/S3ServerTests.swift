@@ -1,9 +1,8 @@
 #if Replication
     import Foundation
+    import MakoReplication
     import MakoStorage
     import Testing
-
-    @testable import MakoReplication
 
     /// Replication to servers that speak the protocol of S3.
     @Suite(.enabled(if: !S3Server.all.isEmpty, "needs a server: make test-services"), .serialized)
