@@ -161,3 +161,9 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
 func storage<R>(_ body: () throws(FileError) -> R) throws(StorageError) -> R {
     do { return try body() } catch { throw StorageError(error) }
 }
+
+/// Wraps a throwing body in a result, to pass a typed error through closures that rethrow untyped.
+@inline(__always)
+func result<R>(_ body: () throws(StorageError) -> R) -> Result<R, StorageError> {
+    do { return .success(try body()) } catch { return .failure(error) }
+}

@@ -59,7 +59,7 @@ import Testing
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../Sources/MakoStorage/Pages")
         var text = ""
-        for file in ["Epochs.swift", "FrameStore.swift", "FrameStore+Eviction.swift"] {
+        for file in ["Epochs.swift", "FrameStore+Reading.swift", "FrameStore+Eviction.swift"] {
             text += try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
         }
         let models = [EpochModel(hasProcessBarrier: false), EpochModel(hasProcessBarrier: true)]

@@ -1,0 +1,111 @@
+import SwiftSyntax
+
+/// Rules shared by the parser and the accessor macro.
+extension EntityParser {
+    static func access(of modifiers: DeclModifierListSyntax) -> String {
+        for modifier in modifiers {
+            switch modifier.name.tokenKind {
+            case .keyword(.public), .keyword(.open): return "public "
+            case .keyword(.package): return "package "
+            default: continue
+            }
+        }
+        return ""
+    }
+
+    static func name(of attribute: AttributeSyntax) -> String {
+        if let member = attribute.attributeName.as(MemberTypeSyntax.self) { return member.name.text }
+        return attribute.attributeName.trimmedDescription
+    }
+
+    /// The name of a type without enclosing types.
+    static func lastName(of type: TypeSyntax) -> String {
+        let type = withoutAttributes(type)
+        return type.as(MemberTypeSyntax.self)?.name.text ?? type.trimmedDescription
+    }
+
+    static func withoutAttributes(_ type: TypeSyntax) -> TypeSyntax {
+        type.as(AttributedTypeSyntax.self)?.baseType ?? type
+    }
+
+    static func has(_ name: String, _ variable: VariableDeclSyntax) -> Bool {
+        variable.attributes.contains {
+            if case .attribute(let attribute) = $0 { Self.name(of: attribute) == name } else { false }
+        }
+    }
+
+    static func isStatic(_ variable: VariableDeclSyntax) -> Bool {
+        variable.modifiers.contains { [.keyword(.static), .keyword(.class)].contains($0.name.tokenKind) }
+    }
+
+    /// Without a default value, an accessor or an optional type: the generated initialisers cannot initialise it.
+    static func isBare(_ variable: VariableDeclSyntax) -> Bool {
+        variable.bindings.contains { binding in
+            guard binding.initializer == nil, binding.accessorBlock == nil else { return false }
+            return !PropertySource.isOptional(binding.typeAnnotation?.type.trimmedDescription ?? "")
+        }
+    }
+
+    static func observesChanges(_ block: AccessorBlockSyntax) -> Bool {
+        guard case .accessors(let accessors) = block.accessors else { return false }
+        return accessors.contains {
+            [.keyword(.willSet), .keyword(.didSet)].contains($0.accessorSpecifier.tokenKind)
+        }
+    }
+
+    /// Whether the property is stored, so that the accessor macro applies to it.
+    static func isStored(_ variable: VariableDeclSyntax) -> Bool {
+        guard variable.bindingSpecifier.tokenKind == .keyword(.var), variable.bindings.count == 1,
+            let binding = variable.bindings.first, binding.accessorBlock == nil,
+            binding.pattern.is(IdentifierPatternSyntax.self), type(of: binding) != nil,
+            !isStatic(variable), !has("Transient", variable),
+            fault(of: binding.pattern.trimmedDescription.trimmingBackticks, type: binding.typeAnnotation?.type) == nil
+        else { return false }
+        return !variable.modifiers.contains {
+            [.keyword(.lazy), .keyword(.weak), .keyword(.unowned)].contains($0.name.tokenKind)
+        }
+    }
+
+    /// The written type, or the type of a literal or well-known initialiser.
+    static func type(of binding: PatternBindingSyntax) -> String? {
+        if let type = binding.typeAnnotation?.type {
+            if let implicit = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+                return implicit.wrappedType.trimmedDescription + "?"
+            }
+            return type.trimmedDescription
+        }
+        guard let value = binding.initializer?.value else { return nil }
+        return inferredType(of: value)
+    }
+
+    private static func inferredType(of value: ExprSyntax) -> String? {
+        if value.is(StringLiteralExprSyntax.self) { return "String" }
+        if value.is(BooleanLiteralExprSyntax.self) { return "Bool" }
+        if value.is(IntegerLiteralExprSyntax.self) { return "Int" }
+        if value.is(FloatLiteralExprSyntax.self) { return "Double" }
+        if let prefix = value.as(PrefixOperatorExprSyntax.self), prefix.operator.text == "-" {
+            return inferredType(of: prefix.expression)
+        }
+        if let call = value.as(FunctionCallExprSyntax.self),
+            let name = call.calledExpression.as(DeclReferenceExprSyntax.self)?.baseName.text,
+            PropertySource.valueTypes.contains(name) || ["Coordinate", "RGBAColor"].contains(name)
+        {
+            return name
+        }
+        return nil
+    }
+
+    static func literalText(_ expression: ExprSyntax) -> String? {
+        guard let literal = expression.as(StringLiteralExprSyntax.self), literal.segments.count == 1,
+            literal.openingPounds == nil, literal.openingQuote.tokenKind == .stringQuote,
+            case .stringSegment(let segment) = literal.segments.first
+        else { return nil }
+        return segment.content.text
+    }
+}
+
+extension String {
+    var trimmingBackticks: String {
+        hasPrefix("`") && hasSuffix("`") && count > 2 ? String(dropFirst().dropLast()) : self
+    }
+}
