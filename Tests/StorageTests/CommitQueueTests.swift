@@ -4,11 +4,9 @@ import Testing
 
 @Suite struct CommitQueueTests {
     private func version(_ commit: UInt64, end: UInt64) -> Version {
-        let none = UnsafeMutablePointer<TreeState>.allocate(capacity: 1)
-        defer { none.deallocate() }
-        return Version(
-            commit: commit, point: commit, trees: none, treeCount: 0, nextTreeID: 1, names: TreeNames(),
-            log: LogPosition(lsn: end, chain: 0))
+        Version(
+            commit: commit, point: commit, trees: UnsafeBufferPointer(start: nil, count: 0), nextTreeID: 1,
+            names: TreeNames(), log: LogPosition(lsn: end, chain: 0))
     }
 
     private func allocated(_ queue: CommitQueue) -> [UInt64] {

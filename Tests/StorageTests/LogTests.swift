@@ -7,11 +7,11 @@ import Testing
 @Suite struct LogTests {
     private func makeLog() throws -> LogWriter {
         let files = MemoryFileSystem()
+        let reader = LogReader(
+            fileSystem: files, path: "l.mako", database: DatabaseID(high: 1, low: 2), readOnly: false, required: 0)
         return LogWriter(
-            fileSystem: files, path: "l.mako", database: DatabaseID(high: 1, low: 2),
-            dataFile: try files.open("l.mako", .create), segmentBytes: SegmentHeader.smallestSegment, keys: nil,
-            entropy: SystemEntropy(), position: .start,
-            lastNumber: 0)
+            of: reader, dataFile: try files.open("l.mako", .create), segmentBytes: SegmentHeader.smallestSegment,
+            entropy: SystemEntropy(), position: .start, lastNumber: 0)
     }
 
     /// Between `hasRoom` and the append another thread may flush the group, and durable blocks are not written again.

@@ -242,7 +242,7 @@ final class Checkpointer: @unchecked Sendable {
         let run = Run(
             request: request, dirty: dirty, bitmaps: bitmaps, regions: regions,
             directory: Directory(
-                regions: regions, trees: Array(UnsafeBufferPointer(start: version.trees, count: version.treeCount)),
+                regions: regions, trees: Array(version.treeTable),
                 names: version.names
             ).encoded(), directoryPages: directoryPages, serial: serial,
             number: last.meta.number + 1, log: version.log,
@@ -331,7 +331,7 @@ final class Checkpointer: @unchecked Sendable {
             number: current.number, commit: version.commit, point: version.point, log: current.log,
             nextTreeID: UInt64(version.nextTreeID), directory: current.directoryRun,
             regions: UInt64(current.regions.count),
-            plainTrees: Meta.plainTrees(UnsafeBufferPointer(start: version.trees, count: version.treeCount)))
+            plainTrees: Meta.plainTrees(version.treeTable))
         do throws(FileError) { try store.dataFile.write(meta) } catch {
             // A refused write has changed nothing, so the meta can be tried again. Not after a barrier: the log then
             // names this checkpoint.

@@ -94,17 +94,20 @@ final class LogWriter {
     /// Bytes of the files that the frames take, with padding, since opening.
     @exclusivity(unchecked) private var filledBytes: UInt64 = 0
 
+    /// Creates the end of the log that `reader` reads, from `position` on.
+    ///
+    /// - Parameter lastNumber: the highest number that a segment may have had.
     init(
-        fileSystem: any FileSystem, path: String, database: DatabaseID, dataFile: any File, segmentBytes: Int,
-        keys: DatabaseKeys?, entropy: any Entropy, position: LogPosition, lastNumber: UInt64
+        of reader: LogReader, dataFile: any File, segmentBytes: Int, entropy: any Entropy, position: LogPosition,
+        lastNumber: UInt64
     ) {
-        self.fileSystem = fileSystem
-        self.path = path
-        self.database = database
+        fileSystem = reader.fileSystem
+        path = reader.path
+        database = reader.database
         self.dataFile = dataFile
         self.segmentBytes = Int(SegmentHeader.segmentBytes(wanted: segmentBytes))
         archive = SegmentArchive(segmentBytes: self.segmentBytes)
-        self.keys = keys
+        keys = reader.keys
         overhead = keys == nil ? 0 : SegmentCipher.overhead
         self.entropy = entropy
         self.position = position
@@ -322,9 +325,7 @@ final class LogWriter {
         swap(&buffer, &inFlight)
         buffer.removeAll(keeping: LogWriter.keptBytes)
         let last = segments.count - 1
-        return group(
-            segments[last].number, segments[last].file, isRecorded: segments[last].isRecorded, from: start,
-            to: position.lsn, padded: synced, isAlone: isAlone)
+        return group(of: segments[last], from: start, to: position.lsn, padded: synced, isAlone: isAlone)
     }
 
     private func take(_ closed: ClosedGroup) -> Group {
@@ -332,27 +333,24 @@ final class LogWriter {
         taken = nil
         swap(&closedBytes, &inFlight)
         closedBytes.removeAll(keeping: LogWriter.keptBytes)
-        return group(
-            closed.segment.number, closed.segment.file, isRecorded: closed.segment.isRecorded, from: closed.start,
-            to: closed.end, padded: true, isAlone: closed.isAlone)
+        return group(of: closed.segment, from: closed.start, to: closed.end, padded: true, isAlone: closed.isAlone)
     }
 
     /// Returns the group of the frames in `inFlight`, padded to a block if `padded`.
     @inline(__always)
     private func group(
-        _ number: UInt64, _ file: any File, isRecorded: Bool, from start: UInt64, to end: UInt64, padded: Bool,
-        isAlone: Bool
+        of segment: Segment, from start: UInt64, to end: UInt64, padded: Bool, isAlone: Bool
     ) -> Group {
-        let base = number * UInt64(segmentBytes)
+        let base = segment.number * UInt64(segmentBytes)
         if !inFlight.isEmpty {
             let filled = max(start, padded ? roundedUp(end) : end)
             inFlight.appendZeros(Int(filled - start) - inFlight.count)
             filledBytes += UInt64(inFlight.count)
         }
         return Group(
-            isAlone: isAlone, bytes: inFlight.bytes, file: file,
+            isAlone: isAlone, bytes: inFlight.bytes, file: segment.file,
             offset: inFlight.isEmpty ? 0 : start - base, end: end,
-            unrecorded: isRecorded ? nil : number)
+            unrecorded: segment.isRecorded ? nil : segment.number)
     }
 
     /// Writes a group, and syncs it as the level requires.

@@ -85,7 +85,7 @@ extension Store {
     private func finishLargeCommit(_ request: CheckpointRequest) {
         let committed = request.version
         let version = Version(
-            commit: committed.commit, point: committed.point, trees: committed.trees, treeCount: committed.treeCount,
+            commit: committed.commit, point: committed.point, trees: committed.treeTable,
             nextTreeID: committed.nextTreeID, names: committed.names, log: checkpointer.last.meta.log)
         versions.publish(version, freed: request.freed)
         countSpace()

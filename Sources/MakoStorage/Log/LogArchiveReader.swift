@@ -98,7 +98,7 @@ struct LogArchiveReader {
         for number in try storage({ () throws(FileError) in try reader.segmentNumbers() }) {
             guard let segment = try open(number) else { continue }
             let header = segment.header
-            let base = header.number * header.segmentBytes
+            let base = header.start
             if place.lsn > base && place.lsn <= base + header.segmentBytes || header.previousEnd == place.lsn {
                 return segment
             }
@@ -131,7 +131,7 @@ struct LogArchiveReader {
     private func take(_ segment: LogReader.Segment, _ piece: inout LogPiece) throws(StorageError) -> LogPiece.Stop? {
         defer { segment.file.close() }
         let header = segment.header
-        let base = header.number * header.segmentBytes
+        let base = header.start
         if header.previousEnd == piece.end.lsn && header.chain != piece.end.chain { return .foreign }
         var frames: [UInt8] = []
         defer {

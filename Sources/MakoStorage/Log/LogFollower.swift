@@ -59,7 +59,7 @@ struct LogFollower {
         for number in try storage({ () throws(FileError) in try reader.segmentNumbers() }) {
             guard let segment = try open(number) else { continue }
             let header = segment.header
-            let base = header.number * header.segmentBytes
+            let base = header.start
             if position.lsn > base && position.lsn <= base + header.segmentBytes
                 || header.previousEnd == position.lsn && header.chain == position.chain
             {
@@ -103,7 +103,7 @@ struct LogFollower {
         of segment: LogReader.Segment, _ tail: inout LogReader.Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> UInt64? {
-        let base = segment.header.number * segment.header.segmentBytes
+        let base = segment.header.start
         var wanted = LogReader.windowBytes
         while true {
             let start = max(tail.end.lsn, base + UInt64(SegmentHeader.blockBytes))
@@ -148,7 +148,8 @@ struct LogFollower {
             }
             guard let next else { return .end }
             if next.kind == .barrier { return .barrier(next.commit) }
-            try reader.take(next, bytes, base, segment, &tail, apply)
+            let content = UnsafeRawBufferPointer(rebasing: bytes[Int(next.lsn - base)...])
+            try reader.take(next, content, segment.cipher, &tail, apply)
         }
     }
 }

@@ -58,18 +58,6 @@ struct LogFrame {
     var durable: UInt64
     var kind: FrameKind
 
-    init(
-        stored: Int, raw: Int, isCompressed: Bool, lsn: UInt64, commit: UInt64, durable: UInt64, kind: FrameKind
-    ) {
-        self.stored = stored
-        self.raw = raw
-        self.isCompressed = isCompressed
-        self.lsn = lsn
-        self.commit = commit
-        self.durable = durable
-        self.kind = kind
-    }
-
     /// Returns the size of a frame, with padding to the next frame.
     static func bytes(payload: Int) -> Int {
         (headerBytes + payload + alignment - 1) / alignment * alignment
@@ -98,7 +86,9 @@ struct LogFrame {
     static func chain(payload: UnsafeRawPointer, count: Int, check: UInt64, after chain: UInt64) -> UInt64 {
         Checksum.hash(payload, count: count, seed: chain ^ check)
     }
+}
 
+extension LogFrame {
     /// Reads the header of the frame at `lsn`. Nil unless the header is intact and was written there in this use of the
     /// segment. Does not check that the frame continues the chain.
     ///
@@ -140,6 +130,9 @@ struct SegmentHeader {
     var chain: UInt64
     var segmentBytes: UInt64
 
+    /// The position of the segment's first byte.
+    var start: UInt64 { number * segmentBytes }
+
     func write(to block: UnsafeMutableRawPointer) {
         block.storeBytes(of: SegmentHeader.magic, toByteOffset: 8, as: UInt64.self)
         block.storeBytes(of: database.high, toByteOffset: 16, as: UInt64.self)
@@ -150,24 +143,6 @@ struct SegmentHeader {
         block.storeBytes(of: chain, toByteOffset: 56, as: UInt64.self)
         block.storeBytes(of: segmentBytes, toByteOffset: 64, as: UInt64.self)
         block.storeBytes(of: Checksum.hash(block + 8, count: SegmentHeader.bytes - 8, seed: 0), as: UInt64.self)
-    }
-
-    /// Reads a segment header. Nil if the block is not one.
-    init?(_ block: UnsafeRawPointer) {
-        guard block.loadUnaligned(fromByteOffset: 8, as: UInt64.self) == SegmentHeader.magic,
-            block.loadUnaligned(as: UInt64.self)
-                == Checksum.hash(block + 8, count: SegmentHeader.bytes - 8, seed: 0)
-        else { return nil }
-        func word(_ offset: Int) -> UInt64 { block.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
-        database = DatabaseID(high: word(16), low: word(24))
-        number = word(32)
-        salt = word(40)
-        previousEnd = word(48)
-        chain = word(56)
-        segmentBytes = word(64)
-        guard SegmentHeader.isPossible(segmentBytes: segmentBytes), number < SegmentHeader.numberLimit else {
-            return nil
-        }
     }
 
     /// Returns the largest segment that a process with this address size can use: it must hold a frame, and copies of
@@ -187,17 +162,6 @@ struct SegmentHeader {
     static func isPossible(segmentBytes: UInt64) -> Bool {
         (UInt64(smallestSegment)...largestSegment).contains(segmentBytes) && segmentBytes % UInt64(blockBytes) == 0
     }
-
-    init(
-        database: DatabaseID, number: UInt64, salt: UInt64, previousEnd: UInt64, chain: UInt64, segmentBytes: UInt64
-    ) {
-        self.database = database
-        self.number = number
-        self.salt = salt
-        self.previousEnd = previousEnd
-        self.chain = chain
-        self.segmentBytes = segmentBytes
-    }
 }
 
 extension SegmentHeader {
@@ -208,6 +172,24 @@ extension SegmentHeader {
             if let block = buffer.baseAddress { write(to: block) }
         }
         return bytes
+    }
+
+    /// Reads a segment header. Nil if the block is not one.
+    init?(_ block: UnsafeRawPointer) {
+        guard block.loadUnaligned(fromByteOffset: 8, as: UInt64.self) == SegmentHeader.magic,
+            block.loadUnaligned(as: UInt64.self)
+                == Checksum.hash(block + 8, count: SegmentHeader.bytes - 8, seed: 0)
+        else { return nil }
+        func word(_ offset: Int) -> UInt64 { block.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+        database = DatabaseID(high: word(16), low: word(24))
+        number = word(32)
+        salt = word(40)
+        previousEnd = word(48)
+        chain = word(56)
+        segmentBytes = word(64)
+        guard SegmentHeader.isPossible(segmentBytes: segmentBytes), number < SegmentHeader.numberLimit else {
+            return nil
+        }
     }
 
     /// Nil when the bytes are not those.

@@ -147,7 +147,7 @@ struct LogReader {
             defer { segment.file.close() }
             guard segment.header.database == database else { continue }
             let start = LogPosition(lsn: segment.header.previousEnd, chain: segment.header.chain)
-            let base = segment.header.number * segment.header.segmentBytes
+            let base = segment.header.start
             let first = try segment.bytes.withUnsafeBytes { bytes in
                 result { () throws(StorageError) in
                     try frame(bytes, base: base, at: base + UInt64(SegmentHeader.blockBytes), segment, start.chain)
@@ -225,7 +225,7 @@ struct LogReader {
                 throw .logDamaged(
                     path: path, reason: "\(segment.path) belongs to another database; put this database's own log back")
             }
-            let base = header.number * header.segmentBytes
+            let base = header.start
             if start.lsn > base && start.lsn <= base + header.segmentBytes
                 || header.previousEnd == start.lsn && header.chain == start.chain
             {
@@ -279,14 +279,12 @@ struct LogReader {
         _ segment: Segment, _ tail: inout Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
     ) throws(StorageError) {
-        let base = segment.header.number * segment.header.segmentBytes
-        let block = UInt64(SegmentHeader.blockBytes)
-        var lsn = max(tail.end.lsn, base + block)
+        var lsn = max(tail.end.lsn, segment.header.start + UInt64(SegmentHeader.blockBytes))
         var segment = segment
         var brokenAt: UInt64?
         while true {
             let outcome: Result<Void, StorageError> = segment.bytes.withUnsafeBytes { bytes in
-                result { () throws(StorageError) in try scan(bytes, base, &lsn, segment, &tail, apply) }
+                result { () throws(StorageError) in try scan(bytes, &lsn, segment, &tail, apply) }
             }
             do throws(StorageError) { return try outcome.get() } catch {
                 // A reader of another process's log may have read a place before the writer wrote it, and a later frame
@@ -302,13 +300,15 @@ struct LogReader {
 
     /// Applies the frames of a segment from `lsn` on.
     private func scan(
-        _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ lsn: inout UInt64, _ segment: Segment, _ tail: inout Tail,
+        _ bytes: UnsafeRawBufferPointer, _ lsn: inout UInt64, _ segment: Segment, _ tail: inout Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
     ) throws(StorageError) {
+        let base = segment.header.start
         let block = UInt64(SegmentHeader.blockBytes)
         while true {
             if let frame = try frame(bytes, base: base, at: lsn, segment, tail.end.chain) {
-                try take(frame, bytes, base, segment, &tail, apply)
+                let content = UnsafeRawBufferPointer(rebasing: bytes[Int(lsn - base)...])
+                try take(frame, content, segment.cipher, &tail, apply)
                 lsn = tail.end.lsn
                 continue
             }
@@ -361,7 +361,7 @@ struct LogReader {
     ) -> (frame: LogFrame, isWhole: Bool, chain: UInt64)? {
         bytes.withUnsafeBytes { bytes in
             guard offset >= 0, offset <= bytes.count, let start = bytes.baseAddress else { return nil }
-            let lsn = header.number * header.segmentBytes + UInt64(offset)
+            let lsn = header.start + UInt64(offset)
             guard
                 let frame = LogFrame(
                     start + offset, available: bytes.count - offset, lsn: lsn, salt: header.salt,
@@ -376,8 +376,11 @@ struct LogReader {
         }
     }
 
+    /// Applies a frame that continues the log.
+    ///
+    /// - Parameter bytes: the frame from its header on, and what follows it.
     func take(
-        _ frame: LogFrame, _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ segment: Segment, _ tail: inout Tail,
+        _ frame: LogFrame, _ bytes: UnsafeRawBufferPointer, _ cipher: SegmentCipher?, _ tail: inout Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
     ) throws(StorageError) {
         if let barrier = tail.barrier, !crossesBarriers {
@@ -385,14 +388,13 @@ struct LogReader {
                 path: path,
                 reason: "commit \(barrier) is kept in a checkpoint that cannot be read, and later commits build on it")
         }
-        let offset = Int(frame.lsn - base)
         let stored = UnsafeRawBufferPointer(
-            rebasing: bytes[offset + LogFrame.headerBytes..<offset + LogFrame.headerBytes + frame.stored])
+            rebasing: bytes[LogFrame.headerBytes..<LogFrame.headerBytes + frame.stored])
         guard frame.commit == tail.lastCommit + 1 else {
             throw .logDamaged(path: path, reason: "commit \(frame.commit) follows commit \(tail.lastCommit)")
         }
-        if let cipher = segment.cipher, let start = bytes.baseAddress {
-            guard let plain = cipher.open(start + offset, stored: frame.stored) else {
+        if let cipher, let start = bytes.baseAddress {
+            guard let plain = cipher.open(start, stored: frame.stored) else {
                 throw .logDamaged(
                     path: path, reason: "the frame at \(frame.lsn) was not encrypted with this database's key")
             }
@@ -403,7 +405,7 @@ struct LogReader {
             try take(frame, payload: stored, &tail, apply)
         }
         let end = frame.lsn + UInt64(LogFrame.bytes(payload: frame.stored))
-        let chain = (bytes.baseAddress.unsafelyUnwrapped + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self)
+        let chain = bytes.loadUnaligned(fromByteOffset: 48, as: UInt64.self)
         tail.end = LogPosition(lsn: end, chain: chain)
         tail.frames += 1
     }

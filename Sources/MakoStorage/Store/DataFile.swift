@@ -50,22 +50,22 @@ final class DataFile {
         _ file: any File, segmentBytes: Int, commit: UInt64 = 0, encryption: Encryption?, entropy: any Entropy
     ) throws(StorageError) {
         let id = DatabaseID(high: entropy.next(), low: entropy.next())
-        guard let encryption else {
-            return try storage { () throws(FileError) in
-                try create(file, id, segmentBytes, commit, PageCodec(of: id), key: nil)
-            }
+        var header = FileHeader(
+            id: id, mustRead: 0, ceiling: FileHeader.serialStock,
+            segmentBytes: SegmentHeader.segmentBytes(wanted: segmentBytes), newestSegment: 0, generation: 1)
+        var codec = PageCodec(of: id)
+        if let encryption {
+            let (keys, record) = try DatabaseKeys.make(for: encryption, database: id, path: file.path, entropy: entropy)
+            header.mustRead = FormatFeatures.encryption.rawValue
+            header.key = record
+            codec = PageCodec(of: id, keys: keys, entropy: entropy)
         }
-        let (keys, record) = try DatabaseKeys.make(for: encryption, database: id, path: file.path, entropy: entropy)
-        let codec = PageCodec(of: id, keys: keys, entropy: entropy)
-        try storage { () throws(FileError) in try create(file, id, segmentBytes, commit, codec, key: record) }
+        try storage { () throws(FileError) in try create(file, header, commit, codec) }
     }
 
-    private static func create(
-        _ file: any File, _ id: DatabaseID, _ segmentBytes: Int, _ commit: UInt64, _ codec: PageCodec, key: KeyRecord?
-    ) throws(FileError) {
-        let header = FileHeader(
-            id: id, mustRead: key == nil ? 0 : FormatFeatures.encryption.rawValue, ceiling: FileHeader.serialStock,
-            segmentBytes: SegmentHeader.segmentBytes(wanted: segmentBytes), newestSegment: 0, generation: 1, key: key)
+    private static func create(_ file: any File, _ header: FileHeader, _ commit: UInt64, _ codec: PageCodec)
+        throws(FileError)
+    {
         let space = SpaceMap()
         _ = space.allocate()  // adds region 0
         let region = SpaceMap.RegionState(copy: 0, serial: 1)

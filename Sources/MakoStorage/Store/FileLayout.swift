@@ -137,6 +137,7 @@ struct Meta: Hashable {
     private static let plainTreesOffset = 120
     private static let plainTreesWords = (basisOffset - plainTreesOffset) / 8
 
+    /// Returns the bits for the trees of a directory, without trailing zero words.
     static func plainTrees(_ trees: some Sequence<TreeState>) -> [UInt64] {
         var words: [UInt64] = []
         for (index, tree) in trees.prefix(plainTreesWords * 64).enumerated() {
@@ -145,6 +146,7 @@ struct Meta: Hashable {
                 words[index / 64] |= 1 << UInt64(index % 64)
             }
         }
+        while words.last == 0 { words.removeLast() }
         return words
     }
 
@@ -179,7 +181,9 @@ struct Meta: Hashable {
         page.storeBytes(of: basis, toByteOffset: Meta.basisOffset, as: UInt64.self)
         codec.seal(page, number: place)
     }
+}
 
+extension Meta {
     /// Decodes a page of the file. Nil if it is not an intact meta.
     init?(_ page: UnsafeMutableRawPointer, place: UInt64, _ codec: PageCodec) {
         guard codec.open(page, number: place) else { return nil }
@@ -211,21 +215,6 @@ struct Meta: Hashable {
         while used > 0 && word(10 + used - 1) == 0 { used -= 1 }
         plainTrees = (0..<used).map { word(10 + $0) }
         basis = word(basisWord)
-    }
-
-    init(
-        number: UInt64, commit: UInt64, point: UInt64, log: LogPosition, nextTreeID: UInt64, directory: Overflow,
-        regions: UInt64, plainTrees: [UInt64] = []
-    ) {
-        self.number = number
-        self.commit = commit
-        self.point = point
-        self.log = log
-        self.nextTreeID = nextTreeID
-        self.directory = directory
-        self.regions = regions
-        self.plainTrees = plainTrees
-        while self.plainTrees.last == 0 { self.plainTrees.removeLast() }
     }
 }
 

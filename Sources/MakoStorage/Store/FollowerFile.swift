@@ -165,7 +165,7 @@ package final class FollowerFile {
 
     /// Writes frames, those that are beside each other in one call.
     private func write(_ frames: [FrameRun.Frame], of run: FrameRun, to file: any File) throws(StorageError) {
-        let base = run.header.number * run.header.segmentBytes
+        let base = run.header.start
         var first = 0
         while first < frames.count {
             var last = first
@@ -274,7 +274,7 @@ struct FrameRun {
         self.header = header
         block = segment.header
         bytes = segment.frames
-        let base = header.number * header.segmentBytes
+        let base = header.start
         guard start.lsn > base || header.previousEnd == start.lsn && header.chain == start.chain else { return nil }
         let overhead = file.features.contains(.encryption) ? SegmentCipher.overhead : 0
         var place = start
@@ -290,7 +290,7 @@ struct FrameRun {
     private func frame(at offset: Int, behind place: LogPlace, _ overhead: Int) -> Frame? {
         guard offset + LogFrame.headerBytes <= bytes.count else { return nil }
         let claim = FrameClaim(bytes[offset...])
-        let base = header.number * header.segmentBytes
+        let base = header.start
         let range = offset..<offset + claim.bytes
         let block = UInt64(SegmentHeader.blockBytes)
         let first = max(place.lsn, base + block)

@@ -59,7 +59,7 @@ package final class LogRestoration {
             let claim = FrameClaim(piece.frames[offset...])
             if claim.commit > last { return }
             let (size, lsn) = (claim.bytes, claim.lsn)
-            let base = header.number * header.segmentBytes
+            let base = header.start
             guard offset + size <= piece.frames.count, lsn >= base + UInt64(SegmentHeader.blockBytes),
                 lsn - base <= header.segmentBytes, UInt64(size) <= header.segmentBytes - (lsn - base)
             else { throw unfit("the frame of commit \(claim.commit) lies outside its log segment") }

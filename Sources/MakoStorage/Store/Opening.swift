@@ -67,23 +67,19 @@ struct Opening {
             let meta = chosen.last.meta
             pins = try options.readOnly ? [] : Opening.protect(space, from: file, meta, chosen.previous?.meta)
             version = chosen.directory.trees.withUnsafeBufferPointer { trees in
-                withUnsafeTemporaryAllocation(of: TreeState.self, capacity: 1) { empty in
-                    Version(
-                        commit: meta.commit, point: meta.point,
-                        trees: trees.baseAddress ?? UnsafePointer(empty.baseAddress.unsafelyUnwrapped),
-                        treeCount: trees.count, nextTreeID: UInt32(truncatingIfNeeded: meta.nextTreeID),
-                        names: chosen.directory.names, log: meta.log)
-                }
+                Version(
+                    commit: meta.commit, point: meta.point, trees: trees,
+                    nextTreeID: UInt32(truncatingIfNeeded: meta.nextTreeID), names: chosen.directory.names,
+                    log: meta.log)
             }
             tail = LogReader(
-                fileSystem: options.files, path: path, database: dataFile.header.id,
-                readOnly: options.readOnly, required: dataFile.header.segmentNeeded(behind: meta.log),
+                fileSystem: options.files, path: path,
+                database: dataFile.header.id, readOnly: options.readOnly,
+                required: dataFile.header.segmentNeeded(behind: meta.log),
                 keys: dataFile.keys, mayEndEarly: dataFile.header.isFollower)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
             log = LogWriter(
-                fileSystem: options.files, path: path,
-                database: dataFile.header.id, dataFile: file,
-                segmentBytes: Int(dataFile.header.segmentBytes), keys: dataFile.keys, entropy: options.entropy,
+                of: tail, dataFile: file, segmentBytes: Int(dataFile.header.segmentBytes), entropy: options.entropy,
                 position: meta.log,
                 lastNumber: max(
                     numbers.last ?? 0, dataFile.header.newestSegment, meta.log.lsn / dataFile.header.segmentBytes))

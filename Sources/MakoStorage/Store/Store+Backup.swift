@@ -305,7 +305,7 @@ private struct Backup {
         }
         for page in first..<first + UInt64(pageCount) { SpaceMap.set(page, in: &bitmaps[SpaceMap.region(of: page)]) }
         let regions = bitmaps.map { _ in SpaceMap.RegionState(copy: 0, serial: serial) }
-        let trees = Array(UnsafeBufferPointer(start: version.trees, count: version.treeCount))
+        let trees = Array(version.treeTable)
         let directory = Directory(regions: regions, trees: trees, names: version.names).encoded()
         let run = Overflow(
             firstPage: first, firstSerial: serial, length: directory.count, stored: directory.count,

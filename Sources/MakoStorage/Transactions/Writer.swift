@@ -438,7 +438,7 @@ extension Version {
     /// Creates the version of a transaction's commit.
     convenience init(of writer: Writer, commit: UInt64, point: UInt64, log: LogPosition) {
         self.init(
-            commit: commit, point: point, trees: writer.trees, treeCount: writer.treeCount,
+            commit: commit, point: point, trees: UnsafeBufferPointer(start: writer.trees, count: writer.treeCount),
             nextTreeID: writer.nextTreeID, names: writer.names, log: log)
     }
 }

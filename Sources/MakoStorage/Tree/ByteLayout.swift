@@ -218,8 +218,9 @@ enum ByteLayout: NodeLayout {
 
     static func split(
         _ page: UnsafeMutableRawPointer, at cut: Int, into right: UnsafeMutableRawPointer, incoming key: KeyBytes,
-        scratch: Scratch, separator memory: UnsafeMutableRawPointer
+        scratch: Scratch
     ) -> KeyBytes {
+        let memory = scratch.separator(Page(page).level)
         let separator = withSeparator(page, cut: cut, incoming: key) { separator in
             memcpy(memory, separator.baseAddress.unsafelyUnwrapped, separator.count)
             return KeyBytes(start: memory, count: separator.count)
@@ -278,11 +279,12 @@ enum ByteLayout: NodeLayout {
     }
 
     static func shift(
-        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, bytes: Int, toRight: Bool,
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, by flow: Int,
         parent: UnsafeMutableRawPointer, separator slot: Int, scratch: Scratch
     ) -> Bool {
+        let toRight = flow > 0
         let source = toRight ? left : right
-        let moved = ByteNode.edge(source, bytes: bytes, atEnd: toRight)
+        let moved = ByteNode.edge(source, bytes: abs(flow), atEnd: toRight)
         guard !moved.isEmpty else { return false }
         return withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 8) { memory in
             let base = memory.baseAddress.unsafelyUnwrapped

@@ -168,7 +168,7 @@ enum IntegerLayout: NodeLayout {
 
     static func split(
         _ page: UnsafeMutableRawPointer, at cut: Int, into right: UnsafeMutableRawPointer, incoming key: UInt64,
-        scratch: Scratch, separator: UnsafeMutableRawPointer
+        scratch: Scratch
     ) -> UInt64 {
         if Page(page).level > 0 {
             IntegerNode.moveChildren(page, from: cut, to: right)
@@ -193,11 +193,12 @@ enum IntegerLayout: NodeLayout {
     }
 
     static func shift(
-        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, bytes: Int, toRight: Bool,
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, by flow: Int,
         parent: UnsafeMutableRawPointer, separator slot: Int, scratch: Scratch
     ) -> Bool {
+        let toRight = flow > 0
         let (source, target) = toRight ? (left, right) : (right, left)
-        let moved = IntegerNode.edge(source, bytes: bytes, atEnd: toRight)
+        let moved = IntegerNode.edge(source, bytes: abs(flow), atEnd: toRight)
         guard !moved.isEmpty, IntegerNode.hasRoom(target, for: moved, of: source) else { return false }
         IntegerNode.insertEntries(
             target, at: toRight ? 0 : Page(target).count, from: source, moved, scratch: scratch.page)

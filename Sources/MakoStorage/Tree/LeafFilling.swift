@@ -22,9 +22,7 @@ extension IntegerLayout {
         return true
     }
 
-    static func close(
-        _ page: UnsafeMutableRawPointer, before key: UInt64, scratch: Scratch, separator: UnsafeMutableRawPointer
-    ) -> UInt64? { key }
+    static func close(_ page: UnsafeMutableRawPointer, before key: UInt64, scratch: Scratch) -> UInt64? { key }
 
     static func closeLast(_ page: UnsafeMutableRawPointer, scratch: Scratch) -> Bool { true }
 }
@@ -77,13 +75,11 @@ extension ByteLayout {
         return true
     }
 
-    static func close(
-        _ page: UnsafeMutableRawPointer, before key: KeyBytes, scratch: Scratch,
-        separator memory: UnsafeMutableRawPointer
-    ) -> KeyBytes? {
+    static func close(_ page: UnsafeMutableRawPointer, before key: KeyBytes, scratch: Scratch) -> KeyBytes? {
         let count = Page(page).count
         let prefix = Page(page).prefix
         let last = KeyBytes(start: scratch.key, count: ByteNode.copyKey(page, count - 1, to: scratch.key))
+        let memory = scratch.separator(0)
         memcpy(memory, key.baseAddress.unsafelyUnwrapped, key.count)
         var separator = KeyBytes(start: memory, count: separatorLength(last, key))
         let shared = ByteNode.commonPrefix(ByteNode.lower(page), separator)

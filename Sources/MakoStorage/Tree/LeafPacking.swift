@@ -110,8 +110,7 @@ extension Writer {
         forgetCount(layout, parent, slot)
         forgetCount(layout, parent, slot + 1)
         // If the move is not possible, both leaves stay as they are.
-        _ = Layout.shift(
-            left, right, bytes: room, toRight: false, parent: parent, separator: slot + 1, scratch: scratch)
+        _ = Layout.shift(left, right, by: -room, parent: parent, separator: slot + 1, scratch: scratch)
     }
 
     /// Returns a child that this transaction may change in place; nil for others, which are not loaded.

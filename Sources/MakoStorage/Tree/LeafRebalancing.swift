@@ -93,27 +93,29 @@ extension Writer {
         var hasMoved = false
         // Process the leaves so that each gives before it takes, because giving frees the space.
         for place in flows.indices.reversed() where flows[place] > 0 {
-            if try shift(layout, index, leaves.lowerBound + place, bytes: flows[place], toRight: true) {
+            if try shift(layout, index, leaves.lowerBound + place, by: flows[place]) {
                 hasMoved = true
             }
         }
         for place in flows.indices where flows[place] < 0 {
-            if try shift(layout, index, leaves.lowerBound + place, bytes: -flows[place], toRight: false) {
+            if try shift(layout, index, leaves.lowerBound + place, by: flows[place]) {
                 hasMoved = true
             }
         }
         return hasMoved
     }
 
-    /// Moves entries between the leaf in `slot` of the path's parent and the next leaf.
+    /// Moves entries of about `flow` bytes from the leaf in `slot` of the path's parent to the next leaf; back from it
+    /// if `flow` is negative.
     private func shift<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ slot: Int, bytes: Int, toRight: Bool
+        _ layout: Layout.Type, _ index: Int, _ slot: Int, by flow: Int
     ) throws(StorageError) -> Bool {
         let parent = path[1].page
+        let toRight = flow > 0
         // Check before both leaves are copied, because large entries often cannot be divided so finely.
         let giver = try frames.resolve(
             Layout.child(parent, at: toRight ? slot : slot + 1), type: Layout.leafType, level: 0)
-        guard Layout.canGive(giver, bytes: bytes, atEnd: toRight) else { return false }
+        guard Layout.canGive(giver, bytes: abs(flow), atEnd: toRight) else { return false }
         let present = path[1].slot
         defer { path[1].slot = present }
         path[1].slot = slot
@@ -126,8 +128,7 @@ extension Writer {
         noteShape()
         forgetCount(layout, parent, slot)
         forgetCount(layout, parent, slot + 1)
-        return Layout.shift(
-            left, right, bytes: bytes, toRight: toRight, parent: parent, separator: slot + 1, scratch: scratch)
+        return Layout.shift(left, right, by: flow, parent: parent, separator: slot + 1, scratch: scratch)
     }
 
     /// Returns the children of the path's parent within `reach` of a slot.

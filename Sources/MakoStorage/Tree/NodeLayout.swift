@@ -70,11 +70,8 @@ protocol NodeLayout {
     ) -> Bool
     /// Closes the leaf, which must have entries, before another leaf follows it.
     ///
-    /// - Parameter separator: memory for the separator from `key`, `Limits.keyBytes` long.
-    /// - Returns: the separator. Nil if the entries do not fit between the fences, so that the leaf must be split.
-    static func close(
-        _ page: UnsafeMutableRawPointer, before key: Key, scratch: Scratch, separator: UnsafeMutableRawPointer
-    ) -> Key?
+    /// - Returns: the separator, in `scratch` if it needs memory. Nil if the entries do not fit between the fences, so that the leaf must be split.
+    static func close(_ page: UnsafeMutableRawPointer, before key: Key, scratch: Scratch) -> Key?
     /// Makes the leaf a regular last leaf of its level. Returns false if the entries do not fit, so that it must be
     /// split.
     static func closeLast(_ page: UnsafeMutableRawPointer, scratch: Scratch) -> Bool
@@ -126,12 +123,12 @@ protocol NodeLayout {
     /// - Returns: 1...count; `count` leaves the node unchanged and puts the new entry alone to the right (leaves only).
     ///   Nil if no cut leaves space on both sides, which happens only in a damaged page.
     static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: Key, ascending: Bool) -> Int?
-    /// Moves the entries from `cut` on to the formatted page `right`. Returns the separator.
+    /// Moves the entries from `cut` on to the formatted page `right`.
     ///
-    /// - Parameter separator: memory for the separator, `Limits.keyBytes` long.
+    /// - Returns: the separator, in the memory that `scratch` has for the page's level if it needs any.
     static func split(
         _ page: UnsafeMutableRawPointer, at cut: Int, into right: UnsafeMutableRawPointer, incoming key: Key,
-        scratch: Scratch, separator: UnsafeMutableRawPointer
+        scratch: Scratch
     ) -> Key
     /// The bytes for entries in a leaf.
     static var leafRoom: Int { get }
@@ -139,12 +136,12 @@ protocol NodeLayout {
     static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int
     /// Whether a leaf has entries at one end that take at most `bytes` bytes, and other entries.
     static func canGive(_ page: UnsafeMutableRawPointer, bytes: Int, atEnd: Bool) -> Bool
-    /// Moves entries of about `bytes` bytes to the adjacent leaf. Returns false, and changes nothing, if that is not
-    /// possible.
+    /// Moves entries of about `flow` bytes from `left` to `right`, or of about `-flow` bytes from `right` to `left`.
+    /// Returns false, and changes nothing, if that is not possible.
     ///
     /// Each leaf keeps at least one entry. `separator` is the key slot of `right` in `parent`.
     static func shift(
-        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, bytes: Int, toRight: Bool,
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, by flow: Int,
         parent: UnsafeMutableRawPointer, separator slot: Int, scratch: Scratch
     ) -> Bool
     static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool

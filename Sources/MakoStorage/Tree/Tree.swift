@@ -103,18 +103,21 @@ final class Version: @unchecked Sendable {
     let log: LogPosition
 
     init(
-        commit: UInt64, point: UInt64, trees source: UnsafePointer<TreeState>, treeCount: Int, nextTreeID: UInt32,
+        commit: UInt64, point: UInt64, trees source: UnsafeBufferPointer<TreeState>, nextTreeID: UInt32,
         names: TreeNames, log: LogPosition
     ) {
         self.commit = commit
         self.point = point
-        self.treeCount = treeCount
+        treeCount = source.count
         self.nextTreeID = nextTreeID
         self.names = names
         self.log = log
         trees = .allocate(capacity: max(1, treeCount))
-        trees.initialize(from: source, count: treeCount)
+        if let first = source.baseAddress { trees.initialize(from: first, count: treeCount) }
     }
+
+    /// The roots of all trees, sorted by id.
+    var treeTable: UnsafeBufferPointer<TreeState> { UnsafeBufferPointer(start: trees, count: treeCount) }
 
     deinit { trees.deallocate() }
 }

@@ -114,10 +114,10 @@ extension Writer {
     {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        var separator = Layout.close(path[0].page, before: key, scratch: scratch, separator: scratch.separator(0))
+        var separator = Layout.close(path[0].page, before: key, scratch: scratch)
         while separator == nil {
             try divideLast(layout, index)
-            separator = Layout.close(path[0].page, before: key, scratch: scratch, separator: scratch.separator(0))
+            separator = Layout.close(path[0].page, before: key, scratch: scratch)
         }
         guard let separator else { return }
         noteFinishedLeaf()
@@ -141,8 +141,7 @@ extension Writer {
             throw .corrupted(page: Page(leaf).number, reason: "its entries cannot be divided between two pages")
         }
         let right = try allocate(Layout.leafType, level: 0, tree: trees[index].id)
-        let separator = Layout.split(
-            leaf, at: cut, into: right, incoming: Layout.lowest, scratch: scratch, separator: scratch.separator(0))
+        let separator = Layout.split(leaf, at: cut, into: right, incoming: Layout.lowest, scratch: scratch)
         try enterLast(layout, index, right, separator)
     }
 

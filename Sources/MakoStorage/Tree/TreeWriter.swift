@@ -243,8 +243,7 @@ extension Writer {
         guard let cut = Layout.cut(page, incoming: slot, key, ascending: ascending) else {
             throw .corrupted(page: Page(page).number, reason: "its entries cannot be divided between two pages")
         }
-        let separator = Layout.split(
-            page, at: cut, into: right, incoming: key, scratch: scratch, separator: scratch.separator(level))
+        let separator = Layout.split(page, at: cut, into: right, incoming: key, scratch: scratch)
         // Separators differ in length, so a half of the parent may still be too full.
         while !Layout.childFits(path[level + 1].page, separator) {
             let parentSlot = path[level + 1].slot + 1
