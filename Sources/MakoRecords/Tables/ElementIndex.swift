@@ -155,13 +155,12 @@ extension TableHandle {
     }
 
     /// Inserts the entries of keys that a row holds now, and removes those of keys that it no longer holds.
-    func updateElements(
-        _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ tx: borrowing WriteTransaction
-    ) throws(RecordError) {
+    func updateElements(_ change: RowChange, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        let key = change.key
         for index in elementIndexes {
-            if let old, old.isSame(index.slot, as: new) { continue }
-            let before = try old.map { (old) throws(RecordError) in try elements(index, old, key) } ?? []
-            let after = try elements(index, new, key)
+            if let old = change.old, old.isSame(index.slot, as: change.new) { continue }
+            let before = try change.old.map { (old) throws(RecordError) in try elements(index, old, key) } ?? []
+            let after = try elements(index, change.new, key)
             let kept = Set(before).intersection(after)
             do throws(StorageError) {
                 for element in before where !kept.contains(element) {

@@ -154,19 +154,19 @@ public final class IndexBatch {
     /// - Parameter isAlone: whether no other index of the table buffers an entry of the row, which is not stored yet,
     ///   and could not be named in an error if that entry were refused.
     func collect(
-        _ index: FullTextIndex, _ key: RowKey, _ row: RowReader, isAlone: Bool, _ tx: borrowing WriteTransaction,
+        _ index: FullTextIndex, _ change: RowChange, isAlone: Bool, _ tx: borrowing WriteTransaction,
         _ changes: inout ChangeSet
     ) throws(RecordError) {
         if hasFailed || (isAlone && size >= limit(tx)) { try flush(in: tx, changes: &changes) }
-        guard key.rowID != nil else { return try index.insert(key, row, tx) }
+        guard change.key.rowID != nil else { return try index.insert(change.key, change.new, tx) }
         if !texts.contains(where: { $0.index === index }) { texts.append(TextBatch(index, limit: limit(tx))) }
         for text in texts where text.index === index {
             let before = text.size
-            if text.add(key, row) {
+            if text.add(change.key, change.new) {
                 size += text.size - before
                 if size > counted { count(tx) }
             } else {
-                try index.insert(key, row, tx)
+                try index.insert(change.key, change.new, tx)
             }
         }
     }

@@ -5,16 +5,15 @@ extension TableHandle {
     ///
     /// - Parameter batch: buffers the words of a new row.
     func updateText(
-        _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction,
-        _ changes: inout ChangeSet
+        _ change: RowChange, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) {
         for index in textIndexes {
-            if let old {
-                if !index.isSame(old, new) { try index.update(key, old, new, tx) }
+            if let old = change.old {
+                if !index.isSame(old, change.new) { try index.update(change.key, old, change.new, tx) }
             } else if let batch {
-                try batch.collect(index, key, new, isAlone: indexes.isEmpty, tx, &changes)
+                try batch.collect(index, change, isAlone: indexes.isEmpty, tx, &changes)
             } else {
-                try index.insert(key, new, tx)
+                try index.insert(change.key, change.new, tx)
             }
         }
     }

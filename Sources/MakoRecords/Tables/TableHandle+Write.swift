@@ -1,8 +1,26 @@
 import MakoStorage
 
-extension TableHandle {
-    private enum Mode { case insert, put, update }
+/// The replacement of a stored row, or the insertion of a new one. It borrows the rows' bytes from the row writer.
+struct RowChange {
+    let key: RowKey
+    /// The stored row; `nil` if the row is new.
+    let old: RowReader?
+    let new: RowReader
+    /// The columns in which the rows differ; all of a new row.
+    var changed = ColumnSet.all
 
+    /// Returns whether an index of these columns may have to change.
+    func concerns(_ columns: ColumnSet) -> Bool { old == nil || changed.intersects(columns) }
+
+    /// Returns the stored row if an index has an entry for it.
+    @inline(__always)
+    func old(in index: IndexHandle) throws(RecordError) -> RowReader? {
+        guard let old, try index.holds(old, key) else { return nil }
+        return old
+    }
+}
+
+extension TableHandle {
     /// Inserts a row.
     ///
     /// Without a key, a table with row ids assigns the next one, and a table with key columns takes the key from the
@@ -19,7 +37,12 @@ extension TableHandle {
     ) throws(RecordError) -> RowKey {
         if isRowID, key == nil { return try append(&row, batch, check, tx, &changes) }
         let key = if let key { key } else { try keyOfDraft(&row) }
-        return try store(&row, key, .insert, batch, check, tx, &changes).key
+        try checkLayout(&row)
+        if try oldRow(key, &row, tx) != nil { throw .duplicateKey(key, in: schema) }
+        let change = try change(of: key, &row, from: nil, over: nil)
+        try check?.check(change.new, key: key, changed: .all)
+        try store(change, &row, batch, tx, &changes)
+        return key
     }
 
     /// Inserts a row, or replaces the one with its key. Replacing a row with itself is no change.
@@ -35,7 +58,13 @@ extension TableHandle {
     ) throws(RecordError) -> RowKey {
         if isRowID, key == nil { return try append(&row, batch, nil, tx, &changes) }
         let key = if let key { key } else { try keyOfDraft(&row) }
-        return try store(&row, key, .put, like: model, batch, nil, tx, &changes).key
+        try checkLayout(&row)
+        let old = try oldRow(key, &row, tx)
+        // For the indexes the row is new.
+        let source = if old == nil, let model { try oldRow(model, &row, tx) } else { old }
+        let change = try change(of: key, &row, from: old, over: source)
+        if !change.changed.isEmpty { try store(change, &row, batch, tx, &changes) }
+        return key
     }
 
     /// Updates the row with this key; returns `false` if there is none.
@@ -48,7 +77,13 @@ extension TableHandle {
         _ row: inout RowWriter, key: RowKey, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
         batch: IndexBatch? = nil, check: (any RowCheck)? = nil
     ) throws(RecordError) -> Bool {
-        try store(&row, key, .update, batch, check, tx, &changes).isThere
+        try checkLayout(&row)
+        guard let old = try oldRow(key, &row, tx) else { return false }
+        let change = try change(of: key, &row, from: old, over: old)
+        if change.changed.isEmpty { return true }
+        try check?.check(change.new, key: key, changed: change.changed)
+        try store(change, &row, batch, tx, &changes)
+        return true
     }
 
     /// Returns the key of the row that has the new row's values in a unique index; `nil` if there is none. NULL equals
@@ -109,10 +144,11 @@ extension TableHandle {
             id = try ids.take(self, tx)
         }
         let key = RowKey.rowID(id)
+        let change = RowChange(key: key, old: nil, new: new)
         do throws(RecordError) {
-            try addToIndexes(key, new, batch, &row, tx, &changes)
-            try updateElements(key, nil, new, tx)
-            try updateText(key, nil, new, batch, tx, &changes)
+            try addToIndexes(change, batch, &row, tx, &changes)
+            try updateElements(change, tx)
+            try updateText(change, batch, tx, &changes)
         } catch {
             do throws(StorageError) { _ = try tx.delete(KeyOrder.treeKey(id), in: rows) } catch let failure {
                 // The first error is thrown; this one prevents a commit.
@@ -131,60 +167,61 @@ extension TableHandle {
         do { return try tx.insert(bytes, for: KeyOrder.treeKey(id), in: rows) } catch { throw .storage(error) }
     }
 
-    private func store(
-        _ row: inout RowWriter, _ key: RowKey, _ mode: Mode, like model: RowKey? = nil, _ batch: IndexBatch?,
-        _ check: (any RowCheck)?, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
-    ) throws(RecordError) -> (key: RowKey, isThere: Bool) {
-        try checkLayout(&row)
-        let old = try oldRow(key, &row, tx)
-        if mode == .insert && old != nil { throw .duplicateKey(key, in: schema) }
-        if mode == .update && old == nil { return (key, false) }
-        // For the indexes the row is new.
-        let source = if old == nil, let model { try oldRow(model, &row, tx) } else { old }
+    /// Finishes a row.
+    ///
+    /// - Parameters:
+    ///   - old: the stored row that it replaces.
+    ///   - source: the row whose values the unset columns get, instead of their defaults.
+    private func change(
+        of key: RowKey, _ row: inout RowWriter, from old: RowReader?, over source: RowReader?
+    ) throws(RecordError) -> RowChange {
         let written = row.written
         let bytes = try row.finish(layout, over: source)
         let new = try RowReader(bytes, layout)
         if !isRowID { try checkKey(key, new, &row) }
+        let changed = if let old { difference(old, new, among: written) } else { ColumnSet.all }
+        try checkElements(new, changed)
+        return RowChange(key: key, old: old, new: new, changed: changed)
+    }
 
-        var changed = ColumnSet.all
-        if let old {
-            changed = difference(old, new, among: written)
-            if changed.isEmpty { return (key, true) }
-            try checkElements(new, changed)
-            try check?.check(new, key: key, changed: changed)
-            try checkStoredElements(old, key)
+    /// Stores a row, and updates the indexes.
+    private func store(
+        _ change: RowChange, _ row: inout RowWriter, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
+    ) throws(RecordError) {
+        if let old = change.old {
+            try checkStoredElements(old, change.key)
             // The entries of the old row must be in the indexes, or among the buffered changes.
             try batch?.flushNewRows(in: tx, changes: &changes)
-        } else {
-            try checkElements(new)
-            try check?.check(new, key: key, changed: .all)
-            if case .rowID(let id) = key { try ids.note(id, self, tx) }
+        } else if case .rowID(let id) = change.key {
+            try ids.note(id, self, tx)
         }
         do throws(RecordError) {
-            if let old {
-                try updateIndexes(key, old, new, changed, batch, &row, tx, &changes)
+            if change.old != nil {
+                try updateIndexes(change, batch, &row, tx, &changes)
             } else {
-                try addToIndexes(key, new, batch, &row, tx, &changes)
+                try addToIndexes(change, batch, &row, tx, &changes)
             }
-            try updateElements(key, old, new, tx)
-            try updateText(key, old, new, batch, tx, &changes)
-            try putRow(bytes, key, &row, tx)
+            try updateElements(change, tx)
+            try updateText(change, batch, tx, &changes)
+            try putRow(change, &row, tx)
         } catch { throw brokenOff(error, tx) }
-        changes.record(self, key, old == nil ? .insert : .update, changed)
-        if changes.values != nil { changes.values?.note(self, key, old: old?.wholeRow, new: bytes) }
-        return (key, true)
+        changes.record(self, change.key, change.old == nil ? .insert : .update, change.changed)
+        if changes.values != nil {
+            changes.values?.note(self, change.key, old: change.old?.wholeRow, new: change.new.bytes)
+        }
     }
 
     private func putRow(
-        _ bytes: UnsafeRawBufferPointer, _ key: RowKey, _ row: inout RowWriter, _ tx: borrowing WriteTransaction
+        _ change: RowChange, _ row: inout RowWriter, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
         do throws(StorageError) {
-            switch key {
-            case .rowID(let id): try tx.put(bytes, for: KeyOrder.treeKey(id), in: rows)
+            switch change.key {
+            case .rowID(let id): try tx.put(change.new.bytes, for: KeyOrder.treeKey(id), in: rows)
             case .bytes(let keyBytes):
                 row.keys.clear()
                 keyBytes.withUnsafeBytes { row.keys.append(raw: $0) }
-                try tx.put(bytes, for: row.keys.raw, in: rows)
+                try tx.put(change.new.bytes, for: row.keys.raw, in: rows)
             }
         } catch { throw .storage(error) }
     }
@@ -273,58 +310,55 @@ extension TableHandle {
 
     /// Inserts a new row's index entries, or buffers them in the batch.
     private func addToIndexes(
-        _ key: RowKey, _ new: RowReader, _ batch: IndexBatch?, _ row: inout RowWriter,
-        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+        _ change: RowChange, _ batch: IndexBatch?, _ row: inout RowWriter, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
     ) throws(RecordError) {
         if let batch, !indexes.isEmpty {
-            if try batch.collect(self, key, new, tx, &changes) { return }
+            if try batch.collect(self, change.key, change.new, tx, &changes) { return }
             // Uniqueness depends on all other rows.
             try batch.flush(in: tx, changes: &changes)
         }
-        try updateIndexes(key, nil, new, .all, nil, &row, tx, &changes)
+        try updateIndexes(change, nil, &row, tx, &changes)
     }
 
     /// Updates the indexes. Unique ones first, because they may refuse the row; their changes are then undone.
     private func updateIndexes(
-        _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ batch: IndexBatch?,
-        _ row: inout RowWriter, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+        _ change: RowChange, _ batch: IndexBatch?, _ row: inout RowWriter, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
     ) throws(RecordError) {
-        if indexes.isEmpty || old != nil && !changed.intersects(indexedColumns) { return }
+        if indexes.isEmpty || !change.concerns(indexedColumns) { return }
         var uniqueDone = 0
         for index in indexes where index.isUnique {
-            if old == nil || changed.intersects(index.columns) {
+            if change.concerns(index.columns) {
                 do {
-                    try addUnique(index, key, old, new, &row, tx, &changes)
+                    try addUnique(index, change, &row, tx, &changes)
                 } catch {
-                    try revert(uniqueDone, key, old, new, changed, &row, tx, &changes)
+                    try revert(uniqueDone, change, &row, tx, &changes)
                     throw error
                 }
             }
             uniqueDone += 1
         }
-        for index in indexes where old == nil || changed.intersects(index.columns) {
-            if let batch, let old, !index.isUnique {
-                try batch.replace(index, key, old, new, tx)
+        for index in indexes where change.concerns(index.columns) {
+            if let batch, let old = change.old, !index.isUnique {
+                try batch.replace(index, change.key, old, change.new, tx)
             } else {
-                try replaceEntry(index, key, old, new, &row, tx, &changes)
+                try replaceEntry(index, change, &row, tx, &changes)
             }
         }
     }
 
     /// Replaces the entry of the old row by that of the new one, unless that has been inserted before.
     private func replaceEntry(
-        _ index: IndexHandle, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ row: inout RowWriter,
-        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+        _ index: IndexHandle, _ change: RowChange, _ row: inout RowWriter, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
     ) throws(RecordError) {
-        var isHeld = true
-        var old = old
-        if index.condition != nil {
-            isHeld = try index.holds(new, key)
-            if let before = old, !(try index.holds(before, key)) { old = nil }
-            if old == nil && !isHeld { return }
-        }
+        let key = change.key
+        let isHeld = try index.holds(change.new, key)
+        let old = try change.old(in: index)
+        if old == nil && !isHeld { return }
         do throws(StorageError) {
-            index.encodeEntry(new, key, into: &row.keys)
+            index.encodeEntry(change.new, key, into: &row.keys)
             if let old {
                 index.encodeEntry(old, key, into: &row.oldKeys)
                 if isHeld && row.hasSameKeys { return }
@@ -339,20 +373,27 @@ extension TableHandle {
         } catch { throw .storage(error) }
     }
 
+    /// Encodes the new row's entry of a unique index into the writer's keys; returns `nil` if there is none, or the old
+    /// row has the same.
+    @inline(__always)
+    private func encodeNewEntry(
+        _ index: IndexHandle, _ change: RowChange, _ row: inout RowWriter
+    ) throws(RecordError) -> IndexHandle.Form? {
+        guard try index.holds(change.new, change.key) else { return nil }
+        let form = index.encodeEntry(change.new, change.key, into: &row.keys)
+        if let old = try change.old(in: index) {
+            index.encodeEntry(old, change.key, into: &row.oldKeys)
+            if row.hasSameKeys { return nil }
+        }
+        return form
+    }
+
     private func addUnique(
-        _ index: IndexHandle, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ row: inout RowWriter,
-        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+        _ index: IndexHandle, _ change: RowChange, _ row: inout RowWriter, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
     ) throws(RecordError) {
-        var old = old
-        if index.condition != nil {
-            if !(try index.holds(new, key)) { return }
-            if let before = old, !(try index.holds(before, key)) { old = nil }
-        }
-        let form = index.encodeEntry(new, key, into: &row.keys)
-        if let old {
-            index.encodeEntry(old, key, into: &row.oldKeys)
-            if row.hasSameKeys { return }
-        }
+        guard let form = try encodeNewEntry(index, change, &row) else { return }
+        let (key, new) = (change.key, change.new)
         if form.isCut && !form.hasNull, let existing = try equalRow(index, new, key, tx.view) {
             if !changes.defersUnique { throw violation(index, new, existing) }
             changes.clashes.noteLong(key, index, self)
@@ -423,20 +464,13 @@ extension TableHandle {
 
     /// Removes the entries of the first `count` unique indexes, after a later one has refused the row.
     private func revert(
-        _ count: Int, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
-        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+        _ count: Int, _ change: RowChange, _ row: inout RowWriter, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
     ) throws(RecordError) {
-        for index in indexes.filter(\.isUnique).prefix(count) where old == nil || changed.intersects(index.columns) {
-            guard try index.holds(new, key) else { continue }
-            var old = old
-            if let before = old, !(try index.holds(before, key)) { old = nil }
-            index.encodeEntry(new, key, into: &row.keys)
-            if let old {
-                index.encodeEntry(old, key, into: &row.oldKeys)
-                if row.hasSameKeys { continue }
-            }
+        for index in indexes.filter(\.isUnique).prefix(count) where change.concerns(index.columns) {
+            guard try encodeNewEntry(index, change, &row) != nil else { continue }
             do throws(StorageError) {
-                try removeEntry(row.keys.raw, index, key, tx, &changes)
+                try removeEntry(row.keys.raw, index, change.key, tx, &changes)
             } catch { throw .storage(error) }
         }
     }
