@@ -141,6 +141,13 @@ enum StoredCatalogue {
             record: record, rows: rows, indexTrees: indexTrees, idTree: idTree, ids: ids, conditions: conditions)
     }
 
+    /// Opens a table without its indexes, to read its rows.
+    static func rows(of record: TableRecord, _ view: Snapshot) throws(RecordError) -> TableHandle {
+        var bare = record
+        bare.indexes = []
+        return try handle(bare, try idTree(in: view), RowIDSequence(), view)
+    }
+
     /// Returns the trees of the catalogue, which are created with the first table.
     static func trees(_ tx: borrowing WriteTransaction) throws(RecordError) -> (catalogue: Tree, ids: Tree) {
         let view = tx.view

@@ -38,7 +38,7 @@ struct ForeignKeyRewrite {
             let columns = columns(of: record)
             if !columns.steps.isEmpty { steps[record.schema.name] = columns.steps }
             if merged.contains(where: { $0.keys != nil }) {
-                if try isConcerned(columns, record, trees.ids, tx.view) {
+                if try isConcerned(columns, record, tx.view) {
                     try rewrite(columns, record, trees, progress, tx)
                     continue
                 }
@@ -105,9 +105,7 @@ struct ForeignKeyRewrite {
         _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
         let table = try StoredCatalogue.handle(record, idTree, RowIDSequence(), tx.view)
-        let layout = RowLayout(
-            table: record.schema.name, tableID: record.id, version: UInt32(truncatingIfNeeded: record.schema.version),
-            columns: record.columns, positions: columns)
+        let layout = RowLayout(record, positions: columns)
         var writer = RowWriter()
         var changes = ChangeSet()
         var pieces = try RowPieces(table, tx.view)
@@ -133,16 +131,12 @@ struct ForeignKeyRewrite {
 
     /// Returns whether a row of the table must be changed.
     private func isConcerned(
-        _ columns: Columns, _ record: TableRecord, _ idTree: Tree, _ view: Snapshot
+        _ columns: Columns, _ record: TableRecord, _ view: Snapshot
     ) throws(RecordError) -> Bool {
         if !columns.rekeyed.isEmpty { return true }
         if columns.followed.isEmpty { return false }
-        var bare = record
-        bare.indexes = []
-        let table = try StoredCatalogue.handle(bare, idTree, RowIDSequence(), view)
-        let layout = RowLayout(
-            table: record.schema.name, tableID: record.id, version: UInt32(truncatingIfNeeded: record.schema.version),
-            columns: record.columns, positions: columns.followed)
+        let table = try StoredCatalogue.rows(of: record, view)
+        let layout = RowLayout(record, positions: columns.followed)
         var isConcerned = false
         try recorded {
             try table.scan(layout: layout, in: view) { _, row in
@@ -175,11 +169,10 @@ struct ForeignKeyRewrite {
             )
         }
         let plan = try MigrationPlan(record, as: columns.after, replacing: replaced, tx.view)
-        let meter = progress.map { ProgressMeter(record.schema.name, total: plan.rows, $0) }
-        try TableRewrite(
-            plan, nil, following: self, id: record.id, trees, RowIDSequences(nil), .none, meter: meter,
-            fewestLoaded: fewestLoaded
-        ).run(tx)
+        var rewrite = TableRewrite(plan, trees, RowIDSequences(nil), .none, loadingFrom: fewestLoaded)
+        rewrite.following = self
+        rewrite.meter = progress.map { ProgressMeter(record.schema.name, total: plan.rows, $0) }
+        try rewrite.run(tx)
     }
 
     func followed(_ value: Value, _ column: ColumnSchema, _ table: String) throws(RecordError) -> Value {
@@ -205,8 +198,7 @@ struct ForeignKeyRewrite {
         let new = try tree.mapped { (number, key) throws(RecordError) in
             for source in merged {
                 let found = try source.followed(
-                    number, key, column, isTarget: source.record.schema.name == column.target,
-                    willBeTarget: source.targetName == target, of: table)
+                    number, key, column, willBeTarget: source.targetName == target, of: table)
                 if let found { return found }
             }
             return (number, key)
@@ -219,7 +211,8 @@ struct ForeignKeyRewrite {
     ) throws(RecordError) -> AnyReference? {
         for source in merged where source.record.schema.name == reference.table {
             if source.isWithoutRow(0, reference.key, isTarget: true) { return nil }
-            let found = try source.followed(0, reference.key, column, isTarget: true, willBeTarget: true, of: table)
+            let found = try source.followed(
+                source.record.id, reference.key, column, willBeTarget: true, of: table)
             return AnyReference(table: source.targetName, key: found?.1 ?? reference.key)
         }
         return AnyReference(table: newName(reference.table), key: reference.key)

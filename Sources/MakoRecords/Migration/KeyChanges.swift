@@ -2,11 +2,11 @@ import MakoStorage
 
 /// The tables of a migration whose primary keys change.
 struct KeyChanges {
-    private(set) var changes: [String: (plan: MigrationPlan, program: CompiledSteps?)] = [:]
+    private(set) var plans: [String: MigrationPlan] = [:]
     /// The old and new names of tables whose rows get other keys.
     private(set) var moving: Set<String> = []
 
-    var isEmpty: Bool { changes.isEmpty }
+    var isEmpty: Bool { plans.isEmpty }
 
     init() {}
 
@@ -22,11 +22,9 @@ struct KeyChanges {
         let names = Set(records.map(\.schema.name))
         let merged = Set(all.flatMap { $0.sources(names) })
         if merged.contains(stored.schema.name) { return }
-        let program = try CompiledSteps(migration, from: stored, records)
-        let plan = try MigrationPlan(
-            migration.request.schema, migration.request.dropsRetired, records, found: stored, program: program, view)
+        let plan = try MigrationPlan(migration, from: stored, records, view)
         if plan.newKey == nil { return }
-        changes[migration.name] = (plan, program)
+        plans[migration.name] = plan
         moving.formUnion([migration.name, stored.schema.name])
         moving.formUnion(merged)
     }
@@ -42,7 +40,7 @@ struct KeyChanges {
 
     /// Returns the tables after the rewrite of foreign keys.
     func outlook(_ records: [TableRecord]) -> ForeignKeyRewrite.Outlook {
-        let tables = changes.values.compactMap { TableMerge(planning: $0.plan) }
+        let tables = plans.values.compactMap { TableMerge(planning: $0) }
         return ForeignKeyRewrite(tables, renamed: [:]).outlook(records)
     }
 }

@@ -127,22 +127,21 @@ extension Catalogue {
         var plan = try MigrationPlan(wanted, dropsRetired, try StoredCatalogue.records(in: tx.view), tx.view)
         if plan.steps.isEmpty { return plan.report }
         let trees = try StoredCatalogue.trees(tx)
-        let id = try plan.record.id != 0 ? plan.record.id : StoredCatalogue.takeTableID(trees.catalogue, tx)
+        if plan.record.id == 0 { plan.number(try StoredCatalogue.takeTableID(trees.catalogue, tx)) }
         guard plan.newKey != nil else {
-            try TableRewrite(plan, nil, id: id, trees, RowIDSequences(nil), .none, fewestLoaded: fewestLoaded).run(tx)
+            try TableRewrite(plan, trees, RowIDSequences(nil), .none, loadingFrom: fewestLoaded).run(tx)
             return plan.report
         }
         let number = try StoredCatalogue.takeTableID(trees.catalogue, tx)
         let table = try TableMerge(
-            rekeying: plan, nil, number, moving: [wanted.name, plan.stored?.schema.name ?? wanted.name], .none,
-            trees.ids,
-            tx.view)
+            rekeying: plan, number, moving: [wanted.name, plan.stored?.schema.name ?? wanted.name], .none, tx.view)
         let followed = try ForeignKeyRewrite([table], renamed: [:], fewestLoaded: fewestLoaded).run(
             try StoredCatalogue.records(in: tx.view), trees, tx)
         plan = try MigrationPlan(wanted, dropsRetired, try StoredCatalogue.records(in: tx.view), tx.view)
-        try TableRewrite(
-            plan, nil, rekeyed: table, id: number, trees, RowIDSequences(nil), .none, fewestLoaded: fewestLoaded
-        ).run(tx)
+        plan.number(number)
+        var rewrite = TableRewrite(plan, trees, RowIDSequences(nil), .none, loadingFrom: fewestLoaded)
+        rewrite.rekeyed = table
+        try rewrite.run(tx)
         return plan.report(after: followed[table.record.schema.name])
     }
 

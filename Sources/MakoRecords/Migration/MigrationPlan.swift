@@ -35,7 +35,9 @@ struct MigrationPlan {
     /// The names of declared columns after the manual steps, if different; empty if another column has had the name.
     private(set) var namesBefore: [String: String] = [:]
     let rows: Int
-    /// The columns that manual steps have added, by ordinal.
+    /// The manual steps, which come first.
+    let program: CompiledSteps?
+    /// The columns that they have added, by ordinal.
     private let added: [Int: CompiledSteps.Origin]
 
     var report: MigrationReport { report(after: nil) }
@@ -45,18 +47,38 @@ struct MigrationPlan {
         MigrationReport(table: record.schema.name, steps: (followed ?? []) + steps, rows: rows)
     }
 
-    /// - Parameters:
-    ///   - found: the stored table, if neither the declared name nor the original one finds it.
-    ///   - program: the manual steps, which come first.
+    /// Plans a migration with its manual steps.
+    ///
+    /// - Parameter stored: the stored table that the migration names.
     init(
-        _ wanted: EntitySchema, _ dropsRetired: Bool, _ records: [TableRecord], found: TableRecord? = nil,
-        program: CompiledSteps? = nil, _ view: Snapshot
+        _ migration: ResolvedMigration, from stored: TableRecord?, _ records: [TableRecord], _ view: Snapshot
+    ) throws(RecordError) {
+        let program = try CompiledSteps(migration, from: stored, records)
+        let wanted = migration.request.schema
+        let found = stored ?? MigrationPlan.stored(wanted, records)
+        try self.init(wanted, migration.request.dropsRetired, found, program, view)
+    }
+
+    /// Plans a migration without manual steps.
+    init(
+        _ wanted: EntitySchema, _ dropsRetired: Bool, _ records: [TableRecord], _ view: Snapshot
+    ) throws(RecordError) {
+        try self.init(wanted, dropsRetired, MigrationPlan.stored(wanted, records), nil, view)
+    }
+
+    /// Returns the stored table of the declared name, or of the original one.
+    private static func stored(_ wanted: EntitySchema, _ records: [TableRecord]) -> TableRecord? {
+        records.first { $0.schema.name == wanted.name } ?? records.first { $0.schema.name == wanted.originalName }
+    }
+
+    private init(
+        _ wanted: EntitySchema, _ dropsRetired: Bool, _ found: TableRecord?, _ program: CompiledSteps?,
+        _ view: Snapshot
     ) throws(RecordError) {
         try wanted.validate()
         try wanted.validateConditions()
-        stored =
-            found ?? records.first { $0.schema.name == wanted.name }
-            ?? records.first { $0.schema.name == wanted.originalName }
+        stored = found
+        self.program = program
         record = stored ?? TableRecord(id: 0, schema: wanted, columns: [], indexes: [], nextIndexID: 1)
         if let program, !program.isFresh { record = program.record }
         added = program.map { program in program.added.mapValues { program.slots[$0] } } ?? [:]
@@ -109,7 +131,7 @@ struct MigrationPlan {
     ) throws(RecordError) {
         self.stored = stored
         record = after
-        (added, subjects) = ([:], [:])
+        (program, added, subjects) = (nil, [:], [:])
         rows = try StoredCatalogue.rowCount(of: stored, view)
         for column in columns {
             conversions.append(Conversion(from: column.ordinal, to: record.replace(column)))
@@ -119,6 +141,9 @@ struct MigrationPlan {
         planIndexes(record.schema, Set(columns.filter { !$0.isRetired }.map(\.name)))
         record.schema.version += 1
     }
+
+    /// Gives the table a number.
+    mutating func number(_ id: UInt32) { record.id = id }
 
     private func refuse(_ wanted: EntitySchema, _ reason: String) -> RecordError {
         .incompatibleSchema(table: wanted.name, reason: reason)
@@ -291,13 +316,8 @@ struct MigrationPlan {
         -> Bool
     {
         guard rows > 0, !wanted.isOptional, found.isOptional || found.isRetired, let stored else { return false }
-        let idTree = try StoredCatalogue.idTree(in: view)
-        var bare = stored
-        bare.indexes = []
-        let table = try StoredCatalogue.handle(bare, idTree, RowIDSequence(), view)
-        let layout = RowLayout(
-            table: stored.schema.name, tableID: stored.id, version: UInt32(truncatingIfNeeded: stored.schema.version),
-            columns: stored.columns, positions: [stored.columns[found.ordinal]])
+        let table = try StoredCatalogue.rows(of: stored, view)
+        let layout = RowLayout(stored, positions: [stored.columns[found.ordinal]])
         var hasNull = false
         try recorded {
             try table.scan(layout: layout, in: view) { _, row in

@@ -114,12 +114,11 @@ private struct MigrationRun {
                 try take(stored.schema.name, migration.name)
                 renamed[stored.schema.name] = migration.name
             }
-            if let change = keys.changes[migration.name] {
+            if let plan = keys.plans[migration.name] {
                 let number = try StoredCatalogue.takeTableID(trees.catalogue, tx)
                 moves.ids[migration.name] = number
                 moves.rekeyed[migration.name] = try TableMerge(
-                    rekeying: change.plan, change.program, number, moving: keys.moving, migration.request.access,
-                    trees.ids, tx.view)
+                    rekeying: plan, number, moving: keys.moving, migration.request.access, tx.view)
             }
             let sources = migration.sources(names)
             if sources.isEmpty { continue }
@@ -143,9 +142,7 @@ private struct MigrationRun {
                 try take(source, migration.name)
                 for record in records where record.schema.name == source {
                     moves.merged[migration.name, default: []].append(
-                        try TableMerge(
-                            record, into: migration.request.schema, id, keepsIDs: migration.request.keepsIDs,
-                            next: &next, trees.ids, tx.view))
+                        try TableMerge(record, into: migration.request, id, next: &next, tx.view))
                 }
             }
         }
@@ -164,9 +161,7 @@ private struct MigrationRun {
         let (merged, rekeyed) = (moves.merged[migration.name] ?? [], moves.rekeyed[migration.name])
         let schema = migration.request.schema
         let stored = records.first { $0.id == migration.storedID }
-        let program = try CompiledSteps(migration, from: stored, records)
-        let plan = try MigrationPlan(
-            schema, migration.request.dropsRetired, records, found: stored, program: program, tx.view)
+        var plan = try MigrationPlan(migration, from: stored, records, tx.view)
         let report = plan.report(after: migration.storedID.flatMap { moves.followed[$0] })
         if plan.steps.isEmpty && migration.version == nil { return (report, false) }
         let trees = try StoredCatalogue.trees(tx)
@@ -178,13 +173,13 @@ private struct MigrationRun {
                 }
         }
         if !plan.steps.isEmpty {
-            let meter = progress.map {
-                ProgressMeter(schema.name, total: plan.rows + merged.reduce(0) { $0 + $1.rows }, $0)
-            }
-            try TableRewrite(
-                plan, program, merged: merged, rekeyed: rekeyed, id: number, trees, sequences, migration.request.access,
-                meter: meter, fewestLoaded: fewestLoaded
-            ).run(tx)
+            plan.number(number)
+            var rewrite = TableRewrite(
+                plan, trees, sequences, migration.request.access, loadingFrom: fewestLoaded)
+            (rewrite.merged, rewrite.rekeyed) = (merged, rekeyed)
+            let rows = merged.reduce(plan.rows) { $0 + $1.rows }
+            rewrite.meter = progress.map { ProgressMeter(schema.name, total: rows, $0) }
+            try rewrite.run(tx)
         }
         if let version = migration.version, version > 0 {
             try StoredCatalogue.setStepVersion(version, of: number, trees.catalogue, tx)

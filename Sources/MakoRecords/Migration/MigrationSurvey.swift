@@ -87,7 +87,7 @@ extension MigrationSurvey {
 
 private struct TableSurvey {
     private let plan: MigrationPlan
-    private let program: CompiledSteps?
+    private var program: CompiledSteps? { plan.program }
     private let records: [TableRecord]
     /// The present ordinals of columns whose values change.
     private let origins: [Int: Int]
@@ -106,10 +106,8 @@ private struct TableSurvey {
         self.view = view
         access = migration.request.access
         let stored = records.first { $0.id == migration.storedID }
-        let schema = migration.request.schema
-        program = try CompiledSteps(migration, from: stored, records)
-        plan = try MigrationPlan(schema, migration.request.dropsRetired, records, found: stored, program: program, view)
-        survey = MigrationSurvey(schema.name)
+        plan = try MigrationPlan(migration, from: stored, records, view)
+        survey = MigrationSurvey(migration.request.schema.name)
         survey.rows = plan.rows
         survey.storedVersion = migration.storedVersion
         survey.version = migration.version ?? migration.storedVersion
@@ -158,22 +156,18 @@ private struct TableSurvey {
         }
         survey.steps[followed + step].rows = plan.rows
         var failures: [RecordError] = []
-        let keys = NewKeys(
-            plan, program, moving: moving, access, try StoredCatalogue.idTree(in: view), origins: origins, view)
+        let keys = NewKeys(plan, moving: moving, access, origins: origins, view)
         _ = try keys.run { failures.append($0) }
         for failure in failures { fail(followed + step, "\(failure)") }
     }
 
     private mutating func lookAtRows() throws(RecordError) {
-        guard var stored = plan.stored else { return }
+        guard let stored = plan.stored else { return }
         let conversions = plan.conversionOfStep.sorted { $0.key < $1.key }
         if plan.subjects.isEmpty && conversions.isEmpty { return }
-        stored.indexes = []
-        let table = try StoredCatalogue.handle(stored, try StoredCatalogue.idTree(in: view), RowIDSequence(), view)
-        let layout = RowLayout(
-            table: stored.schema.name, tableID: stored.id, version: UInt32(truncatingIfNeeded: stored.schema.version),
-            columns: stored.columns, positions: stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
-        )
+        let table = try StoredCatalogue.rows(of: stored, view)
+        let positions = stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
+        let layout = RowLayout(stored, positions: positions)
         var machine = program.map { RowTransform($0, of: stored.schema, access) }
         var pieces = try RowPieces(table, view)
         while try pieces.next() {
@@ -234,7 +228,7 @@ private struct TableSurvey {
         for (ordinal, slot) in program.added {
             guard let step = program.stepOfSlot[slot], !program.isLink(slot) else { continue }
             do throws(RecordError) {
-                _ = try plan.record.fitting(machine?.value(slot), ordinal, key, of: plan.stored?.schema, step, program)
+                _ = try plan.fitting(machine?.value(slot), ordinal, key, of: plan.stored?.schema, step)
             } catch { fail(firstByHand + step, "\(error)") }
         }
     }
@@ -244,8 +238,7 @@ private struct TableSurvey {
     ) throws(RecordError) {
         guard let source = records.first(where: { $0.schema.name == merge.source }) else { return }
         let step = firstByHand + merge.step
-        let reader = try MergedRows(
-            source, merge, into: program.table, access, try StoredCatalogue.idTree(in: view), view)
+        let reader = try MergedRows(source, merge, into: program.table, access, view)
         let names = program.finalNames
         var machine = RowTransform(program, of: source.schema, access)
         var pieces = try RowPieces(reader.table, view)
@@ -261,7 +254,7 @@ private struct TableSurvey {
                         let slot = names.slots[plan.namesBefore[column.name] ?? column.name]
                         if let slot, program.isLink(slot) { continue }
                         let value = slot.flatMap { machine.value($0) }
-                        _ = try plan.record.fitting(value, column.ordinal, key, of: source.schema, merge.step, program)
+                        _ = try plan.fitting(value, column.ordinal, key, of: source.schema, merge.step)
                     }
                 } catch let error as RecordError {
                     if case .storage = error { throw error }

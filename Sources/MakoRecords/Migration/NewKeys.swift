@@ -3,25 +3,21 @@ import MakoStorage
 /// Computes the new keys of a table's rows when its primary key changes.
 struct NewKeys {
     private let plan: MigrationPlan
-    private let program: CompiledSteps?
+    private var program: CompiledSteps? { plan.program }
     /// The tables whose rows get other keys.
     private let moving: Set<String>
     /// The present ordinals of the plan's columns, where they differ.
     private let origins: [Int: Int]
     private let access: CipherAccess
-    private let idTree: Tree
     private let view: Snapshot
 
     init(
-        _ plan: MigrationPlan, _ program: CompiledSteps?, moving: Set<String>, _ access: CipherAccess, _ idTree: Tree,
-        origins: [Int: Int] = [:], _ view: Snapshot
+        _ plan: MigrationPlan, moving: Set<String>, _ access: CipherAccess, origins: [Int: Int] = [:], _ view: Snapshot
     ) {
         self.origins = origins
         self.moving = moving
         self.plan = plan
-        self.program = program
         self.access = access
-        self.idTree = idTree
         self.view = view
     }
 
@@ -32,9 +28,8 @@ struct NewKeys {
     /// - Parameter failed: receives the errors of rows; if `nil`, the first one is thrown.
     /// - Throws: `duplicateKey`, `conversionFailed`, `stepFailed`.
     func run(failed: ((RecordError) -> Void)? = nil) throws(RecordError) -> [RowKey: RowKey] {
-        guard let newKey = plan.newKey, var stored = plan.stored, plan.rows > 0 else { return [:] }
-        stored.indexes = []
-        let table = try StoredCatalogue.handle(stored, idTree, RowIDSequence(), view)
+        guard let newKey = plan.newKey, let stored = plan.stored, plan.rows > 0 else { return [:] }
+        let table = try StoredCatalogue.rows(of: stored, view)
         switch newKey {
         case .columns(let ordinals):
             let columns = ordinals.map { plan.record.columns[$0] }
@@ -71,10 +66,8 @@ struct NewKeys {
         of columns: [ColumnSchema], _ table: TableHandle, _ stored: TableRecord, _ failed: ((RecordError) -> Void)?,
         _ key: ([Value]) -> RowKey
     ) throws(RecordError) -> [RowKey: RowKey] {
-        let layout = RowLayout(
-            table: stored.schema.name, tableID: stored.id, version: UInt32(truncatingIfNeeded: stored.schema.version),
-            columns: stored.columns, positions: stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
-        )
+        let positions = stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
+        let layout = RowLayout(stored, positions: positions)
         let isComputed = columns.contains { program?.added[$0.ordinal] != nil }
         var machine = isComputed ? program.map { RowTransform($0, of: stored.schema, access) } : nil
         var keys: [RowKey: RowKey] = [:]

@@ -25,7 +25,6 @@ struct RowRewrite: ~Copyable {
 
     private let plan: MigrationPlan
     private let record: TableRecord
-    private let program: CompiledSteps?
     private let following: ForeignKeyRewrite?
     private let access: CipherAccess
     /// The layouts of all columns, before and after.
@@ -45,21 +44,19 @@ struct RowRewrite: ~Copyable {
     var writer = RowWriter()
 
     /// - Parameters:
-    ///   - record: the table after the migration.
     ///   - isRenumbered: whether the table gets a new number.
     ///   - following: the new values of converted references; `nil` to convert values to another type.
     init(
-        _ plan: MigrationPlan, _ stored: TableRecord, _ record: TableRecord, isRenumbered: Bool,
-        _ program: CompiledSteps?, following: ForeignKeyRewrite?, _ access: CipherAccess
+        _ plan: MigrationPlan, _ stored: TableRecord, isRenumbered: Bool, following: ForeignKeyRewrite?,
+        _ access: CipherAccess
     ) {
         self.plan = plan
-        self.record = record
-        self.program = program
+        record = plan.record
         self.following = following
         self.access = access
         before = RowLayout(ofAllColumns: stored, table: record.schema.name)
         after = RowLayout(ofAllColumns: record, table: record.schema.name)
-        machine = program.map { RowTransform($0, of: stored.schema, access) }
+        machine = plan.program.map { RowTransform($0, of: stored.schema, access) }
         failures = ConversionFailures(stored, record, plan.conversions, access)
         for conversion in plan.conversions {
             conversions.append(
@@ -83,7 +80,7 @@ struct RowRewrite: ~Copyable {
     private mutating func source(of column: ColumnSchema, _ stored: TableRecord, _ isRenumbered: Bool) -> Source? {
         if let number = plan.conversions.firstIndex(where: { $0.to == column.ordinal }) { return .conversion(number) }
         if !column.isDead {
-            if let slot = program?.added[column.ordinal] { return .slot(slot) }
+            if let slot = plan.program?.added[column.ordinal] { return .slot(slot) }
             if column.ordinal == plan.columnOfIDs { return .id }
             if column.ordinal < stored.columns.count {
                 return isRenumbered && column.sealedType != nil ? .reseal : nil
@@ -136,9 +133,9 @@ struct RowRewrite: ~Copyable {
     func check() throws(RecordError) { try failures.check() }
 
     private mutating func set(_ ordinal: Int, _ slot: Int, _ key: RowKey, _ new: RowKey?) throws(RecordError) {
-        let value = try record.fitting(
+        let value = try plan.fitting(
             try keyValue(ordinal, new) ?? machine?.value(slot), ordinal, key, of: plan.stored?.schema,
-            program?.stepOfSlot[slot], program)
+            plan.program?.stepOfSlot[slot])
         try writer.set(ordinal, value, sealing: access)
     }
 
@@ -200,8 +197,8 @@ struct RowRewrite: ~Copyable {
 extension RowLayout {
     /// Makes a layout of all columns that a table has ever had, with their ordinals as positions.
     convenience init(ofAllColumns record: TableRecord, table: String) {
-        self.init(
-            table: table, tableID: record.id, version: UInt32(truncatingIfNeeded: record.schema.version),
-            columns: record.columns, positions: record.columns)
+        var named = record
+        named.schema.name = table
+        self.init(named, positions: record.columns)
     }
 }

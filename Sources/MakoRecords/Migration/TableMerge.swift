@@ -17,16 +17,13 @@ final class TableMerge {
 
     /// - Parameter next: the first id that the target does not use; updated.
     init(
-        _ record: TableRecord, into target: EntitySchema, _ targetID: UInt32, keepsIDs: Bool, next: inout Int64?,
-        _ idTree: Tree, _ view: Snapshot
+        _ record: TableRecord, into request: TableMigration, _ targetID: UInt32, next: inout Int64?, _ view: Snapshot
     ) throws(RecordError) {
         self.record = record
-        self.target = target
+        target = request.schema
         self.targetID = targetID
-        self.keepsIDs = keepsIDs
-        var bare = record
-        bare.indexes = []
-        let table = try StoredCatalogue.handle(bare, idTree, RowIDSequence(), view)
+        keepsIDs = request.keepsIDs
+        let table = try StoredCatalogue.rows(of: record, view)
         rows = try table.count(in: view)
         guard rows > 0, table.isRowID, !keepsIDs, let free = next else { return }
         let old = try table.allKeys(in: view).compactMap(\.rowID)
@@ -44,11 +41,10 @@ final class TableMerge {
     ///
     /// - Throws: `duplicateKey`, `conversionFailed`, `stepFailed` if rows have no unique new key.
     convenience init(
-        rekeying plan: MigrationPlan, _ program: CompiledSteps?, _ number: UInt32, moving: Set<String>,
-        _ access: CipherAccess, _ idTree: Tree, _ view: Snapshot
+        rekeying plan: MigrationPlan, _ number: UInt32, moving: Set<String>, _ access: CipherAccess, _ view: Snapshot
     ) throws(RecordError) {
         guard let stored = plan.stored else { throw .tableNotFound(name: plan.record.schema.name, nearest: nil) }
-        let keys = try NewKeys(plan, program, moving: moving, access, idTree, view).run()
+        let keys = try NewKeys(plan, moving: moving, access, view).run()
         self.init(stored, into: plan.record.schema, number, keys, plan.rows)
     }
 
@@ -169,9 +165,9 @@ final class TableMerge {
 
     /// Returns the new form of a key in a column of keys, whose target is given by its old name.
     func followed(
-        _ number: UInt32, _ key: RowKey, _ column: ColumnSchema, isTarget: Bool, willBeTarget: Bool, of table: String
+        _ number: UInt32, _ key: RowKey, _ column: ColumnSchema, willBeTarget: Bool, of table: String
     ) throws(RecordError) -> (UInt32, RowKey)? {
-        guard isTarget && number == 0 || number == record.id else {
+        guard number == 0 && column.target == record.schema.name || number == record.id else {
             // Rows of the table that takes the others over are rows of the column's target now.
             return willBeTarget && number == targetID && targetID != 0 ? (0, key) : nil
         }
@@ -194,15 +190,11 @@ struct MergedRows {
 
     init(
         _ source: TableRecord, _ merge: CompiledSteps.Merge, into target: String, _ access: CipherAccess,
-        _ idTree: Tree, _ view: Snapshot
+        _ view: Snapshot
     ) throws(RecordError) {
         self.access = access
-        var bare = source
-        bare.indexes = []
-        table = try StoredCatalogue.handle(bare, idTree, RowIDSequence(), view)
-        layout = RowLayout(
-            table: source.schema.name, tableID: source.id, version: UInt32(truncatingIfNeeded: source.schema.version),
-            columns: source.columns, positions: source.columns)
+        table = try StoredCatalogue.rows(of: source, view)
+        layout = RowLayout(source, positions: source.columns)
         live = source.schema.liveColumns
         body = merge.body
         var slots: [String: Int] = [:]

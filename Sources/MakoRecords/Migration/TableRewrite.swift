@@ -3,37 +3,31 @@ import MakoStorage
 /// Migrates one stored table to its planned form.
 struct TableRewrite {
     private let plan: MigrationPlan
-    private let program: CompiledSteps?
-    private let merged: [TableMerge]
+    private var program: CompiledSteps? { plan.program }
+    /// The tables whose rows move to this one.
+    var merged: [TableMerge] = []
     /// The move of the table to itself, if its primary key changes.
-    private let rekeyed: TableMerge?
+    var rekeyed: TableMerge?
     /// The new values of references; `nil` to convert values to another type.
-    private let following: ForeignKeyRewrite?
-    private var record: TableRecord
+    var following: ForeignKeyRewrite?
+    var meter: ProgressMeter?
+    private let record: TableRecord
     private let trees: (catalogue: Tree, ids: Tree)
     private let sequences: RowIDSequences
-    private let meter: ProgressMeter?
     private let access: CipherAccess
     /// The number of rows from which on the table is filled by a bulk load.
     private let fewestLoaded: Int
 
+    /// - Parameter plan: the plan, with the number that the table gets.
     init(
-        _ plan: MigrationPlan, _ program: CompiledSteps?, merged: [TableMerge] = [], rekeyed: TableMerge? = nil,
-        following: ForeignKeyRewrite? = nil, id: UInt32,
-        _ trees: (catalogue: Tree, ids: Tree), _ sequences: RowIDSequences, _ access: CipherAccess,
-        meter: ProgressMeter? = nil, fewestLoaded: Int
+        _ plan: MigrationPlan, _ trees: (catalogue: Tree, ids: Tree), _ sequences: RowIDSequences,
+        _ access: CipherAccess, loadingFrom fewestLoaded: Int
     ) {
         self.access = access
         self.plan = plan
-        self.program = program
-        self.merged = merged
-        self.rekeyed = rekeyed
-        self.following = following
         record = plan.record
-        record.id = id
         self.trees = trees
         self.sequences = sequences
-        self.meter = meter
         self.fewestLoaded = fewestLoaded
     }
 
@@ -99,8 +93,7 @@ struct TableRewrite {
         // Kept indexes read unchanged columns only, so that their entries stay valid.
         stored.indexes = []
         let table = try StoredCatalogue.handle(stored, trees.ids, RowIDSequence(), tx.view)
-        var rows = RowRewrite(
-            plan, stored, record, isRenumbered: rekeyed != nil, program, following: following, access)
+        var rows = RowRewrite(plan, stored, isRenumbered: rekeyed != nil, following: following, access)
         // No other tree can be changed in the transaction during a bulk load.
         if rekeyed == nil && plan.rows >= fewestLoaded && program?.splitsRows != true {
             try loadRows(&rows, table, tx)
@@ -221,7 +214,7 @@ struct TableRewrite {
         for (merge, source) in zip(program.merges, merged) {
             var machine = RowTransform(program, of: source.record.schema, access)
             let reader = try MergedRows(
-                try current(source.record, tx.view), merge, into: record.schema.name, access, trees.ids, tx.view)
+                try current(source.record, tx.view), merge, into: record.schema.name, access, tx.view)
             var pieces = try RowPieces(reader.table, tx.view)
             while try pieces.next() {
                 for place in 0..<pieces.count {
@@ -239,8 +232,7 @@ struct TableRewrite {
                     writer.begin(after)
                     for (ordinal, slot) in slots {
                         let value = slot.flatMap { machine.value($0) }
-                        let fitting = try record.fitting(
-                            value, ordinal, old, of: source.record.schema, merge.step, program)
+                        let fitting = try plan.fitting(value, ordinal, old, of: source.record.schema, merge.step)
                         try writer.set(ordinal, fitting, sealing: access)
                     }
                     let new = try table.insert(&writer, key: key, in: tx, changes: &changes, batch: batch)
@@ -255,15 +247,14 @@ struct TableRewrite {
     }
 }
 
-extension TableRecord {
+extension MigrationPlan {
     /// Returns a value computed by manual steps in its column's type.
     ///
     /// - Parameter source: the source table of the row, for the key in an error.
     func fitting(
-        _ value: Value?, _ ordinal: Int, _ row: RowKey, of source: EntitySchema?, _ step: Int?,
-        _ program: CompiledSteps?
+        _ value: Value?, _ ordinal: Int, _ row: RowKey, of source: EntitySchema?, _ step: Int?
     ) throws(RecordError) -> Value {
-        let column = columns[ordinal]
+        let column = record.columns[ordinal]
         let value = value ?? column.defaultValue
         if column.isRetired { return column.type.coerced(value) ?? .null }
         if let fitting = RowConversion.convert(value, to: column) { return fitting }
@@ -274,7 +265,7 @@ extension TableRecord {
                 "a value of type \(value.typeName) is given for \(column.name), which holds encrypted \($0.name)"
             } ?? "\(value) is given for \(column.name), which holds \(column.type.name)"
         let text = step.flatMap { program?.steps[$0].description } ?? "adding \(column.name)"
-        throw .stepFailed(table: schema.name, step: text, row: NamedKey(row, in: source), reason: reason)
+        throw .stepFailed(table: record.schema.name, step: text, row: NamedKey(row, in: source), reason: reason)
     }
 }
 

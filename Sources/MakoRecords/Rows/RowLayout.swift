@@ -77,9 +77,12 @@ public final class RowLayout: @unchecked Sendable {
     @usableFromInline static var headerSize: Int { 8 }
     static let format: UInt8 = 1
 
-    /// - Parameter further: for each position, its columns beyond the first.
+    /// - Parameters:
+    ///   - id: the number of the table.
+    ///   - columns: all columns that the table has ever had, by ordinal.
+    ///   - further: for each position, its columns beyond the first.
     init(
-        table: String, tableID: UInt32, version: UInt32, columns: [ColumnSchema], positions: [ColumnSchema?],
+        _ schema: EntitySchema, id: UInt32, columns: [ColumnSchema], positions: [ColumnSchema?],
         further: [[ColumnSchema]] = []
     ) {
         var starts: [Int] = []
@@ -89,9 +92,9 @@ public final class RowLayout: @unchecked Sendable {
         }
         furtherPositions = starts
         let positions = positions + further.flatMap { $0 }
-        self.table = table
-        self.tableID = tableID
-        self.version = version
+        table = schema.name
+        tableID = id
+        version = UInt32(truncatingIfNeeded: schema.version)
         self.columns = columns
         count = positions.count
         names = positions.map { $0?.name ?? "" }
@@ -148,6 +151,14 @@ public final class RowLayout: @unchecked Sendable {
         copy.copyMemory(from: bytes)
         defaults = copy
     }
+
+    /// Makes a layout of some columns of a table.
+    convenience init(_ record: TableRecord, positions: [ColumnSchema?]) {
+        self.init(record.schema, id: record.id, columns: record.columns, positions: positions)
+    }
+
+    /// Makes a layout without columns, for expressions that read no row.
+    static func blank() -> RowLayout { RowLayout(TableHandle.none.schema, id: 0, columns: [], positions: []) }
 
     deinit {
         slots.deallocate()

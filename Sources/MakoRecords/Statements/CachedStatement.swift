@@ -104,9 +104,10 @@ public final class CachedStatement: @unchecked Sendable {
             outcome.changed = 1
             return outcome
         }
-        return try statement.run(
-            catalogue, in: tx, changes: &changes, parameters: parameters, named: named, cancellation: cancellation,
-            ignoringReferences: ignoringReferences, check: check, prepared: insert)
+        let given = StatementRun(
+            catalogue: catalogue, parameters: parameters, named: named, cancellation: cancellation,
+            ignoresReferences: ignoringReferences, rowCheck: check, prepared: insert)
+        return try statement.run(given, in: tx, &changes)
     }
 
     /// Returns an INSERT with its names resolved; `nil` for other statements.

@@ -2,7 +2,7 @@ import MakoStorage
 
 /// Executes `RETURNING`: one row of outputs for each row that a statement has written, or will delete.
 ///
-///     var returned = try ReturnedRows(statement.returning, of: target, catalogue, parameters, named, tx.view)
+///     var returned = try ReturnedRows(statement.returning, Binder(target, catalogue, parameters, named), tx.view)
 ///     try returned?.add(key, tx.view)
 ///     outcome.rows = returned?.rows ?? outcome.rows
 struct ReturnedRows {
@@ -10,16 +10,12 @@ struct ReturnedRows {
     private let values: ExpressionExecutor
     private(set) var rows: QueryRows
 
-    /// - Returns: `nil` without RETURNING.
-    init?(
-        _ outputs: [SelectStatement.Output], of target: TableHandle, _ catalogue: Catalogue, _ parameters: [Value],
-        _ named: [String: Value], _ view: Snapshot
-    ) throws(RecordError) {
-        if outputs.isEmpty { return nil }
-        self.target = target
+    /// - Parameter binder: resolves names in the table that is written.
+    init(_ outputs: [SelectStatement.Output], _ binder: Binder, _ view: Snapshot) throws(RecordError) {
+        target = binder.table
         let source = JoinScope.Source(name: target.schema.name, table: target)
         let outputs = try SelectNames.outputs(outputs, [source], isJoin: false)
-        var binder = Binder(target, catalogue, parameters, named)
+        var binder = binder
         var bound: [BoundExpr] = []
         for output in outputs { bound.append(try binder.bindUnseen(output.expr)) }
         values = ExpressionExecutor(bound: Planner.plan(bound, in: view), target, binder.joins, view)
@@ -37,6 +33,15 @@ struct ReturnedRows {
     mutating func forget(after count: Int) { rows.rows.removeSubrange(count...) }
 }
 
+extension StatementRun {
+    /// Returns the executor of `RETURNING`; `nil` without it.
+    func returned(
+        _ outputs: [SelectStatement.Output], of target: TableHandle, _ view: Snapshot
+    ) throws(RecordError) -> ReturnedRows? {
+        outputs.isEmpty ? nil : try ReturnedRows(outputs, Binder(target, catalogue, parameters, named), view)
+    }
+}
+
 extension DeleteStatement {
     /// Returns the outputs of `RETURNING` for rows to be deleted; without RETURNING a result without columns.
     ///
@@ -45,9 +50,8 @@ extension DeleteStatement {
         _ keys: [RowKey], _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> QueryRows {
         let target = try table.findWritable(in: catalogue)
-        guard var rows = try ReturnedRows(returning, of: target, catalogue, parameters, named, view) else {
-            return QueryRows(columns: [], rows: [])
-        }
+        if returning.isEmpty { return QueryRows(columns: [], rows: []) }
+        var rows = try ReturnedRows(returning, Binder(target, catalogue, parameters, named), view)
         for key in keys { try rows.add(key, view) }
         return rows.rows
     }

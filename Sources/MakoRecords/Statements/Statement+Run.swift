@@ -56,21 +56,16 @@ extension Statement {
         named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false,
         check: (any RowCheck)? = nil
     ) throws(RecordError) -> StatementOutcome {
-        try run(
-            catalogue, in: tx, changes: &changes, parameters: parameters, named: named, cancellation: cancellation,
-            ignoringReferences: ignoringReferences, check: check, prepared: nil)
+        let given = StatementRun(
+            catalogue: catalogue, parameters: parameters, named: named, cancellation: cancellation,
+            ignoresReferences: ignoringReferences, rowCheck: check)
+        return try run(given, in: tx, &changes)
     }
 
-    /// - Parameter prepared: an INSERT with its names resolved.
     func run(
-        _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value],
-        named: [String: Value], cancellation: Cancellation?, ignoringReferences: Bool, check: (any RowCheck)?,
-        prepared: PreparedInsert?
+        _ given: StatementRun, in tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> StatementOutcome {
-        let run = StatementRun(
-            catalogue: catalogue, parameters: parameters, named: named, cancellation: cancellation,
-            ignoresReferences: ignoringReferences, rowCheck: check, prepared: prepared)
-        return try followingTree(isDeep) { () throws(RecordError) in try runTree(run, in: tx, &changes) }
+        try followingTree(isDeep) { () throws(RecordError) in try runTree(given, in: tx, &changes) }
     }
 
     private func runTree(
@@ -164,7 +159,7 @@ struct StatementRun {
     let ignoresReferences: Bool
     let rowCheck: (any RowCheck)?
     /// An INSERT with its names resolved.
-    let prepared: PreparedInsert?
+    var prepared: PreparedInsert?
 
     /// Throws if the statement is cancelled.
     ///
@@ -210,7 +205,7 @@ struct StatementRun {
         let target = try statement.table.findWritable(in: catalogue)
         var outcome = StatementOutcome()
         var removal = RowRemoval(catalogue, cancellation)
-        var returned = try ReturnedRows(statement.returning, of: target, catalogue, parameters, named, tx.view)
+        var returned = try returned(statement.returning, of: target, tx.view)
         let isAlone = ignoresReferences ? true : try removal.concernsRowsAlone(target, tx.view)
         if statement.condition == nil, isAlone, returned == nil {
             outcome.changed = try target.deleteAll(in: tx, changes: &changes)
@@ -248,7 +243,7 @@ struct StatementRun {
     ) throws(RecordError) -> StatementOutcome {
         let target = try statement.table.findWritable(in: catalogue)
         let columns = try assigned(statement.assignments, target)
-        var returned = try ReturnedRows(statement.returning, of: target, catalogue, parameters, named, tx.view)
+        var returned = try returned(statement.returning, of: target, tx.view)
         let names = columns.map(\.name)
         let view = tx.view
         var plan = try Selection(

@@ -21,7 +21,7 @@ extension StatementRun {
             try Upsert(clause, target, self, tx.view)
         }
         var changed = ReferenceCheck(ignoresReferences ? [] : upsert?.columns ?? [], of: target, catalogue)
-        var returned = try ReturnedRows(statement.returning, of: target, catalogue, parameters, named, tx.view)
+        var returned = try returned(statement.returning, of: target, tx.view)
         for row in rows {
             try lookAtCancellation()
             let noted = references.count
@@ -45,14 +45,33 @@ extension StatementRun {
             }
             if let upsert, let other = try upsert.conflict(&writer, id, tx.view) {
                 references.forget(after: min(noted, references.count))
-                if try upsert.apply(to: other, &writer, id, &changed, &removal, self, &changes, tx) {
+                guard let found = try upsert.values(for: other, &writer, id, tx.view) else { continue }
+                if !changed.isEmpty { try changed.note(found[...], tx.view) }
+                if upsert.changesOwned { try removal.noteOwned(by: [other], target, tx.view) }
+                var update = try upsert.row(found, self)
+                if try target.update(&update, key: other, in: tx, changes: &changes, check: rowCheck) {
                     outcome.changed += 1
                     try returned?.add(other, tx.view)
                 }
                 continue
             }
-            let stored = try store(&writer, id, statement.conflict, target, batch, &removal, &changes, tx)
-            guard let key = stored else {
+            if statement.conflict == .replace {
+                // References to the row with the same key stay; other conflicting rows are deleted by the delete rules.
+                let own = try ownKey(id, &writer, target)
+                for other in try target.conflicting(&writer, key: id, view: tx.view) {
+                    if ignoresReferences || other == own {
+                        if !ignoresReferences { try removal.noteOwned(by: [other], target, tx.view) }
+                        try target.delete(other, in: tx, changes: &changes)
+                    } else {
+                        _ = try removal.delete(other, of: target, tx, &changes)
+                    }
+                }
+            }
+            let key: RowKey
+            do throws(RecordError) {
+                key = try target.insert(&writer, key: id, in: tx, changes: &changes, batch: batch, check: rowCheck)
+            } catch {
+                guard statement.conflict == .ignore, error.isConflict else { throw error }
                 references.forget(after: min(noted, references.count))
                 continue
             }
@@ -66,38 +85,6 @@ extension StatementRun {
         try changed.finish(tx.view)
         try removal.finish(tx, &changes)
         return outcome
-    }
-
-    /// Stores a row; returns `nil` if it is skipped.
-    private func store(
-        _ writer: inout RowWriter, _ id: RowKey?, _ conflict: InsertStatement.Conflict, _ target: TableHandle,
-        _ batch: IndexBatch?, _ removal: inout RowRemoval, _ changes: inout ChangeSet,
-        _ tx: borrowing WriteTransaction
-    ) throws(RecordError) -> RowKey? {
-        switch conflict {
-        case .refuse: break
-        case .replace:
-            // References to the row with the same key stay; other conflicting rows are deleted by the delete rules.
-            let own = try ownKey(id, &writer, target)
-            for other in try target.conflicting(&writer, key: id, view: tx.view) {
-                if ignoresReferences || other == own {
-                    if !ignoresReferences { try removal.noteOwned(by: [other], target, tx.view) }
-                    try target.delete(other, in: tx, changes: &changes)
-                } else {
-                    _ = try removal.delete(other, of: target, tx, &changes)
-                }
-            }
-        case .ignore:
-            do throws(RecordError) {
-                return try target.insert(&writer, key: id, in: tx, changes: &changes, check: rowCheck)
-            } catch {
-                switch error {
-                case .duplicateKey, .uniqueViolation, .nullViolation: return nil
-                default: throw error
-                }
-            }
-        }
-        return try target.insert(&writer, key: id, in: tx, changes: &changes, batch: batch, check: rowCheck)
     }
 
     /// Returns the key of the new row; `nil` if the table must assign one.
@@ -151,5 +138,15 @@ extension StatementRun {
             throw expr.position.error("there is no row yet whose columns could be named here")
         }
         return value
+    }
+}
+
+extension RecordError {
+    /// Whether an INSERT OR IGNORE skips the row.
+    fileprivate var isConflict: Bool {
+        switch self {
+        case .duplicateKey, .uniqueViolation, .nullViolation: true
+        default: false
+        }
     }
 }

@@ -88,18 +88,18 @@ struct Upsert {
         }
     }
 
-    /// Applies the clause to the conflicting row.
+    /// Whether the update sets columns that own rows.
+    var changesOwned: Bool { change?.ownsRows == true }
+
+    /// Returns the values for the conflicting row; `nil` if it is not changed.
     ///
     /// - Parameters:
     ///   - new: the row to be inserted.
     ///   - id: its id, if the statement has one.
-    /// - Returns: `false` if the conflicting row is not changed.
-    func apply(
-        to key: RowKey, _ new: inout RowWriter, _ id: RowKey?, _ references: inout ReferenceCheck,
-        _ removal: inout RowRemoval, _ run: StatementRun, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
-    ) throws(RecordError) -> Bool {
-        guard let change else { return false }
-        let view = tx.view
+    func values(
+        for key: RowKey, _ new: inout RowWriter, _ id: RowKey?, _ view: Snapshot
+    ) throws(RecordError) -> [Value]? {
+        guard let change else { return nil }
         let excluded = try RowReader(try new.finish(), target.layout)
         var found: [Value] = []
         change.supply.rows[0] = RowContext.Place(row: excluded, id: id?.rowID ?? 0)
@@ -111,15 +111,18 @@ struct Upsert {
                 return true
             }
         }
-        guard isWanted == true else { return false }
-        if !references.isEmpty { try references.note(found[...], view) }
-        if change.ownsRows { try removal.noteOwned(by: [key], target, view) }
+        return isWanted == true ? found : nil
+    }
+
+    /// Returns the row with the values of ``values(for:_:_:_:)``.
+    func row(_ values: [Value], _ run: StatementRun) throws(RecordError) -> RowWriter {
         var writer = RowWriter()
+        guard let change else { return writer }
         writer.begin(change.layout)
         for (position, column) in change.columns.enumerated() {
-            try run.check(found[position], column, change.names[position], target)
-            writer.set(position, found[position])
+            try run.check(values[position], column, change.names[position], target)
+            writer.set(position, values[position])
         }
-        return try target.update(&writer, key: key, in: tx, changes: &changes, check: run.rowCheck)
+        return writer
     }
 }

@@ -45,19 +45,25 @@ final class IndexHandle: Sendable {
     /// Whether it has an entry for each row, sorted by its columns.
     var isPlain: Bool { condition == nil && !isSpatial }
 
+    /// - Parameter layout: that of all live columns of the table.
     init(
-        id: UInt32, schema: IndexSchema, tree: Tree, parts: [Part], columns: ColumnSet, hasKeyInValue: Bool,
-        condition: (any RowCondition)? = nil
+        _ stored: TableRecord.Index, _ tree: Tree, _ layout: RowLayout, isRowID: Bool, _ condition: (any RowCondition)?
     ) {
-        self.condition = condition
-        isSpatial = schema.isSpatial && parts.count == 2
-        self.id = id
-        self.schema = schema
+        id = stored.id
+        schema = stored.schema
         self.tree = tree
-        self.parts = parts
+        self.condition = condition
+        parts = stored.schema.columns.compactMap { column in
+            layout.position(of: column.name).map {
+                Part(slot: layout.slots[$0], descending: column.descending, noCase: column.noCase)
+            }
+        }
+        var columns = condition?.columns ?? ColumnSet()
+        for part in parts { columns.insert(Int(part.slot.ordinal)) }
         self.columns = columns
-        self.hasKeyInValue = hasKeyInValue
+        isSpatial = schema.isSpatial && parts.count == 2
         isUnique = schema.isUnique
+        hasKeyInValue = isUnique || !isRowID
     }
 
     /// Returns whether the index holds a row.

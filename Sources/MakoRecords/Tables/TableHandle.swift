@@ -53,9 +53,7 @@ public final class TableHandle: Sendable {
         self.rows = rows
         self.idTree = idTree
         self.ids = ids
-        let layout = RowLayout(
-            table: schema.name, tableID: id, version: UInt32(truncatingIfNeeded: schema.version), columns: columns,
-            positions: schema.liveColumns)
+        let layout = RowLayout(record, positions: schema.liveColumns)
         self.layout = layout
         isRowID = schema.idColumn != nil
         var keySlots: [ColumnSlot] = []
@@ -78,25 +76,10 @@ public final class TableHandle: Sendable {
                 return nil
             }
             if let options = index.schema.fullText {
-                let slots = index.schema.columns.compactMap { layout.position(of: $0.name) }.map { layout.slots[$0] }
-                textIndexes.append(
-                    FullTextIndex(
-                        id: index.id, schema: index.schema, table: record.schema, tree: tree, slots: slots,
-                        options: options, isRowID: isRowID))
+                textIndexes.append(FullTextIndex(index, options, of: record.schema, tree, layout))
                 return nil
             }
-            var columns = ColumnSet()
-            var parts: [IndexHandle.Part] = []
-            for column in index.schema.columns {
-                guard let position = layout.position(of: column.name) else { continue }
-                let slot = layout.slots[position]
-                parts.append(.init(slot: slot, descending: column.descending, noCase: column.noCase))
-                columns.insert(Int(slot.ordinal))
-            }
-            if let condition = conditions[place] { columns.formUnion(condition.columns) }
-            return IndexHandle(
-                id: index.id, schema: index.schema, tree: tree, parts: parts, columns: columns,
-                hasKeyInValue: index.schema.isUnique || !isRowID, condition: conditions[place])
+            return IndexHandle(index, tree, layout, isRowID: isRowID, conditions[place])
         }
         indexedColumns = indexes.reduce(into: ColumnSet()) { $0.formUnion($1.columns) }
         self.elementIndexes = elementIndexes
@@ -136,9 +119,7 @@ public final class TableHandle: Sendable {
             for name in list { columns.append(try column(name)) }
             others.append(columns)
         }
-        return RowLayout(
-            table: schema.name, tableID: id, version: UInt32(truncatingIfNeeded: schema.version), columns: columns,
-            positions: positions, further: others)
+        return RowLayout(schema, id: id, columns: columns, positions: positions, further: others)
     }
 
     private func column(_ name: String) throws(RecordError) -> ColumnSchema {

@@ -35,18 +35,19 @@ final class FullTextIndex: Sendable {
     let columnBits: UInt64
     let isRowID: Bool
 
+    /// - Parameter layout: that of all live columns of the table.
     init(
-        id: UInt32, schema: IndexSchema, table: EntitySchema, tree: Tree, slots: [ColumnSlot], options: FullTextOptions,
-        isRowID: Bool
+        _ stored: TableRecord.Index, _ options: FullTextOptions, of table: EntitySchema, _ tree: Tree,
+        _ layout: RowLayout
     ) {
-        self.id = id
-        self.schema = schema
+        id = stored.id
+        schema = stored.schema
         self.table = table.name
         rows = table
         self.tree = tree
-        self.slots = slots
         self.options = options
-        self.isRowID = isRowID
+        isRowID = table.idColumn != nil
+        slots = stored.schema.columns.compactMap { layout.position(of: $0.name) }.map { layout.slots[$0] }
         var columns = ColumnSet()
         for slot in slots { columns.insert(Int(slot.ordinal)) }
         self.columns = columns

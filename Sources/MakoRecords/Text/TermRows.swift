@@ -137,7 +137,15 @@ struct TermReader {
         try forEachChunk(of: term) {
             $0 < wanted.count ? wanted[$0] : nil
         } take: { bytes, base, next in
-            try take(bytes, base, columns, detail, within: wanted, &next, &found)
+            var reader = PostingReader(bytes, base: base, columnBits: index.columnBits)
+            while next < wanted.count, reader.next() {
+                while next < wanted.count, wanted[next] < reader.row { next += 1 }
+                if next < wanted.count, wanted[next] == reader.row {
+                    try take(reader, columns, detail, &found)
+                    next += 1
+                }
+            }
+            if reader.isDamaged { throw index.damaged("the postings of a word cannot be read") }
         }
     }
 
@@ -233,21 +241,6 @@ struct TermReader {
             while reader.next() { found.rows.append(reader.row) }
         } else {
             while reader.next() { try take(reader, columns, detail, &found) }
-        }
-        if reader.isDamaged { throw index.damaged("the postings of a word cannot be read") }
-    }
-
-    private func take(
-        _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ columns: UInt64, _ detail: TermDetail,
-        within wanted: [UInt64], _ next: inout Int, _ found: inout TermRows
-    ) throws(RecordError) {
-        var reader = PostingReader(bytes, base: base, columnBits: index.columnBits)
-        while next < wanted.count, reader.next() {
-            while next < wanted.count, wanted[next] < reader.row { next += 1 }
-            if next < wanted.count, wanted[next] == reader.row {
-                try take(reader, columns, detail, &found)
-                next += 1
-            }
         }
         if reader.isDamaged { throw index.damaged("the postings of a word cannot be read") }
     }

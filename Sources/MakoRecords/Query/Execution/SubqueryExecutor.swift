@@ -237,7 +237,7 @@ final class SubqueryExecutor: SubqueryAnswers {
     }
 
     private func withEmptyRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
-        let layout = RowLayout(table: "", tableID: 0, version: 0, columns: [], positions: [])
+        let layout = RowLayout.blank()
         var writer = RowWriter()
         writer.begin(layout)
         _ = try body(.rowID(0), try RowReader(writer.finish(), layout))

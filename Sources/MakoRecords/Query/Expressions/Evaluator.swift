@@ -431,11 +431,13 @@ final class Evaluator {
             if count == 2, case .date(let seconds) = moment {
                 return DateText.format(seconds, form).map { .text(arena.keep($0)) } ?? .null
             }
-            return try result(function, moment, form, first + 2..<first + count, row, key)
+            guard let found = try self.moment(moment, first + 2..<first + count, row, key) else { return .null }
+            return arena.operand(function.result(found, form))
         case (.date, .text(let bytes)) where count == 1:
             return DateText.parse(String(decoding: bytes, as: UTF8.self)).map { .date($0) } ?? .null
         case (.date, _), (.time, _), (.datetime, _), (.julianday, _), (.unixepoch, _):
-            return try result(function, operand, nil, first + 1..<first + count, row, key)
+            guard let found = try moment(operand, first + 1..<first + count, row, key) else { return .null }
+            return arena.operand(function.result(found, nil))
         case (.castText, _), (.castInteger, _), (.castReal, _), (.castBool, _), (.castBlob, _), (.castDate, _),
             (.castUUID, _):
             return function.cast(operand, &arena)
@@ -452,24 +454,23 @@ final class Evaluator {
         }
     }
 
-    /// Returns the result of a date function with its modifiers.
-    private func result(
-        _ function: QueryFunction, _ operand: Operand, _ form: String?, _ modifiers: Range<Int>, _ row: RowReader,
-        _ key: RowKey
-    ) throws(RecordError) -> Operand {
+    /// Returns the moment that a date function takes, after its modifiers; `nil` if there is none.
+    private func moment(
+        _ operand: Operand, _ modifiers: Range<Int>, _ row: RowReader, _ key: RowKey
+    ) throws(RecordError) -> Moment? {
         var moment: Moment?
         switch operand {
         case .date(let seconds): moment = Moment(seconds: seconds)
         case .text(let bytes): moment = Moment(String(decoding: bytes, as: UTF8.self))
         default: moment = operand.asDouble.flatMap { Moment(number: $0) }
         }
-        guard var moment else { return .null }
+        if moment == nil { return nil }
         for place in modifiers {
             guard case .text(let bytes) = try value(lists[place], row, key),
-                moment.apply(String(decoding: bytes, as: UTF8.self), isFirst: place == modifiers.lowerBound)
-            else { return .null }
+                moment?.apply(String(decoding: bytes, as: UTF8.self), isFirst: place == modifiers.lowerBound) == true
+            else { return nil }
         }
-        return arena.operand(function.result(moment, form))
+        return moment
     }
 }
 
@@ -479,7 +480,7 @@ extension BoundExpr {
         let program = Program(nil)
         let place = program.add(self)
         let evaluator = Evaluator(program, nil)
-        let layout = RowLayout(table: "", tableID: 0, version: 0, columns: [], positions: [])
+        let layout = RowLayout.blank()
         var writer = RowWriter()
         writer.begin(layout)
         let row = try RowReader(writer.finish(), layout)

@@ -19,7 +19,7 @@ final class RowContext {
         rows.initialize(repeating: Place())
         results = .allocate(capacity: resultCount)
         results.initialize(repeating: .null)
-        blankLayout = RowLayout(table: "", tableID: 0, version: 0, columns: [], positions: [])
+        blankLayout = RowLayout.blank()
         blankBytes = .allocate(byteCount: 8, alignment: 8)
         blankBytes.initializeMemory(as: UInt8.self, repeating: 0)
         blankBytes[0] = UInt8(RowLayout.format)
