@@ -23,5 +23,9 @@ struct SizedQuery {
         self.size = size
     }
 
-    func plan() throws -> SelectPlan { try statement.prepared(catalogue, parameters, named, view, size: size) }
+    func plan() throws -> SelectPlan {
+        let bound = try statement.binder(catalogue, parameters, named, SubqueryBudget()).bound()
+        let plan = Planner.plan(.select(bound), in: view, size: size).first
+        return view.map { plan.divided(in: $0) } ?? plan
+    }
 }

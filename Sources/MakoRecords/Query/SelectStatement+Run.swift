@@ -72,15 +72,13 @@ extension SelectStatement {
     }
 
     /// Binds and plans one SELECT.
-    ///
-    /// - Parameter size: returns the number of rows of a table, where it differs from the view's.
     func prepared(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?,
-        _ budget: SubqueryBudget = SubqueryBudget(), size: ((TableHandle) -> Int?)? = nil
+        _ budget: SubqueryBudget = SubqueryBudget()
     ) throws(RecordError) -> SelectPlan {
         let binder = try binder(catalogue, parameters, named, budget)
         guard let view, var selection = try binder.selection else {
-            let plan = Planner.plan(.select(try binder.bound()), in: view, size: size).first
+            let plan = Planner.plan(.select(try binder.bound()), in: view).first
             return view.map { plan.divided(in: $0) } ?? plan
         }
         // A cached plan of its rows saves binding the condition.

@@ -232,7 +232,8 @@ extension Binder {
         let isHeld = try inner.enterKeys(rows, Array(path.dropLast()), at)
         let (condition, output, aggregate) = try body(&inner)
         joins = scope.binder.joins
-        return try inner.made(rows, form, isHeld, condition, output, aggregate, at)
+        let query = try inner.query(rows, isHeld, condition.map { [$0] } ?? [], at)
+        return BoundSubquery(form, query, inner, output: output, aggregate: aggregate)
     }
 
     /// Makes the correlated key the first of the outer values.
@@ -264,18 +265,22 @@ extension Binder {
         return try resolve(path, at)
     }
 
-    private mutating func made(
-        _ rows: ManyRows, _ form: BoundSubquery.Form, _ isHeld: Bool, _ condition: BoundCondition?,
-        _ output: BoundExpr?, _ aggregate: AggregateFunction?, _ at: SourcePosition
-    ) throws(RecordError) -> BoundSubquery {
-        func selection(_ conjuncts: [BoundCondition]) -> BoundSelection {
-            BoundSelection(
-                table: table, catalogue: catalogue, joins: joins, condition: nil, orders: [], limit: nil, offset: 0,
-                parameters: parameters, namedParameters: named
-            ).with(conjuncts)
+    /// Returns the query of the rows that fulfil some conditions.
+    ///
+    /// - Parameter isHeld: whether they are found by a column of keys.
+    private mutating func query(
+        _ rows: ManyRows, _ isHeld: Bool, _ own: [BoundCondition], _ at: SourcePosition
+    ) throws(RecordError) -> BoundSubquery.Query {
+        func selection(_ conditions: [BoundCondition]) -> BoundSelection {
+            var binder = self
+            (binder.references, binder.matches) = ([:], [])
+            return BoundSelection(binder, .all(conditions), [], limit: nil, offset: 0)
         }
-        let own = condition.map { [$0] } ?? []
-        if case .inverse(let owner, let inverse) = rows, !isHeld {
+        switch rows {
+        case .keys: return .held(selection(own))
+        case .inverse(let owner, let inverse) where isHeld:
+            return .holders(selection(own), column: inverse.column, isRowID: owner.isRowID)
+        case .inverse(let owner, let inverse):
             let column = try resolve([inverse.column], at)
             guard owner.schema.keyNames.count == 1, let key = outer?.values.first,
                 ValueKind(column.type) == kind(key)
@@ -285,19 +290,8 @@ extension Binder {
             let path = "\(owner.schema.name).\(owner.schema.keyNames[0])"
             let link = BoundCondition.comparison(
                 .equal, .column(column), .outer(OuterValue(index: 0, kind: kind(key), path: path, collation: nil)))
-            return made(
-                form, selection([link] + own.flatMap(\.conjuncts)), output: output, aggregate: aggregate,
-                countsRows: aggregate == .count && output == nil)
+            return .rows(selection([link] + own.flatMap(\.conjuncts)))
         }
-        let held = selection(own)
-        var query = BoundSubquery.Query.held(held)
-        if case .inverse(let owner, let inverse) = rows {
-            query = .holders(held, column: inverse.column, isRowID: owner.isRowID)
-        }
-        return BoundSubquery(
-            form, query, outers: outer?.values ?? [], output: output, aggregate: aggregate,
-            countsRows: aggregate == .count && output == nil, tables: held.allTables,
-            kind: Binder.kind(output ?? .constant(.null), of: aggregate))
     }
 }
 

@@ -105,13 +105,9 @@ extension Binder {
         if form == .scalar, !isAggregate { limit = min(1, limit ?? 1) }
         // Without a limit the order does not matter.
         let isOrdered = form != .exists && (limit != nil || offset > 0)
-        let selection = BoundSelection(
-            table: table, catalogue: catalogue, joins: joins, condition: condition, orders: isOrdered ? orders : [],
-            limit: limit, offset: offset, parameters: parameters, namedParameters: named, references: references,
-            matches: matches)
-        return made(
-            form, selection, output: output, collation: collation, aggregate: aggregate?.function,
-            countsRows: aggregate.map { $0.argument == nil } ?? false)
+        let selection = BoundSelection(self, condition, isOrdered ? orders : [], limit: limit, offset: offset)
+        return BoundSubquery(
+            form, .rows(selection), self, output: output, aggregate: aggregate?.function, collation: collation)
     }
 
     private static func check(
@@ -134,10 +130,7 @@ extension Binder {
         let values = Array(parameters.prefix(subquery.statement.parameterCount))
         func made(_ query: BoundSubquery.Query, _ bound: LogicalPlan) throws(RecordError) -> BoundSubquery {
             try Binder.check(bound.first.names.count, form, subquery.at)
-            return BoundSubquery(
-                form, query, outers: outer?.values ?? [], tables: bound.tables,
-                kind: form == .exists ? .null : bound.first.kinds.first ?? .null,
-                collation: bound.collations.first ?? nil)
+            return BoundSubquery(form, query, outers: outer?.values ?? [], running: bound)
         }
         if let outer {
             let reading = OuterReading(outer: outer)
@@ -173,19 +166,6 @@ extension Binder {
             bound.append(made)
         }
         return bound
-    }
-
-    /// Returns a sub-query over one table.
-    func made(
-        _ form: BoundSubquery.Form, _ selection: BoundSelection, output: BoundExpr?, collation: Collation? = nil,
-        aggregate: AggregateFunction?, countsRows: Bool
-    ) -> BoundSubquery {
-        let tables = (output?.subqueries ?? []).reduce(into: selection.allTables) { $0.formUnion($1.tables) }
-        return BoundSubquery(
-            form, .rows(selection), outers: outer?.values ?? [], output: output, aggregate: aggregate,
-            countsRows: countsRows, tables: tables,
-            kind: Binder.kind(output ?? .constant(.null), of: countsRows ? .count : aggregate),
-            isNoCase: collation?.isNoCase == true && isText(output ?? .constant(.null)), collation: collation)
     }
 }
 

@@ -22,9 +22,6 @@ extension Selection {
         binder.leavesUnranked = binder.leavesUnranked(bound)
         var orders: [BoundOrder] = []
         for order in orderBy { orders.append(try binder.bind(order)) }
-        return BoundSelection(
-            table: table, catalogue: catalogue, joins: binder.joins, condition: bound, orders: orders,
-            limit: limit.map { max(0, $0) }, offset: max(0, offset ?? 0), parameters: parameters,
-            namedParameters: namedParameters, references: binder.references, matches: binder.matches)
+        return BoundSelection(binder, bound, orders, limit: limit.map { max(0, $0) }, offset: max(0, offset ?? 0))
     }
 }

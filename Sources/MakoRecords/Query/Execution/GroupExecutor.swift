@@ -11,7 +11,7 @@ final class GroupExecutor {
         var best = KeptOperand.plain(.null)
     }
 
-    private let plan: BoundGroups
+    let plan: BoundGroups
     private let keys: ExpressionExecutor
     private let arguments: ExpressionExecutor
     private let functions: [AggregateFunction]
@@ -35,8 +35,10 @@ final class GroupExecutor {
     /// The values that each DISTINCT aggregate has seen, by group.
     @exclusivity(unchecked) private var seen: SeenValues
     private let hasDistinct: Bool
-    private let view: Snapshot
+    let view: Snapshot
     private let cancellation: Cancellation?
+    /// Whether it groups one of the parts in progress together.
+    let isPart: Bool
     /// The number of bytes that the groups may hold.
     private let memory: Int
     @exclusivity(unchecked) private(set) var isFull = false
@@ -46,14 +48,16 @@ final class GroupExecutor {
     @exclusivity(unchecked) private var waiting: SpilledEntries?
     @exclusivity(unchecked) private var peak = 0
 
+    /// - Parameter share: the divisor of the memory, for one of the parts in progress together.
     init(
-        _ plan: BoundGroups, _ table: TableHandle?, _ nodes: [JoinNode], _ view: Snapshot, _ supply: RowContext,
-        _ cancellation: Cancellation?, share: Int = 1
+        _ plan: BoundGroups, of select: SelectPlan, _ view: Snapshot, _ supply: RowContext, share: Int? = nil
     ) {
+        let (table, nodes) = (select.table, select.nodes)
         self.plan = plan
         self.view = view
-        self.cancellation = cancellation
-        memory = view.queryMemory / share
+        cancellation = select.cancellation
+        isPart = share != nil
+        memory = view.queryMemory / (share ?? 1)
         keys = ExpressionExecutor(bound: plan.keys, table, nodes, view, supply)
         arguments = ExpressionExecutor(
             bound: plan.aggregates.map { $0.argument ?? .constant(.integer(1)) }, table, nodes, view, supply)

@@ -59,13 +59,13 @@ extension RowScan {
     /// determine it.
     ///
     /// - Parameters:
+    ///   - made: the row made of the current entry.
     ///   - run: receives each entry before its row is passed on.
     ///   - isReversed: the direction; `nil` for that of the plan.
     func scanEntries(
-        _ index: IndexHandle, _ ranges: [KeyRange], _ cover: CoveringIndex, _ layout: RowLayout,
-        reporting run: IndexOnlyScan? = nil, isReversed: Bool? = nil, _ body: (RowKey, RowReader) throws -> Bool
+        _ index: IndexHandle, _ ranges: [KeyRange], _ made: IndexTuple, reporting run: IndexOnlyScan? = nil,
+        isReversed: Bool? = nil, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
-        let made = IndexTuple(cover, layout)
         let evaluator = evaluator
         var count = 0
         defer { measure?.access.counts.entries += count }
@@ -79,7 +79,7 @@ extension RowScan {
                 if let evaluator, !(try evaluator.test(row, key)) { return true }
                 return try body(key, row)
             }
-            return try fetchTested([key], layout, namedBy: index, body)
+            return try fetchTested([key], made.layout, namedBy: index, body)
         }
     }
 }

@@ -1,9 +1,9 @@
 import MakoStorage
 
 extension RowScan {
-    /// The same as ``scanEntries(_:_:_:_:reporting:isReversed:_:)``, as a skip scan.
+    /// The same as ``scanEntries(_:_:_:reporting:isReversed:_:)``, as a skip scan.
     func scanRuns(
-        _ index: IndexHandle, _ ranges: [KeyRange], _ cover: CoveringIndex, _ skip: SkipScan, _ layout: RowLayout,
+        _ index: IndexHandle, _ ranges: [KeyRange], _ made: IndexTuple, _ skip: SkipScan,
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         for range in plan.isReversed ? ranges.reversed() : ranges {
@@ -11,7 +11,7 @@ extension RowScan {
             while let part = rest {
                 let run = IndexOnlyScan(skip.parts)
                 var goesOn = true
-                try scanEntries(index, [part], cover, layout, reporting: run) { key, row in
+                try scanEntries(index, [part], made, reporting: run) { key, row in
                     goesOn = try body(key, row)
                     return goesOn && !run.isLong
                 }
@@ -19,7 +19,7 @@ extension RowScan {
                 if !run.isLong { break }
                 if let next = skip.next {
                     let values = skip.values(behind: run.prefix).clipped(to: part)
-                    guard try lendEnds(index, values, cover, skip.parts + [next], layout, body) else { return }
+                    guard try lendEnds(index, values, made, skip.parts + [next], body) else { return }
                 }
                 rest = behind(run.prefix, part)
             }
@@ -35,15 +35,14 @@ extension RowScan {
     /// Calls a closure with the rows of the first and the last entry of a range that hold some columns. Damaged entries
     /// before them are read as well, because the position of a damaged entry says nothing about its row.
     private func lendEnds(
-        _ index: IndexHandle, _ range: KeyRange, _ cover: CoveringIndex, _ parts: [CoveringIndex.Part],
-        _ layout: RowLayout,
+        _ index: IndexHandle, _ range: KeyRange, _ made: IndexTuple, _ parts: [CoveringIndex.Part],
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {
         if range.isEmpty { return true }
         for isLast in [false, true] {
             let run = IndexOnlyScan(parts)
             var goesOn = true
-            try scanEntries(index, [range], cover, layout, reporting: run, isReversed: isLast) { key, row in
+            try scanEntries(index, [range], made, reporting: run, isReversed: isLast) { key, row in
                 goesOn = try body(key, row)
                 return goesOn && run.isDamaged
             }

@@ -6,7 +6,7 @@ import MakoStorage
 /// One for each scan; the reader is valid until the next entry is read.
 final class IndexTuple {
     private let cover: CoveringIndex
-    private let layout: RowLayout
+    let layout: RowLayout
     private var base: UnsafeMutableRawPointer
     private var capacity: Int
     private var count = 0

@@ -28,12 +28,10 @@ final class JoinExecutor {
         var next: JoinLoop?
         let others = other?.loops ?? []
         isKept = others.contains(where: \.isOuterHash)
-        for (place, step) in plan.steps.enumerated().reversed() {
-            let before = plan.steps[..<place].map { (source: $0.source, layout: $0.own.table.layout) }
+        for place in plan.steps.indices.reversed() {
             next = try recorded {
                 try JoinLoop(
-                    step, plan, before: before, view, supply, next, measure?.part(place),
-                    others.isEmpty ? nil : others[place])
+                    place, of: plan, view, supply, next, measure?.part(place), others.isEmpty ? nil : others[place])
             }
         }
         first = next
@@ -124,9 +122,10 @@ private final class JoinLoop {
     @exclusivity(unchecked) private var filtered = 0
 
     init(
-        _ step: JoinStep, _ plan: JoinPlan, before: [(source: Int, layout: RowLayout)], _ view: Snapshot,
-        _ supply: RowContext, _ next: JoinLoop?, _ measure: PlanMeasure?, _ other: JoinLoop?
+        _ place: Int, of plan: JoinPlan, _ view: Snapshot, _ supply: RowContext, _ next: JoinLoop?,
+        _ measure: PlanMeasure?, _ other: JoinLoop?
     ) throws {
+        let step = plan.steps[place]
         self.step = step
         self.measure = measure
         self.view = view
@@ -165,13 +164,16 @@ private final class JoinLoop {
             lookup = .members(JoinMembers(heldBy: values, table, supply, view), isIndexed: false)
             self.own = own(bound)
         case .kept(let equalities):
-            lookup = .kept(
-                KeptRows(step, equalities, plan.joins, view, supply, measure, plan.cancellation, other?.kept))
+            let kept = other?.kept?.kept ?? KeptTable(SpilledJoinRows(view, plan.cancellation))
+            let codings = step.keyCodings(equalities, plan.joins, view, supply)
+            lookup = .kept(KeptRows(step, codings, kept, supply, measure))
             self.own = nil
         case .outerHash(let equalities):
-            lookup = .outerHash(
-                KeptOuterRows(
-                    step, equalities, plan.joins, before: before, view, supply, plan.cancellation, other?.outerHash))
+            let before = plan.steps[..<place].map { (source: $0.source, layout: $0.own.table.layout) }
+            let codings = step.keyCodings(equalities, plan.joins, view, supply)
+            let rows = KeptOuterRows(
+                before, codings, supply, SpilledJoinRows(view, plan.cancellation), sharing: other?.outerHash)
+            lookup = .outerHash(rows)
             self.own = nil
         case .first:
             lookup = .all
@@ -356,31 +358,24 @@ private enum JoinLookup {
 /// The hash table of a join: the table's rows that pass its own condition; spilled to a file if they exceed the memory.
 private final class KeptRows {
     private let step: JoinStep
-    private let view: Snapshot
     private let inner: JoinKeyCoding
     private let outer: JoinKeyCoding
-    private let kept: KeptTable
+    let kept: KeptTable
     @exclusivity(unchecked) private var buffer = KeyBuffer()
     private let supply: RowContext
     private let measure: PlanMeasure?
     let isHashed: Bool
 
     init(
-        _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode], _ view: Snapshot,
-        _ supply: RowContext, _ measure: PlanMeasure?, _ cancellation: Cancellation?, _ other: KeptRows?
+        _ step: JoinStep, _ codings: (inner: JoinKeyCoding, outer: JoinKeyCoding), _ kept: KeptTable,
+        _ supply: RowContext, _ measure: PlanMeasure?
     ) {
         self.measure = measure
-        kept = other?.kept ?? KeptTable(SpilledJoinRows(view, cancellation))
-        isHashed = !equalities.isEmpty
+        self.kept = kept
+        isHashed = !codings.inner.isEmpty
         self.step = step
-        self.view = view
         self.supply = supply
-        let nodes = JoinSources(joins).local(step.source)
-        let values = ExpressionExecutor(
-            bound: equalities.map { nodes.expr($0.inner) }, step.own.table, nodes.joins, view)
-        let rounded = equalities.map(\.isRounded)
-        inner = JoinKeyCoding(values, rounded)
-        outer = JoinKeyCoding(ExpressionExecutor(bound: equalities.map(\.outer), nil, joins, view, supply), rounded)
+        (inner, outer) = codings
     }
 
     /// Whether rows are found by ``nextSpilled()`` and ``spilledRow(_:)``.
@@ -390,7 +385,7 @@ private final class KeptRows {
 
     private func read() throws {
         kept.isRead = true
-        try step.own.forEachRow(layout: nil, in: view, measure?.part(0)) { key, row in
+        try step.own.forEachRow(layout: nil, in: kept.spill.view, measure?.part(0)) { key, row in
             buffer.clear()
             guard try inner.append(row, key, to: &buffer) else { return true }
             if kept.spill.isUsed {

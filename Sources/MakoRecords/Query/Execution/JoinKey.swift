@@ -10,6 +10,9 @@ struct JoinKeyCoding {
         self.rounded = rounded
     }
 
+    /// Whether there are no equations, so that all rows match.
+    var isEmpty: Bool { rounded.isEmpty }
+
     /// Returns `false` if a value is NULL, which equals nothing.
     func append(_ row: RowReader, _ key: RowKey, to buffer: inout KeyBuffer) throws(RecordError) -> Bool {
         for index in rounded.indices {
@@ -22,6 +25,19 @@ struct JoinKeyCoding {
             }
         }
         return true
+    }
+}
+
+extension JoinStep {
+    /// Returns the encodings of a hash join's key: of the table's own rows, and of the outer rows.
+    func keyCodings(
+        _ equalities: [JoinEquality], _ joins: [JoinNode], _ view: Snapshot, _ supply: RowContext
+    ) -> (inner: JoinKeyCoding, outer: JoinKeyCoding) {
+        let nodes = JoinSources(joins).local(source)
+        let inner = ExpressionExecutor(bound: equalities.map { nodes.expr($0.inner) }, own.table, nodes.joins, view)
+        let outer = ExpressionExecutor(bound: equalities.map(\.outer), nil, joins, view, supply)
+        let rounded = equalities.map(\.isRounded)
+        return (JoinKeyCoding(inner, rounded), JoinKeyCoding(outer, rounded))
     }
 }
 

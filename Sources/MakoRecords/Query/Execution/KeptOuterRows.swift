@@ -13,20 +13,17 @@ final class KeptOuterRows {
     private let kept: KeptOuterTable
     @exclusivity(unchecked) private var buffer = KeyBuffer()
 
+    /// - Parameters:
+    ///   - spill: holds the rows that exceed the memory.
+    ///   - other: the rows of another run, whose hash table this one shares.
     init(
-        _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode],
-        before sources: [(source: Int, layout: RowLayout)], _ view: Snapshot, _ supply: RowContext,
-        _ cancellation: Cancellation?, _ other: KeptOuterRows?
+        _ sources: [(source: Int, layout: RowLayout)], _ codings: (inner: JoinKeyCoding, outer: JoinKeyCoding),
+        _ supply: RowContext, _ spill: @autoclosure () -> SpilledJoinRows, sharing other: KeptOuterRows?
     ) {
-        kept = other?.kept ?? KeptOuterTable(SpilledJoinRows(view, cancellation))
+        kept = other?.kept ?? KeptOuterTable(spill())
         self.sources = sources
         self.supply = supply
-        let nodes = JoinSources(joins).local(step.source)
-        let rounded = equalities.map(\.isRounded)
-        inner = JoinKeyCoding(
-            ExpressionExecutor(bound: equalities.map { nodes.expr($0.inner) }, step.own.table, nodes.joins, view),
-            rounded)
-        outer = JoinKeyCoding(ExpressionExecutor(bound: equalities.map(\.outer), nil, joins, view, supply), rounded)
+        (inner, outer) = codings
     }
 
     /// Adds the current rows.

@@ -195,7 +195,7 @@ struct KeyGathering {
             }
             return keys
         }
-        try SubqueryGroups(subquery, link, all, view, cancellation, measure?.part(0)).forEachNumber { number, value in
+        try SubqueryGroups(subquery, view, cancellation, measure?.part(0))?.forEachNumber { number, value in
             if isWanted(value), let key = Key(.rowID(number)) { keys.append(key) }
         }
         return keys

@@ -60,8 +60,7 @@ extension Plan {
     public func fetching(_ keys: [RowKey]) -> Plan {
         let count = keys.count
         var plan = Plan(
-            bound.alone([]), access: .keys(keys), isReversed: false, orders: [], residual: [],
-            note: PlanNote(conditions: "\(count) rows"))
+            bound.alone([]), access: .keys(keys), note: PlanNote(conditions: "\(count) rows"))
         plan.cancellation = cancellation
         return plan
     }

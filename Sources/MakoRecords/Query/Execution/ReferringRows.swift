@@ -12,12 +12,15 @@ final class ReferringRows {
     private let members: OperatorMeasure?
     private let evaluator: Evaluator?
 
-    init(
-        _ subquery: SubqueryPlan, _ plan: Plan, _ view: Snapshot, _ outers: CorrelatedParameters,
-        _ cancellation: Cancellation?,
+    /// - Returns: `nil` if the sub-query's rows are found in another way.
+    init?(
+        _ subquery: SubqueryPlan, _ view: Snapshot, _ outers: CorrelatedParameters, _ cancellation: Cancellation?,
         _ measure: PlanMeasure?
     ) {
-        self.plan = plan
+        switch subquery.source {
+        case .held(let plan), .holders(let plan, _, _): self.plan = plan
+        case .plan, .statement, .perRow: return nil
+        }
         source = subquery.source
         self.view = view
         self.outers = outers

@@ -17,18 +17,20 @@ final class ResultPipeline {
     private let output: RowBatches
     private let set: DifferentRows?
 
+    /// - Parameter values: makes the executor of expressions over the rows, or over the groups.
     init(
-        _ bound: [BoundExpr], _ orders: [BoundOrder], isDistinct: Bool, _ collations: [Collation?],
-        isInOrder: Bool = false, limit: Int?, offset: Int, to output: RowBatches, _ view: Snapshot,
-        _ cancellation: Cancellation?, _ values: ([BoundExpr]) -> ExpressionExecutor
+        of plan: SelectPlan, to output: RowBatches, _ view: Snapshot, _ values: ([BoundExpr]) -> ExpressionExecutor
     ) {
         self.view = view
         self.output = output
+        let bound = plan.group?.outputs ?? plan.outputs
         outputs = values(bound)
-        forms = zip(bound, collations).map { KeyCoding.form($0, noCase: $1?.isNoCase == true) }
+        forms = zip(bound, plan.collations).map { KeyCoding.form($0, noCase: $1?.isNoCase == true) }
+        let limit = plan.isCut ? nil : plan.limit
+        let offset = plan.isCut ? 0 : plan.offset
         self.limit = limit ?? .max
         left = offset
-        let needed = orders.filter { $0.expr.constant == nil }
+        let needed = plan.orders.filter { $0.expr.constant == nil }
         coding = needed.isEmpty ? nil : OrderCoding(needed, values(needed.map(\.expr)))
         let total = limit.map { $0.addingReportingOverflow(offset) }
         sorted =
@@ -36,8 +38,11 @@ final class ResultPipeline {
             ? nil
             : SpilledEntries(
                 memory: view.queryMemory, wanted: total.flatMap { $0.overflow ? nil : $0.partialValue })
-        sorted?.cancellation = cancellation
-        set = !isDistinct ? nil : isInOrder ? .inOrder(RowBefore()) : .any(RowSet(.union, view, cancellation))
+        sorted?.cancellation = plan.cancellation
+        // The groups of adjacent rows may have equal outputs anywhere.
+        let isInOrder = plan.isInOrder && plan.group == nil
+        set =
+            !plan.isDistinct ? nil : isInOrder ? .inOrder(RowBefore()) : .any(RowSet(.union, view, plan.cancellation))
     }
 
     private enum DifferentRows {

@@ -59,7 +59,7 @@ final class RowScan {
         guard !hasTest else {
             if plan.cover == nil, case .index(let index, let ranges) = plan.access, let cover = plan.cover() {
                 measure?.access.operation = .coveringIndexScan
-                return try scanEntries(index, ranges, cover, table.layout) { key, _ in try body(key) }
+                return try scanEntries(index, ranges, IndexTuple(cover, table.layout)) { key, _ in try body(key) }
             }
             return try lend(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
@@ -102,8 +102,9 @@ final class RowScan {
         case .index(let index, let ranges):
             if let cover = plan.cover {
                 measure?.access.operation = plan.skip == nil ? .coveringIndexScan : .skipScan
-                if let skip = plan.skip { return try scanRuns(index, ranges, cover, skip, layout, body) }
-                return try scanEntries(index, ranges, cover, layout, body)
+                let made = IndexTuple(cover, layout)
+                if let skip = plan.skip { return try scanRuns(index, ranges, made, skip, body) }
+                return try scanEntries(index, ranges, made, body)
             }
             measure?.access.operation = .indexScan
             let before = fetched

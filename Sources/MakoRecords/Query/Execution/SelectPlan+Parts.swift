@@ -9,8 +9,7 @@ extension SelectPlan {
 
     /// Groups the rows of a large table part by part, on several threads while the groups are few.
     func addParts(
-        of plan: Plan, _ group: BoundGroups, _ operation: PlanNode.Operator, to run: GroupExecutor, _ view: Snapshot,
-        _ supply: RowContext, _ measure: PlanMeasure?
+        of plan: Plan, to run: GroupExecutor, _ view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?
     ) throws(RecordError) {
         let parts = try plan.parts(in: view)
         let join = try keptJoin(in: view, supply, measure)
@@ -18,13 +17,14 @@ extension SelectPlan {
         if plan.isGathered, join?.isShareable != false {
             // All parts in progress together may use a quarter of the memory.
             let share = 4 * (1 + Plan.partsAhead) * (plan.threads ?? 1)
+            let group = run.plan
             try plan.forEachPart(
                 parts, in: view, measure,
                 { (part, measure) throws(RecordError) -> GroupExecutor? in
                     let supply = try RowContext(rows: nodes.count, results: 0)
-                    let run = GroupExecutor(group, table, nodes, view, supply, cancellation, share: share)
+                    let run = GroupExecutor(group, of: self, view, supply, share: share)
                     run.begin()
-                    try add(part, join, operation, to: run, endsWhenFull: true, view, supply, measure)
+                    try add(part, join, to: run, supply, measure)
                     return run.isFull ? nil : run
                 }
             ) { (found) in
@@ -39,26 +39,24 @@ extension SelectPlan {
         for part in parts[next...] {
             run.beginPart()
             try measure.ofPart { (measure) throws(RecordError) in
-                try add(part, join, operation, to: run, view, supply, measure)
+                try add(part, join, to: run, supply, measure)
             }
         }
         run.endParts()
     }
 
     private func add(
-        _ part: Plan, _ join: KeptJoin?, _ operation: PlanNode.Operator, to run: GroupExecutor,
-        endsWhenFull: Bool = false,
-        _ view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?
+        _ part: Plan, _ join: KeptJoin?, to run: GroupExecutor, _ supply: RowContext, _ measure: PlanMeasure?
     ) throws(RecordError) {
-        try measure.during(operation) { (_) throws(RecordError) in
+        try measure.during(groupOperator(run.plan)) { (_) throws(RecordError) in
             if join == nil, let tallies = run.tallies,
-                try recorded({ try tallies.addRows(of: part, in: view, measure?.part(0)) }) != nil
+                try recorded({ try tallies.addRows(of: part, in: run.view, measure?.part(0)) }) != nil
             {
                 return
             }
-            try forEachRow(of: part, join, in: view, supply, measure) { (row, key) throws(RecordError) in
+            try part.forEachRow(of: join, in: run.view, supply, measure) { (row, key) throws(RecordError) in
                 try run.add(row, key)
-                return !endsWhenFull || !run.isFull
+                return !run.isPart || !run.isFull
             }
         }
     }
@@ -83,7 +81,7 @@ extension SelectPlan {
                 let values = ExpressionExecutor(bound: outputs, table, nodes, view, supply)
                 var rows: [[Value]] = []
                 var bytes = 0
-                try forEachRow(of: part, join, in: view, supply, measure) { (row, key) throws(RecordError) in
+                try part.forEachRow(of: join, in: view, supply, measure) { (row, key) throws(RecordError) in
                     let found = try values.all(row, key)
                     bytes &+= width
                     for value in found { bytes &+= value.contentBytes }
@@ -99,23 +97,6 @@ extension SelectPlan {
             return isWanted
         }
         return isWanted && next < parts.count ? plan.rest(from: parts[next]) : nil
-    }
-
-    /// Calls a closure with the rows of a part; those of a join are in the supply.
-    private func forEachRow(
-        of part: Plan, _ join: KeptJoin?, in view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?,
-        _ body: (RowReader, RowKey) throws(RecordError) -> Bool
-    ) throws(RecordError) {
-        guard let join else {
-            let scan = RowScan(part, view)
-            scan.measure = measure?.part(0)
-            return try recorded {
-                try scan.forEachRow(part.table.layout, expecting: 1 << 20) { key, row in try body(row, key) }
-            }
-        }
-        let run = try JoinExecutor(join.plan.reading(part), view, supply, measure?.part(0), sharing: join.run)
-        let key = RowKey.rowID(0)
-        try recorded { try run.forEachRow { try body(supply.blank, key) } }
     }
 
     /// Returns the join with the hash tables that all parts share; `nil` for one table.
@@ -138,4 +119,23 @@ private struct KeptJoin: @unchecked Sendable {
 
     /// Whether several threads may look rows up concurrently.
     var isShareable: Bool { !run.isSpilled }
+}
+
+extension Plan {
+    /// Calls a closure with the rows of this part; those of a join are in the supply.
+    fileprivate func forEachRow(
+        of join: KeptJoin?, in view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?,
+        _ body: (RowReader, RowKey) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        guard let join else {
+            let scan = RowScan(self, view)
+            scan.measure = measure?.part(0)
+            return try recorded {
+                try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in try body(row, key) }
+            }
+        }
+        let run = try JoinExecutor(join.plan.reading(self), view, supply, measure?.part(0), sharing: join.run)
+        let key = RowKey.rowID(0)
+        try recorded { try run.forEachRow { try body(supply.blank, key) } }
+    }
 }

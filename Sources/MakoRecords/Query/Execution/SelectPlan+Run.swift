@@ -61,10 +61,9 @@ extension SelectPlan {
             measure?.note(.gather, rows: output.rows.count, passed: output.rows.count)
             return
         }
-        let sink = ResultPipeline(
-            outputs, orders, isDistinct: isDistinct, collations, isInOrder: isInOrder, limit: isCut ? nil : limit,
-            offset: isCut ? 0 : offset, to: output, view, cancellation
-        ) { ExpressionExecutor(bound: $0, table, nodes, view, supply) }
+        let sink = ResultPipeline(of: self, to: output, view) {
+            ExpressionExecutor(bound: $0, table, nodes, view, supply)
+        }
         if limit == 0 { return }
         if let measure { return try giveMeasured(in: view, supply, measure, sink) }
         if output.isHandedOver, sink.givesAtOnce, case .table(let plan) = feed,
@@ -116,14 +115,9 @@ extension SelectPlan {
     private func giveGroups(
         _ group: BoundGroups, to output: RowBatches, _ view: Snapshot, _ supply: RowContext, _ measure: PlanMeasure?
     ) throws(RecordError) {
-        let run = GroupExecutor(group, table, nodes, view, supply, cancellation)
+        let run = GroupExecutor(group, of: self, view, supply)
         run.begin()
-        let sink = ResultPipeline(
-            group.outputs, orders, isDistinct: isDistinct, collations, limit: limit, offset: offset, to: output, view,
-            cancellation
-        ) {
-            ExpressionExecutor(bound: $0, nil, [], view, supply)
-        }
+        let sink = ResultPipeline(of: self, to: output, view) { ExpressionExecutor(bound: $0, nil, [], view, supply) }
         let having = group.having.map { Evaluator(Program(nil, $0), view, supply) }
         let key = RowKey.rowID(0)
         var counts = (groups: 0, passed: 0)
@@ -140,11 +134,9 @@ extension SelectPlan {
             return goesOn
         }
         var wantsMore = limit != 0
-        let operation: PlanNode.Operator =
-            group.keys.isEmpty ? .aggregate : isInOrder ? .sortedAggregate : .hashAggregate
-        try measure.during(operation) { (groups) throws(RecordError) in
+        try measure.during(groupOperator(group)) { (groups) throws(RecordError) in
             if wantsMore, let plan = dividedRows {
-                try addParts(of: plan, group, operation, to: run, view, supply, measure)
+                try addParts(of: plan, to: run, view, supply, measure)
             } else if wantsMore, !(try addByScan(run, view, measure)) {
                 if isInOrder {
                     try forEachRow(in: view, supply, measure) { row, key throws(RecordError) in

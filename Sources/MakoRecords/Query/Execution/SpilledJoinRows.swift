@@ -5,7 +5,7 @@ final class SpilledJoinRows {
     /// The number of bytes that rows may take in memory.
     let memory: Int
     private(set) var isUsed = false
-    private let view: Snapshot
+    let view: Snapshot
     private let cancellation: Cancellation?
     private var entries: SpilledEntries?
     private var table: SortedTable?

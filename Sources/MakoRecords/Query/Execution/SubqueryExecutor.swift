@@ -200,12 +200,9 @@ final class SubqueryExecutor: SubqueryAnswers {
 
     private func probe() -> SubqueryLookup? {
         if let lookup { return lookup }
-        guard let link = subquery.link, let probe = link.probe, case .plan(let plan) = subquery.source else {
-            return nil
-        }
-        let made = SubqueryLookup(probe, link, plan, reading: subquery.output, view, outers, cancellation, measure)
-        lookup = made
-        return made
+        if subquery.link?.probe == nil { return nil }
+        lookup = SubqueryLookup(subquery, view, outers, cancellation, measure)
+        return lookup
     }
 
     /// Calls a closure with the rows for the outer row until it returns `false`. The recursion of nested sub-queries
@@ -229,10 +226,9 @@ final class SubqueryExecutor: SubqueryAnswers {
             if try !rows(plan).isEmpty { try withEmptyRow(body) }
         case .perRow(let planner):
             if try !rows(planner).isEmpty { try withEmptyRow(body) }
-        case .held(let plan), .holders(let plan, _, _):
-            let rows = held ?? ReferringRows(subquery, plan, view, outers, cancellation, measure)
-            held = rows
-            try rows.forEachRow(body)
+        case .held, .holders:
+            held = held ?? ReferringRows(subquery, view, outers, cancellation, measure)
+            try held?.forEachRow(body)
         }
     }
 
@@ -255,9 +251,8 @@ final class SubqueryExecutor: SubqueryAnswers {
             if patience < 0 { patience = 32 + (try all.table.count(in: view)) / worth }
             if lookups <= patience { return nil }
         }
-        let made = try SubqueryGroups(subquery, link, all, view, cancellation, measure)
-        groups = made
-        return made
+        groups = try SubqueryGroups(subquery, view, cancellation, measure)
+        return groups
     }
 }
 

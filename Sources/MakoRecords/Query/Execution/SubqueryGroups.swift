@@ -9,34 +9,40 @@ final class SubqueryGroups {
     private let places: [Int]
     private let isCount: Bool
 
-    init(
-        _ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan, _ view: Snapshot,
-        _ cancellation: Cancellation?, _ measure: PlanMeasure?
+    /// - Returns: `nil` if the sub-query has no linked columns, or another condition reads the outer row, too.
+    init?(
+        _ subquery: SubqueryPlan, _ view: Snapshot, _ cancellation: Cancellation?, _ measure: PlanMeasure?
     ) throws(RecordError) {
+        guard let link = subquery.link, let all = link.all else { return nil }
         places = link.outers
         isCount = subquery.output == nil || subquery.aggregate == nil
+        let scan = RowScan(all, view, nil, cancellation)
+        let values = isCount || link.counting != nil ? nil : ValueRun(subquery, view, nil, cancellation)
+        let empty = Accumulator(subquery.aggregate ?? .count, isNoCase: subquery.isNoCase)
         try measure.during(.subqueryHash) { (kept) throws(RecordError) in
-            try read(subquery, link, all, view, cancellation, measure?.part(1))
+            scan.measure = measure?.part(1)
+            if let index = link.counting {
+                try readCounts(index, scan, cancellation)
+            } else {
+                try readRows(scan, link.columns, values, empty)
+            }
             kept?.counts.rows += Int(counts.reduce(0, +))
             kept?.counts.passed += counts.count
             kept?.hold(table.memory + counts.count * 8 + accumulators.count * MemoryLayout<Accumulator>.stride)
         }
     }
 
-    private func read(
-        _ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan, _ view: Snapshot,
-        _ cancellation: Cancellation?, _ measure: PlanMeasure?
+    private func readCounts(
+        _ index: IndexHandle, _ scan: RowScan, _ cancellation: Cancellation?
     ) throws(RecordError) {
-        guard let index = link.counting else {
-            return try readRows(subquery, link, all, view, cancellation, measure)
-        }
-        measure?.access.operation = .coveringIndexScan
-        measure?.access.counts.runs += 1
-        try IndexGroups.forEach(index, all.table.schema.name, view, cancellation) { number, count in
+        let access = scan.measure?.access
+        access?.operation = .coveringIndexScan
+        access?.counts.runs += 1
+        try IndexGroups.forEach(index, scan.table.schema.name, scan.view, cancellation) { number, count in
             _ = table.insert(wholeNumber: number)
             counts.append(count)
-            measure?.access.counts.entries += Int(count)
-            measure?.access.counts.passed += 1
+            access?.counts.entries += Int(count)
+            access?.counts.passed += 1
         }
     }
 
@@ -62,17 +68,12 @@ final class SubqueryGroups {
     }
 
     private func readRows(
-        _ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan, _ view: Snapshot,
-        _ cancellation: Cancellation?, _ measure: PlanMeasure?
+        _ scan: RowScan, _ columns: [BoundColumn], _ values: ValueRun?, _ empty: Accumulator
     ) throws(RecordError) {
-        let slots = link.columns.map { $0.ordinal.map { all.table.layout.allSlots[$0] } }
-        let values = isCount ? nil : ValueRun(subquery, view, nil, cancellation)
-        let empty = Accumulator(subquery.aggregate ?? .count, isNoCase: subquery.isNoCase)
+        let slots = columns.map { $0.ordinal.map { scan.table.layout.allSlots[$0] } }
         var buffer = KeyBuffer()
-        let scan = RowScan(all, view, nil, cancellation)
-        scan.measure = measure
         try recorded {
-            try scan.forEachRow(all.table.layout, expecting: 1 << 20) { key, row in
+            try scan.forEachRow(scan.table.layout, expecting: 1 << 20) { key, row in
                 guard let place = group(slots, row, key, &buffer) else { return true }
                 if place == counts.count {
                     counts.append(0)

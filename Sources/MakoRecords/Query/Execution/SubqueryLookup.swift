@@ -18,10 +18,14 @@ final class SubqueryLookup {
     private let made: IndexTuple?
     private var key = KeyBuffer()
 
-    init(
-        _ probe: SubqueryProbe, _ link: SubqueryPlan.Link, _ plan: Plan, reading output: BoundExpr?,
-        _ view: Snapshot, _ outers: CorrelatedParameters, _ cancellation: Cancellation?, _ measure: PlanMeasure?
+    /// - Returns: `nil` if no key or index finds the linked rows.
+    init?(
+        _ subquery: SubqueryPlan, _ view: Snapshot, _ outers: CorrelatedParameters, _ cancellation: Cancellation?,
+        _ measure: PlanMeasure?
     ) {
+        guard let link = subquery.link, let probe = link.probe, case .plan(let plan) = subquery.source else {
+            return nil
+        }
         self.probe = probe
         columns = probe.order.map { link.columns[$0] }
         places = probe.order.map { link.outers[$0] }
@@ -35,7 +39,7 @@ final class SubqueryLookup {
         evaluator = probe.residual == nil ? nil : Evaluator(test, view, outers: outers, cancellation)
         if case .index(let index) = probe.accessPath {
             let reads = Program(plan.table, probe.residual, joins: plan.bound.joins)
-            if let output { _ = reads.add(output) }
+            if let output = subquery.output { _ = reads.add(output) }
             made = reads.ownColumns.flatMap { CoveringIndex(index, plan.table, reading: $0) }
                 .map { IndexTuple($0, plan.table.layout) }
         } else {

@@ -182,17 +182,25 @@ public struct BoundSelection: Sendable {
         /// The MATCH conditions, for expressions with ranks and excerpts.
         let matches: [BoundMatch]
 
-        init(
-            _ table: TableHandle, _ joins: [JoinNode], _ orders: [BoundOrder], _ limit: Int?, _ offset: Int,
-            _ references: [String: Int], _ matches: [BoundMatch]
-        ) {
-            self.table = table
-            self.joins = joins
+        init(_ binder: Binder, _ orders: [BoundOrder], limit: Int?, offset: Int) {
+            table = binder.table
+            joins = binder.joins
+            references = binder.references
+            matches = binder.matches
             self.orders = orders
             self.limit = limit
             self.offset = offset
-            self.references = references
-            self.matches = matches
+        }
+
+        /// Makes the same with another order and limit.
+        init(_ frame: Frame, _ orders: [BoundOrder], limit: Int?, offset: Int) {
+            table = frame.table
+            joins = frame.joins
+            references = frame.references
+            matches = frame.matches
+            self.orders = orders
+            self.limit = limit
+            self.offset = offset
         }
     }
 
@@ -202,21 +210,18 @@ public struct BoundSelection: Sendable {
         case kept(any SelectionTemplate, [Value?])
     }
 
-    let frame: Frame
+    private(set) var frame: Frame
     let catalogue: Catalogue
     let parameters: [Value]
     let namedParameters: [String: Value]
-    private let source: ConditionSource
+    private var source: ConditionSource
 
-    init(
-        table: TableHandle, catalogue: Catalogue, joins: [JoinNode], condition: BoundCondition?, orders: [BoundOrder],
-        limit: Int?, offset: Int, parameters: [Value], namedParameters: [String: Value],
-        references: [String: Int] = [:], matches: [BoundMatch] = []
-    ) {
-        frame = Frame(table, joins, orders, limit, offset, references, matches)
-        self.catalogue = catalogue
-        self.parameters = parameters
-        self.namedParameters = namedParameters
+    /// Makes a selection of the binder's table.
+    init(_ binder: Binder, _ condition: BoundCondition?, _ orders: [BoundOrder], limit: Int?, offset: Int) {
+        frame = Frame(binder, orders, limit: limit, offset: offset)
+        catalogue = binder.catalogue
+        parameters = binder.parameters
+        namedParameters = binder.named
         source = .condition(condition)
     }
 
@@ -251,10 +256,10 @@ public struct BoundSelection: Sendable {
     func with(
         _ condition: BoundCondition?, _ orders: [BoundOrder], limit: Int?, offset: Int
     ) -> BoundSelection {
-        BoundSelection(
-            table: table, catalogue: catalogue, joins: joins, condition: condition, orders: orders, limit: limit,
-            offset: offset, parameters: parameters, namedParameters: namedParameters, references: references,
-            matches: matches)
+        var copy = self
+        copy.frame = Frame(frame, orders, limit: limit, offset: offset)
+        copy.source = .condition(condition)
+        return copy
     }
 
     /// Returns the same selection with other conditions.

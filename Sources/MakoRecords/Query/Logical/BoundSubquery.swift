@@ -29,6 +29,14 @@ package final class BoundSubquery: Sendable, Hashable {
         case held(BoundSelection)
         /// The rows whose column of keys holds the key of the outer row; its parts are the first outer values.
         case holders(BoundSelection, column: String, isRowID: Bool)
+
+        /// The rows of one table; `nil` for a statement that runs as a whole.
+        var selection: BoundSelection? {
+            switch self {
+            case .rows(let selection), .held(let selection), .holders(let selection, _, _): selection
+            case .statement, .perRow: nil
+            }
+        }
     }
 
     package let form: Form
@@ -38,8 +46,6 @@ package final class BoundSubquery: Sendable, Hashable {
     /// The output; `nil` for EXISTS.
     package let output: BoundExpr?
     package let aggregate: AggregateFunction?
-    /// Whether COUNT includes rows with NULL.
-    package let countsRows: Bool
     /// Every table that the result depends on.
     let tables: Set<String>
     let kind: ValueKind
@@ -51,41 +57,56 @@ package final class BoundSubquery: Sendable, Hashable {
     /// `nil` before planning.
     let plan: (any PlannedSubquery)?
 
+    /// Makes a sub-query over the rows of the binder's table.
     init(
-        _ form: Form, _ query: Query, outers: [BoundExpr], output: BoundExpr? = nil,
-        aggregate: AggregateFunction? = nil, countsRows: Bool = false, tables: Set<String>, kind: ValueKind,
-        isNoCase: Bool = false, collation: Collation? = nil, plan: (any PlannedSubquery)? = nil
+        _ form: Form, _ query: Query, _ binder: Binder, output: BoundExpr?, aggregate: AggregateFunction?,
+        collation: Collation? = nil
     ) {
         self.form = form
         self.query = query
-        self.outers = outers
+        outers = binder.outer?.values ?? []
         self.output = output
         self.aggregate = aggregate
-        self.countsRows = countsRows
-        self.tables = tables
-        self.kind = kind
-        self.isNoCase = isNoCase
+        tables = (output?.subqueries ?? []).reduce(into: query.selection?.allTables ?? []) { $0.formUnion($1.tables) }
+        kind = Binder.kind(output ?? .constant(.null), of: aggregate)
+        isNoCase = collation?.isNoCase == true && binder.isText(output ?? .constant(.null))
         self.collation = collation
-        self.plan = plan
+        plan = nil
     }
 
-    private func copy(
-        reading outers: [BoundExpr]? = nil, output: BoundExpr? = nil, isNoCase: Bool? = nil,
+    /// Makes a sub-query that runs as a whole.
+    init(_ form: Form, _ query: Query, outers: [BoundExpr], running statement: LogicalPlan) {
+        self.form = form
+        self.query = query
+        self.outers = outers
+        (output, aggregate, plan) = (nil, nil, nil)
+        tables = statement.tables
+        kind = form == .exists ? .null : statement.first.kinds.first ?? .null
+        isNoCase = false
+        collation = statement.collations.first ?? nil
+    }
+
+    private init(
+        _ other: BoundSubquery, outers: [BoundExpr]? = nil, output: BoundExpr? = nil, isNoCase: Bool? = nil,
         plan: (any PlannedSubquery)? = nil
-    ) -> BoundSubquery {
-        BoundSubquery(
-            form, query, outers: outers ?? self.outers, output: output ?? self.output, aggregate: aggregate,
-            countsRows: countsRows, tables: tables, kind: kind, isNoCase: isNoCase ?? self.isNoCase,
-            collation: collation, plan: plan ?? self.plan)
+    ) {
+        (form, query, aggregate) = (other.form, other.query, other.aggregate)
+        (tables, kind, collation) = (other.tables, other.kind, other.collation)
+        self.outers = outers ?? other.outers
+        self.output = output ?? other.output
+        self.isNoCase = isNoCase ?? other.isNoCase
+        self.plan = plan ?? other.plan
     }
 
     /// Returns the sub-query with other correlated parameters.
-    func reading(_ outers: [BoundExpr]) -> BoundSubquery { copy(reading: outers) }
+    func reading(_ outers: [BoundExpr]) -> BoundSubquery { BoundSubquery(self, outers: outers) }
 
     /// Returns the list with case-folded texts, for comparisons without case.
-    func folded(_ output: BoundExpr?) -> BoundSubquery { copy(output: output, isNoCase: true) }
+    func folded(_ output: BoundExpr?) -> BoundSubquery {
+        BoundSubquery(self, output: output, isNoCase: true)
+    }
 
-    func planned(by plan: any PlannedSubquery) -> BoundSubquery { copy(plan: plan) }
+    func planned(by plan: any PlannedSubquery) -> BoundSubquery { BoundSubquery(self, plan: plan) }
 
     /// Whether it must be evaluated for each row.
     var isCorrelated: Bool { !outers.isEmpty }

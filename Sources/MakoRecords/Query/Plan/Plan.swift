@@ -9,6 +9,12 @@ public struct Plan: Sendable, CustomStringConvertible {
     private enum Origin {
         case planned(Program, residual: BoundCondition?, note: @Sendable () -> PlanNote)
         case kept(any PlanTemplate, [Value?])
+
+        static func planned(
+            _ bound: BoundSelection, _ residual: BoundCondition?, _ note: @escaping @Sendable () -> PlanNote
+        ) -> Origin {
+            .planned(Program(bound.table, residual, joins: bound.joins), residual: residual, note: note)
+        }
     }
 
     /// How the rows of a large table are divided into parts for several threads.
@@ -83,14 +89,23 @@ public struct Plan: Sendable, CustomStringConvertible {
         set { entries = Entries(cover, newValue) }
     }
 
+    /// Makes a plan whose rows need no sort.
     init(
-        _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],
-        expectedShare: Double = 1, nearest: NearestSearch? = nil, note: @autoclosure @escaping @Sendable () -> PlanNote
+        _ bound: BoundSelection, access: Access, isReversed: Bool = false, residual: BoundCondition? = nil,
+        note: @autoclosure @escaping @Sendable () -> PlanNote
     ) {
-        let residual = BoundCondition.all(residual)
         body = Body(
-            bound, .access(access), isReversed: isReversed, orders, expectedShare, nearest,
-            .planned(Program(bound.table, residual, joins: bound.joins), residual: residual, note: note))
+            bound, .access(access), isReversed: isReversed, [], 1, nil, .planned(bound, residual, note))
+    }
+
+    init(_ choice: Planner.Choice, note: @escaping @Sendable () -> PlanNote) {
+        let (input, best) = (choice.input, choice.best)
+        let residual = BoundCondition.all(input.residual(best))
+        body = Body(
+            input.bound, .access(best.access), isReversed: best.isReversed, best.isOrdered ? [] : input.orders,
+            best.rows * (residual == nil ? 1 : Selectivity.passing) / input.estimates.rows, best.nearest,
+            .planned(input.bound, residual, note))
+        cover = best.cover
     }
 
     /// Makes a plan from a cached one, for other values.

@@ -110,7 +110,7 @@ extension SelectPlan {
         }
     }
 
-    private func groupOperator(_ group: BoundGroups) -> PlanNode.Operator {
+    func groupOperator(_ group: BoundGroups) -> PlanNode.Operator {
         group.keys.isEmpty ? .aggregate : isInOrder ? .sortedAggregate : .hashAggregate
     }
 

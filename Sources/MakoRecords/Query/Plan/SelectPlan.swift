@@ -31,9 +31,9 @@ struct SelectPlan: SelectPart {
     let limit: Int?
     let offset: Int
     /// Whether the source of the rows applies LIMIT and OFFSET.
-    let isCut: Bool
+    var isCut = false
     /// Whether rows of one group, or equal rows, are adjacent.
-    let isInOrder: Bool
+    var isInOrder = false
     /// The rows read beside those of the query.
     let nodes: [JoinNode]
     let kinds: [ValueKind]
@@ -41,9 +41,7 @@ struct SelectPlan: SelectPart {
     /// The selection from which the rows of the one table were planned, without values; `nil` for other feeds.
     var selection: Selection?
 
-    init(
-        _ bound: BoundSelect, _ feed: Feed, _ group: BoundGroups?, orders: [BoundOrder], isCut: Bool, isInOrder: Bool
-    ) {
+    init(_ bound: BoundSelect, _ feed: Feed, _ group: BoundGroups?, orders: [BoundOrder]) {
         self.feed = feed
         names = bound.names
         outputs = bound.outputs
@@ -53,8 +51,6 @@ struct SelectPlan: SelectPart {
         self.orders = orders
         limit = bound.limit
         offset = bound.offset
-        self.isCut = isCut
-        self.isInOrder = isInOrder
         nodes = bound.nodes
         kinds = bound.kinds
         tables = bound.tables

@@ -16,7 +16,7 @@ extension SubqueryPlan {
     var keyText: String { link?.columns.map(\.path).joined(separator: ", ") ?? "" }
 
     private var aggregateText: String? {
-        aggregate.map { "\($0.rawValue)(\(query.countsRows ? "*" : output.map { "\($0)" } ?? "*"))" }
+        aggregate.map { "\($0.rawValue)(\(output.map { "\($0)" } ?? "*"))" }
     }
 
     /// The height of nested sub-queries above which their operators are omitted.

@@ -45,9 +45,9 @@ struct JoinGraph {
     /// A column of a key, looked up by the first usable one of these equations, or by a constant.
     struct LookupPart {
         let equations: Range<Int>
-        let isConstant: Bool
+        var isConstant = false
         /// The number of rows with the same values in this column and those before it; 0 if unknown.
-        let alike: Double
+        var alike = 0.0
     }
 
     /// An equation of a table as written; ``terms`` has its numbers at the same index.
@@ -167,7 +167,7 @@ struct JoinGraph {
         }
         let table = planner.sources[source].table
         let ordinals: [Int?] = table.isRowID ? [nil] : table.keySlots.map { Int($0.ordinal) }
-        let keys = ordinals.map { part(mine, source, $0, noCase: false) }
+        let keys = ordinals.map { LookupPart(equations: chosen(mine, source, $0, noCase: false)) }
         if keys.allSatisfy({ !$0.equations.isEmpty }) {
             lookups.append(KeyLookup(accessPath: .key, isUnique: true, parts: add(keys)))
         }
@@ -180,7 +180,8 @@ struct JoinGraph {
                 let (ordinal, noCase) = (Int(column.slot.ordinal), column.noCase)
                 let isConstant = constants[Constraint.Term(ordinal: ordinal, noCase: noCase)] != nil
                 let alike = place == 0 ? 0 : planner.alike(index, source, prefix: place + 1)
-                let part = part(mine, source, ordinal, noCase: noCase, isConstant: isConstant, alike: alike)
+                let part = LookupPart(
+                    equations: chosen(mine, source, ordinal, noCase: noCase), isConstant: isConstant, alike: alike)
                 if part.equations.isEmpty && !isConstant { break }
                 found.append(part)
             }
@@ -191,15 +192,14 @@ struct JoinGraph {
         }
     }
 
-    private mutating func part(
-        _ mine: Range<Int>, _ source: Int, _ ordinal: Int?, noCase: Bool, isConstant: Bool = false, alike: Double = 0
-    ) -> LookupPart {
+    /// Adds the equations that give a column its values; returns their range among the choices.
+    private mutating func chosen(_ mine: Range<Int>, _ source: Int, _ ordinal: Int?, noCase: Bool) -> Range<Int> {
         let first = choices.count
         for place in mine
         where terms[place].isHashed && JoinGraph.isColumn(equations[place].inner, source, ordinal, noCase) {
             choices.append(place)
         }
-        return LookupPart(equations: first..<choices.count, isConstant: isConstant, alike: alike)
+        return first..<choices.count
     }
 
     private mutating func add(_ found: [LookupPart]) -> Range<Int> {

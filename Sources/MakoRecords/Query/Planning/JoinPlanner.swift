@@ -131,8 +131,7 @@ struct JoinPlanner {
         let few = Planner.plan(ownSelection(source, input, sets, input.orders, wanted))
         guard few.orders.isEmpty else { return Planner.plan(whole) }
         return Plan(
-            whole, access: few.access, isReversed: few.isReversed, orders: [],
-            residual: few.residual.map { [$0] } ?? [], note: few.note)
+            whole, access: few.access, isReversed: few.isReversed, residual: few.residual, note: few.note)
     }
 
     private static func ownSelection(
@@ -140,10 +139,9 @@ struct JoinPlanner {
     ) -> BoundSelection {
         let nodes = sets.local(source)
         let conditions = ownConditions(source, input, sets).map { nodes.condition($0) }
+        let binder = Binder(input.sources[source].table, input.catalogue, [], [:], joins: nodes.joins)
         return BoundSelection(
-            table: input.sources[source].table, catalogue: input.catalogue, joins: nodes.joins,
-            condition: BoundCondition.all(conditions),
-            orders: orders.map { nodes.order($0) }, limit: limit, offset: 0, parameters: [], namedParameters: [:])
+            binder, BoundCondition.all(conditions), orders.map { nodes.order($0) }, limit: limit, offset: 0)
     }
 
     /// Returns whether the rows of one table determine the order alone.

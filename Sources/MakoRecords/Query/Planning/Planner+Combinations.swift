@@ -7,16 +7,14 @@ extension Planner {
     static func combinations(_ input: Input, singles: [Candidate]) -> [Candidate] {
         let (bound, conjuncts, estimates) = (input.bound, input.conjuncts, input.estimates)
         var found: [Candidate] = []
-        func add(
-            _ source: RowIDSet, keys: Double, rows: Double, extra: Double = 0, answered: Set<Int>, used: [Int]
-        ) {
+        func add(_ source: RowIDSet, cost: Double, rows: Double, answered: Set<Int>, used: [Int]) {
             let reversed = rowOrder(input)
             let isOrdered = input.orders.isEmpty || reversed != nil
             found.append(
                 Candidate(
                     access: .gathered(source), isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
                     used: used,
-                    cost: extra + keys * CostModel.gatheredKey
+                    cost: cost
                         + input.searchCost(
                             rows: rows, perRow: CostModel.orderedRow, isOrdered: isOrdered, answered: answered,
                             sort: CostModel.sort),
@@ -25,17 +23,17 @@ extension Planner {
         for (place, conjunct) in conjuncts.enumerated() {
             if let union = union(bound, conjunct, estimates) {
                 add(
-                    .union(union.sources), keys: union.rows, rows: union.rows, answered: union.isExact ? [place] : [],
-                    used: [place])
+                    .union(union.sources), cost: union.rows * CostModel.gatheredKey, rows: union.rows,
+                    answered: union.isExact ? [place] : [], used: [place])
             }
             if let accessPath = collection(conjunct, input) {
                 add(
-                    .collection(accessPath.source), keys: accessPath.rows, rows: accessPath.rows,
-                    extra: accessPath.cost, answered: [place],
-                    used: [])
+                    .collection(accessPath.source),
+                    cost: accessPath.cost + accessPath.rows * CostModel.gatheredKey, rows: accessPath.rows,
+                    answered: [place], used: [])
             }
             for (source, keys, rows) in members(bound.table, conjunct, estimates) {
-                add(source, keys: keys, rows: rows, answered: [place], used: [place])
+                add(source, cost: keys * CostModel.gatheredKey, rows: rows, answered: [place], used: [place])
             }
         }
         let searches = singles.filter { single in
@@ -44,13 +42,16 @@ extension Planner {
         for (place, first) in searches.enumerated() {
             for second in searches.dropFirst(place + 1) where Set(first.used).isDisjoint(with: second.used) {
                 add(
-                    .intersection([.access(first.access), .access(second.access)]), keys: first.rows + second.rows,
-                    rows: max(1, first.rows * second.rows / estimates.rows), extra: CostModel.secondScan,
+                    .intersection([.access(first.access), .access(second.access)]),
+                    cost: CostModel.secondScan + (first.rows + second.rows) * CostModel.gatheredKey,
+                    rows: max(1, first.rows * second.rows / estimates.rows),
                     answered: first.answered.union(second.answered), used: first.used + second.used)
             }
         }
         if estimates.isKnown, bound.limit == nil, let best = searches.first, best.rows >= manyRows {
-            add(.access(best.access), keys: best.rows, rows: best.rows, answered: best.answered, used: best.used)
+            add(
+                .access(best.access), cost: best.rows * CostModel.gatheredKey, rows: best.rows,
+                answered: best.answered, used: best.used)
         }
         return found
     }

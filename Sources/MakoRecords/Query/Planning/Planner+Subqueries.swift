@@ -51,8 +51,7 @@ struct SubqueryPlanner: BoundRewriting {
     /// Returns the plan of rows that come from elsewhere: only the condition and the outputs are left.
     private func tested(_ selection: BoundSelection) -> Plan {
         let bound = self.selection(selection)
-        let residual = bound.condition.map { [$0] } ?? []
-        return Plan(bound, access: .nothing, isReversed: false, orders: [], residual: residual, note: PlanNote())
+        return Plan(bound, access: .nothing, residual: bound.condition, note: PlanNote())
     }
 }
 

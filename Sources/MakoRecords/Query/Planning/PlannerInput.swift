@@ -172,15 +172,8 @@ extension Planner {
 
         func plan() -> Plan {
             let (input, best) = (input, best)
-            let residual = input.residual(best)
             let (conjuncts, orders, isKnown) = (input.conjuncts, input.orders, input.estimates.isKnown)
-            var plan = Plan(
-                input.bound, access: best.access, isReversed: best.isReversed,
-                orders: best.isOrdered ? [] : input.orders, residual: residual,
-                expectedShare: best.rows * (residual.isEmpty ? 1 : Selectivity.passing) / input.estimates.rows,
-                nearest: best.nearest, note: note(best, conjuncts, orders, isKnown: isKnown))
-            plan.cover = best.cover
-            return plan
+            return Plan(self) { note(best, conjuncts, orders, isKnown: isKnown) }
         }
     }
 
@@ -188,13 +181,12 @@ extension Planner {
     static func rows(of query: StatementPlan, _ unplanned: BoundSelection) -> Plan {
         let bound = SubqueryPlanner(view: nil).selection(unplanned)
         return Plan(
-            bound, access: .query(query), isReversed: false, orders: [], residual: bound.condition.map { [$0] } ?? [],
-            note: PlanNote())
+            bound, access: .query(query), residual: bound.condition, note: PlanNote())
     }
 
     /// Returns the plan of a selection without rows.
     static func nothing(_ bound: BoundSelection) -> Plan {
-        Plan(bound, access: .nothing, isReversed: false, orders: [], residual: [], note: PlanNote())
+        Plan(bound, access: .nothing, note: PlanNote())
     }
 }
 

@@ -19,23 +19,17 @@ struct SelectOptimizer {
     private let view: Snapshot?
     private let reads: ColumnSet?
 
-    /// - Parameters:
-    ///   - outputs: the expressions of the result, where rows are not grouped.
-    ///   - joins: the targets of paths in them.
-    init(
-        _ plan: Plan, _ group: BoundGroups?, _ outputs: [BoundExpr], orders: [BoundOrder], isDistinct: Bool,
-        _ collations: [Collation?], _ joins: [JoinNode], _ view: Snapshot?
-    ) {
+    init(_ plan: Plan, _ bound: BoundSelect, orders: [BoundOrder], _ view: Snapshot?) {
         self.plan = plan
-        self.group = group
+        group = bound.group
         self.orders = orders
-        self.isDistinct = isDistinct
-        isCut = group == nil && !isDistinct
-        expressions = group?.read ?? outputs
-        areNoCase = group?.areNoCase ?? collations.map { $0?.isNoCase == true }
+        isDistinct = bound.isDistinct
+        isCut = bound.group == nil && !isDistinct
+        expressions = bound.group?.read ?? bound.outputs
+        areNoCase = bound.group?.areNoCase ?? bound.collations.map { $0?.isNoCase == true }
         let table = plan.table
         let sorting = orders + plan.bound.orders
-        reads = Planner.Input.reads(expressions + sorting.map(\.expr), table, joins)
+        reads = Planner.Input.reads(expressions + sorting.map(\.expr), table, bound.nodes)
         self.view = view
         switch plan.access {
         // Few rows, given by their keys: nothing is cheaper.

@@ -22,7 +22,7 @@ struct SelectPlanner {
     private func plan(_ bound: BoundSelect, _ given: Plan) -> SelectPlan {
         let bound = bound.planningSubqueries(view)
         if let group = bound.group, let extremes = extremes(group, given.bound) {
-            return SelectPlan(bound, .extremes(extremes), nil, orders: [], isCut: false, isInOrder: false)
+            return SelectPlan(bound, .extremes(extremes), nil, orders: [])
         }
         var plan = given
         var rest: [BoundOrder] = []
@@ -31,16 +31,12 @@ struct SelectPlanner {
             rest = plan.bound.orders
             plan = Planner.plan(plan.bound.ordered([]), in: view)
         }
-        let optimized = SelectOptimizer(
-            plan, bound.group, bound.outputs, orders: rest, isDistinct: bound.isDistinct, bound.collations, bound.nodes,
-            view)
-        if bound.countsRows {
-            return SelectPlan(bound, .count(optimized.plan), nil, orders: [], isCut: false, isInOrder: false)
-        }
-        return SelectPlan(
-            bound, .table(optimized.plan), optimized.group, orders: optimized.group?.orders ?? optimized.orders,
-            isCut: optimized.isCut,
-            isInOrder: optimized.isInOrder)
+        let optimized = SelectOptimizer(plan, bound, orders: rest, view)
+        if bound.countsRows { return SelectPlan(bound, .count(optimized.plan), nil, orders: []) }
+        var made = SelectPlan(
+            bound, .table(optimized.plan), optimized.group, orders: optimized.group?.orders ?? optimized.orders)
+        (made.isCut, made.isInOrder) = (optimized.isCut, optimized.isInOrder)
+        return made
     }
 
     /// Returns how MIN and MAX of columns are found, where the query outputs nothing else; `nil` if all rows must be
@@ -86,8 +82,7 @@ struct SelectPlanner {
                 orders: orders, wanted: wanted.flatMap { $0.overflow ? nil : $0.partialValue },
                 catalogue: join.catalogue))
         return SelectPlan(
-            bound, .join(plan), bound.group, orders: bound.group?.orders ?? (plan.isOrdered ? [] : orders),
-            isCut: false, isInOrder: false)
+            bound, .join(plan), bound.group, orders: bound.group?.orders ?? (plan.isOrdered ? [] : orders))
     }
 
     /// Plans a statement without tables: one row, which may be grouped and tested like those of a table.
@@ -95,8 +90,7 @@ struct SelectPlanner {
         let condition = BoundCondition.all(join.conjuncts.map { subqueries.planned($0) })
         var plan = JoinPlan(sources: [], joins: join.nodes, steps: [], isOrdered: true)
         (plan.isOneRow, plan.condition) = (true, condition)
-        return SelectPlan(
-            bound, .join(plan), bound.group, orders: bound.group?.orders ?? [], isCut: false, isInOrder: false)
+        return SelectPlan(bound, .join(plan), bound.group, orders: bound.group?.orders ?? [])
     }
 
     /// For small tables every join method is fast.
