@@ -79,7 +79,7 @@ extension Transaction {
         let hooks = type._$hooks
         graph.noteOwner(object)
         if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
-            return try write(object, nil, binding, mode, hooks, array, references: nil) ?? false
+            return try write(object, nil, binding, mode, hooks, array) ?? false
         }
         let before = object.lockedState { state in
             let before = state
@@ -129,11 +129,7 @@ extension Transaction {
         let saved = graph.waiting[place]
         let binding = current(saved.binding)
         graph.waiting[place].binding = binding
-        guard
-            let isWritten = try write(
-                object, ObjectMetadata(saved.before), binding, saved.mode, saved.hooks, saved.array,
-                references: saved.references)
-        else {
+        guard let isWritten = try write(object, saved, binding, saved.mode, saved.hooks, saved.array) else {
             graph.waiting[place].references = ResolvedReferences(of: object)
             return nil
         }

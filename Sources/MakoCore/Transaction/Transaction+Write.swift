@@ -6,19 +6,19 @@ extension Transaction {
     /// Writes one object.
     ///
     /// - Parameters:
-    ///   - noted: the object's metadata before its references were saved; nil: it has no references.
-    ///   - references: the keys of the objects that it refers to.
+    ///   - waiting: the object before its references were saved, and their keys; nil: it has no references.
     /// - Returns: false when the object was removed before; nil when its references changed meanwhile, so that they
     ///   must be saved first.
     func write<T: ObjectEntity>(
-        _ object: T, _ noted: ObjectMetadata?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks,
-        _ array: ArrayNotes?, references: ResolvedReferences?
+        _ object: T, _ waiting: SavedGraph.Waiting?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks,
+        _ array: ArrayNotes?
     ) throws(MakoError) -> Bool? {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
         if binding.model.hasStamps { stamp(object, mode) }
         let lock = ObjectLock(object)
+        let noted = waiting.map { ObjectMetadata($0.before) }
         let row: EncodedRow
-        switch try encodeRow(of: object, lock, noted, binding, mode, references) {
+        switch try encodeRow(of: object, lock, noted, binding, mode, waiting?.references) {
         case .removed: return false
         case .unchanged: return true
         case .outdated: return nil
@@ -186,7 +186,7 @@ extension Transaction {
             if plain.hasMany, object.pendingMembers != nil { return place }
             notes.place = place
             if plain.hasOnlyColumns, try writeChanges(of: object, plain.binding, hooks, notes) { continue }
-            _ = try write(object, nil, plain.binding, .upsert, hooks, notes, references: nil)
+            _ = try write(object, nil, plain.binding, .upsert, hooks, notes)
         }
         return objects.count
     }
