@@ -14,8 +14,8 @@ import Testing
             return column
         }
         return RowLayout(
-            table: "T", tableID: 1, version: 1, columns: all, positions: [all[0], all[1], nil, all[4], all[5]],
-            further: [[], [all[2], all[3]], [], [], [all[6]]])
+            EntitySchema(name: "T", columns: all), id: 1, columns: all,
+            positions: [all[0], all[1], nil, all[4], all[5]], further: [[], [all[2], all[3]], [], [], [all[6]]])
     }
 
     @Test func positionsStayAndPartsFollowThem() {

@@ -7,7 +7,7 @@ import Testing
         var numbered = columns
         for index in numbered.indices { numbered[index].ordinal = index }
         let positions = names.map { $0.compactMap { name in numbered.first { $0.name == name } } } ?? numbered
-        return RowLayout(table: "T", tableID: 1, version: 1, columns: numbered, positions: positions)
+        return RowLayout(EntitySchema(name: "T", columns: numbered), id: 1, columns: numbered, positions: positions)
     }
 
     private let all: [ColumnSchema] = ColumnType.allCases.map {

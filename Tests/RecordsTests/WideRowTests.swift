@@ -7,7 +7,7 @@ import Testing
     private func layout(_ columns: [ColumnSchema]) -> RowLayout {
         var numbered = columns
         for index in numbered.indices { numbered[index].ordinal = index }
-        return RowLayout(table: "T", tableID: 1, version: 1, columns: numbered, positions: numbered)
+        return RowLayout(EntitySchema(name: "T", columns: numbered), id: 1, columns: numbered, positions: numbered)
     }
 
     /// Bit 63 is that position and all behind it.
