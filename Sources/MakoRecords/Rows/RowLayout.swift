@@ -158,7 +158,9 @@ public final class RowLayout: @unchecked Sendable {
     }
 
     /// Makes a layout without columns, for expressions that read no row.
-    static func blank() -> RowLayout { RowLayout(TableHandle.none.schema, id: 0, columns: [], positions: []) }
+    static func blank() -> RowLayout {
+        RowLayout(EntitySchema(name: "", columns: [], key: .columns([])), id: 0, columns: [], positions: [])
+    }
 
     deinit {
         slots.deallocate()

@@ -233,7 +233,7 @@ extension Binder {
         let (condition, output, aggregate) = try body(&inner)
         joins = scope.binder.joins
         let query = try inner.query(rows, isHeld, condition.map { [$0] } ?? [], at)
-        return BoundSubquery(form, query, inner, output: output, aggregate: aggregate)
+        return inner.made(form, query, output: output, aggregate, nil)
     }
 
     /// Makes the correlated key the first of the outer values.

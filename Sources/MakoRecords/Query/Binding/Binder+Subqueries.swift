@@ -106,8 +106,7 @@ extension Binder {
         // Without a limit the order does not matter.
         let isOrdered = form != .exists && (limit != nil || offset > 0)
         let selection = BoundSelection(self, condition, isOrdered ? orders : [], limit: limit, offset: offset)
-        return BoundSubquery(
-            form, .rows(selection), self, output: output, aggregate: aggregate?.function, collation: collation)
+        return made(form, .rows(selection), output: output, aggregate?.function, collation)
     }
 
     private static func check(
@@ -152,6 +151,18 @@ extension Binder {
         case .average, .total: .real
         case .sum, .minimum, .maximum, nil: kind(expr)
         }
+    }
+
+    /// Returns a sub-query over the rows of this binder's table.
+    func made(
+        _ form: BoundSubquery.Form, _ query: BoundSubquery.Query, output: BoundExpr?, _ aggregate: AggregateFunction?,
+        _ collation: Collation?
+    ) -> BoundSubquery {
+        let expr = output ?? .constant(.null)
+        let made = BoundSubquery(
+            form, query, outers: outer?.values ?? [], output: output, aggregate: aggregate,
+            kind: Binder.kind(expr, of: aggregate), collation: collation)
+        return collation?.isNoCase == true && isText(expr) ? made.folded(output) : made
     }
 
     private mutating func orders(

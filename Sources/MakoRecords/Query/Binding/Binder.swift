@@ -1,7 +1,7 @@
 import MakoStorage
 
 /// Resolves names against the schema, substitutes parameters and checks types.
-struct Binder {
+struct Binder: SelectionScope {
     let table: TableHandle
     let catalogue: Catalogue
     let parameters: [Value]

@@ -168,8 +168,21 @@ protocol SelectionTemplate: AnyObject, Sendable {
     func condition(_ values: [Value?]) -> BoundCondition?
 }
 
+/// What the names of a selection mean: its table, the joined rows, and the values of parameters.
+protocol SelectionScope {
+    var table: TableHandle { get }
+    var catalogue: Catalogue { get }
+    var joins: [JoinNode] { get }
+    var parameters: [Value] { get }
+    var named: [String: Value] { get }
+    /// The rows of ``SelectionJoin``, by name.
+    var references: [String: Int] { get }
+    /// The MATCH conditions, for expressions with ranks and excerpts.
+    var matches: [BoundMatch] { get }
+}
+
 /// A bound selection: names, types and parameters are checked, so that it can be planned.
-public struct BoundSelection: Sendable {
+public struct BoundSelection: Sendable, SelectionScope {
     /// What does not depend on the values, shared by selections that differ in values only.
     final class Frame: Sendable {
         let table: TableHandle
@@ -177,27 +190,14 @@ public struct BoundSelection: Sendable {
         let orders: [BoundOrder]
         let limit: Int?
         let offset: Int
-        /// The rows of ``SelectionJoin``, by name.
         let references: [String: Int]
-        /// The MATCH conditions, for expressions with ranks and excerpts.
         let matches: [BoundMatch]
 
-        init(_ binder: Binder, _ orders: [BoundOrder], limit: Int?, offset: Int) {
-            table = binder.table
-            joins = binder.joins
-            references = binder.references
-            matches = binder.matches
-            self.orders = orders
-            self.limit = limit
-            self.offset = offset
-        }
-
-        /// Makes the same with another order and limit.
-        init(_ frame: Frame, _ orders: [BoundOrder], limit: Int?, offset: Int) {
-            table = frame.table
-            joins = frame.joins
-            references = frame.references
-            matches = frame.matches
+        init(_ scope: some SelectionScope, _ orders: [BoundOrder], limit: Int?, offset: Int) {
+            table = scope.table
+            joins = scope.joins
+            references = scope.references
+            matches = scope.matches
             self.orders = orders
             self.limit = limit
             self.offset = offset
@@ -210,18 +210,19 @@ public struct BoundSelection: Sendable {
         case kept(any SelectionTemplate, [Value?])
     }
 
-    private(set) var frame: Frame
+    let frame: Frame
     let catalogue: Catalogue
     let parameters: [Value]
     let namedParameters: [String: Value]
-    private var source: ConditionSource
+    private let source: ConditionSource
 
-    /// Makes a selection of the binder's table.
-    init(_ binder: Binder, _ condition: BoundCondition?, _ orders: [BoundOrder], limit: Int?, offset: Int) {
-        frame = Frame(binder, orders, limit: limit, offset: offset)
-        catalogue = binder.catalogue
-        parameters = binder.parameters
-        namedParameters = binder.named
+    init(
+        _ scope: some SelectionScope, _ condition: BoundCondition?, _ orders: [BoundOrder], limit: Int?, offset: Int
+    ) {
+        frame = Frame(scope, orders, limit: limit, offset: offset)
+        catalogue = scope.catalogue
+        parameters = scope.parameters
+        namedParameters = scope.named
         source = .condition(condition)
     }
 
@@ -245,6 +246,7 @@ public struct BoundSelection: Sendable {
     }
 
     package var table: TableHandle { frame.table }
+    var named: [String: Value] { namedParameters }
     package var joins: [JoinNode] { frame.joins }
     package var orders: [BoundOrder] { frame.orders }
     package var limit: Int? { frame.limit }
@@ -256,10 +258,7 @@ public struct BoundSelection: Sendable {
     func with(
         _ condition: BoundCondition?, _ orders: [BoundOrder], limit: Int?, offset: Int
     ) -> BoundSelection {
-        var copy = self
-        copy.frame = Frame(frame, orders, limit: limit, offset: offset)
-        copy.source = .condition(condition)
-        return copy
+        BoundSelection(self, condition, orders, limit: limit, offset: offset)
     }
 
     /// Returns the same selection with other conditions.

@@ -57,19 +57,19 @@ package final class BoundSubquery: Sendable, Hashable {
     /// `nil` before planning.
     let plan: (any PlannedSubquery)?
 
-    /// Makes a sub-query over the rows of the binder's table.
+    /// Makes a sub-query over the rows of one table.
     init(
-        _ form: Form, _ query: Query, _ binder: Binder, output: BoundExpr?, aggregate: AggregateFunction?,
-        collation: Collation? = nil
+        _ form: Form, _ query: Query, outers: [BoundExpr], output: BoundExpr?, aggregate: AggregateFunction?,
+        kind: ValueKind, collation: Collation?
     ) {
         self.form = form
         self.query = query
-        outers = binder.outer?.values ?? []
+        self.outers = outers
         self.output = output
         self.aggregate = aggregate
         tables = (output?.subqueries ?? []).reduce(into: query.selection?.allTables ?? []) { $0.formUnion($1.tables) }
-        kind = Binder.kind(output ?? .constant(.null), of: aggregate)
-        isNoCase = collation?.isNoCase == true && binder.isText(output ?? .constant(.null))
+        self.kind = kind
+        isNoCase = false
         self.collation = collation
         plan = nil
     }

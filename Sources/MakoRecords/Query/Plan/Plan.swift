@@ -9,12 +9,6 @@ public struct Plan: Sendable, CustomStringConvertible {
     private enum Origin {
         case planned(Program, residual: BoundCondition?, note: @Sendable () -> PlanNote)
         case kept(any PlanTemplate, [Value?])
-
-        static func planned(
-            _ bound: BoundSelection, _ residual: BoundCondition?, _ note: @escaping @Sendable () -> PlanNote
-        ) -> Origin {
-            .planned(Program(bound.table, residual, joins: bound.joins), residual: residual, note: note)
-        }
     }
 
     /// How the rows of a large table are divided into parts for several threads.
@@ -36,15 +30,17 @@ public struct Plan: Sendable, CustomStringConvertible {
         case number(IndexHandle, Int64)
     }
 
-    /// The covering index. An object, because few plans have one, and all plans are copied.
-    private final class Entries: Sendable {
+    /// What few plans have. An object, because all plans are copied.
+    private final class Extra: Sendable {
         let cover: CoveringIndex?
         let skip: SkipScan?
+        let nearest: NearestSearch?
 
-        init?(_ cover: CoveringIndex?, _ skip: SkipScan?) {
-            if cover == nil && skip == nil { return nil }
+        init?(_ cover: CoveringIndex?, _ skip: SkipScan?, _ nearest: NearestSearch?) {
+            if cover == nil && skip == nil && nearest == nil { return nil }
             self.cover = cover
             self.skip = skip
+            self.nearest = nearest
         }
     }
 
@@ -55,19 +51,17 @@ public struct Plan: Sendable, CustomStringConvertible {
         let isReversed: Bool
         let orders: [BoundOrder]
         let expectedShare: Double
-        let nearest: NearestSearch?
         let origin: Origin
 
         init(
             _ bound: BoundSelection, _ accessPath: AccessPath, isReversed: Bool, _ orders: [BoundOrder],
-            _ expectedShare: Double, _ nearest: NearestSearch?, _ origin: Origin
+            _ expectedShare: Double, _ origin: Origin
         ) {
             self.bound = bound
             self.accessPath = accessPath
             self.isReversed = isReversed
             self.orders = orders
             self.expectedShare = expectedShare
-            self.nearest = nearest
             self.origin = origin
         }
     }
@@ -77,50 +71,47 @@ public struct Plan: Sendable, CustomStringConvertible {
     public var cancellation: Cancellation?
     /// Whether the rows are scanned in parts, whose results are combined.
     var partition = Partition.none
-    private var entries: Entries?
+    private var extra: Extra?
     /// How rows are made of index entries; `nil` if rows are looked up.
     var cover: CoveringIndex? {
-        get { entries?.cover }
-        set { entries = Entries(newValue, skip) }
+        get { extra?.cover }
+        set { extra = Extra(newValue, skip, nearest) }
     }
     /// The skip scan of these entries; `nil` if every entry is read.
     var skip: SkipScan? {
-        get { entries?.skip }
-        set { entries = Entries(cover, newValue) }
+        get { extra?.skip }
+        set { extra = Extra(cover, newValue, nearest) }
+    }
+    /// The search of the nearest rows, for an order by distance.
+    var nearest: NearestSearch? {
+        get { extra?.nearest }
+        set { extra = Extra(cover, skip, newValue) }
     }
 
-    /// Makes a plan whose rows need no sort.
     init(
-        _ bound: BoundSelection, access: Access, isReversed: Bool = false, residual: BoundCondition? = nil,
+        _ bound: BoundSelection, access: Access, isReversed: Bool = false, orders: [BoundOrder] = [],
+        residual: BoundCondition? = nil, expectedShare: Double = 1,
         note: @autoclosure @escaping @Sendable () -> PlanNote
     ) {
         body = Body(
-            bound, .access(access), isReversed: isReversed, [], 1, nil, .planned(bound, residual, note))
-    }
-
-    init(_ choice: Planner.Choice, note: @escaping @Sendable () -> PlanNote) {
-        let (input, best) = (choice.input, choice.best)
-        let residual = BoundCondition.all(input.residual(best))
-        body = Body(
-            input.bound, .access(best.access), isReversed: best.isReversed, best.isOrdered ? [] : input.orders,
-            best.rows * (residual == nil ? 1 : Selectivity.passing) / input.estimates.rows, best.nearest,
-            .planned(input.bound, residual, note))
-        cover = best.cover
+            bound, .access(access), isReversed: isReversed, orders, expectedShare,
+            .planned(Program(bound.table, residual, joins: bound.joins), residual: residual, note: note))
     }
 
     /// Makes a plan from a cached one, for other values.
     init(_ kept: any PlanTemplate, _ values: [Value?], _ bound: BoundSelection, _ accessPath: AccessPath) {
         body = Body(
-            bound, accessPath, isReversed: kept.isReversed, kept.isOrdered ? [] : kept.orders, kept.expectedShare, nil,
+            bound, accessPath, isReversed: kept.isReversed, kept.isOrdered ? [] : kept.orders, kept.expectedShare,
             .kept(kept, values))
     }
 
     /// Makes the same plan with another access path.
     init(_ plan: Plan, by access: Access) {
         body = Body(
-            plan.bound, .access(access), isReversed: plan.isReversed, plan.orders, plan.expectedShare, plan.nearest,
+            plan.bound, .access(access), isReversed: plan.isReversed, plan.orders, plan.expectedShare,
             plan.body.origin)
         cancellation = plan.cancellation
+        nearest = plan.nearest
     }
 
     var bound: BoundSelection { body.bound }
@@ -153,8 +144,6 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
     /// The expected share of the table's rows in the result.
     var expectedShare: Double { body.expectedShare }
-    /// The search of the nearest rows, for an order by distance.
-    var nearest: NearestSearch? { body.nearest }
     /// The cached plan from which it was made.
     var kept: (any PlanTemplate)? { if case .kept(let kept, _) = body.origin { kept } else { nil } }
 

@@ -173,15 +173,22 @@ extension Planner {
         func plan() -> Plan {
             let (input, best) = (input, best)
             let (conjuncts, orders, isKnown) = (input.conjuncts, input.orders, input.estimates.isKnown)
-            return Plan(self) { note(best, conjuncts, orders, isKnown: isKnown) }
+            let residual = BoundCondition.all(input.residual(best))
+            var plan = Plan(
+                input.bound, access: best.access, isReversed: best.isReversed,
+                orders: best.isOrdered ? [] : input.orders, residual: residual,
+                expectedShare: best.rows * (residual == nil ? 1 : Selectivity.passing) / input.estimates.rows,
+                note: note(best, conjuncts, orders, isKnown: isKnown))
+            plan.cover = best.cover
+            plan.nearest = best.nearest
+            return plan
         }
     }
 
     /// Returns the plan of the rows of a query that fulfil a condition.
     static func rows(of query: StatementPlan, _ unplanned: BoundSelection) -> Plan {
         let bound = SubqueryPlanner(view: nil).selection(unplanned)
-        return Plan(
-            bound, access: .query(query), residual: bound.condition, note: PlanNote())
+        return Plan(bound, access: .query(query), residual: bound.condition, note: PlanNote())
     }
 
     /// Returns the plan of a selection without rows.
