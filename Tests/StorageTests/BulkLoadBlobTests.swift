@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Values that are handed over piece by piece: in a bulk load, under keys of either kind, short ones and such as fail.
 @Suite struct BulkLoadBlobTests {

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Trees that are filled with ascending entries, leaf after leaf.
 @Suite struct BulkLoadTests {

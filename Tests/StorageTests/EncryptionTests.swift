@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Encrypted stores through the public interface.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptionTests {

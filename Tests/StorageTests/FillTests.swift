@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// How much of their pages trees use, in whatever order they were filled and emptied.
 @Suite struct FillTests {

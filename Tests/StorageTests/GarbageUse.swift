@@ -1,6 +1,5 @@
+import MakoStorage
 import MakoTestSupport
-
-@testable import MakoStorage
 
 /// Does with a database whatever can be done with one, though its files may hold nonsense. Errors that say so are right answers.
 final class GarbageUse {

@@ -1,8 +1,7 @@
 import Foundation
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Incremental backups, and databases put together from them.
 @Suite struct IncrementalBackupTests {

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Byte keys of every length, with as much in common as keys can have: nodes are divided wherever both halves fit.
 @Suite struct KeyShapeTests {

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Keys so long that a node has three or four children: those that are alike lie in groups, and between groups nodes have nothing in common.
 @Suite struct LongKeyTests {

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Readers beside a writer, as other processes have them: nothing is shared but the files.
 @Suite struct OtherProcessTests {

@@ -18,9 +18,14 @@ import Testing
     @Test func aPassphraseIsTheSameComposedAndDecomposed() throws {
         for (first, second) in [(Self.composed, Self.decomposed), (Self.decomposed, Self.composed)] {
             let disk = SimulatedDisk()
-            try open(disk, passphrase(first))
-            try open(disk, passphrase(second))
-            try open(disk, passphrase(first))
+            for (count, text) in zip((0 as UInt64)..., [first, second, first]) {
+                let store = try Store(
+                    at: EncryptionTests.path, options: EncryptionTests.options(disk, passphrase(text)))
+                #expect(store.isEncrypted)
+                if count > 0 { try EncryptionTests.check(store, 0..<count) }
+                try EncryptionTests.fill(store, count..<count + 1)
+                try store.close()
+            }
         }
     }
 

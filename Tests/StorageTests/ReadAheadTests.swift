@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// On a slow device the next pages of a scan or a batch of reads are prefetched.
 @Suite struct ReadAheadTests {

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// A read of the disk fails in the middle of a call, in a store larger than its memory: a typed error, and nothing half done.
 @Suite struct ReadFaultTests {

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Backups that do not fit are refused by name, before anything is written.
 @Suite struct RestoreTests {

@@ -393,7 +393,9 @@ import Testing
 
     // MARK: Nonsense
 
-    /// Pages that hold nonsense under a right checksum, as no accident makes them.
+    /// Pages that hold nonsense under a right checksum, as no accident makes them: a sound new database or a typed
+    /// error, and never a trap. `SalvageSample.salvage` throws a `Disagreement` if the new database has findings or the
+    /// old file was written to.
     @Test(arguments: 0..<3) func wellFormedGarbageIsSurvived(part: Int) throws {
         let sample = try SalvageSample(closing: part == 0)
         let forger = try Forger(of: sample.image)

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// No file contains user data in plain text: all writes are searched for every eight bytes of it.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct SecrecyTests {

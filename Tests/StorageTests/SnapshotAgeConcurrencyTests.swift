@@ -1,8 +1,7 @@
+import MakoStorage
 import MakoTestSupport
 import Synchronization
 import Testing
-
-@testable import MakoStorage
 
 /// Snapshots that are ended by the store's own thread while others read in them.
 @Suite(.serialized) struct SnapshotAgeConcurrencyTests {

@@ -1,6 +1,5 @@
+import MakoStorage
 import Testing
-
-@testable import MakoStorage
 
 /// Spans hold the same bytes as arrays, as arguments and as borrowed values.
 @Suite struct SpanTests {

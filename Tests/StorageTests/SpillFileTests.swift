@@ -1,8 +1,7 @@
+import MakoStorage
 import MakoTestSupport
 import Synchronization
 import Testing
-
-@testable import MakoStorage
 
 /// Files of operations that do not fit into memory.
 @Suite struct SpillFileTests {

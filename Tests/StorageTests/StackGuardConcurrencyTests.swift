@@ -1,8 +1,7 @@
 import CPlatform
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Recursion that checks the stack before each level.
 @Suite struct StackGuardConcurrencyTests {

@@ -1,8 +1,7 @@
 import Foundation
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 @Suite struct StatsTests {
     private func store(_ disk: SimulatedDisk, readOnly: Bool = false) throws -> Store {

@@ -1,8 +1,7 @@
+import MakoStorage
 import MakoTestSupport
 import Synchronization
 import Testing
-
-@testable import MakoStorage
 
 /// The events that a store reports to an operator.
 @Suite struct StoreEventTests {

@@ -1,6 +1,5 @@
+import MakoStorage
 import Testing
-
-@testable import MakoStorage
 
 /// The estimated number of entries in a range, without a scan.
 @Suite struct TreeShareTests {

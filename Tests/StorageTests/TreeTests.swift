@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// A store in memory with one tree, and the model that it is compared with.
 private struct Pair {

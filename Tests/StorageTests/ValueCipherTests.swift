@@ -1,6 +1,5 @@
+import MakoStorage
 import Testing
-
-@testable import MakoStorage
 
 /// Single values as sealed boxes, under keys that a database knows again.
 @Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct ValueCipherTests {

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Transactions that continue after a failed write of their pages.
 @Suite struct WrittenPagesTests {
