@@ -1,6 +1,5 @@
+import MakoRecords
 import Testing
-
-@testable import MakoRecords
 
 @Suite struct BinderTests {
     @Test(arguments: [

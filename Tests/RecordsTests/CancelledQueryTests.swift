@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// A cancelled query ends, whatever its plan.
 @Suite struct CancelledQueryTests {

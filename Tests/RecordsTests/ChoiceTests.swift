@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// `CASE … END`. `ExpressionTests` covers its values with columns and constants, `docs/where.md` what is refused.
 @Suite struct ChoiceTests {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// `COLLATE`: how texts are compared, never what they are.
 @Suite struct CollationTests {

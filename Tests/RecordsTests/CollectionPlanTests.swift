@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Conditions on columns of keys that start from the other side: how they are planned, and that they find what loops find.
 @Suite struct CollectionPlanTests {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Aggregates of plain columns say the same as those of one group, in which each value is worked out.
 @Suite struct ColumnTallyTests {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Common tables and sub-queries in FROM: `WITH x AS (SELECT …)` and `FROM (SELECT …) AS x`.
 @Suite struct CommonTableTests {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// `UNION`, `INTERSECT` and `EXCEPT`.
 @Suite struct CompoundTests {

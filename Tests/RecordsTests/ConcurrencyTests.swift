@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 @Suite struct ConcurrencyTests {
     private static let schema = EntitySchema(

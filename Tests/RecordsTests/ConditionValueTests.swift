@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Conditions where values stand: 1, 0 or NULL.
 @Suite struct ConditionValueTests {

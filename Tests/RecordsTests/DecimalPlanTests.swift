@@ -1,8 +1,7 @@
 import Foundation
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// An index of decimals serves queries for equal values only. It has the order of texts, so other queries sort and test
 /// rows.

@@ -1,8 +1,7 @@
+import MakoRecords
 import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoRecords
 
 /// The advice in the error of a full disk works: deleting rows a few at a time, and dropping whole tables.
 @Suite struct FullDiskTests {

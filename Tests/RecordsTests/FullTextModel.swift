@@ -1,6 +1,5 @@
+import MakoRecords
 import MakoStorage
-
-@testable import MakoRecords
 
 /// A model of full-text queries, without any index.
 indirect enum PlainMatch {

@@ -1,10 +1,9 @@
 import Foundation
+import MakoRecords
+import MakoStorage
 import MakoTestSupport
+import RandomRuns
 import Testing
-
-@testable import MakoRecords
-@testable import MakoStorage
-@testable import RandomRuns
 
 /// A database with delete rules, case-insensitive columns and lists that were references, as version 1 of the format
 /// wrote it, kept forever: `Golden/v1-rules.mako`, and its content, read as `docs/format.md` describes it.

@@ -2,9 +2,8 @@ import Foundation
 import MakoRecords
 import MakoStorage
 import MakoTestSupport
+import RandomRuns
 import Testing
-
-@testable import RandomRuns
 
 /// A database with tables that version 1 of the format wrote, kept forever: `Golden/v1-tables.mako`, and its content as
 /// text.

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Groups and different rows in the order of an index, against the same without one.
 @Suite struct GroupOrderTests {

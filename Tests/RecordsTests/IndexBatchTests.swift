@@ -81,16 +81,17 @@ import Testing
             ])
         let fixture = try Fixture(schema)
         let table = try fixture.table("Page")
+        // Every third name comes again: it replaces the row that the batch holds.
+        let names = (0..<1000).map { "name \($0 % 3 == 2 ? $0 - 1 : $0 * 7919 % 1000)" }
         try fixture.store.write { tx in
             let batch = IndexBatch()
-            for number in 0..<1000 {
-                // Every third name comes again: it replaces the row that the batch holds.
-                let name = Value.text("name \(number % 3 == 2 ? number - 1 : number * 7919 % 1000)")
-                _ = try put([name, .integer(Int64(number % 10))], nil, table, batch, tx)
+            for (number, name) in names.enumerated() {
+                _ = try put([.text(name), .integer(Int64(number % 10))], nil, table, batch, tx)
             }
             try batch.flush(in: tx)
         }
         try fixture.expectSound()
+        #expect(try scan("size", fixture).count == Set(names).count)
     }
 
     @Test func aDuplicateIsNamedAtTheFlush() throws {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// People, departments, places and pets for queries over several tables.
 enum JoinFixture {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Selections with joins that lead to no key, so that a row may come more than once.
 @Suite struct JoinedSelectionTests {

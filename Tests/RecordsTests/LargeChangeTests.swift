@@ -1,8 +1,7 @@
+import MakoRecords
 import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoRecords
 
 /// Changes of a table that outgrow the cache take little more of the file than what was there and what they leave.
 @Suite struct LargeChangeTests {

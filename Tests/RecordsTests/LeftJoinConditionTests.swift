@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// The planner's analysis of a condition on a join: whether a row of NULLs may pass it, and which one table it reads.
 /// It does not look inside `CASE`, so both forms must have the same result.

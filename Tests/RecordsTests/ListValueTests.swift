@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// The elements of list columns, as conditions see them.
 @Suite struct ListValueTests {

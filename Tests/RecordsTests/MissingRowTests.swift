@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// References whose rows are not there, to a table with ids and to one with keys of its own.
 @Suite struct MissingRowTests {

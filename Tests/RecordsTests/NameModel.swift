@@ -1,6 +1,5 @@
+import MakoRecords
 import MakoTestSupport
-
-@testable import MakoRecords
 
 /// Tables with names that are each other's, keywords, and texts in and outside ASCII; what a name means among them by SQL's rule, in plain Swift.
 struct NameModel {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// The resolution of a name before a dot: a table of the innermost scope that has one, then of outer scopes, and only
 /// then a column with a path.

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Queries on numbers: joins of integers with doubles, and conditions as values.
 @Suite struct NumericQueryTests {

@@ -1,6 +1,5 @@
+import MakoRecords
 import Testing
-
-@testable import MakoRecords
 
 @Suite struct ParserTests {
     private func column(_ name: String) -> Expr { .path(name) }

@@ -1,8 +1,7 @@
 import Foundation
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Checks the plans of `docs/plans.md`.
 @Suite struct PlanDocumentTests {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Scans of a plan in both directions, from and to missing rows.
 @Suite struct PlanTests {

@@ -1,6 +1,5 @@
+import MakoRecords
 import Testing
-
-@testable import MakoRecords
 
 @Suite struct PlannerTests {
     private func explain(_ text: String, order: String = "", limit: Int? = nil, offset: Int? = nil) throws -> String {

@@ -1,6 +1,5 @@
+import MakoRecords
 import MakoStorage
-
-@testable import MakoRecords
 
 /// Two related tables with every type of column and many kinds of index.
 enum QueryFixture {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Queries that are refused, with their errors, and similar queries that are valid.
 @Suite struct QueryRefusalTests {

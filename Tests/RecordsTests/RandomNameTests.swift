@@ -1,8 +1,7 @@
+import MakoRecords
 import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoRecords
 
 /// Statements over tables whose names, columns and aliases are keywords, each other's, and texts outside ASCII, against ``NameModel``.
 @Suite struct RandomNameTests {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Invalid schemas, and their errors.
 @Suite struct SchemaTests {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 @Suite struct SelectTests {
     private func fixture() throws -> Fixture {

@@ -1,8 +1,7 @@
+import MakoRecords
 import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoRecords
 
 /// Indexes that are built of more entries than their share of the memory holds.
 @Suite struct SpilledIndexTests {

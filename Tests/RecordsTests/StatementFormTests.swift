@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Alternative forms of statements, and their meaning.
 @Suite struct StatementFormTests {

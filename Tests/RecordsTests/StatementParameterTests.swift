@@ -1,6 +1,5 @@
+import MakoRecords
 import Testing
-
-@testable import MakoRecords
 
 /// The parameters of statements, and the plans that their values select.
 @Suite struct StatementParameterTests {

@@ -1,6 +1,5 @@
+import MakoRecords
 import MakoStorage
-
-@testable import MakoRecords
 
 /// A database in memory that takes statements one after the other.
 struct StatementSession {

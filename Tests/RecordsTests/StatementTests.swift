@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 @Suite struct StatementTests {
     private func people() throws -> StatementSession {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Sub-queries and conditions on many in unusual shapes, against plain loops.
 @Suite struct SubqueryShapeTests {

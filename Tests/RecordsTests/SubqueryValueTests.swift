@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Values of every type that sub-queries give, and texts that keys and indexes do not hold whole.
 @Suite struct SubqueryValueTests {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 @Suite struct TableTests {
     private static let person = EntitySchema(

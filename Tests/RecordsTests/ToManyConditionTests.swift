@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Conditions on many: rows that refer here, keys that are held, values in a list; against plain loops.
 @Suite struct ToManyConditionTests {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Unique indexes hold at the end of a statement: within it, a row may get what another row has until then.
 @Suite struct UniqueClashTests {

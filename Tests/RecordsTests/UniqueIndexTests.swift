@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Tables with several unique indexes: what one has taken is given back when the next refuses.
 @Suite struct UniqueIndexTests {

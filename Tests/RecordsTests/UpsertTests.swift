@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// `ON CONFLICT … DO …` and `RETURNING`.
 @Suite struct UpsertTests {

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Live rows watch each column that their conditions and orders read, wherever in them it is.
 @Suite struct WatchedColumnTests {
