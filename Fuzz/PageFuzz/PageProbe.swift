@@ -21,11 +21,11 @@ enum PageProbe {
             return word.withUnsafeBytes { word in
                 let word = lendable(UnsafeRawBufferPointer(rebasing: word.prefix(Limits.keyBytes)))
                 switch type {
-                case .integerLeaf: return leaf(IntegerLayout.self, page, key, word, scratch)
+                case .integerLeaf: return leaf(IntegerLayout.self, Page(page), key, word, Page(scratch))
                 case .byteLeaf where isBetweenFences(page, word):
-                    return leaf(ByteLayout.self, page, word, word, scratch)
-                case .integerInner: return inner(IntegerLayout.self, page, key)
-                case .byteInner where isBetweenFences(page, word): return inner(ByteLayout.self, page, word)
+                    return leaf(ByteLayout.self, Page(page), word, word, Page(scratch))
+                case .integerInner: return inner(IntegerLayout.self, Page(page), key)
+                case .byteInner where isBetweenFences(page, word): return inner(ByteLayout.self, Page(page), word)
                 default: return nil
                 }
             }
@@ -57,38 +57,38 @@ enum PageProbe {
     }
 
     private static func leaf<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ key: Layout.Key, _ value: KeyBytes,
-        _ scratch: UnsafeMutableRawPointer
+        _ layout: Layout.Type, _ page: Page, _ key: Layout.Key, _ value: KeyBytes,
+        _ scratch: Page
     ) -> String? {
-        for slot in 0..<Page(page).count { touch(Layout.record(page, slot)) }
+        for slot in 0..<page.count { touch(Layout.record(page, slot)) }
         guard let start = value.baseAddress else { return nil }
         let record = RecordView(bytes: start, count: value.count, isOverflow: false)
         var (slot, isThere) = Layout.find(page, key)
-        if isThere, Layout.replace(page, at: slot, record, scratch: scratch), let broken = check(page, "replace") {
+        if isThere, Layout.replace(page, at: slot, record, scratch: scratch), let broken = check(page.base, "replace") {
             return broken
         }
         (slot, isThere) = Layout.find(page, key)
         if !isThere, Layout.fits(page, key, valueBytes: record.count) {
             Layout.insert(page, at: slot, key, record, scratch: scratch)
-            if let broken = check(page, "insert") { return broken }
+            if let broken = check(page.base, "insert") { return broken }
         }
         // A check looks at all entries: after each of the removals it would cost the square of them.
-        while Page(page).count > 0 {
-            Layout.remove(page, at: Page(page).count / 2)
-            let count = Page(page).count
-            if count & (count - 1) == 0, let broken = check(page, "remove") { return broken }
+        while page.count > 0 {
+            Layout.remove(page, at: page.count / 2)
+            let count = page.count
+            if count & (count - 1) == 0, let broken = check(page.base, "remove") { return broken }
         }
         return nil
     }
 
     private static func inner<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ key: Layout.Key
+        _ layout: Layout.Type, _ page: Page, _ key: Layout.Key
     ) -> String? {
         let slot = Layout.childSlot(page, key)
-        guard (0..<Page(page).count).contains(slot) else { return "child \(slot) of \(Page(page).count)" }
+        guard (0..<page.count).contains(slot) else { return "child \(slot) of \(page.count)" }
         _ = Layout.child(page, at: slot)
         _ = Layout.likelyOffset(of: key, inChildAt: slot, of: page)
-        if Layout.hasCounts(page) { for slot in 0..<Page(page).count { _ = Layout.count(page, at: slot) } }
+        if Layout.hasCounts(page) { for slot in 0..<page.count { _ = Layout.count(page, at: slot) } }
         return nil
     }
 

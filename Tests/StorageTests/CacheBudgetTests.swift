@@ -200,7 +200,7 @@ import Testing
         #expect(small.store.frames.reservedBytes >> 20 == 16 + 4 * 32)
         for page in UInt64(100_000)..<120_000 {
             let frame = try #require(small.store.frames.dirtyFrame(page: page))
-            #expect(small.store.frames.isDirty(frame) && UInt(bitPattern: frame) % 4096 == 0)
+            #expect(small.store.frames.isDirty(Page(frame)) && UInt(bitPattern: frame) % 4096 == 0)
         }
         small.store.frames.discard(100_000..<120_000)
         try small.expectAllValues()

@@ -31,14 +31,14 @@ import Testing
         let version = store.newest
         let state = try #require((0..<version.treeCount).map { version.trees[$0] }.first { $0.id == tree.id })
         let type: PageType = tree.keys == .integer ? .integerInner : .byteInner
-        return try store.frames.resolve(state.root, type: type, level: state.levels - 1)
+        return try store.frames.resolve(state.root, type: type, level: state.levels - 1).base
     }
 
     private func leaf(_ store: Store, _ tree: Tree, _ slot: Int) throws -> UnsafeMutableRawPointer {
         let isInteger = tree.keys == .integer
         let page = try root(store, tree)
-        let child = isInteger ? IntegerLayout.child(page, at: slot) : ByteNode.child(page, slot)
-        return try store.frames.resolve(child, type: isInteger ? .integerLeaf : .byteLeaf, level: 0)
+        let child = isInteger ? IntegerLayout.child(Page(page), at: slot) : ByteNode.child(page, slot)
+        return try store.frames.resolve(child, type: isInteger ? .integerLeaf : .byteLeaf, level: 0).base
     }
 
     /// One entry that nearly fills its leaf, larger than any that is written: what comes beside it gets a leaf of its own.

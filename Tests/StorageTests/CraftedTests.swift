@@ -14,15 +14,16 @@ import Testing
             let version = store.newest
             let state = try #require((0..<version.treeCount).map { version.trees[$0] }.first { $0.id == tree.id })
             let type: PageType = tree.keys == .integer ? .integerInner : .byteInner
-            return try store.frames.resolve(state.root, type: type, level: state.levels - 1)
+            return try store.frames.resolve(state.root, type: type, level: state.levels - 1).base
         }
 
         func leaf(_ tree: Tree, _ slot: Int) throws -> UnsafeMutableRawPointer {
             let reference =
                 tree.keys == .integer
-                ? IntegerLayout.child(try root(tree), at: slot) : ByteNode.child(try root(tree), slot)
+                ? IntegerLayout.child(Page(try root(tree)), at: slot) : ByteNode.child(try root(tree), slot)
             return try store.frames.resolve(
-                reference, type: tree.keys == .integer ? .integerLeaf : .byteLeaf, level: 0)
+                reference, type: tree.keys == .integer ? .integerLeaf : .byteLeaf, level: 0
+            ).base
         }
     }
 
@@ -152,7 +153,7 @@ import Testing
         }
         let sample = try sample()
         let root = try sample.root(sample.integers)
-        let second = IntegerLayout.child(root, at: 2)
+        let second = IntegerLayout.child(Page(root), at: 2)
         let key = IntegerNode.keys(root)[1]
         IntegerNode.children(root)[1] = PageReference(page: second.page, serial: second.tag &+ 1).raw
         let stale = #expect(throws: StorageError.self) {

@@ -107,7 +107,7 @@ import Testing
         let root = try #require(layout.roots.first)
         var forgotten = 0
         let twice = sample.changing([root]) { page in
-            forgotten = Int(IntegerLayout.child(page, at: 2).page)
+            forgotten = Int(IntegerLayout.child(Page(page), at: 2).page)
             IntegerNode.children(page)[2] = IntegerNode.children(page)[1]
         }
         let outcome = try SalvageSample.salvage(twice.image)

@@ -34,12 +34,12 @@ struct TreeShape {
         _ layout: Layout.Type, _ reference: PageReference, _ level: Int, _ frames: FrameStore
     ) throws {
         let page = try frames.resolve(reference, type: level > 0 ? Layout.innerType : Layout.leafType, level: level)
-        let count = Page(page).count
+        let count = page.count
         if level == 0 {
             leaves += 1
             if count == 0 { emptyLeaves += 1 }
             let used =
-                Layout.leafType == .integerLeaf ? IntegerNode.usedBytes(page) : ByteNode.usedBytes(page)
+                Layout.leafType == .integerLeaf ? IntegerNode.usedBytes(page.base) : ByteNode.usedBytes(page.base)
             fill += Double(used) / Double(pageBytes - Page.bodyOffset)
             return
         }

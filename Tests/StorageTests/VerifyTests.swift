@@ -12,7 +12,7 @@ import Testing
         var bytes: TreeState
 
         func page(_ reference: PageReference, _ type: PageType, _ level: Int) throws -> UnsafeMutableRawPointer {
-            try store.frames.resolve(reference, type: type, level: level)
+            try store.frames.resolve(reference, type: type, level: level).base
         }
 
         func integerRoot() throws -> UnsafeMutableRawPointer {
@@ -22,7 +22,7 @@ import Testing
         func byteRoot() throws -> UnsafeMutableRawPointer { try page(bytes.root, .byteInner, bytes.levels - 1) }
 
         func integerLeaf(_ slot: Int) throws -> UnsafeMutableRawPointer {
-            try page(IntegerLayout.child(integerRoot(), at: slot), .integerLeaf, 0)
+            try page(IntegerLayout.child(Page(integerRoot()), at: slot), .integerLeaf, 0)
         }
 
         func exchangeByteLeaves() throws {
@@ -113,7 +113,7 @@ import Testing
         (
             "is in use, but marked as free",
             { sample in
-                let page = IntegerLayout.child(try sample.integerRoot(), at: 1).page
+                let page = IntegerLayout.child(Page(try sample.integerRoot()), at: 1).page
                 sample.store.versions.lock.withLock { sample.store.versions.space.setLive(page, false) }
             }
         ),

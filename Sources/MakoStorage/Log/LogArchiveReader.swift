@@ -193,18 +193,18 @@ struct LogArchiveReader {
             piece.bytes += size
             piece.end = LogPlace(
                 commit: frame.commit, lsn: frame.lsn + UInt64(size),
-                chain: content.loadUnaligned(fromByteOffset: 48, as: UInt64.self))
+                chain: LogFrame.chain(of: content))
         }
     }
 
     /// Whether a frame holds the places of values in the data file. One that cannot be read counts as if it did.
     private func namesPages(_ frame: LogFrame, _ content: UnsafeRawBufferPointer, _ cipher: SegmentCipher?) -> Bool {
-        var payload = [UInt8](content[LogFrame.headerBytes...])
+        var payload: [UInt8]
         if let cipher {
-            guard let start = content.baseAddress, let plain = cipher.open(start, stored: frame.stored) else {
-                return true
-            }
+            guard let plain = cipher.open([UInt8](content)) else { return true }
             payload = plain
+        } else {
+            payload = [UInt8](content[LogFrame.headerBytes...])
         }
         if frame.isCompressed {
             let raw = payload.withUnsafeBytes { bytes in

@@ -83,6 +83,11 @@ struct LogFrame {
         return next
     }
 
+    /// Returns the chain value in the header of a frame.
+    static func chain(of frame: UnsafeRawBufferPointer) -> UInt64 {
+        frame.loadUnaligned(fromByteOffset: 48, as: UInt64.self)
+    }
+
     static func chain(payload: UnsafeRawPointer, count: Int, check: UInt64, after chain: UInt64) -> UInt64 {
         Checksum.hash(payload, count: count, seed: chain ^ check)
     }

@@ -405,8 +405,7 @@ struct LogReader {
             try take(frame, payload: stored, &tail, apply)
         }
         let end = frame.lsn + UInt64(LogFrame.bytes(payload: frame.stored))
-        let chain = bytes.loadUnaligned(fromByteOffset: 48, as: UInt64.self)
-        tail.end = LogPosition(lsn: end, chain: chain)
+        tail.end = LogPosition(lsn: end, chain: LogFrame.chain(of: bytes))
         tail.frames += 1
     }
 

@@ -7,9 +7,7 @@ extension FrameStore {
     /// - Throws: ``StorageError/corrupted(page:reason:)`` when the page's type, level or serial is not the expected
     ///   one.
     @inline(__always)
-    func resolve(_ reference: PageReference, type: PageType, level: Int) throws(StorageError)
-        -> UnsafeMutableRawPointer
-    {
+    func resolve(_ reference: PageReference, type: PageType, level: Int) throws(StorageError) -> Page {
         let number = reference.page
         guard number < tableCount else { throw beyondTheTable(number) }
         // Model: lookUp
@@ -27,7 +25,7 @@ extension FrameStore {
         {
             throw misplaced(page, reference, type, level)
         }
-        return frame
+        return page
     }
 
     /// Returns the frame of a page in memory. Does not check its contents, which may belong to another page by now.
@@ -144,19 +142,16 @@ extension FrameStore {
 
     /// Returns a leaf for a single look. If it is not in memory, reads it into `scratch`, so that no other page is
     /// evicted.
-    func peek(_ reference: PageReference, type: PageType, scratch: UnsafeMutableRawPointer) throws(StorageError)
-        -> UnsafeMutableRawPointer
-    {
+    func peek(_ reference: PageReference, type: PageType, scratch: Page) throws(StorageError) -> Page {
         let number = reference.page
         guard number < tableCount, table[Int(number)].load(ordering: .acquiring) == 0 else {
             return try resolve(reference, type: type, level: 0)
         }
-        try readPage(number, into: scratch)
-        let page = Page(scratch)
-        guard page.identity == Page.identity(page: number, type: type, level: 0),
-            page.serial & 0xff_ffff == reference.tag
-        else { throw misplaced(page, reference, type, 0) }
-        try PageCheck.validate(scratch)
+        try readPage(number, into: scratch.base)
+        guard scratch.identity == Page.identity(page: number, type: type, level: 0),
+            scratch.serial & 0xff_ffff == reference.tag
+        else { throw misplaced(scratch, reference, type, 0) }
+        try PageCheck.validate(scratch.base)
         return scratch
     }
 

@@ -229,10 +229,10 @@ final class FrameStore: @unchecked Sendable {
         if before & 0xff != State.dirty.rawValue { dirty.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// Whether the page at this address was never written to the file.
+    /// Whether a page in memory was never written to the file.
     @inline(__always)
-    func isDirty(_ frame: UnsafeMutableRawPointer) -> Bool {
-        info(UInt32(truncatingIfNeeded: (frame - base) &>> 12)).pointee.load(ordering: .relaxed) & 0xff
+    func isDirty(_ page: Page) -> Bool {
+        info(UInt32(truncatingIfNeeded: (page.base - base) &>> 12)).pointee.load(ordering: .relaxed) & 0xff
             == State.dirty.rawValue
     }
 

@@ -20,15 +20,13 @@ struct PageWriter: ~Copyable {
 
     deinit { frames.staging.giveBack(memory) }
 
-    private var staging: UnsafeMutableRawPointer { memory.start }
-
     /// Adds a page if it is dirty. If it does not follow the pages before it, writes those first.
     mutating func add(_ page: UInt64) throws(StorageError) {
         guard let frame = frames.dirtyFrame(page: page) else { return }
         if count == capacity || count > 0 && page != first + UInt64(count) { try flush() }
         if count == 0 { first = page }
         assert(Page(frame).number == page, "the frame of a page holds that page")
-        let copy = staging + count * pageBytes
+        let copy = memory.start + count * pageBytes
         memcpy(copy, frame, pageBytes)
         frames.codec.seal(copy, number: page)
         count += 1
@@ -39,7 +37,7 @@ struct PageWriter: ~Copyable {
         guard count > 0 else { return }
         let pages = first..<first + UInt64(count)
         count = 0
-        let bytes = UnsafeRawBufferPointer(start: staging, count: pages.count * pageBytes)
+        let bytes = UnsafeRawBufferPointer(start: memory.start, count: pages.count * pageBytes)
         try storage { () throws(FileError) in try frames.file.write(bytes, at: pages.lowerBound * UInt64(pageBytes)) }
         for page in pages { frames.markClean(page: page) }
     }

@@ -23,7 +23,7 @@ struct ReadAhead {
     /// - Parameter parent: a node of level 1. The caller must be inside an operation epoch.
     @inline(__always)
     mutating func arrive<Layout: NodeLayout>(
-        _ layout: Layout.Type, at slot: Int, of parent: UnsafeMutableRawPointer, forward: Bool, _ frames: FrameStore
+        _ layout: Layout.Type, at slot: Int, of parent: Page, forward: Bool, _ frames: FrameStore
     ) {
         walked &+= 1
         if frames.expectsSlowReads { ask(layout, slot, parent, forward, frames) }
@@ -31,13 +31,12 @@ struct ReadAhead {
 
     @inline(never)
     private mutating func ask<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ slot: Int, _ parent: UnsafeMutableRawPointer, _ forward: Bool, _ frames: FrameStore
+        _ layout: Layout.Type, _ slot: Int, _ parent: Page, _ forward: Bool, _ frames: FrameStore
     ) {
-        let page = Page(parent)
-        asked = page.number == self.parent && forward == isForward ? max(0, asked - 1) : 0
-        self.parent = page.number
+        asked = parent.number == self.parent && forward == isForward ? max(0, asked - 1) : 0
+        self.parent = parent.number
         isForward = forward
-        let left = forward ? page.count - 1 - slot : slot
+        let left = forward ? parent.count - 1 - slot : slot
         let window = min(ReadAhead.widest, 2 * walked, left)
         guard asked <= window / 2, window > asked else { return }
         let steps = asked + 1...window

@@ -68,7 +68,7 @@ final class SalvagedPage {
     }
 
     func child(_ slot: Int) -> PageReference {
-        keyKind == .integer ? IntegerLayout.child(base, at: slot) : ByteNode.child(base, slot)
+        keyKind == .integer ? IntegerLayout.child(header, at: slot) : ByteNode.child(base, slot)
     }
 
     enum Value {

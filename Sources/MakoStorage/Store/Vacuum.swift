@@ -146,7 +146,7 @@ final class Vacuum {
         defer { source.snapshot.close() }
         let live = source.live
         var round = Round()
-        defer { round.scratch.deallocate() }
+        defer { round.page.base.deallocate() }
         search: for region in live.indices.reversed() {
             let first = SpaceMap.reserved(region: region)
             for bit in (first..<SpaceMap.pagesPerRegion).reversed()
@@ -165,20 +165,19 @@ final class Vacuum {
     private struct Round {
         var moves: [Move] = []
         var trees = Set<UInt32>()
-        let scratch = UnsafeMutableRawPointer.allocate(byteCount: pageBytes + 1024, alignment: 16)
+        let page = Page(.allocate(byteCount: pageBytes + 1024, alignment: 16))
 
         mutating func look(at number: UInt64, _ frames: FrameStore) throws(StorageError) {
-            try frames.copyPage(number, to: scratch)
-            try PageCheck.validate(scratch)
-            let page = Page(scratch)
+            try frames.copyPage(number, to: page.base)
+            try PageCheck.validate(page.base)
             switch PageType(rawValue: page.type) {
             case .integerLeaf where page.count > 0:
-                moves.append(Move(tree: page.tree, position: .integer(IntegerNode.keys(scratch)[0])))
+                moves.append(Move(tree: page.tree, position: .integer(IntegerNode.keys(page.base)[0])))
             case .integerInner where page.count > 1:
                 // Use the second key, because the first key of an inner node is not maintained.
-                moves.append(Move(tree: page.tree, position: .integer(IntegerNode.keys(scratch)[1])))
+                moves.append(Move(tree: page.tree, position: .integer(IntegerNode.keys(page.base)[1])))
             case .byteLeaf, .byteInner:
-                moves.append(Move(tree: page.tree, position: .bytes([UInt8](ByteNode.lower(scratch)))))
+                moves.append(Move(tree: page.tree, position: .bytes([UInt8](ByteNode.lower(page.base)))))
             case .overflow: trees.insert(page.tree)
             default: break
             }

@@ -70,12 +70,19 @@ private struct Verifier {
     /// for a key.
     struct Copies {
         private let memory = BufferMemory((Limits.levels + 4) * pageBytes, alignment: pageBytes)
-        private var start: UnsafeMutableRawPointer { memory.start }
 
-        func page(ofLevel level: Int) -> UnsafeMutableRawPointer { start + min(level, Limits.levels) * pageBytes }
-        var value: UnsafeMutableRawPointer { start + (Limits.levels + 1) * pageBytes }
-        var stored: UnsafeMutableRawPointer { start + (Limits.levels + 2) * pageBytes }
-        var key: UnsafeMutableRawPointer { start + (Limits.levels + 3) * pageBytes }
+        func page(ofLevel level: Int) -> Page { page(min(level, Limits.levels)) }
+        var value: Page { page(Limits.levels + 1) }
+        var stored: Page { page(Limits.levels + 2) }
+
+        private func page(_ index: Int) -> Page { Page(memory.start + index * pageBytes) }
+
+        /// Returns the key of an entry of a page with byte keys.
+        func key(_ page: Page, _ slot: Int) -> [UInt8] {
+            let place = memory.start + (Limits.levels + 3) * pageBytes
+            return [UInt8](
+                UnsafeRawBufferPointer(start: place, count: ByteNode.copyKey(page.base, slot, to: place)))
+        }
 
         func deallocate() { memory.deallocate() }
     }
@@ -198,21 +205,19 @@ private struct Verifier {
     }
 
     /// Returns a copy of a page, compared with the file. Returns nil if it cannot be used.
-    private mutating func visit(_ reference: PageReference, _ type: PageType, _ level: Int, _ tree: UInt32)
-        -> UnsafeMutableRawPointer?
-    {
+    private mutating func visit(_ reference: PageReference, _ type: PageType, _ level: Int, _ tree: UInt32) -> Page? {
         guard reach(reference.page) else { return nil }
         count(1)
         do throws(StorageError) {
             let page = type == .overflow ? copies.value : copies.page(ofLevel: level)
             try copy(reference, type, level, to: page)
-            if Page(page).serial >= point {
+            if page.serial >= point {
                 note("page \(reference.page) is younger than the commit that refers to it")
             }
-            if Page(page).tree != tree {
-                note("page \(reference.page) belongs to tree \(Page(page).tree), not \(tree)")
+            if page.tree != tree {
+                note("page \(reference.page) belongs to tree \(page.tree), not \(tree)")
             }
-            try PageCheck.validate(page)
+            try PageCheck.validate(page.base)
             return page
         } catch {
             note(error)
@@ -221,7 +226,7 @@ private struct Verifier {
     }
 
     private mutating func copy(
-        _ reference: PageReference, _ type: PageType, _ level: Int, to copy: UnsafeMutableRawPointer
+        _ reference: PageReference, _ type: PageType, _ level: Int, to copy: Page
     ) throws(StorageError) {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -230,11 +235,11 @@ private struct Verifier {
             ? try store.frames.peek(reference, type: type, scratch: copy)
             : try store.frames.resolve(reference, type: type, level: level)
         // The page was just read from the file.
-        if page == copy { return }
-        copy.copyMemory(from: page, byteCount: pageBytes)
+        if page.base == copy.base { return }
+        copy.base.copyMemory(from: page.base, byteCount: pageBytes)
         if store.frames.dirtyFrame(page: reference.page) != nil { return }
-        try store.frames.readPage(reference.page, into: copies.stored)
-        if Page(copies.stored).serial != Page(copy).serial {
+        try store.frames.readPage(reference.page, into: copies.stored.base)
+        if copies.stored.serial != copy.serial {
             note("page \(reference.page) on disk is not the one in memory")
         }
     }
@@ -243,8 +248,8 @@ private struct Verifier {
         _ tree: TreeState, _ reference: PageReference, _ level: Int, _ low: UInt64, _ high: UInt64
     ) -> UInt64 {
         guard let page = visit(reference, level > 0 ? .integerInner : .integerLeaf, level, tree.id) else { return 0 }
-        let count = Page(page).count
-        let keys = (0..<count).map { IntegerNode.keys(page)[$0] }
+        let count = page.count
+        let keys = (0..<count).map { IntegerNode.keys(page.base)[$0] }
         let first = level > 0 ? 1 : 0
         for slot in first..<max(first, count) {
             // A separator equal to the lower bound would leave no keys for the child before it.
@@ -256,7 +261,7 @@ private struct Verifier {
             }
         }
         guard level > 0 else {
-            for slot in 0..<count { visitOverflow(IntegerNode.record(page, slot), tree) }
+            for slot in 0..<count { visitOverflow(IntegerNode.record(page.base, slot), tree) }
             if count == 0 { note("page \(reference.page) is an empty leaf") }
             return UInt64(count)
         }
@@ -275,12 +280,14 @@ private struct Verifier {
         _ tree: TreeState, _ reference: PageReference, _ level: Int, _ low: [UInt8], _ high: [UInt8]?
     ) -> UInt64 {
         guard let page = visit(reference, level > 0 ? .byteInner : .byteLeaf, level, tree.id) else { return 0 }
-        if [UInt8](ByteNode.lower(page)) != low { note("page \(reference.page): its lower fence is not its separator") }
-        if ByteNode.upper(page).map({ [UInt8]($0) }) != high {
+        if [UInt8](ByteNode.lower(page.base)) != low {
+            note("page \(reference.page): its lower fence is not its separator")
+        }
+        if ByteNode.upper(page.base).map({ [UInt8]($0) }) != high {
             note("page \(reference.page): its upper fence is not the next separator")
         }
-        let count = Page(page).count
-        let keys = (0..<count).map { key(page, $0) }
+        let count = page.count
+        let keys = (0..<count).map { copies.key(page, $0) }
         let first = level > 0 ? 1 : 0
         for slot in first..<max(first, count) {
             if keys[slot].lexicographicallyPrecedes(low)
@@ -291,20 +298,19 @@ private struct Verifier {
             if slot > first && !keys[slot - 1].lexicographicallyPrecedes(keys[slot]) {
                 note("page \(reference.page): keys do not ascend at \(slot)")
             }
-            let suffix = ByteNode.suffix(page, slot, count: count)
-            let head = suffix.baseAddress.map { ByteNode.head($0, count: suffix.count) } ?? 0
-            if ByteNode.heads(page)[slot] != head {
+            let suffix = ByteNode.suffix(page.base, slot, count: count)
+            if ByteNode.heads(page.base)[slot] != ByteNode.head(suffix) {
                 note("page \(reference.page): head \(slot) is not that of its key")
             }
         }
         guard level > 0 else {
-            for slot in 0..<count { visitOverflow(ByteNode.record(page, slot), tree) }
+            for slot in 0..<count { visitOverflow(ByteNode.record(page.base, slot), tree) }
             return UInt64(count)
         }
         var entries: UInt64 = 0
         for slot in 0..<count {
             let below = traverseBytes(
-                tree, ByteNode.child(page, slot), level - 1, slot == 0 ? low : keys[slot],
+                tree, ByteNode.child(page.base, slot), level - 1, slot == 0 ? low : keys[slot],
                 slot + 1 < count ? keys[slot + 1] : high)
             checkCount(ByteLayout.self, tree, page, slot, below)
             entries += below
@@ -314,23 +320,19 @@ private struct Verifier {
 
     /// Checks the count of a child in an inner node against the entries found.
     private mutating func checkCount<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ tree: TreeState, _ page: UnsafeMutableRawPointer, _ slot: Int, _ found: UInt64
+        _ layout: Layout.Type, _ tree: TreeState, _ page: Page, _ slot: Int, _ found: UInt64
     ) {
         guard Layout.hasCounts(page) == tree.isCounted else {
             if slot == 0 {
-                note("page \(Page(page).number) has \(tree.isCounted ? "no " : "")counts, other than its tree")
+                note("page \(page.number) has \(tree.isCounted ? "no " : "")counts, other than its tree")
             }
             return
         }
         if tree.isCounted, Layout.count(page, at: slot) != found {
             note(
-                "page \(Page(page).number): \(found) entries are below child \(slot), not \(Layout.count(page, at: slot))"
+                "page \(page.number): \(found) entries are below child \(slot), not \(Layout.count(page, at: slot))"
             )
         }
-    }
-
-    private func key(_ page: UnsafeMutableRawPointer, _ slot: Int) -> [UInt8] {
-        [UInt8](UnsafeRawBufferPointer(start: copies.key, count: ByteNode.copyKey(page, slot, to: copies.key)))
     }
 
     private mutating func visitOverflow(_ record: RecordView, _ tree: TreeState) {

@@ -12,13 +12,13 @@ extension Writer {
     static var leastReturn: Int { 64 }
 
     /// Allocates a page that only this transaction sees.
-    func allocate(_ type: PageType, level: Int, tree: UInt32) throws(StorageError) -> UnsafeMutableRawPointer {
+    func allocate(_ type: PageType, level: Int, tree: UInt32) throws(StorageError) -> Page {
         let number = takeNumber()
-        let frame = try frames.makeDirty(page: number)
+        let page = Page(try frames.makeDirty(page: number))
         // Clear the frame, because its old contents must not reach the file.
-        memset(frame, 0, pageBytes)
-        Page(frame).format(page: number, type: type, level: level, serial: try store.takeSerial(), tree: tree)
-        return frame
+        memset(page.base, 0, pageBytes)
+        page.format(page: number, type: type, level: level, serial: try store.takeSerial(), tree: tree)
+        return page
     }
 
     /// Allocates consecutive pages with consecutive serials for a value.
@@ -62,26 +62,26 @@ extension Writer {
     // MARK: Changing
 
     @inline(__always)
-    func isEditable(_ page: UnsafeMutableRawPointer) -> Bool {
-        Page(page).serial >= floor && (!hasSpilled || frames.isDirty(page))
+    func isEditable(_ page: Page) -> Bool {
+        page.serial >= floor && (!hasSpilled || frames.isDirty(page))
     }
 
     /// Returns a page that may be changed in place of one that must not: the same page with another serial if it is the
     /// transaction's own, else a copy with another page id. The parent must refer to it afterwards.
-    func replaceable(_ page: UnsafeMutableRawPointer) throws(StorageError) -> UnsafeMutableRawPointer {
-        if Page(page).serial >= floor { return try renew(page) }
+    func replaceable(_ page: Page) throws(StorageError) -> Page {
+        if page.serial >= floor { return try renew(page) }
         return try copy(page)
     }
 
     /// Gives an own page that was written a new serial, so that the next write is distinguishable. The caller must be
     /// inside an operation epoch.
-    private func renew(_ page: UnsafeMutableRawPointer) throws(StorageError) -> UnsafeMutableRawPointer {
-        let number = Page(page).number
+    private func renew(_ page: Page) throws(StorageError) -> Page {
+        let number = page.number
         let serial = try store.takeSerial()
-        let frame = try frames.makeDirty(page: number)
+        let frame = Page(try frames.makeDirty(page: number))
         // If the evictor has unhooked the frame, its contents stay until this operation ends.
-        if frame != page { memcpy(frame, page, pageBytes) }
-        Page(frame).serial = serial
+        if frame.base != page.base { memcpy(frame.base, page.base, pageBytes) }
+        frame.serial = serial
         noteUnwritten(number)
         // References with the old serial are invalid now.
         noteShape()
@@ -89,26 +89,25 @@ extension Writer {
     }
 
     /// Copies a page to a new page id and serial; the old page is freed.
-    private func copy(_ page: UnsafeMutableRawPointer) throws(StorageError) -> UnsafeMutableRawPointer {
+    private func copy(_ page: Page) throws(StorageError) -> Page {
         let number = takeNumber()
-        let frame = try frames.makeDirty(page: number)
-        memcpy(frame, page, pageBytes)
-        let view = Page(frame)
+        let copy = Page(try frames.makeDirty(page: number))
+        memcpy(copy.base, page.base, pageBytes)
         noteDead(page)
-        view.identity = view.identity & ~0xff_ffff_ffff | number
-        view.serial = try store.takeSerial()
-        return frame
+        copy.identity = copy.identity & ~0xff_ffff_ffff | number
+        copy.serial = try store.takeSerial()
+        return copy
     }
 
     // MARK: Freeing
 
-    func free(_ page: UnsafeMutableRawPointer) {
+    func free(_ page: Page) {
         noteShape()
         noteDead(page)
     }
 
-    private func noteDead(_ page: UnsafeMutableRawPointer) {
-        note(.init(page: Page(page).number, birth: Page(page).serial))
+    private func noteDead(_ page: Page) {
+        note(.init(page: page.number, birth: page.serial))
     }
 
     /// - Parameter isNamed: whether a frame of the log may name the pages.

@@ -96,7 +96,7 @@ extension Snapshot {
     /// Returns the leaf that a write transaction changed last in a tree, if it covers the key: changing row after row reads each one first,
     /// and needs no descent then.
     @inline(__always)
-    private func changedLeaf(of tree: Tree, _ key: UInt64) -> UnsafeMutableRawPointer? {
+    private func changedLeaf(of tree: Tree, _ key: UInt64) -> Page? {
         guard let writer else { return nil }
         return writer._withUnsafeGuaranteedRef { writer in
             treeIndex(writer.trees, count: writer.treeCount, id: tree.id).flatMap {
@@ -155,9 +155,8 @@ extension Snapshot {
                 }
                 return UnsafeMutableRawPointer(entry)
             }
-            let done = withUnsafeTemporaryAllocation(of: PageReference.self, capacity: keys.count) { references in
+            let done = withUnsafeTemporaryAllocation(of: PageReference.self, capacity: keys.count) { leaves in
                 result { () throws(StorageError) in
-                    guard let leaves = references.baseAddress else { return }
                     try frames.descend(layout, state, keys, leaves)
                     // Find all keys before reading any record, so that the cache misses of the records overlap. Until then each loan has
                     // its leaf and slot.
@@ -166,13 +165,13 @@ extension Snapshot {
                         let (slot, found) = Layout.find(leaf, keys[index])
                         if found { frames.prefetchRecord(leaf, from: Layout.offset(leaf, slot)) }
                         loans[index] = _Loan(
-                            start: found ? UnsafeRawPointer(leaf) : nil, count: slot, entry: nil, owner: nil)
+                            start: found ? UnsafeRawPointer(leaf.base) : nil, count: slot, entry: nil, owner: nil)
                     }
                     for index in 0..<keys.count {
                         guard let leaf = loans[index].start else { continue }
                         do throws(StorageError) {
                             loans[index] = try loan(
-                                Layout.record(UnsafeMutableRawPointer(mutating: leaf), loans[index].count), nil)
+                                Layout.record(Page(UnsafeMutableRawPointer(mutating: leaf)), loans[index].count), nil)
                         } catch {
                             for earlier in 0..<index { _endBorrow(loans[earlier]) }
                             throw error

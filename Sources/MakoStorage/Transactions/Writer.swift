@@ -95,13 +95,13 @@ final class Writer {
     private static func spillStep(_ frames: FrameStore) -> Int { min(spillPages, frames.budgetFrames / 8 + 1) }
 
     struct PathStep {
-        var page: UnsafeMutableRawPointer
+        var page: Page
         var slot: Int
     }
 
     /// The leaf of the last change in a tree, and the keys that it covers.
     struct LeafHint {
-        var page: UnsafeMutableRawPointer?
+        var page: Page?
         var low: UInt64
         var high: UInt64
         /// The slot of the last insertion; an insertion directly after it is part of an ascending run.

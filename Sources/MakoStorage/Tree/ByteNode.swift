@@ -78,6 +78,11 @@ enum ByteNode {
         return head
     }
 
+    /// Returns the head of an entry with a suffix.
+    static func head(_ suffix: KeyBytes) -> UInt32 {
+        suffix.baseAddress.map { head($0, count: suffix.count) } ?? 0
+    }
+
     /// Returns the suffix of the entry in `slot`.
     @inline(__always)
     static func suffix(_ page: UnsafeMutableRawPointer, _ slot: Int, count: Int) -> KeyBytes {

@@ -286,7 +286,7 @@ public struct Cursor: ~Copyable {
             level -= 1
         }
         try take(layout, reference)
-        let (slot, found) = Layout.find(leaf, key)
+        let (slot, found) = Layout.find(Page(leaf), key)
         self.slot = slot
         return found
     }
@@ -306,7 +306,7 @@ public struct Cursor: ~Copyable {
             let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             var slot = 0
             try frames.withPageScratch { (scratch) throws(StorageError) in
-                while slot + 1 < Page(page).count {
+                while slot + 1 < page.count {
                     let count = try frames.count(layout, page, slot, level, scratch)
                     if left < count { break }
                     left -= count
@@ -396,7 +396,7 @@ public struct Cursor: ~Copyable {
         var level = start
         while level > 0 {
             let page = try frames.resolve(reference, type: Layout.innerType, level: level)
-            let slot = last ? Page(page).count - 1 : 0
+            let slot = last ? page.count - 1 : 0
             path[level] = Step(reference: reference, slot: slot)
             reference = Layout.child(page, at: slot)
             level -= 1
@@ -409,7 +409,7 @@ public struct Cursor: ~Copyable {
         throws(StorageError)
     {
         let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
-        memcpy(leaf, page, pageBytes)
+        memcpy(leaf, page.base, pageBytes)
         count = Page(leaf).count
         hasLeaf = true
     }
@@ -423,11 +423,11 @@ public struct Cursor: ~Copyable {
         while level < levels {
             let page = try frames.resolve(path[level].reference, type: Layout.innerType, level: level)
             let next = path[level].slot + (forward ? 1 : -1)
-            if next >= 0 && next < Page(page).count {
+            if next >= 0 && next < page.count {
                 path[level].slot = next
                 if level == 1 { readAhead.arrive(layout, at: next, of: page, forward: forward, frames) }
                 try descend(layout, from: level - 1, Layout.child(page, at: next), last: !forward)
-                if forward && level == 1 && next + 1 < Page(page).count {
+                if forward && level == 1 && next + 1 < page.count {
                     frames.prefetchPage(Layout.child(page, at: next + 1))
                 }
                 return true

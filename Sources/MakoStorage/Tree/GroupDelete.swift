@@ -6,9 +6,8 @@ extension Writer {
     func deleteGroup<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ keys: UnsafeBufferPointer<Layout.Key>, in tree: Tree
     ) throws(StorageError) -> Int {
-        try withUnsafeTemporaryAllocation(of: PageReference.self, capacity: keys.count) { memory in
+        try withUnsafeTemporaryAllocation(of: PageReference.self, capacity: keys.count) { leaves in
             result { () throws(StorageError) in
-                guard let leaves = memory.baseAddress else { return 0 }
                 try findLeaves(layout, index, keys, leaves)
                 let shape = shape
                 var removed = 0
@@ -32,10 +31,10 @@ extension Writer {
     /// - Parameter leaves: memory for one reference per key.
     private func findLeaves<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ keys: UnsafeBufferPointer<Layout.Key>,
-        _ leaves: UnsafeMutablePointer<PageReference>
+        _ leaves: UnsafeMutableBufferPointer<PageReference>
     ) throws(StorageError) {
         try applyBufferedPuts(of: index)
-        leaves.initialize(repeating: .none, count: keys.count)
+        leaves.initialize(repeating: .none)
         let tree = trees[index]
         guard tree.levels > 1 else { return }
         let entry = Epochs.enter()

@@ -30,7 +30,7 @@ extension Writer {
     private func isBesideOwn<Layout: NodeLayout>(_ layout: Layout.Type) -> Bool {
         let (parent, slot) = (path[1].page, path[1].slot)
         if slot > 0 && ownChild(layout, parent, slot - 1) != nil { return true }
-        return slot + 1 < Page(parent).count && ownChild(layout, parent, slot + 1) != nil
+        return slot + 1 < parent.count && ownChild(layout, parent, slot + 1) != nil
     }
 
     /// Packs the leaves of the trees whose rebalancing was deferred. There must be no buffered inserts.
@@ -70,25 +70,23 @@ extension Writer {
     }
 
     /// Packs the subtrees of an inner node that belong to this transaction. The node must belong to it too.
-    private func pack<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ level: Int, isRoot: Bool
-    ) {
+    private func pack<Layout: NodeLayout>(_ layout: Layout.Type, _ page: Page, _ level: Int, isRoot: Bool) {
         if level > 1 {
-            for slot in 0..<Page(page).count {
+            for slot in 0..<page.count {
                 guard let child = ownChild(layout, page, slot) else { continue }
                 forgetCount(layout, page, slot)
                 pack(layout, child, level - 1, isRoot: false)
             }
         }
         var slot = 0
-        while slot + 1 < Page(page).count {
-            if level == 1 && slot + 2 < Page(page).count { frames.prefetchHeap(Layout.child(page, at: slot + 2)) }
+        while slot + 1 < page.count {
+            if level == 1 && slot + 2 < page.count { frames.prefetchHeap(Layout.child(page, at: slot + 2)) }
             guard let left = ownChild(layout, page, slot), let right = ownChild(layout, page, slot + 1) else {
                 slot += 1
                 continue
             }
             // An inner node keeps two children, so that no level becomes as wide as the level below.
-            if Page(page).count > 2 || isRoot, Layout.canMerge(left, right) {
+            if page.count > 2 || isRoot, Layout.canMerge(left, right) {
                 forgetCount(layout, page, slot)
                 Layout.merge(left, right, parent: page, separator: slot + 1, scratch: scratch)
                 Layout.removeChild(page, at: slot + 1)
@@ -102,8 +100,7 @@ extension Writer {
 
     /// Moves as many entries as fit from a leaf to the leaf before it.
     private func fill<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ left: UnsafeMutableRawPointer, from right: UnsafeMutableRawPointer,
-        _ parent: UnsafeMutableRawPointer, _ slot: Int
+        _ layout: Layout.Type, _ left: Page, from right: Page, _ parent: Page, _ slot: Int
     ) {
         let room = Writer.packedBytes(Layout.leafRoom) - Layout.usedBytes(left)
         guard room > Layout.leafRoom / 50 else { return }
@@ -114,12 +111,9 @@ extension Writer {
     }
 
     /// Returns a child that this transaction may change in place; nil for others, which are not loaded.
-    private func ownChild<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ slot: Int
-    ) -> UnsafeMutableRawPointer? {
-        guard let child = frames.dirtyFrame(page: Layout.child(page, at: slot).page), isEditable(child) else {
-            return nil
-        }
-        return child
+    private func ownChild<Layout: NodeLayout>(_ layout: Layout.Type, _ page: Page, _ slot: Int) -> Page? {
+        guard let frame = frames.dirtyFrame(page: Layout.child(page, at: slot).page) else { return nil }
+        let child = Page(frame)
+        return isEditable(child) ? child : nil
     }
 }

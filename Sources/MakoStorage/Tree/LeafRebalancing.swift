@@ -133,7 +133,7 @@ extension Writer {
 
     /// Returns the children of the path's parent within `reach` of a slot.
     private func window(_ slot: Int, _ reach: Int) -> Range<Int> {
-        max(0, slot - reach)..<min(Page(path[1].page).count, slot + reach + 1)
+        max(0, slot - reach)..<min(path[1].page.count, slot + reach + 1)
     }
 
     private func usedBytes<Layout: NodeLayout>(_ layout: Layout.Type, _ slot: Int) throws(StorageError) -> Int {

@@ -16,7 +16,7 @@ public final class _LeafScan {
     @exclusivity(unchecked) private var lent = 0
     @exclusivity(unchecked) private var readAhead = ReadAhead()
     /// The current leaf, borrowed.
-    @exclusivity(unchecked) private var leaf: UnsafeMutableRawPointer?
+    @exclusivity(unchecked) private var leaf: Page?
     private let key: UnsafeMutableRawPointer
 
     private struct Step {
@@ -122,19 +122,19 @@ public final class _LeafScan {
         leaf = page
         lent &+= 1
         next = try follower(layout)
-        let count = Page(page).count
+        let count = page.count
         defer { first = 0 }
         if tree.keys == .integer {
             return Leaf(
-                page: UnsafeRawPointer(page), keys: UnsafePointer(IntegerNode.keys(page)),
-                slots: UnsafePointer(IntegerNode.slots(page, count: count)), first: first, count: count, key: key,
+                page: UnsafeRawPointer(page.base), keys: UnsafePointer(IntegerNode.keys(page.base)),
+                slots: UnsafePointer(IntegerNode.slots(page.base, count: count)), first: first, count: count, key: key,
                 prefix: 0)
         }
-        let prefix = Page(page).prefix
-        if prefix > 0, let fence = ByteNode.lower(page).baseAddress { memcpy(key, fence, prefix) }
+        let prefix = page.prefix
+        if prefix > 0, let fence = ByteNode.lower(page.base).baseAddress { memcpy(key, fence, prefix) }
         return Leaf(
-            page: UnsafeRawPointer(page), keys: UnsafePointer(IntegerNode.keys(page)),
-            slots: UnsafePointer(ByteNode.slots(page, count: count)), first: first, count: count, key: key,
+            page: UnsafeRawPointer(page.base), keys: UnsafePointer(IntegerNode.keys(page.base)),
+            slots: UnsafePointer(ByteNode.slots(page.base, count: count)), first: first, count: count, key: key,
             prefix: prefix)
     }
 
@@ -144,7 +144,7 @@ public final class _LeafScan {
         while level < levels {
             let page = try frames.resolve(path[level].reference, type: Layout.innerType, level: level)
             path[level].slot += 1
-            guard path[level].slot < Page(page).count else {
+            guard path[level].slot < page.count else {
                 level += 1
                 continue
             }
@@ -168,10 +168,8 @@ public final class _LeafScan {
     /// The processor drops prefetches while too many lines are in flight, and a leaf has more lines than that. So each
     /// leaf is prefetched four times, with the work on another leaf in between, and in both directions.
     @inline(__always)
-    private func prefetch<Layout: NodeLayout>(
-        _ layout: Layout.Type, from slot: Int, of node: UnsafeMutableRawPointer
-    ) {
-        let count = Page(node).count
+    private func prefetch<Layout: NodeLayout>(_ layout: Layout.Type, from slot: Int, of node: Page) {
+        let count = node.count
         if slot &+ 1 < count { frames.prefetchDownwards(Layout.child(node, at: slot &+ 1)) }
         if slot &+ 2 < count { frames.prefetchDownwards(Layout.child(node, at: slot &+ 2)) }
         if slot &+ 3 < count { frames.prefetchDownwards(Layout.child(node, at: slot &+ 3)) }
@@ -182,7 +180,7 @@ public final class _LeafScan {
     public func _overflow(_ slot: Int) throws(StorageError) -> [UInt8] {
         guard let leaf else { return [] }
         return try snapshot.bytes(
-            tree.keys == .integer ? IntegerNode.record(leaf, slot) : ByteNode.record(leaf, slot))
+            tree.keys == .integer ? IntegerNode.record(leaf.base, slot) : ByteNode.record(leaf.base, slot))
     }
 }
 
@@ -272,8 +270,7 @@ extension Snapshot {
     /// false. Both are valid until `body` returns; see ``forEach(in:from:_:)-(_,UInt64,_)``.
     @inlinable
     public func forEach(
-        in tree: Tree, from start: [UInt8],
-        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+        in tree: Tree, from start: [UInt8], _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         let scan = try _leafScan(tree, .bytes, integer: 0, bytes: start)
         defer { scan._end() }

@@ -126,7 +126,7 @@ struct Overflow: Hashable {
     /// Returns the body of a page of the run. The caller must be inside an operation epoch.
     func page(_ index: Int, of frames: FrameStore) throws(StorageError) -> UnsafeRawPointer {
         let page = try frames.resolve(reference(at: index), type: .overflow, level: 0)
-        return UnsafeRawPointer(page + Page.bodyOffset)
+        return UnsafeRawPointer(page.base + Page.bodyOffset)
     }
 
     private func copyPages(from frames: FrameStore, to buffer: UnsafeMutableRawBufferPointer) throws(StorageError) {
@@ -134,7 +134,7 @@ struct Overflow: Hashable {
         for index in 0..<pageCount {
             let page = try frames.resolve(reference(at: index), type: .overflow, level: 0)
             let offset = index * Overflow.payloadBytes
-            memcpy(start + offset, page + Page.bodyOffset, min(Overflow.payloadBytes, stored - offset))
+            memcpy(start + offset, page.base + Page.bodyOffset, min(Overflow.payloadBytes, stored - offset))
         }
     }
 }

@@ -24,7 +24,7 @@ extension FrameStore {
             level -= 1
         }
         let leaf = try resolve(reference, type: Layout.leafType, level: 0)
-        let count = Page(leaf).count
+        let count = leaf.count
         return count == 0 ? start : start + width * Double(Layout.find(leaf, key).slot) / Double(count)
     }
 }
@@ -36,14 +36,14 @@ struct ChildShares {
     private let end: Double
 
     init<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ level: Int, _ frames: FrameStore
+        _ layout: Layout.Type, _ page: Page, _ level: Int, _ frames: FrameStore
     ) throws(StorageError) {
         // A damaged page may have no children; treat it as one.
-        last = max(0, Page(page).count - 1)
+        last = max(0, page.count - 1)
         func size(_ slot: Int) throws(StorageError) -> Double {
             let type = level == 1 ? Layout.leafType : Layout.innerType
             let child = try frames.resolve(Layout.child(page, at: slot), type: type, level: level - 1)
-            return Double(max(1, Page(child).count))
+            return Double(max(1, child.count))
         }
         end = last > 0 ? try size(last) / size(last / 2) : 1
     }
@@ -66,9 +66,7 @@ extension Snapshot {
     /// Returns the estimated number of entries with keys from `lower` to before `upper`; nil is the end of the tree.
     ///
     /// - Complexity: logarithmic.
-    package func estimatedCount(
-        from lower: [UInt8], to upper: [UInt8]?, in tree: Tree
-    ) throws(StorageError) -> Double {
+    package func estimatedCount(from lower: [UInt8], to upper: [UInt8]?, in tree: Tree) throws(StorageError) -> Double {
         let total = try count(of: tree)
         let first = lower.isEmpty ? 0 : try share(before: lower, in: tree)
         let end = try upper.map { (upper) throws(StorageError) in try share(before: upper, in: tree) } ?? 1

@@ -92,7 +92,7 @@ extension Writer {
         var child: PageReference?
         try operation { () throws(StorageError) in
             let page = try frames.resolve(reference, type: Layout.innerType, level: level)
-            if slot < Page(page).count { child = Layout.child(page, at: slot) }
+            if slot < page.count { child = Layout.child(page, at: slot) }
         }
         return child
     }
@@ -113,7 +113,7 @@ extension Writer {
             try descend(layout, index, upper ?? Layout.highest)
             var right = (0..<trees[index].levels).map { path[$0] }
             try descend(layout, index, lower)
-            right[0].slot = upper.map { Layout.find(right[0].page, $0).slot } ?? Page(right[0].page).count
+            right[0].slot = upper.map { Layout.find(right[0].page, $0).slot } ?? right[0].page.count
             path[0].slot = Layout.find(path[0].page, lower).slot
             guard let top = (1..<right.count).last(where: { path[$0].slot != right[$0].slot }) else {
                 return try empty(layout, index, path[0].page, path[0].slot..<right[0].slot)
@@ -151,7 +151,7 @@ extension Writer {
             let (left, leftSlot) = (path[level].page, path[level].slot + (level > 0 ? 1 : 0))
             if !Layout.fits(left, keeping: 0..<leftSlot, lower: nil, upper: bound) { return (level, false) }
             let page = right[level].page
-            if !Layout.fits(page, keeping: right[level].slot..<Page(page).count, lower: bound, upper: nil) {
+            if !Layout.fits(page, keeping: right[level].slot..<page.count, lower: bound, upper: nil) {
                 return (level, true)
             }
         }
@@ -165,11 +165,11 @@ extension Writer {
         for level in 0..<top {
             let (left, page) = (path[level], right[level])
             let kept = left.slot + (level > 0 ? 1 : 0)
-            try empty(layout, index, left.page, kept..<Page(left.page).count, removing: false)
+            try empty(layout, index, left.page, kept..<left.page.count, removing: false)
             try empty(layout, index, page.page, 0..<page.slot, removing: false)
             Layout.trim(left.page, keeping: 0..<kept, lower: nil, upper: bound, scratch: scratch)
             Layout.trim(
-                page.page, keeping: page.slot..<Page(page.page).count, lower: bound, upper: nil, scratch: scratch)
+                page.page, keeping: page.slot..<page.page.count, lower: bound, upper: nil, scratch: scratch)
         }
         let meeting = path[top]
         try empty(layout, index, meeting.page, meeting.slot + 1..<right[top].slot, removing: false)
@@ -179,16 +179,15 @@ extension Writer {
                 layout, index, level: top, incoming: bound, slot: path[top].slot + 1, ascending: false)
         }
         Layout.insertChild(
-            path[top].page, at: path[top].slot + 1, bound, Page(right[top - 1].page).reference, scratch: scratch.page)
+            path[top].page, at: path[top].slot + 1, bound, right[top - 1].page.reference, scratch: scratch.page)
     }
 
     /// Frees what the entries of a node refer to, and removes the entries.
     private func empty<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ page: UnsafeMutableRawPointer, _ slots: Range<Int>,
-        removing: Bool = true
+        _ layout: Layout.Type, _ index: Int, _ page: Page, _ slots: Range<Int>, removing: Bool = true
     ) throws(StorageError) {
         guard !slots.isEmpty else { return }
-        let level = Page(page).level
+        let level = page.level
         let removed =
             level == 0
             ? try freeValues(layout, index, page, slots) : try freeChildren(layout, index, page, slots, level: level)
@@ -222,23 +221,23 @@ extension Writer {
         -> Bool
     {
         let page = path[level].page
-        guard Layout.isSparse(page) || level > 0 && Page(page).count == 1 else { return false }
-        if Page(page).count == 0 && !Layout.hasFences {
+        guard Layout.isSparse(page) || level > 0 && page.count == 1 else { return false }
+        if page.count == 0 && !Layout.hasFences {
             free(page)
             Layout.removeEntries(path[level + 1].page, path[level + 1].slot..<path[level + 1].slot + 1)
             return true
         }
         if try mergeWithNeighbour(layout, index, level) { return true }
-        guard level > 0 && Page(page).count == 1 else { return false }
+        guard level > 0 && page.count == 1 else { return false }
         // No neighbour has space for it: take half of a neighbour's children instead.
         let parent = path[level + 1]
         // With very long keys the parent may have a single child too.
-        guard Page(parent.page).count > 1 else { return false }
+        guard parent.page.count > 1 else { return false }
         let slot = parent.slot > 0 ? parent.slot - 1 : parent.slot + 1
         let reference = Layout.child(parent.page, at: slot)
         let neighbour = try frames.resolve(reference, type: Layout.innerType, level: level)
         // A neighbour with fewer children has very long keys, and each half would have a single child.
-        guard Page(neighbour).count >= 4 else { return false }
+        guard neighbour.count >= 4 else { return false }
         path[level + 1].slot = slot
         path[level] = PathStep(page: try own(layout, index, level, neighbour), slot: 0)
         try split(layout, index, level: level, incoming: Layout.lowest, slot: 0, ascending: false)
@@ -255,13 +254,13 @@ extension Writer {
     ) throws(StorageError) -> UInt64 {
         guard level > 0 else { return try freeLeaf(layout, index, reference) }
         let page = try frames.resolve(reference, type: Layout.innerType, level: level)
-        let removed = try freeChildren(layout, index, page, 0..<Page(page).count, level: level)
+        let removed = try freeChildren(layout, index, page, 0..<page.count, level: level)
         free(page)
         return removed
     }
 
     private func freeChildren<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ page: UnsafeMutableRawPointer, _ slots: Range<Int>, level: Int
+        _ layout: Layout.Type, _ index: Int, _ page: Page, _ slots: Range<Int>, level: Int
     ) throws(StorageError) -> UInt64 {
         var removed: UInt64 = 0
         for slot in slots {
@@ -282,14 +281,14 @@ extension Writer {
     {
         // Read a leaf that is not in memory into scratch memory, because it is freed at once.
         let leaf = try frames.peek(reference, type: Layout.leafType, scratch: scratch.page)
-        let count = Page(leaf).count
+        let count = leaf.count
         if trees[index].mayHoldLargeValues { _ = try freeValues(layout, index, leaf, 0..<count) }
         free(leaf)
         return UInt64(count)
     }
 
     private func freeValues<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ leaf: UnsafeMutableRawPointer, _ slots: Range<Int>
+        _ layout: Layout.Type, _ index: Int, _ leaf: Page, _ slots: Range<Int>
     ) throws(StorageError) -> UInt64 {
         if trees[index].mayHoldLargeValues {
             for slot in slots {

@@ -17,7 +17,7 @@ extension Writer {
     }
 
     /// Marks the count of a child as unknown, in a tree with counts.
-    func forgetCount<Layout: NodeLayout>(_ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ slot: Int) {
+    func forgetCount<Layout: NodeLayout>(_ layout: Layout.Type, _ page: Page, _ slot: Int) {
         if Layout.hasCounts(page) { Layout.setCount(page, at: slot, SubtreeCounts.unknown) }
     }
 
@@ -55,7 +55,7 @@ extension Writer {
             throw .corrupted(page: reference.page, reason: "it has no counts, other than its tree")
         }
         var entries: UInt64 = 0
-        for slot in 0..<Page(page).count {
+        for slot in 0..<page.count {
             var count = Layout.count(page, at: slot)
             if count == SubtreeCounts.unknown {
                 guard isEditable(page) else {
@@ -65,7 +65,7 @@ extension Writer {
                 count =
                     level > 1
                     ? try settle(layout, child, level - 1)
-                    : UInt64(Page(try frames.resolve(child, type: Layout.leafType, level: 0)).count)
+                    : UInt64(try frames.resolve(child, type: Layout.leafType, level: 0).count)
                 Layout.setCount(page, at: slot, count)
             }
             // Wrapping, because forged counts may overflow.
@@ -89,7 +89,7 @@ extension FrameStore {
 
     private func count<Layout: NodeLayout>(
         _ layout: Layout.Type, _ reference: PageReference, _ level: Int, from lower: Layout.Key?,
-        to upper: Layout.Key?, _ scratch: UnsafeMutableRawPointer
+        to upper: Layout.Key?, _ scratch: Page
     ) throws(StorageError) -> UInt64 {
         guard level > 0 else {
             // With a full cache, read leaves into scratch memory: an operation may visit any number of leaves.
@@ -98,12 +98,12 @@ extension FrameStore {
                 ? try resolve(reference, type: Layout.leafType, level: 0)
                 : try peek(reference, type: Layout.leafType, scratch: scratch)
             let first = lower.map { Layout.find(leaf, $0).slot } ?? 0
-            let end = upper.map { Layout.find(leaf, $0).slot } ?? Page(leaf).count
+            let end = upper.map { Layout.find(leaf, $0).slot } ?? leaf.count
             return UInt64(max(0, end - first))
         }
         let page = try resolve(reference, type: Layout.innerType, level: level)
         let first = lower.map { Layout.childSlot(page, $0) } ?? 0
-        let last = upper.map { Layout.childSlot(page, $0) } ?? Page(page).count - 1
+        let last = upper.map { Layout.childSlot(page, $0) } ?? page.count - 1
         guard first < last else {
             guard first == last else { return 0 }
             if lower == nil && upper == nil { return try count(layout, page, first, level, scratch) }
@@ -122,19 +122,18 @@ extension FrameStore {
 
     /// Returns the number of entries below a child of an inner node.
     func count<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ slot: Int, _ level: Int,
-        _ scratch: UnsafeMutableRawPointer
+        _ layout: Layout.Type, _ page: Page, _ slot: Int, _ level: Int, _ scratch: Page
     ) throws(StorageError) -> UInt64 {
         if Layout.hasCounts(page) { return Layout.count(page, at: slot) }
-        if level == 1 && slot + 1 < Page(page).count { prefetchHeader(Layout.child(page, at: slot + 1)) }
+        if level == 1 && slot + 1 < page.count { prefetchHeader(Layout.child(page, at: slot + 1)) }
         return try count(layout, Layout.child(page, at: slot), level - 1, from: nil, to: nil, scratch)
     }
 
     /// Calls `body` with memory for one page.
-    func withPageScratch<R>(_ body: (UnsafeMutableRawPointer) throws(StorageError) -> R) throws(StorageError) -> R {
-        let scratch = UnsafeMutableRawPointer.allocate(byteCount: pageBytes, alignment: 64)
-        defer { scratch.deallocate() }
-        return try body(scratch)
+    func withPageScratch<R>(_ body: (Page) throws(StorageError) -> R) throws(StorageError) -> R {
+        let memory = BufferMemory(pageBytes, alignment: 64)
+        defer { memory.deallocate() }
+        return try body(Page(memory.start))
     }
 }
 

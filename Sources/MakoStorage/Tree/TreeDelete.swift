@@ -38,7 +38,7 @@ extension Writer {
     @inline(__always)
     private func ownLeaf<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ leaf: PageReference, _ shape: UInt64
-    ) throws(StorageError) -> UnsafeMutableRawPointer? {
+    ) throws(StorageError) -> Page? {
         guard leaf != .none, shape == self.shape, !trees[index].isCounted, frames.isInMemory(leaf) else { return nil }
         let page = try frames.resolve(leaf, type: Layout.leafType, level: 0)
         return isEditable(page) ? page : nil
@@ -74,7 +74,7 @@ extension Writer {
 
     @inline(__always)
     private func remove<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ leaf: UnsafeMutableRawPointer, _ slot: Int
+        _ layout: Layout.Type, _ index: Int, _ leaf: Page, _ slot: Int
     ) throws(StorageError) {
         let record = Layout.record(leaf, slot)
         if record.isOverflow { try freeValue(record) }
@@ -86,9 +86,9 @@ extension Writer {
     /// Whether a leaf that has lost an entry must be merged or rebalanced. Not true at every removal, to bound the
     /// work.
     @inline(__always)
-    private func hasLostMuch<Layout: NodeLayout>(_ layout: Layout.Type, _ leaf: UnsafeMutableRawPointer) -> Bool {
+    private func hasLostMuch<Layout: NodeLayout>(_ layout: Layout.Type, _ leaf: Page) -> Bool {
         Layout.isSparse(leaf)
-            || Page(leaf).count % 4 == 0 && Layout.usedBytes(leaf) < Layout.leafRoom * 3 / 4
+            || leaf.count % 4 == 0 && Layout.usedBytes(leaf) < Layout.leafRoom * 3 / 4
     }
 
     /// Merges sparse nodes with a neighbour, from the leaf up, and removes empty ones.
@@ -102,7 +102,7 @@ extension Writer {
     private func rebalanceInner<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         var level = 0
         while level < trees[index].levels - 1, Layout.isSparse(path[level].page) {
-            if Page(path[level].page).count == 0 && !Layout.hasFences {
+            if path[level].page.count == 0 && !Layout.hasFences {
                 free(path[level].page)
                 Layout.removeChild(path[level + 1].page, at: path[level + 1].slot)
             } else if try !mergeWithNeighbour(layout, index, level) {
@@ -121,11 +121,11 @@ extension Writer {
         throws(StorageError) -> Bool
     {
         guard level < trees[index].levels - 1 else { return false }
-        if Page(path[level + 1].page).count == 1 {
+        if path[level + 1].page.count == 1 {
             guard try mergeWithNeighbour(layout, index, level + 1) else { return false }
         }
         let slot = path[level + 1].slot
-        if slot + 1 < Page(path[level + 1].page).count, try merge(layout, index, level, left: slot) { return true }
+        if slot + 1 < path[level + 1].page.count, try merge(layout, index, level, left: slot) { return true }
         return slot > 0 ? try merge(layout, index, level, left: slot - 1) : false
     }
 
@@ -139,7 +139,7 @@ extension Writer {
         var left = try frames.resolve(Layout.child(parent, at: slot), type: type, level: level)
         let right = try frames.resolve(Layout.child(parent, at: slot + 1), type: type, level: level)
         guard Layout.canMerge(left, right) else { return false }
-        if path[level + 1].slot > slot { path[level].slot += Page(left).count }
+        if path[level + 1].slot > slot { path[level].slot += left.count }
         path[level + 1].slot = slot
         left = try own(layout, index, level, left)
         forgetCount(layout, parent, slot)
@@ -155,10 +155,10 @@ extension Writer {
             let level = trees[index].levels - 1
             let type = level > 0 ? Layout.innerType : Layout.leafType
             let root = try frames.resolve(trees[index].root, type: type, level: level)
-            if Page(root).count == 0 {
+            if root.count == 0 {
                 free(root)
                 trees[index].becomeEmpty()
-            } else if level > 0 && Page(root).count == 1 {
+            } else if level > 0 && root.count == 1 {
                 let child = Layout.child(root, at: 0)
                 free(root)
                 trees[index].root = child

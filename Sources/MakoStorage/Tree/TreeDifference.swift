@@ -114,7 +114,7 @@ private struct LevelOfPages {
         var found: [PageReference] = []
         for reference in pages {
             let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
-            for slot in 0..<Page(page).count { found.append(Layout.child(page, at: slot)) }
+            for slot in 0..<page.count { found.append(Layout.child(page, at: slot)) }
         }
         return found
     }
@@ -126,7 +126,7 @@ private struct LeafEntries: ~Copyable {
     private let keys: KeyKind
     private let leaves: [PageReference]
     /// The copy of the leaf, followed by space for the current key of a byte tree.
-    private let leaf: UnsafeMutableRawPointer
+    private let leaf: Page
     private var next = 0
     private var slot = -1
     private var count = 0
@@ -137,10 +137,10 @@ private struct LeafEntries: ~Copyable {
         self.snapshot = snapshot
         self.keys = keys
         self.leaves = leaves
-        leaf = .allocate(byteCount: pageBytes + 1024, alignment: 64)
+        leaf = Page(.allocate(byteCount: pageBytes + 1024, alignment: 64))
     }
 
-    deinit { leaf.deallocate() }
+    deinit { leaf.base.deallocate() }
 
     mutating func advance() throws(StorageError) {
         slot += 1
@@ -153,7 +153,7 @@ private struct LeafEntries: ~Copyable {
             next += 1
         }
         isThere = true
-        if keys == .bytes { keyLength = ByteNode.copyKey(leaf, slot, to: leaf + pageBytes) }
+        if keys == .bytes { keyLength = ByteNode.copyKey(leaf.base, slot, to: leaf.base + pageBytes) }
     }
 
     private mutating func take(_ reference: PageReference) throws(StorageError) {
@@ -161,15 +161,15 @@ private struct LeafEntries: ~Copyable {
         defer { Epochs.leave(entry) }
         try snapshot.requireOpen()
         let type = keys == .integer ? IntegerLayout.leafType : ByteLayout.leafType
-        memcpy(leaf, try snapshot.frames.resolve(reference, type: type, level: 0), pageBytes)
-        count = Page(leaf).count
+        memcpy(leaf.base, try snapshot.frames.resolve(reference, type: type, level: 0).base, pageBytes)
+        count = leaf.count
         slot = 0
     }
 
     var key: EntryDifference.Key {
         switch keys {
-        case .integer: .integer(IntegerNode.keys(leaf)[slot])
-        case .bytes: .bytes([UInt8](UnsafeRawBufferPointer(start: leaf + pageBytes, count: keyLength)))
+        case .integer: .integer(IntegerNode.keys(leaf.base)[slot])
+        case .bytes: .bytes([UInt8](UnsafeRawBufferPointer(start: leaf.base + pageBytes, count: keyLength)))
         }
     }
 
@@ -178,16 +178,16 @@ private struct LeafEntries: ~Copyable {
         guard isThere, other.isThere else { return isThere ? -1 : 1 }
         switch keys {
         case .integer:
-            let (mine, others) = (IntegerNode.keys(leaf)[slot], IntegerNode.keys(other.leaf)[other.slot])
+            let (mine, others) = (IntegerNode.keys(leaf.base)[slot], IntegerNode.keys(other.leaf.base)[other.slot])
             return mine < others ? -1 : mine == others ? 0 : 1
         case .bytes:
-            let order = Int(memcmp(leaf + pageBytes, other.leaf + pageBytes, min(keyLength, other.keyLength)))
+            let order = Int(memcmp(leaf.base + pageBytes, other.leaf.base + pageBytes, min(keyLength, other.keyLength)))
             return order != 0 ? order : keyLength - other.keyLength
         }
     }
 
     private var record: RecordView {
-        keys == .integer ? IntegerNode.record(leaf, slot) : ByteNode.record(leaf, slot)
+        keys == .integer ? IntegerNode.record(leaf.base, slot) : ByteNode.record(leaf.base, slot)
     }
 
     func value() throws(StorageError) -> [UInt8] {

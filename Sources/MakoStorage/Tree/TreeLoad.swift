@@ -100,7 +100,7 @@ extension Writer {
             do throws(StorageError) {
                 try beginLeaf(layout, index, key)
                 guard Layout.append(path[0].page, key, value, scratch: scratch.page) else {
-                    throw .corrupted(page: Page(path[0].page).number, reason: "an empty leaf has no room for an entry")
+                    throw .corrupted(page: path[0].page.number, reason: "an empty leaf has no room for an entry")
                 }
             } catch { throw fail(error) }
         }
@@ -135,10 +135,10 @@ extension Writer {
     /// Splits the last leaf if its entries would not fit between its final fences.
     private func divideLast<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         let leaf = path[0].page
-        guard Page(leaf).count > 1,
+        guard leaf.count > 1,
             let cut = Layout.cut(leaf, incoming: 0, Layout.lowest, ascending: false)
         else {
-            throw .corrupted(page: Page(leaf).number, reason: "its entries cannot be divided between two pages")
+            throw .corrupted(page: leaf.number, reason: "its entries cannot be divided between two pages")
         }
         let right = try allocate(Layout.leafType, level: 0, tree: trees[index].id)
         let separator = Layout.split(leaf, at: cut, into: right, incoming: Layout.lowest, scratch: scratch)
@@ -147,14 +147,14 @@ extension Writer {
 
     /// Inserts a leaf in its parent as the last of its level, and sets the path to it.
     private func enterLast<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ leaf: UnsafeMutableRawPointer, _ separator: Layout.Key
+        _ layout: Layout.Type, _ index: Int, _ leaf: Page, _ separator: Layout.Key
     ) throws(StorageError) {
         if trees[index].levels == 1 { try growRoot(layout, index) }
         while !Layout.childFits(path[1].page, separator) {
             try split(layout, index, level: 1, incoming: separator, slot: path[1].slot + 1, ascending: true)
         }
         Layout.insertChild(
-            path[1].page, at: path[1].slot + 1, separator, Page(leaf).reference, scratch: scratch.page)
+            path[1].page, at: path[1].slot + 1, separator, leaf.reference, scratch: scratch.page)
         forgetCount(layout, path[1].page, path[1].slot)
         path[1].slot += 1
         path[0] = PathStep(page: leaf, slot: 0)
@@ -167,7 +167,7 @@ extension Writer {
         for level in (1..<trees[index].levels).reversed() {
             let page = try own(
                 layout, index, level, frames.resolve(reference, type: Layout.innerType, level: level))
-            let slot = Page(page).count - 1
+            let slot = page.count - 1
             path[level] = PathStep(page: page, slot: slot)
             reference = Layout.child(page, at: slot)
         }

@@ -25,33 +25,33 @@ extension FrameStore {
         guard found else { return nil }
         let offset = Layout.offset(leaf, slot)
         // Prefetch the next lines too, because callers read the whole record.
-        mako_prefetch(leaf + (offset &+ 64) & (pageBytes &- 1))
-        mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
+        mako_prefetch(leaf.base + (offset &+ 64) & (pageBytes &- 1))
+        mako_prefetch(leaf.base + (offset &+ 128) & (pageBytes &- 1))
         return Layout.record(leaf, slot)
     }
 
     /// Prefetches the lines around the guessed offset of a record, while the search still waits for the leaf's first
     /// lines.
     @inline(__always)
-    private func prefetchRecord(_ leaf: UnsafeMutableRawPointer, at offset: Int) {
-        mako_prefetch(leaf + (offset &- 64) & (pageBytes &- 1))
-        mako_prefetch(leaf + offset & (pageBytes &- 1))
-        mako_prefetch(leaf + (offset &+ 64) & (pageBytes &- 1))
-        mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
+    private func prefetchRecord(_ leaf: Page, at offset: Int) {
+        mako_prefetch(leaf.base + (offset &- 64) & (pageBytes &- 1))
+        mako_prefetch(leaf.base + offset & (pageBytes &- 1))
+        mako_prefetch(leaf.base + (offset &+ 64) & (pageBytes &- 1))
+        mako_prefetch(leaf.base + (offset &+ 128) & (pageBytes &- 1))
     }
 
     /// Prefetches a record that was found, because callers read all of it.
     @inline(__always)
-    func prefetchRecord(_ leaf: UnsafeMutableRawPointer, from offset: Int) {
-        mako_prefetch(leaf + offset & (pageBytes &- 1))
-        mako_prefetch(leaf + (offset &+ 64) & (pageBytes &- 1))
-        mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
+    func prefetchRecord(_ leaf: Page, from offset: Int) {
+        mako_prefetch(leaf.base + offset & (pageBytes &- 1))
+        mako_prefetch(leaf.base + (offset &+ 64) & (pageBytes &- 1))
+        mako_prefetch(leaf.base + (offset &+ 128) & (pageBytes &- 1))
     }
 
     /// Prefetches records for a scan. Records inserted in order are stored before the record of the preceding key.
     @inline(__always)
-    func prefetchRecords(_ leaf: UnsafeMutableRawPointer, endingAt offset: Int) {
-        for line in -2..<20 { mako_prefetch(leaf + (offset &- line &* 64) & (pageBytes &- 1)) }
+    func prefetchRecords(_ leaf: Page, endingAt offset: Int) {
+        for line in -2..<20 { mako_prefetch(leaf.base + (offset &- line &* 64) & (pageBytes &- 1)) }
     }
 
     /// Descends one step from an inner node, and prefetches the lines of the child that are read next.
@@ -73,7 +73,7 @@ extension FrameStore {
     @inline(__always)
     func descend<Layout: NodeLayout>(
         _ layout: Layout.Type, _ tree: TreeState, _ keys: UnsafeBufferPointer<Layout.Key>,
-        _ references: UnsafeMutablePointer<PageReference>
+        _ references: UnsafeMutableBufferPointer<PageReference>
     ) throws(StorageError) {
         for index in 0..<keys.count { references[index] = tree.root }
         var level = tree.levels &- 1

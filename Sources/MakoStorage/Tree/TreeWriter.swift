@@ -118,9 +118,10 @@ extension Writer {
                 Layout.remove(path[0].page, at: slot)
                 trees[index].count &-= 1
             }
-            let isAscending = previous.page == path[0].page && previous.slot == slot - 1 || isRightmost(index)
+            let isAscending =
+                previous.page?.base == path[0].page.base && previous.slot == slot - 1 || isRightmost(index)
             while !Layout.fits(path[0].page, key, valueBytes: value.count) {
-                let ascending = isAscending && slot == Page(path[0].page).count
+                let ascending = isAscending && slot == path[0].page.count
                 if ascending {
                     noteFinishedLeaf()
                     try split(layout, index, level: 0, incoming: key, slot: slot, ascending: true)
@@ -158,7 +159,7 @@ extension Writer {
     /// then too.
     @inline(__always)
     private func replace<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ leaf: UnsafeMutableRawPointer, _ slot: Int, _ value: RecordView
+        _ layout: Layout.Type, _ leaf: Page, _ slot: Int, _ value: RecordView
     ) throws(StorageError) -> Bool {
         let old = Layout.record(leaf, slot)
         if old.isOverflow { try freeValue(old) }
@@ -173,7 +174,7 @@ extension Writer {
     }
 
     private func isRightmost(_ index: Int) -> Bool {
-        for level in 1..<max(1, trees[index].levels) where path[level].slot != Page(path[level].page).count - 1 {
+        for level in 1..<max(1, trees[index].levels) where path[level].slot != path[level].page.count - 1 {
             return false
         }
         return true
@@ -186,7 +187,7 @@ extension Writer {
         if trees[index].levels == 0 {
             let leaf = try allocate(Layout.leafType, level: 0, tree: trees[index].id)
             Layout.formatRoot(leaf)
-            trees[index].root = Page(leaf).reference
+            trees[index].root = leaf.reference
             trees[index].levels = 1
         }
         let levels = trees[index].levels
@@ -216,14 +217,14 @@ extension Writer {
     /// refers.
     @inline(__always)
     func own<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ level: Int, _ page: UnsafeMutableRawPointer
-    ) throws(StorageError) -> UnsafeMutableRawPointer {
+        _ layout: Layout.Type, _ index: Int, _ level: Int, _ page: Page
+    ) throws(StorageError) -> Page {
         if isEditable(page) { return page }
         let copy = try replaceable(page)
         if level == trees[index].levels - 1 {
-            trees[index].root = Page(copy).reference
+            trees[index].root = copy.reference
         } else {
-            Layout.setChild(path[level + 1].page, at: path[level + 1].slot, Page(copy).reference)
+            Layout.setChild(path[level + 1].page, at: path[level + 1].slot, copy.reference)
         }
         return copy
     }
@@ -241,7 +242,7 @@ extension Writer {
         let right = try allocate(level > 0 ? Layout.innerType : Layout.leafType, level: level, tree: trees[index].id)
         if level == trees[index].levels - 1 { try growRoot(layout, index) }
         guard let cut = Layout.cut(page, incoming: slot, key, ascending: ascending) else {
-            throw .corrupted(page: Page(page).number, reason: "its entries cannot be divided between two pages")
+            throw .corrupted(page: page.number, reason: "its entries cannot be divided between two pages")
         }
         let separator = Layout.split(page, at: cut, into: right, incoming: key, scratch: scratch)
         // Separators differ in length, so a half of the parent may still be too full.
@@ -249,10 +250,10 @@ extension Writer {
             let parentSlot = path[level + 1].slot + 1
             try split(
                 layout, index, level: level + 1, incoming: separator, slot: parentSlot,
-                ascending: ascending && parentSlot == Page(path[level + 1].page).count)
+                ascending: ascending && parentSlot == path[level + 1].page.count)
         }
         Layout.insertChild(
-            path[level + 1].page, at: path[level + 1].slot + 1, separator, Page(right).reference,
+            path[level + 1].page, at: path[level + 1].slot + 1, separator, right.reference,
             scratch: scratch.page)
         forgetCount(layout, path[level + 1].page, path[level + 1].slot)
         let goesRight = level == 0 ? !Layout.isLess(key, separator) : path[level].slot >= cut
@@ -272,7 +273,7 @@ extension Writer {
         let root = try allocate(Layout.innerType, level: levels, tree: trees[index].id)
         Layout.formatRoot(root)
         Layout.insertFirstChild(root, trees[index].root, counted: trees[index].isCounted, scratch: scratch.page)
-        trees[index].root = Page(root).reference
+        trees[index].root = root.reference
         trees[index].levels = levels + 1
         path[levels] = PathStep(page: root, slot: 0)
     }
