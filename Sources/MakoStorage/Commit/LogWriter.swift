@@ -487,12 +487,3 @@ final class LogWriter {
         segments = []
     }
 }
-
-func writeBytes(_ file: any File, _ bytes: [UInt8], count: Int, at offset: UInt64) throws(FileError) {
-    let outcome: Result<Void, FileError> = bytes.withUnsafeBytes { buffer in
-        do throws(FileError) {
-            return .success(try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: offset))
-        } catch { return .failure(error) }
-    }
-    try outcome.get()
-}

@@ -242,3 +242,19 @@ package enum FilePath {
         return String(path[path.utf8.index(after: slash)...])
     }
 }
+
+/// Reads `count` bytes, or fewer at the end of the file.
+func readBytes(_ file: any File, count: Int, at offset: UInt64) throws(FileError) -> [UInt8] {
+    try [UInt8](unsafeUninitializedCapacity: count) { (buffer, initialized) throws(FileError) in
+        initialized = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+    }
+}
+
+func writeBytes(_ file: any File, _ bytes: [UInt8], count: Int, at offset: UInt64) throws(FileError) {
+    let outcome: Result<Void, FileError> = bytes.withUnsafeBytes { buffer in
+        do throws(FileError) {
+            return .success(try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: offset))
+        } catch { return .failure(error) }
+    }
+    try outcome.get()
+}

@@ -202,16 +202,7 @@ struct LogReader {
             let size = try storage { () throws(FileError) in try file.size() }
             count = ByteCount.step(size - min(size, offset), most: count)
         }
-        var failure: FileError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            do throws(FileError) {
-                initialized = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
-            } catch {
-                failure = error
-            }
-        }
-        if let failure { throw StorageError(failure) }
-        return bytes
+        return try storage { [count] () throws(FileError) in try readBytes(file, count: count, at: offset) }
     }
 
     /// Returns the segment that holds `start`, or that starts at `start` by its header.

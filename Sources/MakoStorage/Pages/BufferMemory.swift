@@ -23,6 +23,9 @@ package struct BufferMemory {
         }
     }
 
+    /// Returns the first bytes.
+    func bytes(_ count: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
+
     package func deallocate() {
         if isMapped { SystemMemory.release(start, count) } else { start.deallocate() }
     }

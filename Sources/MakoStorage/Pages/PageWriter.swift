@@ -37,7 +37,7 @@ struct PageWriter: ~Copyable {
         guard count > 0 else { return }
         let pages = first..<first + UInt64(count)
         count = 0
-        let bytes = UnsafeRawBufferPointer(start: memory.start, count: pages.count * pageBytes)
+        let bytes = memory.bytes(pages.count * pageBytes)
         try storage { () throws(FileError) in try frames.file.write(bytes, at: pages.lowerBound * UInt64(pageBytes)) }
         for page in pages { frames.markClean(page: page) }
     }

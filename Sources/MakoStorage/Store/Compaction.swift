@@ -183,10 +183,9 @@ extension Store {
     private func copyEntry(of cursor: borrowing Cursor, to loader: inout BulkLoader) throws(StorageError) {
         let value = try cursor._currentValue()
         defer { cursor._deallocate(value) }
-        let bytes = UnsafeRawBufferPointer(start: value.start, count: value.count)
         switch cursor.tree.keys {
-        case .integer: try loader.append(bytes, for: cursor.integerKey)
-        case .bytes: try loader.append(bytes, for: cursor._currentKey())
+        case .integer: try loader.append(value.bytes, for: cursor.integerKey)
+        case .bytes: try loader.append(value.bytes, for: cursor._currentKey())
         }
     }
 

@@ -211,14 +211,9 @@ final class DataFile {
     }
 
     static func readPages(_ file: any File, from first: UInt64, count: Int) throws(StorageError) -> [UInt8] {
-        var failure: FileError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: count * pageBytes) { buffer, initialized in
-            do throws(FileError) {
-                initialized = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: first * UInt64(pageBytes))
-            } catch { failure = error }
+        try storage { () throws(FileError) in
+            try readBytes(file, count: count * pageBytes, at: first * UInt64(pageBytes))
         }
-        if let failure { throw StorageError(failure) }
-        return bytes
     }
 
     /// Returns the readable metas, the newest first, each from the better of its copies.

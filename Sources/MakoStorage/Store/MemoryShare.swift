@@ -68,10 +68,7 @@ enum MemoryShare {
         do throws(FileError) {
             let file = try files.open(path, .readOnly)
             defer { file.close() }
-            let bytes = try [UInt8](unsafeUninitializedCapacity: 4096) { (buffer, count) throws(FileError) in
-                count = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
-            }
-            return String(decoding: bytes, as: UTF8.self)
+            return String(decoding: try readBytes(file, count: 4096, at: 0), as: UTF8.self)
         } catch { return nil }
     }
 }

@@ -80,8 +80,7 @@ private struct Verifier {
         /// Returns the key of an entry of a page with byte keys.
         func key(_ page: Page, _ slot: Int) -> [UInt8] {
             let place = memory.start + (Limits.levels + 3) * pageBytes
-            return [UInt8](
-                UnsafeRawBufferPointer(start: place, count: ByteNode.copyKey(page.base, slot, to: place)))
+            return [UInt8](KeyBytes(start: place, count: ByteNode.copyKey(page.base, slot, to: place)))
         }
 
         func deallocate() { memory.deallocate() }

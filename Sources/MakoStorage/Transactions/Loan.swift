@@ -11,6 +11,9 @@ public struct _Loan {
     /// Memory that the loan owns.
     @usableFromInline let owner: UnsafeMutableRawPointer?
 
+    /// The bytes, until the end of the loan.
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
+
     @usableFromInline
     init(start: UnsafeRawPointer?, count: Int, entry: UnsafeMutableRawPointer?, owner: UnsafeMutableRawPointer?) {
         self.start = start

@@ -39,7 +39,7 @@ extension Writer {
         } catch {}
         let number = savepointNumber.add(1, ordering: .relaxed).newValue
         let mark = Mark(
-            trees: Array(UnsafeBufferPointer(start: trees, count: treeCount)), names: names,
+            trees: Array(treeTable), names: names,
             nextTreeID: nextTreeID, operations: memory.operations.count, freed: freed.count,
             named: lists.named.count, unwritten: lists.unwritten.count, spills: spills, number: number,
             failure: failure)

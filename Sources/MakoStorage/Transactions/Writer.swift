@@ -71,6 +71,8 @@ final class Writer {
     var scratch: Scratch { memory.scratch }
     var path: UnsafeMutablePointer<PathStep> { memory.path }
     var trees: UnsafeMutablePointer<TreeState> { memory.trees }
+    /// The private roots, sorted by id.
+    var treeTable: UnsafeBufferPointer<TreeState> { UnsafeBufferPointer(start: trees, count: treeCount) }
     var hints: UnsafeMutablePointer<LeafHint> { memory.hints }
     var streaks: UnsafeMutablePointer<PutStreak> { memory.streaks }
     var batch: WriteBuffer {
@@ -438,7 +440,7 @@ extension Version {
     /// Creates the version of a transaction's commit.
     convenience init(of writer: Writer, commit: UInt64, point: UInt64, log: LogPosition) {
         self.init(
-            commit: commit, point: point, trees: UnsafeBufferPointer(start: writer.trees, count: writer.treeCount),
+            commit: commit, point: point, trees: writer.treeTable,
             nextTreeID: writer.nextTreeID, names: writer.names, log: log)
     }
 }

@@ -185,8 +185,8 @@ extension Snapshot {
         }.get()
     }
 
-    private func bound(_ key: UnsafeRawBufferPointer) -> KeyBytes {
-        lendable(UnsafeRawBufferPointer(rebasing: key.prefix(Limits.keyBytes + 1)))
+    private func bound(_ key: KeyBytes) -> KeyBytes {
+        lendable(KeyBytes(rebasing: key.prefix(Limits.keyBytes + 1)))
     }
 
     private func count<Layout: NodeLayout>(

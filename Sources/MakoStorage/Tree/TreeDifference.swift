@@ -169,7 +169,7 @@ private struct LeafEntries: ~Copyable {
     var key: EntryDifference.Key {
         switch keys {
         case .integer: .integer(IntegerNode.keys(leaf.base)[slot])
-        case .bytes: .bytes([UInt8](UnsafeRawBufferPointer(start: leaf.base + pageBytes, count: keyLength)))
+        case .bytes: .bytes([UInt8](KeyBytes(start: leaf.base + pageBytes, count: keyLength)))
         }
     }
 
