@@ -55,7 +55,7 @@ public struct JoinedSelection {
 
     /// Returns the number of joined rows.
     public func count(in view: Snapshot) throws(RecordError) -> Int {
-        if statement.limit != nil || statement.offset != nil { return try keys(in: view).count }
+        if isCut { return try keys(in: view).count }
         guard case .integer(let count)? = try aggregate(.count, of: nil, in: view) else { return 0 }
         return Int(count)
     }
@@ -64,11 +64,17 @@ public struct JoinedSelection {
     public func aggregate(
         _ function: AggregateFunction, of argument: Expr?, in view: Snapshot
     ) throws(RecordError) -> Value? {
-        if statement.limit != nil || statement.offset != nil { return nil }
+        if isCut { return nil }
+        return try aggregated(function, argument).run(catalogue, view: view).rows.first?.first ?? .null
+    }
+
+    private var isCut: Bool { statement.limit != nil || statement.offset != nil }
+
+    private func aggregated(_ function: AggregateFunction, _ argument: Expr?) -> SelectStatement {
         var whole = statement
         whole.outputs = [.init(expr: SelectStatement.aggregate(function, argument), name: "")]
         whole.orderBy = []
-        return try whole.run(catalogue, view: view).rows.first?.first ?? .null
+        return whole
     }
 
     /// Returns the plan of a result as a value, without rejected join orders.
@@ -93,21 +99,16 @@ public struct JoinedSelection {
 
     /// Returns the statement of a result.
     private func statement(for result: SelectionResult) -> SelectStatement {
-        var copy = statement
-        let isCut = copy.limit != nil || copy.offset != nil
         switch result {
-        case .rows: break
-        case .aggregate(let function, let expr) where !isCut:
-            copy.outputs = [.init(expr: SelectStatement.aggregate(function, expr), name: "")]
-            copy.orderBy = []
-        case .count where !isCut:
-            copy.outputs = [.init(expr: SelectStatement.aggregate(.count, nil), name: "")]
-            copy.orderBy = []
+        case .rows: return statement
+        case .aggregate(let function, let expr) where !isCut: return aggregated(function, expr)
+        case .count where !isCut: return aggregated(.count, nil)
         case .count, .exists, .aggregate, .distinct, .groupCount:
+            var copy = statement
             copy.outputs.removeLast(names.count)
             if case .exists = result { copy.limit = 1 }
+            return copy
         }
-        return copy
     }
 
     private func key(_ values: ArraySlice<Value>) -> RowKey {

@@ -91,14 +91,8 @@ extension SelectStatement {
 
     private func naming(_ queries: JoinedQueries) throws(RecordError) -> SelectStatement {
         var copy = self
-        copy.outputs = outputs.isEmpty ? try queries.outputs(of: nil, tableAt) : []
-        for output in outputs {
-            if output.isWildcard, case .column(let path, let at) = output.expr {
-                copy.outputs += try queries.outputs(of: path.count > 1 ? path[0] : nil, at)
-            } else {
-                copy.outputs.append(output)
-            }
-        }
+        copy.outputs =
+            outputs.isEmpty ? try queries.outputs(of: nil, tableAt) : try SelectNames.expanded(outputs, queries.outputs)
         for index in copy.outputs.indices { copy.outputs[index].isNamed = true }
         let orders = copy.orderBy
         copy = try copy.rewritten(

@@ -40,22 +40,29 @@ struct SelectNames {
     static func outputs(
         _ outputs: [SelectStatement.Output], _ sources: [JoinScope.Source], isJoin: Bool
     ) throws(RecordError) -> [SelectStatement.Output] {
+        try expanded(outputs) { (table, at) throws(RecordError) in
+            guard let table else { return sources.flatMap { columns($0, sources, isJoin) } }
+            let name = Folding.folded(table)
+            let found = sources.first { $0.name == table } ?? sources.first { Folding.folded($0.name) == name }
+            guard let found else {
+                throw at.error(
+                    "there is no table \(table)", nearest: Spelling.nearest(to: table, in: sources.map(\.name)))
+            }
+            return columns(found, [found], isJoin)
+        }
+    }
+
+    /// Returns some outputs, with each `*` and `table.*` replaced by the columns that the closure returns.
+    static func expanded(
+        _ outputs: [SelectStatement.Output],
+        _ columns: (_ table: String?, SourcePosition) throws(RecordError) -> [SelectStatement.Output]
+    ) throws(RecordError) -> [SelectStatement.Output] {
         var result: [SelectStatement.Output] = []
         for output in outputs {
-            guard output.isWildcard, case .column(let path, let at) = output.expr else {
-                result.append(output)
-                continue
-            }
-            if path.count == 1 {
-                result += sources.flatMap { columns($0, sources, isJoin) }
+            if output.isWildcard, case .column(let path, let at) = output.expr {
+                result += try columns(path.count > 1 ? path[0] : nil, at)
             } else {
-                let name = Folding.folded(path[0])
-                let found = sources.first { $0.name == path[0] } ?? sources.first { Folding.folded($0.name) == name }
-                guard let found else {
-                    throw at.error(
-                        "there is no table \(path[0])", nearest: Spelling.nearest(to: path[0], in: sources.map(\.name)))
-                }
-                result += columns(found, [found], isJoin)
+                result.append(output)
             }
         }
         return result

@@ -54,16 +54,10 @@ extension SelectStatement {
     private func outputs(of inlined: InlinedQuery) throws(RecordError) -> [Output] {
         let all = inlined.columns.map { Output(expr: .column([$0.name]), name: $0.name) }
         if outputs.isEmpty { return all }
-        var result: [Output] = []
-        for output in outputs {
-            guard output.isWildcard, case .column(let path, let at) = output.expr else {
-                result.append(output)
-                continue
-            }
-            if path.count > 1, !inlined.isNamed(path[0]) { throw at.notWrittenOut }
-            result += all
+        return try SelectNames.expanded(outputs) { (table, at) throws(RecordError) in
+            if let table, !inlined.isNamed(table) { throw at.notWrittenOut }
+            return all
         }
-        return result
     }
 
     /// Returns the statement with the query's expressions substituted for its names. ORDER BY may name outputs of the
