@@ -26,8 +26,7 @@ enum CatalogueProbe {
 
     private static func fills(_ record: TableRecord) -> String? {
         let live = record.schema.liveColumns
-        let layout = RowLayout(
-            table: record.schema.name, tableID: record.id, version: 0, columns: record.columns, positions: live)
+        let layout = RowLayout(record, positions: live)
         do {
             // A row from before the first column.
             let old: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0]

@@ -2,7 +2,7 @@ import MakoStorage
 
 /// Executes `RETURNING`: one row of outputs for each row that a statement has written, or will delete.
 ///
-///     var returned = try ReturnedRows(statement.returning, Binder(target, catalogue, parameters, named), tx.view)
+///     var returned = try returned(statement.returning, of: target, tx.view)
 ///     try returned?.add(key, tx.view)
 ///     outcome.rows = returned?.rows ?? outcome.rows
 struct ReturnedRows {

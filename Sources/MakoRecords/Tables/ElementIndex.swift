@@ -156,18 +156,17 @@ extension TableHandle {
 
     /// Inserts the entries of keys that a row holds now, and removes those of keys that it no longer holds.
     func updateElements(_ change: RowChange, _ tx: borrowing WriteTransaction) throws(RecordError) {
-        let key = change.key
         for index in elementIndexes {
             if let old = change.old, old.isSame(index.slot, as: change.new) { continue }
-            let before = try change.old.map { (old) throws(RecordError) in try elements(index, old, key) } ?? []
-            let after = try elements(index, change.new, key)
+            let before = try change.old.map { (old) throws(RecordError) in try elements(index, old, change.key) } ?? []
+            let after = try elements(index, change.new, change.key)
             let kept = Set(before).intersection(after)
             do throws(StorageError) {
                 for element in before where !kept.contains(element) {
-                    _ = try tx.delete(index.entry(element, key), in: index.tree)
+                    _ = try tx.delete(index.entry(element, change.key), in: index.tree)
                 }
                 for element in after where !kept.contains(element) {
-                    try tx.put(index.value(key), for: index.entry(element, key), in: index.tree)
+                    try tx.put(index.value(change.key), for: index.entry(element, change.key), in: index.tree)
                 }
             } catch { throw .storage(error) }
         }

@@ -353,20 +353,19 @@ extension TableHandle {
         _ index: IndexHandle, _ change: RowChange, _ row: inout RowWriter, _ tx: borrowing WriteTransaction,
         _ changes: inout ChangeSet
     ) throws(RecordError) {
-        let key = change.key
-        let isHeld = try index.holds(change.new, key)
+        let isHeld = try index.holds(change.new, change.key)
         let old = try change.old(in: index)
         if old == nil && !isHeld { return }
         do throws(StorageError) {
-            index.encodeEntry(change.new, key, into: &row.keys)
+            index.encodeEntry(change.new, change.key, into: &row.keys)
             if let old {
-                index.encodeEntry(old, key, into: &row.oldKeys)
+                index.encodeEntry(old, change.key, into: &row.oldKeys)
                 if isHeld && row.hasSameKeys { return }
-                try removeEntry(row.oldKeys.raw, index, key, tx, &changes)
+                try removeEntry(row.oldKeys.raw, index, change.key, tx, &changes)
             }
             if index.isUnique || !isHeld { return }
             let middle = row.keys.count
-            index.appendValue(key, to: &row.keys)
+            index.appendValue(change.key, to: &row.keys)
             try tx.put(
                 row.keys.raw(from: middle, to: row.keys.count), for: row.keys.raw(from: 0, to: middle),
                 in: index.tree)
@@ -393,19 +392,18 @@ extension TableHandle {
         _ changes: inout ChangeSet
     ) throws(RecordError) {
         guard let form = try encodeNewEntry(index, change, &row) else { return }
-        let (key, new) = (change.key, change.new)
-        if form.isCut && !form.hasNull, let existing = try equalRow(index, new, key, tx.view) {
-            if !changes.defersUnique { throw violation(index, new, existing) }
-            changes.clashes.noteLong(key, index, self)
+        if form.isCut && !form.hasNull, let existing = try equalRow(index, change.new, change.key, tx.view) {
+            if !changes.defersUnique { throw violation(index, change.new, existing) }
+            changes.clashes.noteLong(change.key, index, self)
         }
         let middle = row.keys.count
-        index.appendValue(key, to: &row.keys)
+        index.appendValue(change.key, to: &row.keys)
         let entry = row.keys.raw(from: 0, to: middle)
         let value = row.keys.raw(from: middle, to: row.keys.count)
         let isNew = try engine { () throws(StorageError) in try tx.insert(value, for: entry, in: index.tree) }
         if isNew { return }
-        if !changes.defersUnique { throw violation(index, new, try owner(of: [UInt8](entry), index, tx.view)) }
-        changes.clashes.note(key, [UInt8](entry), index, self)
+        if !changes.defersUnique { throw violation(index, change.new, try owner(of: [UInt8](entry), index, tx.view)) }
+        changes.clashes.note(change.key, [UInt8](entry), index, self)
     }
 
     /// Returns the row of a unique index's entry.
