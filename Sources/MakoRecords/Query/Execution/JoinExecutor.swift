@@ -179,7 +179,7 @@ private final class JoinLoop {
             lookup = .all
             self.own = nil
         }
-        join = lookup.operation.flatMap { measure?.at($0) }
+        if case .all = lookup { join = nil } else { join = measure?.at(step.operation) }
         if let measure {
             let filter = join == nil ? match : after
             measure.loopEnd = filter == nil ? join : measure.at(.filter)
@@ -341,18 +341,6 @@ private enum JoinLookup {
     case members(JoinMembers, isIndexed: Bool)
     case kept(KeptRows)
     case outerHash(KeptOuterRows)
-
-    /// The operator of the join method; `nil` for the first table.
-    var operation: PlanNode.Operator? {
-        switch self {
-        case .all: nil
-        case .key: .keyJoin
-        case .index: .indexJoin
-        case .members(_, let isIndexed): isIndexed ? .keyHoldersJoin : .heldKeysJoin
-        case .kept(let rows): rows.isHashed ? .hashJoin : .nestedLoopJoin
-        case .outerHash: .hashJoinOfOuter
-        }
-    }
 }
 
 /// The hash table of a join: the table's rows that pass its own condition; spilled to a file if they exceed the memory.
@@ -364,7 +352,6 @@ private final class KeptRows {
     @exclusivity(unchecked) private var buffer = KeyBuffer()
     private let supply: RowContext
     private let measure: PlanMeasure?
-    let isHashed: Bool
 
     init(
         _ step: JoinStep, _ codings: (inner: JoinKeyCoding, outer: JoinKeyCoding), _ kept: KeptTable,
@@ -372,7 +359,6 @@ private final class KeptRows {
     ) {
         self.measure = measure
         self.kept = kept
-        isHashed = !codings.inner.isEmpty
         self.step = step
         self.supply = supply
         (inner, outer) = codings

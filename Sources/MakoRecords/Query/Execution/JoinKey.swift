@@ -10,9 +10,6 @@ struct JoinKeyCoding {
         self.rounded = rounded
     }
 
-    /// Whether there are no equations, so that all rows match.
-    var isEmpty: Bool { rounded.isEmpty }
-
     /// Returns `false` if a value is NULL, which equals nothing.
     func append(_ row: RowReader, _ key: RowKey, to buffer: inout KeyBuffer) throws(RecordError) -> Bool {
         for index in rounded.indices {

@@ -6,10 +6,7 @@ extension JoinPlan: CustomStringConvertible {
     /// - Parameter measure: the measure of a run, with one part for each table.
     func node(_ measure: PlanMeasure?) -> PlanNode {
         if isOneRow {
-            let node = PlanNode(.oneRow, "one row", [], measure?.counts(.oneRow))
-            guard let condition else { return node }
-            return PlanNode(
-                .filter, "filter \(condition)", [node] + condition.subqueries.nodes(measure), measure?.counts(.filter))
+            return PlanNode(.oneRow, "one row", [], measure?.counts(.oneRow)).filtered(by: condition, measure)
         }
         var node: PlanNode?
         for (place, step) in steps.enumerated() {
@@ -43,8 +40,7 @@ extension JoinStep {
         let text: String
         switch method {
         case .first:
-            let node = own.node(measure?.part(0), source.label)
-            return filtered(node, by: match, measure)
+            return own.node(measure?.part(0), source.label).filtered(by: .all(match), measure)
         case .key(let parts): text = "\(start) by key (\(JoinStep.text(parts)))"
         case .index(let index, let parts): text = "\(start) using index \(index.schema.name) (\(JoinStep.text(parts)))"
         case .holders(let holders, let key): text = "\(start) using index \(holders.index.schema.name) (holding \(key))"
@@ -63,7 +59,7 @@ extension JoinStep {
             operation, text + test, inputs + tests.flatMap(\.subqueries).nodes(measure), measure?.counts(operation))
         node.table = source.table.schema.name
         node.index = index
-        return filtered(node, by: after, measure)
+        return node.filtered(by: .all(after), measure)
     }
 
     private var index: String? {
@@ -72,12 +68,6 @@ extension JoinStep {
         case .holders(let holders, _): holders.index.schema.name
         case .first, .key, .held, .kept, .outerHash: nil
         }
-    }
-
-    private func filtered(_ node: PlanNode, by conditions: [BoundCondition], _ measure: PlanMeasure?) -> PlanNode {
-        guard let condition = BoundCondition.all(conditions) else { return node }
-        return PlanNode(
-            .filter, "filter \(condition)", [node] + condition.subqueries.nodes(measure), measure?.counts(.filter))
     }
 
     private static func text(_ equalities: [JoinEquality]) -> String {

@@ -10,17 +10,7 @@ extension Plan {
     func node(_ measure: PlanMeasure?, _ name: String? = nil) -> PlanNode {
         let note = note
         var node = found(note, measure, name)
-        let isSorted = !orders.isEmpty
-        if isSorted {
-            let operation: PlanNode.Operator = bound.limit == nil ? .sort : .topN
-            let cut = bound.limit == nil && bound.offset > 0 ? "," : ""
-            let limit = PlanNode.limitText(bound.limit, bound.offset).map { "\(cut) \($0)" } ?? ""
-            node = PlanNode(
-                operation, "sort by \(BoundOrder.text(orders))\(limit)",
-                [node] + orders.flatMap(\.expr.subqueries).nodes(measure), measure?.counts(operation))
-        } else {
-            node = cut(node, measure)
-        }
+        node = orders.isEmpty ? cut(node, measure) : node.sorted(by: orders, bound.limit, bound.offset, measure)
         node.cost = note.cost
         return node
     }
@@ -75,14 +65,11 @@ extension Plan {
         if case .nothing = access { return node }
         node.table = table.schema.name
         node.expectedRows = note.rows
-        guard let residual else { return node }
-        return PlanNode(
-            .filter, "filter \(residual)", [node] + residual.subqueries.nodes(measure), measure?.counts(.filter))
+        return node.filtered(by: residual, measure)
     }
 
     private func cut(_ node: PlanNode, _ measure: PlanMeasure?) -> PlanNode {
-        guard isCut, let text = PlanNode.limitText(bound.limit, bound.offset) else { return node }
-        return PlanNode(.limit, text, [node], measure?.counts(.limit))
+        isCut ? node.cut(bound.limit, bound.offset, measure) : node
     }
 
     /// Whether a limit or an offset applies.
@@ -131,6 +118,28 @@ extension Plan {
 }
 
 extension PlanNode {
+    /// Returns the filter above this operator, if there is a condition.
+    func filtered(by condition: BoundCondition?, _ measure: PlanMeasure?) -> PlanNode {
+        guard let condition else { return self }
+        return PlanNode(
+            .filter, "filter \(condition)", [self] + condition.subqueries.nodes(measure), measure?.counts(.filter))
+    }
+
+    /// Returns the sort above this operator.
+    func sorted(by orders: [BoundOrder], _ limit: Int?, _ offset: Int, _ measure: PlanMeasure?) -> PlanNode {
+        let operation: PlanNode.Operator = limit == nil ? .sort : .topN
+        let text = PlanNode.limitText(limit, offset).map { limit == nil ? ", \($0)" : " \($0)" } ?? ""
+        return PlanNode(
+            operation, "sort by \(BoundOrder.text(orders))\(text)",
+            [self] + orders.flatMap(\.expr.subqueries).nodes(measure), measure?.counts(operation))
+    }
+
+    /// Returns the limit above this operator, if there is any.
+    func cut(_ limit: Int?, _ offset: Int, _ measure: PlanMeasure?) -> PlanNode {
+        guard let text = PlanNode.limitText(limit, offset) else { return self }
+        return PlanNode(.limit, text, [self], measure?.counts(.limit))
+    }
+
     /// Returns LIMIT and OFFSET as text; `nil` without them.
     static func limitText(_ limit: Int?, _ offset: Int) -> String? {
         let parts = [limit.map { "limit \($0)" }, offset > 0 ? "offset \(offset)" : nil].compactMap { $0 }

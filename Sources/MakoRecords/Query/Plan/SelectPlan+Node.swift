@@ -28,8 +28,7 @@ extension CompoundSelect<SelectPlan> {
             let names = terms.map { first.names[$0.place] + ($0.descending ? " DESC" : "") }
             node = PlanNode(.sort, "sort by \(names.joined(separator: ", "))", [node], measure?.counts(.sort))
         }
-        guard let text = PlanNode.limitText(limit, offset) else { return node }
-        return PlanNode(.limit, text, [node], measure?.counts(.limit))
+        return node.cut(limit, offset, measure)
     }
 
     /// Returns the end of the parts that one set operator combines.
@@ -76,14 +75,8 @@ extension SelectPlan {
             node = made(isSorted ? .sortedDistinct : .distinct, isSorted ? "distinct in order" : "distinct", node)
         }
         let terms = sortTerms
-        if !terms.isEmpty {
-            let text = PlanNode.limitText(limit, offset).map { limit == nil ? ", \($0)" : " \($0)" } ?? ""
-            return made(
-                limit == nil ? .sort : .topN, "sort by \(BoundOrder.text(terms))\(text)", node,
-                terms.flatMap(\.expr.subqueries))
-        }
-        if !isCut, let text = PlanNode.limitText(limit, offset) { node = made(.limit, text, node) }
-        return node
+        if !terms.isEmpty { return node.sorted(by: terms, limit, offset, measure) }
+        return isCut ? node : node.cut(limit, offset, measure)
     }
 
     /// The order that a sort of rows or groups is left to produce.
