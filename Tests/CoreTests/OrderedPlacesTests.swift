@@ -20,7 +20,7 @@ import Testing
                 #expect(places.firstPlace(of: key) == list.firstIndex(of: key))
                 isIndexed = true
             case 3 where !isIndexed:
-                // In the order of the list, as a walk over it asks for them.
+                // In the order of the list, as a walk over it looks them up.
                 var walk = places
                 for key in list { #expect(walk.place(of: key).map { list[$0] } == key) }
             default:
