@@ -236,7 +236,7 @@ struct QueryRenderer {
         }
         let output = try subquery.output.map { (output) throws(PostgresError) in try rows.scope.text(output) }
         let kind = subquery.output?.kind ?? .null
-        let argument = subquery.countsRows ? nil : output.map { _ in ("a.a0", kind) }
+        let argument = output.map { _ in ("a.a0", kind) }
         let value = try ExpressionRenderer.aggregate(
             aggregate, argument, isDistinct: false, isNoCase: subquery.isNoCase)
         return "SELECT \(value) FROM (SELECT \(output ?? "1") AS a0\(rows.clause)\(end)) AS a"
