@@ -21,7 +21,7 @@ import Testing
         #expect(try Person(["name": NSNull()]).name == nil)
         // A name as it is written goes before one that differs by case.
         #expect(try Person(["NAME": "Bob", "name": "Ada", "Name": "Eve"]).name == "Ada")
-        #expect(try Person(["name": "Ada" as String?, "AGE": 40 as Int?]).age == 40)
+        #expect(try Person(["name": ("Ada" as String?) as Any, "AGE": (40 as Int?) as Any]).age == 40)
         #expect(try Person(["name": String?.none as Any]).name == nil)
     }
 
