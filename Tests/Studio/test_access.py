@@ -97,6 +97,15 @@ class KeyboardTests(PageCase):
         self.page.wait("!document.querySelector('dialog')")
         self.assertTrue(self.page.run("document.activeElement.matches('#tables a')"))
 
+    def test_a_dialog_leaves_the_focus_where_it_went_after_the_closing(self):
+        self.view("grid")
+        self.page.run("document.querySelector('.head [tabindex], .body').focus()")
+        self.page.press("?")
+        self.page.wait("document.querySelector('dialog[open]')")
+        self.page.run("document.querySelector('dialog').close(); document.querySelector('#where').focus()")
+        self.page.wait("!document.querySelector('dialog')")
+        self.assertEqual(self.page.run("document.activeElement.id"), "where")
+
     def test_a_grid_is_walked_and_a_row_opened_with_keys_alone(self):
         self.view("grid")
         for _ in range(60):

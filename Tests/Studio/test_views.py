@@ -74,6 +74,7 @@ class GridTests(PageCase):
         self.page.wait("document.querySelector('dialog .plan li')")
         self.assertIn("CREATE INDEX", self.page.text("dialog .advice"))
         self.page.press("Escape")
+        self.page.wait("!document.querySelector('dialog')")
         self.page.fill("#where", "")
         self.page.press("Enter")
         self.page.wait("document.querySelector('#plan').disabled")

@@ -119,12 +119,16 @@ export function toast(text, action) {
     setTimeout(close, action ? 20000 : 5000);
 }
 
-/** A dialog that gives the focus back to where it was. */
+/** A dialog that gives the focus back to where it was, unless it is somewhere else by then: the event comes after the closing. */
 export function dialog(title, body, ...buttons) {
     const before = document.activeElement;
     const box = h("dialog", { "aria-label": title }, h("h1", { tabindex: "-1", autofocus: true }, ...visible(title, 120)), body,
         h("footer", {}, buttons, h("button", { type: "button", onclick: () => box.close() }, buttons.length ? "Cancel" : "Close")));
-    box.addEventListener("close", () => { box.remove(); before?.focus?.(); });
+    box.addEventListener("close", () => {
+        const isElsewhere = document.activeElement !== document.body && !box.contains(document.activeElement);
+        box.remove();
+        if (!isElsewhere) before?.focus?.();
+    });
     document.body.append(box);
     box.showModal();
     return box;
