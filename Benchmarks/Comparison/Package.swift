@@ -16,7 +16,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [.executable(name: "mako-bench", targets: ["MakoBench"])],
     dependencies: [
-        .package(name: "mako", path: "../..", traits: ["Encryption"]),
+        .package(name: "mako", path: "../..", traits: ["Encryption", "Replication"]),
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
     ],
     targets: [
@@ -29,6 +29,7 @@ let package = Package(
                 "CLMDB", "CSQLite",
                 .product(name: "MakoStorage", package: "mako"),
                 .product(name: "MakoCore", package: "mako"),
+                .product(name: "MakoReplication", package: "mako"),
                 .product(name: "Mako", package: "mako"),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + (hasRocksDB ? ["CRocksDB"] : []),

@@ -47,6 +47,10 @@ final class Ledger {
     private(set) var state = LedgerState()
     /// By the number of the commit.
     private(set) var states: [UInt64: LedgerState] = [:]
+    /// The commits after which `states` gets the model; nil for all.
+    var chosen: Set<UInt64>?
+    /// Whether the frames of the last commit have all of it.
+    private(set) var isSelfContained = true
     private var random: SplitMix
 
     init(
@@ -61,7 +65,7 @@ final class Ledger {
         options.encryption = encryption
         random = SplitMix(seed: seed)
         store = try Store(at: Ledger.path, options: options)
-        states[try commitNumber()] = state
+        try noteState()
     }
 
     /// Copies another ledger's files, as to another machine.
@@ -90,6 +94,11 @@ final class Ledger {
     }
 
     func commitNumber() throws -> UInt64 { try store.read { $0.commitNumber } }
+
+    private func noteState() throws {
+        let number = try commitNumber()
+        if chosen?.contains(number) != false { states[number] = state }
+    }
 
     // MARK: Commits
 
@@ -129,6 +138,7 @@ final class Ledger {
 
     func commit(_ change: Change, durability: Durability? = nil) throws {
         let steps = steps(change)
+        isSelfContained = change != .large && change != .many
         try store.write(durability: durability) { tx in
             let numbers = try tx.view.tree(named: "numbers") ?? tx.createTree(named: "numbers", keys: .integer)
             let words = try tx.view.tree(named: "words") ?? tx.createTree(named: "words", keys: .bytes)
@@ -148,7 +158,7 @@ final class Ledger {
             case .range(let range): for key in range { state.numbers[key] = nil }
             }
         }
-        states[try commitNumber()] = state
+        try noteState()
     }
 
     /// Makes a random commit, and sometimes a checkpoint or a background step.
@@ -169,7 +179,7 @@ final class Ledger {
         if try commitNumber() == before { return }
         if random.chance(10) { try store.checkpoint() }
         if random.chance(30) { _ = try store.step() }
-        states[try commitNumber()] = state
+        try noteState()
     }
 
     // MARK: Ends of processes
@@ -177,20 +187,20 @@ final class Ledger {
     func reopen() throws {
         try store.close()
         store = try Store(at: Ledger.path, options: options)
-        states[try commitNumber()] = state
+        try noteState()
     }
 
     /// Ends the process without closing, and reopens the store. All commits must be durable.
     func kill() throws {
         disk.endProcess()
         store = try Store(at: Ledger.path, options: options)
-        states[try commitNumber()] = state
+        try noteState()
     }
 
     /// Takes the content of the store for the model, after a commit whose outcome is open.
     func adoptContent() throws {
         state = try LedgerState(reading: store)
-        states[try commitNumber()] = state
+        try noteState()
     }
 
     func replicator(

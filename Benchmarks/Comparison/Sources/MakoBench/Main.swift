@@ -27,6 +27,7 @@ struct Main {
             KeyValueCases.names, DeleteCases.names, CommitCases.names, BlobCases.names, UpdateCases.names,
             FileCases.names, WorkloadCases.names, EncryptionCases.names, ObjectCases.names, StaffCases.names,
             TextCases.names, QueryCases.names, FamilyCases.names, PublishedCases.names,
+            ReplicationCases.names,
         ]
         let names = options.wanted(among: groups.flatMap { $0 })
         if options.lists {
@@ -53,6 +54,7 @@ struct Main {
         let families = FamilyCases(options: options, workspace: workspace)
         let encryption = EncryptionCases(options: options, workspace: workspace)
         let published = PublishedCases(options: options, workspace: workspace)
+        let replication = try ReplicationCases(options: options, workspace: workspace)
         let runner = Runner(options: options)
         var report = Report()
         print(
@@ -61,7 +63,7 @@ struct Main {
         let makers: [(String) -> BenchmarkCase?] = [
             keyValues.make, deletes.make, commits.make, blobs.make, updates.make, files.make, workloads.make,
             encryption.make, objects.make, texts.make, queries.make, staff.make, families.make,
-            published.make,
+            published.make, replication.make,
         ]
         for name in names {
             guard let benchmark = makers.lazy.compactMap({ $0(name) }).first else { continue }

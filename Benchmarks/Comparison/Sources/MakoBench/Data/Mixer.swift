@@ -27,3 +27,9 @@ struct Mixer: RandomNumberGenerator {
 func touch(_ bytes: UnsafeRawPointer, _ count: Int) -> UInt64 {
     bytes.loadUnaligned(as: UInt64.self) &+ bytes.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self)
 }
+
+@inline(__always)
+func touch(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    guard let start = bytes.baseAddress else { return 0 }
+    return touch(start, bytes.count)
+}

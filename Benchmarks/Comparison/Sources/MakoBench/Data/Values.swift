@@ -9,6 +9,7 @@ final class ValueMaker {
     private let pool: UnsafeMutableRawPointer
     /// The value made last. Engines store from here.
     let bytes: UnsafeMutableRawPointer
+    var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: bytes, count: ValueMaker.size) }
 
     init() {
         var random = Mixer(seed: 7)

@@ -269,9 +269,3 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
         try store.close()
     }
 }
-
-@inline(__always)
-private func touch(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-    guard let start = bytes.baseAddress else { return 0 }
-    return touch(start, bytes.count)
-}

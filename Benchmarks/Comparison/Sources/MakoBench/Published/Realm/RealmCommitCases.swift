@@ -25,7 +25,9 @@ struct RealmCommitCases {
                 let heard = Counter()
                 try engine.listen { heard.increment() }
                 let time = try self.options.clock.measure { try engine.commit(count) }
-                guard heard.value == count else { throw BenchmarkError("\(heard.value) of \(count) commits were delivered") }
+                guard heard.value == count else {
+                    throw BenchmarkError("\(heard.value) of \(count) commits were delivered")
+                }
                 return time
             }
         case "published-realm-commits-seen":
