@@ -44,6 +44,8 @@ final class Litestream {
             call.waitUntilExit()
             return call.terminationStatus == 0
         }
+        // Its first snapshot and its first compaction follow about a second later.
+        Thread.sleep(forTimeInterval: 3)
     }
 
     func sync() throws {

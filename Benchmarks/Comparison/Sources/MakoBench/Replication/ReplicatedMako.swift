@@ -89,7 +89,7 @@ private final class MakoFollower: ReplicatedCopy {
     func has(_ key: UInt64, _ version: UInt64) throws -> Bool {
         try reader.refresh()
         maker.make(versioned(key, version))
-        let wanted = touch(UnsafeRawBufferPointer(maker.value))
+        let wanted = touch(maker.value)
         return try reader.read { snapshot in
             guard let tree = snapshot.tree(named: "data") else { return false }
             return try snapshot.withValue(of: key, in: tree) { touch($0) } == wanted

@@ -72,31 +72,32 @@ final class ReplicatedSQLite: ReplicatedDatabase {
     }
 }
 
-/// `litestream restore -f`, and a reader of its file.
+/// `litestream restore -f`, and readers of its file: it is changed below SQLite, so that an open connection could serve old pages.
 private final class SQLiteFollower: ReplicatedCopy {
     private let litestream: Litestream
-    private let reader: SQLiteConnection
-    private var statement: SQLiteStatement?
+    private let path: String
     private let maker = ValueMaker()
 
     init(_ directory: String, _ place: ReplicationPlace, prefix: String, interval: Int) throws {
         litestream = try Litestream(directory, place, prefix: prefix, interval: interval)
+        path = directory + "/copy.sqlite"
         try litestream.follow(at: "copy.sqlite")
-        reader = try SQLiteConnection(path: directory + "/copy.sqlite")
-        statement = try SQLiteStatement("SELECT value FROM data WHERE key = ?1", reader)
     }
 
     func has(_ key: UInt64, _ version: UInt64) throws -> Bool {
         maker.make(versioned(key, version))
-        let wanted = touch(UnsafeRawBufferPointer(maker.value))
-        guard let statement else { return false }
-        statement.bind(Int(key), 1)
-        return try statement.first { statement.bytes(0).withUnsafeBytes { touch($0) } } == wanted
+        let wanted = touch(maker.value)
+        let reader = try SQLiteConnection(path: path)
+        try reader.run("PRAGMA busy_timeout = 5000")
+        var found: UInt64?
+        do {
+            let statement = try SQLiteStatement("SELECT value FROM data WHERE key = ?1", reader)
+            statement.bind(Int(key), 1)
+            found = try statement.first { statement.bytes(0).withUnsafeBytes { touch($0) } }
+        }
+        try reader.close()
+        return found == wanted
     }
 
-    func close() throws {
-        statement = nil
-        try reader.close()
-        litestream.end()
-    }
+    func close() throws { litestream.end() }
 }
