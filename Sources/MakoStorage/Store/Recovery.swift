@@ -49,6 +49,7 @@ extension Store {
             versions.publish(version, &writer.lists.changed)
             pipeline.adopt(version)
             guard !options.readOnly else { return }
+            if options.logArchiveBytes > 0 { try syncLog(tail) }
             try checkpointer.lock.withLock { () throws(StorageError) in
                 try checkpointer.repairMetas(self)
                 // Write both slots: the log bytes, or the name of the last segment, may be in the system's cache only,
@@ -61,6 +62,19 @@ extension Store {
             writer.abandon()
             throw error
         }
+    }
+
+    /// Makes the replayed log durable before the checkpoint that replaces it for recovery, because replication reads it
+    /// from the files later. After the end of a process it may be in the system's cache only; a power failure would then
+    /// remove the frames between the last shipped commit and the checkpoint, and the log would look like another
+    /// database's.
+    private func syncLog(_ tail: LogReader.Tail) throws(StorageError) {
+        // Earlier segments are durable, because a segment is started only after everything before it is.
+        guard let last = tail.segments.last else { return }
+        do throws(FileError) {
+            try last.file.sync()
+            try dataFile.syncDirectory()
+        } catch { throw StorageError(error) }
     }
 
     /// Overwrites the older checkpoint: only the log after the latest one was read, and older segments will be reused,
