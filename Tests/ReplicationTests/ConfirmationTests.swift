@@ -133,7 +133,12 @@ import Testing
     }
 
     /// A fault at one call, or at two: what was acknowledged is in the object store.
-    private func run(_ faults: [(call: Int, fault: SimulatedObjectStore.Fault)]) throws -> Int {
+    ///
+    /// - Parameter timeout: how long a commit waits, which an end of the process takes as long.
+    /// - Returns: the number of calls.
+    private func run(
+        _ faults: [(call: Int, fault: SimulatedObjectStore.Fault)], timeout: Duration = .milliseconds(300)
+    ) throws -> Int {
         let disk = SimulatedDisk()
         let objects = SimulatedObjectStore { disk.endProcess() }
         let ledger = try Ledger(seed: 108, disk: disk, objects: objects)
@@ -144,8 +149,10 @@ import Testing
             do {
                 if replicator == nil {
                     let next = try ledger.replicator(objectBytes: 3000)
-                    try next.confirmCommits(timeout: .milliseconds(300))
+                    try next.confirmCommits(timeout: timeout)
                     replicator = next
+                    // A commit that the last replicator did not confirm in time is published by this one.
+                    try ledger.adoptContent()
                 }
                 try ledger.commit(round == 3 ? .many : .small)
                 acknowledged = try ledger.commitNumber()
@@ -163,6 +170,14 @@ import Testing
         replicator?.stop()
         objects.clearFaults()
         let calls = objects.calls
+        if objects.hasEnded {
+            objects.restart()
+            try ledger.kill()
+        }
+        // The branch goes on, with what was not acknowledged, too.
+        let shipped = try ledger.replicator().ship().commit
+        #expect(shipped == (try ledger.commitNumber()))
+        #expect(try ledger.restored(shipped) == (try LedgerState(reading: ledger.store)))
         let newest = try ledger.replica.restorePoints()[0].newest ?? 0
         #expect(newest >= acknowledged)
         if acknowledged > 0 {
@@ -176,5 +191,21 @@ import Testing
         var call = 0
         while call < (try run([(call, fault)])) { call += 1 }
         #expect(call > 12)
+    }
+
+    /// The second end hits what follows the first: attaching, shipping the tail, confirming the next commits.
+    @Test(
+        arguments: [SimulatedObjectStore.Fault.endBefore, .endAfter],
+        [SimulatedObjectStore.Fault.endBefore, .endAfter])
+    func whatIsAcknowledgedSurvivesEndsAtAnyTwoCalls(
+        _ first: SimulatedObjectStore.Fault, _ second: SimulatedObjectStore.Fault
+    ) throws {
+        let timeout = Duration.milliseconds(100)
+        let pairs = try CallPairs.forEach(sample: 8, seed: 213) { call in
+            try run(call.map { [($0, first)] } ?? [], timeout: timeout)
+        } _: { one, other in
+            try run([(one, first), (other, second)], timeout: timeout)
+        }
+        #expect(pairs.reached >= pairs.runs / 4)
     }
 }
