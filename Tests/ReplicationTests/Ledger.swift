@@ -45,6 +45,8 @@ final class Ledger {
     var options: StoreOptions
     private(set) var store: Store
     private(set) var state = LedgerState()
+    /// The model with the last commit that was attempted.
+    private(set) var attempted = LedgerState()
     /// By the number of the commit.
     private(set) var states: [UInt64: LedgerState] = [:]
     /// The commits after which `states` gets the model; nil for all.
@@ -111,7 +113,7 @@ final class Ledger {
 
     private func noise(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) } }
 
-    private enum Step {
+    fileprivate enum Step {
         case number(UInt64, [UInt8]?)
         case word([UInt8], [UInt8])
         case range(ClosedRange<UInt64>)
@@ -139,6 +141,7 @@ final class Ledger {
     func commit(_ change: Change, durability: Durability? = nil) throws {
         let steps = steps(change)
         isSelfContained = change != .large && change != .many
+        attempted = state.applying(steps)
         try store.write(durability: durability) { tx in
             let numbers = try tx.view.tree(named: "numbers") ?? tx.createTree(named: "numbers", keys: .integer)
             let words = try tx.view.tree(named: "words") ?? tx.createTree(named: "words", keys: .bytes)
@@ -151,14 +154,14 @@ final class Ledger {
                 }
             }
         }
-        for step in steps {
-            switch step {
-            case .number(let key, let value): state.numbers[key] = value
-            case .word(let key, let value): state.words[key] = value
-            case .range(let range): for key in range { state.numbers[key] = nil }
-            }
-        }
+        state = attempted
         try noteState()
+    }
+
+    /// Takes the last attempt into the model: the log has it, though it is not published.
+    func adoptAttempt(as commit: UInt64) {
+        state = attempted
+        states[commit] = state
     }
 
     /// Makes a random commit, and sometimes a checkpoint or a background step.
@@ -245,5 +248,19 @@ final class Ledger {
             #expect(try restored(commit, branch: branch, from: replica) == state, "commit \(commit)")
         }
         return commits
+    }
+}
+
+extension LedgerState {
+    fileprivate func applying(_ steps: [Ledger.Step]) -> LedgerState {
+        var next = self
+        for step in steps {
+            switch step {
+            case .number(let key, let value): next.numbers[key] = value
+            case .word(let key, let value): next.words[key] = value
+            case .range(let range): for key in range { next.numbers[key] = nil }
+            }
+        }
+        return next
     }
 }

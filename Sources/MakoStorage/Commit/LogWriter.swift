@@ -462,18 +462,27 @@ final class LogWriter {
         // If a removal fails, nothing may be appended to the remaining segments.
         isSealed = true
         buffer.removeAll(keeping: LogWriter.keptBytes)
-        for segment in segments {
+        // The oldest first, because the files that a failure leaves must be a log without gaps.
+        try removeSpare(keepsArchive ? [] : archive.removeAll())
+        while let segment = segments.first {
             segment.file.close()
             if keepsArchive && archive.wants(end: min((segment.number + 1) * UInt64(segmentBytes), position.lsn)) {
                 archive.append(segment.number, segment.path)
             } else {
                 try fileSystem.remove(segment.path)
             }
+            segments.removeFirst()
         }
-        spare += keepsArchive ? archive.release() : archive.removeAll()
-        for file in spare { try fileSystem.remove(file) }
-        segments = []
-        spare = []
+        if keepsArchive { try removeSpare(archive.release()) }
+    }
+
+    /// Removes the spare files and others. The list never has a removed file, because the next segment would reuse it.
+    private func removeSpare(_ others: [String]) throws(FileError) {
+        spare += others
+        while let file = spare.first {
+            try fileSystem.remove(file)
+            spare.removeFirst()
+        }
     }
 
     deinit {

@@ -119,10 +119,21 @@ extension Store {
             writer.returnUnusedNumbers()
             versions.lock.withLock { forgetPagesBehindTheFile() }
             // Checkpoint, because it releases segments whose files the next segment can reuse.
-            if isCheckpointing { try finish() } else { try checkpointer.lock.withLock(finish) }
+            try releaseLog(after: error, isCheckpointing: isCheckpointing)
             do throws(FileError) { try addSegment(payload) } catch { throw failed(error, "adding a log segment") }
         }
         return true
+    }
+
+    /// Writes a checkpoint and removes the log, after a segment found no space.
+    private func releaseLog(after error: FileError, isCheckpointing: Bool) throws(StorageError) {
+        do throws(StorageError) {
+            if isCheckpointing { try finish() } else { try checkpointer.lock.withLock(finish) }
+        } catch let failure {
+            // The log of unconfirmed commits stays. `unconfirmed` would say that this transaction is in it, too.
+            guard case .unconfirmed = failure else { throw failure }
+            throw failed(error, "adding a log segment")
+        }
     }
 
     private func addSegment(_ payload: Int) throws(FileError) {

@@ -1,5 +1,6 @@
 import Foundation
 import MakoReplication
+import MakoStorage
 
 /// Shipping to an object store: Mako from within, SQLite by litestream.
 struct ReplicationCases {
@@ -16,6 +17,7 @@ struct ReplicationCases {
     static var names: [String] {
         let all = [
             "replicate-bytes", "replicate-bytes-alone", "replicate-commits", "replicate-lag", "replicate-restore",
+            "replicate-promote",
         ]
         return ReplicationPlace.isThere ? all : []
     }
@@ -32,6 +34,7 @@ struct ReplicationCases {
         case "replicate-bytes-alone": bytes(name, place, commits: 50) { database, _ in try database.ship() }
         case "replicate-commits": commits(name, place)
         case "replicate-lag": lag(name, place)
+        case "replicate-promote": promotion(name, place)
         default: restore(name, place)
         }
     }
@@ -88,7 +91,7 @@ struct ReplicationCases {
             contenders: contenders)
     }
 
-    /// From the return of a commit until a reader of a followed copy has it, where both sides look every 10 milliseconds; and one PUT of 600 bytes.
+    /// From the return of a commit until a reader of a followed copy has it, where both sides look every millisecond; and one PUT of 600 bytes.
     private func lag(_ name: String, _ place: ReplicationPlace) -> BenchmarkCase {
         let count = 20
         let put = Contender(engine: "one PUT") { _ in
@@ -106,9 +109,9 @@ struct ReplicationCases {
         }
         let contenders = ReplicationCases.engines.map { engine in
             Contender(engine: engine.name) { repetition in
-                try with(engine, place, records: ReplicationCases.records, interval: 10) { database, prefix, _ in
+                try with(engine, place, records: ReplicationCases.records, interval: 1) { database, prefix, _ in
                     let directory = try workspace.make("\(engine.name)-copy")
-                    let copy = try engine.follow(directory, place, prefix: prefix, interval: 10)
+                    let copy = try engine.follow(directory, place, prefix: prefix, interval: 1)
                     var time: UInt64 = 0
                     for key in IntegerKeys.choices(count, of: ReplicationCases.records) {
                         usleep(50_000)
@@ -150,6 +153,36 @@ struct ReplicationCases {
         return BenchmarkCase(
             name: name, durability: .full, records: ReplicationCases.restoredRecords, operations: 1, warmsUp: false,
             contenders: contenders)
+    }
+
+    /// From the decision until a follower's file is one that programs write, and its first commit is shipped; litestream has no such step.
+    private func promotion(_ name: String, _ place: ReplicationPlace) -> BenchmarkCase {
+        let contender = Contender(engine: ReplicatedMako.name) { repetition in
+            try with(ReplicatedMako.self, place, records: ReplicationCases.records, interval: 1) {
+                database, prefix, _ in
+                let directory = try workspace.make("promoted")
+                let follower = try Follower(place.objects, prefix: prefix, at: directory + "/copy.mako")
+                for key in IntegerKeys.choices(100, of: ReplicationCases.records) {
+                    try database.update(key, UInt64(repetition + 2))
+                }
+                try database.ship()
+                try follower.follow()
+                var options = StoreOptions()
+                options.logArchiveBytes = 256 << 20
+                let time = try self.options.clock.measure {
+                    let store = try follower.promote(options: options)
+                    let replicator = try Replicator(store, to: place.objects, prefix: prefix)
+                    try store.write { _ = try $0.createTree(named: "promoted", keys: .integer) }
+                    try replicator.ship()
+                    try store.close()
+                }
+                try workspace.remove(directory)
+                return Sample(nanoseconds: time, checksum: nil)
+            }
+        }
+        return BenchmarkCase(
+            name: name, durability: .full, records: ReplicationCases.records, operations: 1, warmsUp: false,
+            contenders: [contender])
     }
 
     /// Runs `body` with a database, its prefix and its directory.
