@@ -46,13 +46,13 @@ struct BuiltProgram {
     /// Runs the program to its end. `during` is called while it runs.
     func run(
         _ arguments: [String], input: String = "", environment: [String: String] = [:], outputPath: String? = nil,
-        during: (Process) throws -> Void = { _ in }
+        errorPath: String? = nil, during: (Process) throws -> Void = { _ in }
     ) throws -> Outcome {
         let process = try process(arguments, environment: environment)
         // Outside of the folder, whose files tests count.
         let streams = try temporaryPath("")
-        let (inputPath, errorPath) = (streams + "in", streams + "err")
-        let outputPath = outputPath ?? streams + "out"
+        let inputPath = streams + "in"
+        let (outputPath, errorPath) = (outputPath ?? streams + "out", errorPath ?? streams + "err")
         for path in [outputPath, errorPath] where !FileManager.default.fileExists(atPath: path) {
             try "".write(toFile: path, atomically: true, encoding: .utf8)
         }

@@ -42,30 +42,26 @@ struct FollowCommand: Verb {
         try DatabaseFile.requireName(file)
         let stop = Stop()
         Signals.handle { signal in stop.request(signal) }
-        let base = try options.location(url).open(for: .reading)
+        var base: (any ObjectStore)?
         var follower: Follower?
-        var delay = interval
+        var delay = RetryDelay(interval: interval)
         repeat {
             do {
-                try step(base, &follower)
-                delay = interval
-            } catch ReplicationError.objects(.unavailable(let reason)) where !once {
-                delay = min(delay * 2, max(interval, Self.longestDelay))
-                report("\(url) is not available: \(reason)", delay)
+                let objects = try base ?? options.location(url).open(for: .reading)
+                base = objects
+                try step(objects, &follower)
+                delay.reset()
+            } catch ReplicationError.objects(.unavailable(let reason)) where !once,
+                ObjectStoreError.unavailable(let reason) where !once
+            {
+                delay.report("\(url) is not available: \(reason)")
             } catch ReplicationError.damaged(let object, let reason) where !once {
                 // A later backup may lead past it.
-                delay = min(delay * 2, max(interval, Self.longestDelay))
-                report("\(ReplicationError.damaged(object: object, reason: reason))", delay)
+                delay.report("\(ReplicationError.damaged(object: object, reason: reason))")
             }
-        } while !once && !stop.wait(seconds: delay)
+        } while !once && !stop.wait(seconds: delay.seconds)
         follower?.close()
         if let signal = stop.signal { Signals.end(by: signal) }
-    }
-
-    private static let longestDelay = 60.0
-
-    private func report(_ text: String, _ delay: Double) {
-        Terminal.writeError("mako: \(text); the next attempt is in \(delay) seconds\n")
     }
 
     private func step(_ base: any ObjectStore, _ current: inout Follower?) throws {

@@ -46,26 +46,23 @@ struct MirrorCommand: Verb {
     }
 
     #if Postgres
-        private static let longestDelay = 60.0
-
         func perform() throws {
             let stop = Stop()
             Signals.handle { signal in stop.request(signal) }
             let database = try DatabaseFile(reading: file, access)
             try database.closing {
                 var mirror: Mirror?
-                var delay = interval
+                var delay = RetryDelay(interval: interval)
                 repeat {
                     do {
                         try step(database, &mirror, stop)
-                        delay = interval
+                        delay.reset()
                     } catch let error as PostgresError where error.isTransient && !once {
-                        delay = min(delay * 2, max(interval, Self.longestDelay))
-                        Terminal.writeError("mako: \(error); the next attempt is in \(delay) seconds\n")
+                        delay.report("\(error)")
                     } catch PostgresError.cancelled {
                         break
                     }
-                } while !once && !stop.wait(seconds: delay)
+                } while !once && !stop.wait(seconds: delay.seconds)
             }
             if let signal = stop.signal { Signals.end(by: signal) }
         }

@@ -11,7 +11,7 @@ struct ReplicateCommand: Verb {
             The first time a full backup, then the commits since. The file is opened for writing while it is shipped, so that no other program may
             have it open then: a program that is running ships its own log by the library MakoReplication. Without --once the command ships again
             after each interval, until Ctrl-C, and leaves the file to other programs between; these should open it with a log archive, or their
-            commits become incremental backups, and may need --new-branch.
+            commits become incremental backups, and may need --new-branch. While the object store does not answer, the interval doubles, to a minute.
 
               mako replicate people.mako s3://backups/mako --once
               mako replicate people.mako /mnt/backup/mako --interval 60
@@ -63,24 +63,30 @@ struct ReplicateCommand: Verb {
         guard FileManager.default.fileExists(atPath: file) else { throw Failure("there is no file \(file)", .noInput) }
         let stop = Stop()
         Signals.handle { signal in stop.request(signal) }
-        let base = try options.location(url).open(for: .writing)
+        var base: (any ObjectStore)?
         var branch: Replicator.Branch = newBranch ? .new : .continued
+        var delay = RetryDelay(interval: interval)
         repeat {
             do {
-                try ship(base, &branch)
+                let objects = try base ?? options.location(url).open(for: .writing)
+                base = objects
+                try ship(objects, &branch)
+                delay.reset()
             } catch ReplicationError.logGone(let number, let commit) {
                 throw Failure(
                     "\(ReplicationError.logGone(branch: number, commit: commit)): --new-branch begins one", .badInput)
             } catch ReplicationError.fenced(let number, let reason) {
                 throw Failure(
                     "\(ReplicationError.fenced(branch: number, reason: reason)): --new-branch begins one", .badInput)
-            } catch ReplicationError.objects(.unavailable(let reason)) where !once {
-                Terminal.writeError(
-                    "mako: \(url) is not available: \(reason); the next attempt is in \(interval) seconds\n")
+            } catch ReplicationError.objects(.unavailable(let reason)) where !once,
+                ObjectStoreError.unavailable(let reason) where !once
+            {
+                delay.report("\(url) is not available: \(reason)")
             } catch StorageError.alreadyOpen where !once {
+                delay.reset()
                 Terminal.writeError("mako: another program has \(file) open; it is shipped after that\n")
             }
-        } while !once && !stop.wait(seconds: interval)
+        } while !once && !stop.wait(seconds: delay.seconds)
         if let signal = stop.signal { Signals.end(by: signal) }
     }
 
