@@ -17,6 +17,9 @@ struct Referee {
     /// The transactions of the branch, as far as they were restored.
     private(set) var branch: [UInt64] = []
     private var shipped: UInt64 = 0
+    /// The cycles whose new transactions allow no gap, and the gaps of other cycles that were examined.
+    private(set) var gaplessCycles = 0
+    private(set) var gaps = 0
 
     init(objects: String, scratch: String) {
         self.objects = objects
@@ -64,9 +67,11 @@ struct Referee {
         guard points.findings.isEmpty else { throw Failure("findings: \(points.findings)") }
         guard let newest = points.newest else { return try checkNothing() }
         guard newest >= shipped else { throw Failure("the branch ends at commit \(newest), and ended at \(shipped)") }
+        let fresh = points.gaps.filter { $0.lowerBound > shipped }
         shipped = newest
         let history = try restored(newest, replica)
         guard history.starts(with: branch) else { throw Failure("the branch lost or changed transactions") }
+        try checkGaps(fresh, history, replica, &random)
         branch = history
         guard UInt64(history.count) >= reach else {
             throw Failure("\(history.count) transactions are in the objects, and \(reach) were acknowledged or read")
@@ -82,6 +87,32 @@ struct Referee {
         guard try history.starts(with: restored(commit, replica)) else {
             throw Failure("commit \(commit) is not a state of the branch")
         }
+    }
+
+    /// A shipment leaves a gap only where a backup passes over a transaction that is not in frames: no log reaches the limit of the archive, the folder
+    /// always answers, log that is not shipped outlives a kill, and the full backup of a promotion follows the frames before it.
+    ///
+    /// - Parameter gaps: behind the transactions of `branch`.
+    private mutating func checkGaps(
+        _ gaps: [ClosedRange<UInt64>], _ history: [UInt64], _ replica: Replica, _ random: inout SplitMix
+    ) throws {
+        let isWithoutLarge = Referee.areSelfContained(branch.count..<history.count, of: history)
+        if isWithoutLarge && history.count > branch.count { gaplessCycles += 1 }
+        guard !gaps.isEmpty else { return }
+        let gap = gaps[random.below(gaps.count)]
+        let isAllowed =
+            try !isWithoutLarge
+            && !Referee.areSelfContained(
+                restored(gap.lowerBound - 1, replica).count..<restored(gap.upperBound + 1, replica).count, of: history)
+        guard isAllowed else {
+            throw Failure("commits \(gap) cannot be restored, and all of them are in frames, unless the disk was full")
+        }
+        self.gaps += 1
+    }
+
+    /// Whether frames hold all of the transactions at some places of a history.
+    private static func areSelfContained(_ places: Range<Int>, of history: [UInt64]) -> Bool {
+        places.allSatisfy { Workload.isSelfContained(Life(id: history[$0]), UInt64($0) + 1) }
     }
 
     private func checkNothing() throws {

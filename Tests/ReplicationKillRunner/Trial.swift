@@ -53,6 +53,8 @@ struct Tally: CustomStringConvertible {
     var promotions = 0
     var fenced = 0
     var restored = 0
+    var gaplessCycles = 0
+    var gaps = 0
 
     mutating func add(_ other: Tally) {
         kills += other.kills
@@ -61,11 +63,14 @@ struct Tally: CustomStringConvertible {
         promotions += other.promotions
         fenced += other.fenced
         restored += other.restored
+        gaplessCycles += other.gaplessCycles
+        gaps += other.gaps
     }
 
     var description: String {
         "\(kills) processes killed, \(transactions) transactions shipped, none of \(acknowledged) acknowledgements lost, "
-            + "\(promotions) promotions, \(fenced) writers fenced, \(restored) restores"
+            + "\(promotions) promotions, \(fenced) writers fenced, \(restored) restores, no gap in \(gaplessCycles) cycles without "
+            + "large transactions, \(gaps) gaps examined in others"
     }
 }
 
@@ -195,6 +200,7 @@ final class Round {
             for machine in machines.indices { try checkFile(machine, children) }
             tally.transactions += referee.branch.count - counted
             counted = referee.branch.count
+            (tally.gaplessCycles, tally.gaps) = (referee.gaplessCycles, referee.gaps)
         } catch {
             throw Failure("\(error)\n" + children.map(\.story).joined(separator: "\n"))
         }

@@ -34,6 +34,13 @@ enum Workload {
         }
     }
 
+    /// Whether frames hold all of a transaction: a few values that are far from the size beyond which a checkpoint or pages of the file hold them.
+    /// Of others that is open.
+    static func isSelfContained(_ life: Life, _ number: UInt64) -> Bool {
+        let changes = changes(life, number)
+        return changes.count <= 5 && changes.allSatisfy { ($0.value?.count ?? 0) <= 250 }
+    }
+
     private static func noise(_ count: Int, _ random: inout SplitMix) -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count { bytes += word(random.next()) }
