@@ -124,7 +124,7 @@ test-studio:
 test-services:
 	@scripts/need swift lz4 libpq macros python3 postgres
 	$(SYNTAX) $(BUILD) --build-tests $(TRAITS) $(AT_ONCE)
-	$(SYNTAX) scripts/services run swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter 'ReplicationTests\.S3Server|PostgresTests\.|CommandTests\.PostgresProgram' \
+	$(SYNTAX) scripts/services run swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter 'ReplicationTests\.S3Server|PostgresTests\.|CommandTests\.(PostgresProgram|ReplicationServer)' \
 		2>&1 | tee .build/test-services.log
 	@scripts/skipped .build/test-services.log
 	$(KILLED_MIRROR) .build/debug/mako-cli .build/debug/KillRunner 8

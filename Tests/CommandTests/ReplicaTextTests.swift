@@ -27,6 +27,7 @@ import Testing
             .init(commits: 130...130, dates: now - 5 * 60_000...now - 5 * 60_000),
         ]
         points.gaps = [121...129]
+        points.findings = ["the object a/3/seq/7 is missing"]
         let lines = ReplicasCommand.lines(points, now: now)
         #expect(
             lines.map { $0.trimmingPrefix { $0 == " " } }.map(String.init) == [
@@ -34,6 +35,7 @@ import Testing
                 "kept from commit 100, shipped 30 days ago; retention has deleted what was before",
                 "commits 100 to 120, 2024-09-04 to 2024-09-14",
                 "commits 130, 2024-10-03 23:55:00Z", "commits 121 to 129 cannot be restored by themselves",
+                "damage: the object a/3/seq/7 is missing",
             ])
     }
 

@@ -8,7 +8,7 @@ import Testing
 /// What retention deletes, and what it leaves.
 @Suite struct RetentionTests {
     /// A clock that both the dates of objects and the silence of a writer follow.
-    private final class Time: @unchecked Sendable {
+    final class Time: @unchecked Sendable {
         private let lock = Lock()
         private var hours: UInt64 = 0
         func advance() { lock.withLock { hours += 1 } }
