@@ -16,9 +16,11 @@ package final class LogSignal: @unchecked Sendable {
     func note(isAwaited: Bool) {
         lock.withLock {
             if oldest == nil { oldest = .now }
+            // A replicator that waits for its moment is left asleep: waking it would cost each commit a change of threads.
+            let isHeeded = !hasNews || isAwaited && !self.isAwaited
             hasNews = true
             if isAwaited { self.isAwaited = true }
-            change.broadcast()
+            if isHeeded { change.broadcast() }
         }
     }
 

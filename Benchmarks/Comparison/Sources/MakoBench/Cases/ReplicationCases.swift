@@ -46,12 +46,12 @@ struct ReplicationCases {
         _ pause: @escaping (any ReplicatedDatabase, Int) throws -> Void
     ) -> BenchmarkCase {
         let contenders = ReplicationCases.engines.map { engine in
-            Contender(engine: engine.name) { repetition in
+            Contender(engine: engine.name) { _ in
                 try with(engine, place, records: ReplicationCases.records, interval: ReplicationCases.seconds) {
                     database, prefix, directory in
                     let before = try place.bytes(prefix)
                     for (index, key) in IntegerKeys.choices(commits, of: ReplicationCases.records).enumerated() {
-                        try database.update(key, UInt64(repetition + 2))
+                        try database.update(key, UInt64(index + 1))
                         try pause(database, index)
                     }
                     try database.ship()
@@ -66,26 +66,38 @@ struct ReplicationCases {
             warmsUp: false, contenders: contenders)
     }
 
-    /// A durable commit of one row, without pause, while the database is shipped each second, and while it is not.
+    /// A durable commit of one row, without pause, while the database is shipped each second, and while it is not; Mako's also to objects in memory.
     private func commits(_ name: String, _ place: ReplicationPlace) -> BenchmarkCase {
-        let count = options.quick ? 2000 : 10_000
-        let contenders = ReplicationCases.engines.flatMap { engine in
+        let count = options.quick ? 2000 : 20_000
+        let keys = IntegerKeys.choices(count, of: ReplicationCases.records)
+        func time(_ database: any ReplicatedDatabase) throws -> Sample {
+            let time = try options.clock.measure {
+                for (index, key) in keys.enumerated() { try database.update(key, UInt64(index + 1)) }
+            }
+            return Sample(nanoseconds: time, checksum: nil)
+        }
+        var contenders = ReplicationCases.engines.flatMap { engine in
             [true, false].map { isShipped in
                 let name = engine.name == ReplicatedSQLite.name ? "SQLite" : engine.name
-                return Contender(engine: isShipped ? engine.name : "\(name) alone") { repetition in
+                return Contender(engine: isShipped ? engine.name : "\(name) alone") { _ in
                     try with(
                         engine, place, isShipped: isShipped, records: ReplicationCases.records,
                         interval: ReplicationCases.seconds
-                    ) { database, _, _ in
-                        let keys = IntegerKeys.choices(count, of: ReplicationCases.records)
-                        let time = try options.clock.measure {
-                            for key in keys { try database.update(key, UInt64(repetition + 2)) }
-                        }
-                        return Sample(nanoseconds: time, checksum: nil)
-                    }
+                    ) { database, _, _ in try time(database) }
                 }
             }
         }
+        contenders.append(
+            Contender(engine: "Mako to memory") { _ in
+                let directory = try workspace.make("memory")
+                let database = try ReplicatedMako(
+                    directory, to: MemoryObjects(), prefix: "memory", records: ReplicationCases.records,
+                    interval: ReplicationCases.seconds)
+                let sample = try time(database)
+                try database.close()
+                try workspace.remove(directory)
+                return sample
+            })
         return BenchmarkCase(
             name: name, durability: .full, records: ReplicationCases.records, operations: count, warmsUp: false,
             contenders: contenders)
@@ -108,17 +120,17 @@ struct ReplicationCases {
             return Sample(nanoseconds: time, checksum: nil)
         }
         let contenders = ReplicationCases.engines.map { engine in
-            Contender(engine: engine.name) { repetition in
+            Contender(engine: engine.name) { _ in
                 try with(engine, place, records: ReplicationCases.records, interval: 1) { database, prefix, _ in
                     let directory = try workspace.make("\(engine.name)-copy")
                     let copy = try engine.follow(directory, place, prefix: prefix, interval: 1)
                     var time: UInt64 = 0
-                    for key in IntegerKeys.choices(count, of: ReplicationCases.records) {
+                    for (index, key) in IntegerKeys.choices(count, of: ReplicationCases.records).enumerated() {
                         usleep(50_000)
-                        try database.update(key, UInt64(repetition + 2))
+                        try database.update(key, UInt64(index + 1))
                         time += try options.clock.measure {
                             let end = Date().addingTimeInterval(20)
-                            while try !copy.has(key, UInt64(repetition + 2)) {
+                            while try !copy.has(key, UInt64(index + 1)) {
                                 guard Date() < end else { throw BenchmarkError("the copy is 20 s behind") }
                                 usleep(200)
                             }
@@ -138,11 +150,11 @@ struct ReplicationCases {
     /// The newest state of 100,000 rows, made of a full copy and 500 commits, as a new file.
     private func restore(_ name: String, _ place: ReplicationPlace) -> BenchmarkCase {
         let contenders = ReplicationCases.engines.map { engine in
-            Contender(engine: engine.name) { repetition in
+            Contender(engine: engine.name) { _ in
                 try with(engine, place, records: ReplicationCases.restoredRecords, interval: ReplicationCases.seconds) {
                     database, prefix, directory in
-                    for key in IntegerKeys.choices(500, of: ReplicationCases.restoredRecords) {
-                        try database.update(key, UInt64(repetition + 2))
+                    for (index, key) in IntegerKeys.choices(500, of: ReplicationCases.restoredRecords).enumerated() {
+                        try database.update(key, UInt64(index + 1))
                     }
                     try database.ship()
                     let time = try options.clock.measure { try engine.restore(directory, place, prefix: prefix) }
@@ -157,13 +169,13 @@ struct ReplicationCases {
 
     /// From the decision until a follower's file is one that programs write, and its first commit is shipped; litestream has no such step.
     private func promotion(_ name: String, _ place: ReplicationPlace) -> BenchmarkCase {
-        let contender = Contender(engine: ReplicatedMako.name) { repetition in
+        let contender = Contender(engine: ReplicatedMako.name) { _ in
             try with(ReplicatedMako.self, place, records: ReplicationCases.records, interval: 1) {
                 database, prefix, _ in
                 let directory = try workspace.make("promoted")
                 let follower = try Follower(place.objects, prefix: prefix, at: directory + "/copy.mako")
-                for key in IntegerKeys.choices(100, of: ReplicationCases.records) {
-                    try database.update(key, UInt64(repetition + 2))
+                for (index, key) in IntegerKeys.choices(100, of: ReplicationCases.records).enumerated() {
+                    try database.update(key, UInt64(index + 1))
                 }
                 try database.ship()
                 try follower.follow()

@@ -8,6 +8,8 @@ protocol ReplicatedDatabase: AnyObject {
     init(_ directory: String, _ place: ReplicationPlace, prefix: String?, records: Int, interval: Int) throws
 
     /// Replaces a row in a durable transaction of its own.
+    ///
+    /// - Parameter version: another one in each call. SQLite commits nothing where a row gets the bytes that it has.
     func update(_ key: UInt64, _ version: UInt64) throws
 
     /// Returns when the object store has every commit.

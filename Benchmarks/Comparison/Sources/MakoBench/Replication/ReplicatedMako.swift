@@ -10,7 +10,15 @@ final class ReplicatedMako: ReplicatedDatabase {
     private let maker = ValueMaker()
     private var replicator: Replicator?
 
-    init(_ directory: String, _ place: ReplicationPlace, prefix: String?, records: Int, interval: Int) throws {
+    convenience init(_ directory: String, _ place: ReplicationPlace, prefix: String?, records: Int, interval: Int)
+        throws
+    {
+        try self.init(
+            directory, to: prefix == nil ? nil : place.objects, prefix: prefix ?? "", records: records,
+            interval: interval)
+    }
+
+    init(_ directory: String, to objects: (any ObjectStore)?, prefix: String, records: Int, interval: Int) throws {
         var options = StoreOptions()
         options.durability = .full
         options.logArchiveBytes = 256 << 20
@@ -25,8 +33,8 @@ final class ReplicatedMako: ReplicatedDatabase {
             return tree
         }
         try store.checkpoint()
-        guard let prefix else { return }
-        let replicator = try Replicator(store, to: place.objects, prefix: prefix)
+        guard let objects else { return }
+        let replicator = try Replicator(store, to: objects, prefix: prefix)
         try replicator.ship()
         try replicator.start(interval: .milliseconds(interval))
         self.replicator = replicator
