@@ -85,7 +85,19 @@ extension BranchReader {
     ///   - commit: which it has, or a later one.
     /// - Returns: nothing when there is none.
     func newestBackups(behind number: UInt64, reaching commit: UInt64) throws(ReplicationError) -> [SequenceHeader] {
-        var next = try newest(from: kept())
+        while true {
+            let mark = try kept()
+            let found = try backups(from: newest(from: mark), behind: number, reaching: commit)
+            guard found.isEmpty else { return found }
+            // Retention may have deleted them meanwhile, and has left later ones.
+            if try kept() == mark { return [] }
+        }
+    }
+
+    private func backups(
+        from newest: UInt64, behind number: UInt64, reaching commit: UInt64
+    ) throws(ReplicationError) -> [SequenceHeader] {
+        var next = newest
         while next > number {
             do throws(ReplicationError) {
                 guard let header = try header(next) else {

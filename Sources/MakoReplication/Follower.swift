@@ -126,10 +126,9 @@ public final class Follower: @unchecked Sendable {
             file = try Follower.open(path, place, options)
         case .restart(let restart, let old):
             firstRestart = restart
-            let backups = try start.reader.newestBackups(behind: 0, reaching: old?.commit ?? 0)
             // The lock keeps other followers from the file.
             let locked = try old.map { place throws(ReplicationError) in try Follower.open(path, place, options) }
-            let newest = try Follower.restore(backups, start.reader, path, options, isReplacing: locked != nil)
+            let newest = try Follower.restoreNewest(start.reader, path, options, replacing: old)
             state = State(after: newest)
             if let locked {
                 try storage { () throws(StorageError) in try locked.adoptReplacement(at: newest.after) }
@@ -248,6 +247,23 @@ public final class Follower: @unchecked Sendable {
     private func replace(by backups: [SequenceHeader]) throws(ReplicationError) {
         let newest = try Follower.restore(backups, reader, path, options, isReplacing: true)
         try storage { () throws(StorageError) in try file.adoptReplacement(at: newest.after) }
+    }
+
+    /// Puts a file together from the newest backup, and from a later one when retention deletes that meanwhile.
+    ///
+    /// - Parameter old: where the file ends that is replaced; nil without one.
+    private static func restoreNewest(
+        _ reader: BranchReader, _ path: String, _ options: Options, replacing old: LogPlace?
+    ) throws(ReplicationError) -> SequenceHeader {
+        while true {
+            let mark = try reader.kept()
+            let backups = try reader.newestBackups(behind: 0, reaching: old?.commit ?? 0)
+            do throws(ReplicationError) {
+                return try restore(backups, reader, path, options, isReplacing: old != nil)
+            } catch {
+                guard case .objects(.notFound) = error, try reader.kept() != mark else { throw error }
+            }
+        }
     }
 
     /// Puts a file together from backups. It replaces the follower's file when it is complete and verified.

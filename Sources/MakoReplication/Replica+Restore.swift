@@ -26,15 +26,29 @@ extension Replica {
     ///   - beginsBranch: false to continue the same branch, which requires its newest commit. Of two databases that extend the branch, one is
     ///     fenced.
     ///   - options: the file system, the cache size of the replay, and the encryption.
-    /// - Throws: ``ReplicationError/noRestorePoint(commit:before:after:)``, ``ReplicationError/damaged(object:reason:)``, and what opening
-    ///   throws.
+    /// - Throws: ``ReplicationError/noRestorePoint(commit:before:after:)``, ``ReplicationError/damaged(object:reason:)``,
+    ///   ``ReplicationError/notKept(commit:oldest:)`` also when retention deletes the commit during the restore, and what opening throws.
     @discardableResult
     public func restore(
         to path: String, database: String? = nil, branch: UInt64? = nil, at commit: UInt64? = nil,
         beginsBranch: Bool = true, options: StoreOptions = .init()
     ) throws(ReplicationError) -> RestoreReport {
         let names = try names(of: database)
-        let map = try map(names, branch)
+        while true {
+            let map = try map(names, branch)
+            do throws(ReplicationError) {
+                return try restore(to: path, names, map, at: commit, beginsBranch, options)
+            } catch {
+                // Retention has deleted what was read. A later backup has the commit, or it is no longer kept.
+                guard case .objects(.notFound) = error, try map.isOutdated() else { throw error }
+            }
+        }
+    }
+
+    private func restore(
+        to path: String, _ names: ReplicaNames, _ map: BranchMap, at commit: UInt64?, _ beginsBranch: Bool,
+        _ options: StoreOptions
+    ) throws(ReplicationError) -> RestoreReport {
         guard let newest = map.points.newest else {
             throw .noRestorePoint(commit: commit ?? 0, before: nil, after: nil)
         }
@@ -57,11 +71,7 @@ extension Replica {
             return RestoreReport(commit: commit, bytes: finished.bytes, branch: number)
         } catch {
             restoration.discard()
-            // The commit was kept when the restore began.
-            guard case .objects(.notFound) = error, let kept = try map.reader.kept(), commit < kept.commit else {
-                throw error
-            }
-            throw .notKept(commit: commit, oldest: kept.commit)
+            throw error
         }
     }
 

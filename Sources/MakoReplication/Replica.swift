@@ -128,12 +128,35 @@ struct BranchMap {
     private(set) var points: RestorePoints
     private var lines: [Line] = []
 
+    /// What retention has left.
+    private var kept: RetentionMark?
+
     init(_ reader: BranchReader) throws(ReplicationError) {
         self.reader = reader
+        let empty = RestorePoints(
+            branch: reader.branch, parentBranch: reader.origin.parent, start: reader.origin.start.commit)
+        points = empty
+        try read()
+        // Retention deletes objects while they are read: those below the new mark are not missing.
+        while !points.findings.isEmpty, try isOutdated() {
+            (points, lines, isOpen) = (empty, [], false)
+            try read()
+        }
+        collectRuns()
+    }
+
+    /// Whether retention has raised its mark since the map was read.
+    func isOutdated() throws(ReplicationError) -> Bool {
+        do throws(ReplicationError) { return try reader.kept() != kept } catch {
+            guard case .damaged = error else { throw error }
+            return false
+        }
+    }
+
+    private mutating func read() throws(ReplicationError) {
         let origin = reader.origin
-        points = RestorePoints(branch: reader.branch, parentBranch: origin.parent, start: origin.start.commit)
         var before: (check: UInt64, place: LogPlace)? = (origin.check, origin.start)
-        let kept = try mark()
+        kept = try mark()
         points.keptFrom = kept?.commit
         let first = max(kept?.number ?? 1, 1)
         if first > 1 { before = nil }
@@ -158,7 +181,6 @@ struct BranchMap {
             take(header, isLinked: isLinked == true)
             before = (header.check, header.after)
         }
-        collectRuns()
     }
 
     /// What retention has left. A damaged mark is a finding.

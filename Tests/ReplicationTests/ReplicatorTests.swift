@@ -106,12 +106,18 @@ import Testing
         let clock = SettableClock()
         options.now = { clock.now }
         let replicator = try Replicator(ledger.store, to: ledger.objects, options: options)
+        var commits: [UInt64] = []
         for now: UInt64 in [5000, 9000, 2000, 9500] {
             clock.now = now
             try ledger.commit(.small)
             try replicator.ship()
+            commits.append(try ledger.commitNumber())
         }
         #expect(try ledger.replica.restorePoints()[0].runs.map(\.dates).last?.upperBound == 9500)
+        // The commit of the wrong 2000 counts as one of 9000, which it was shipped after.
+        let moments: [UInt64] = [4999, 5000, 8999, 9000, 9499, 9500]
+        let found = try moments.map { try ledger.replica.newestCommit(shippedBy: $0) }
+        #expect(found == [nil, commits[0], commits[0], commits[2], commits[2], commits[3]])
     }
 
     @Test func backupsFollowMuchLogAndManyParts() throws {
