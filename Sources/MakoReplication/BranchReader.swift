@@ -5,10 +5,14 @@ struct BranchReader {
     let store: any ObjectStore
     let names: ReplicaNames
     let branch: UInt64
-    let origin: BranchOrigin
+    let database: ReplicaIdentity
+    /// Nil when the origin is lost or damaged. The sequence is of use without it.
+    let origin: BranchOrigin?
+    /// The reason why there is no origin.
+    let originDamage: String?
     let cache: HeaderCache
 
-    /// Reads the origin of a branch. Returns nil when the branch does not exist.
+    /// Reads the origin of a branch. Returns nil when there is none, which may be lost: see ``find(_:_:_:_:)``.
     init?(
         _ store: any ObjectStore, _ names: ReplicaNames, _ branch: UInt64, _ cache: HeaderCache = HeaderCache()
     ) throws(ReplicationError) {
@@ -18,26 +22,83 @@ struct BranchReader {
             if case .notFound = error { return nil }
             throw .objects(error)
         }
-        guard let origin = BranchOrigin(found.bytes) else {
-            throw .damaged(object: name, reason: "it is no origin, or damaged")
+        let origin = BranchOrigin(found.bytes)
+        if let origin, origin.database == names.identity, origin.branch == branch {
+            self.init(store, names, branch, cache, .success(origin))
+        } else {
+            let reason = origin == nil ? "is damaged" : "is of another branch"
+            self.init(store, names, branch, cache, .failure(reason))
         }
-        guard origin.database.name == names.database, origin.branch == branch else {
-            throw .damaged(object: name, reason: "it is of another branch")
-        }
+    }
+
+    private enum OriginResult {
+        case success(BranchOrigin)
+        case failure(String)
+    }
+
+    private init(
+        _ store: any ObjectStore, _ names: ReplicaNames, _ branch: UInt64, _ cache: HeaderCache, _ result: OriginResult
+    ) {
         self.store = store
         self.names = names
         self.branch = branch
-        self.origin = origin
         self.cache = cache
+        database = names.identity
+        switch result {
+        case .success(let origin): (self.origin, originDamage) = (origin, nil)
+        case .failure(let reason): (origin, originDamage) = (nil, reason)
+        }
+    }
+
+    /// Finds a branch, also one whose origin is lost. Returns nil when no object is of the branch.
+    static func find(
+        _ store: any ObjectStore, _ names: ReplicaNames, _ branch: UInt64, _ cache: HeaderCache = HeaderCache()
+    ) throws(ReplicationError) -> BranchReader? {
+        if let reader = try BranchReader(store, names, branch, cache) { return reader }
+        guard branch > 0, try listed(store, names, behind: branch - 1) == branch else { return nil }
+        return try reread(store, names, branch, cache)
     }
 
     /// All branches of a database, in the order of their creation.
+    ///
+    /// Branches are numbered without gaps, so that a number before one that is there is a branch whose origin is lost.
     static func all(
         _ store: any ObjectStore, _ names: ReplicaNames, _ cache: HeaderCache = HeaderCache()
     ) throws(ReplicationError) -> [BranchReader] {
         var branches: [BranchReader] = []
-        while let next = try BranchReader(store, names, UInt64(branches.count) + 1, cache) { branches.append(next) }
-        return branches
+        while true {
+            let number = UInt64(branches.count) + 1
+            if let next = try BranchReader(store, names, number, cache) {
+                branches.append(next)
+                continue
+            }
+            guard let last = try listed(store, names, behind: number - 1) else { return branches }
+            for number in number...last { branches.append(try reread(store, names, number, cache)) }
+        }
+    }
+
+    /// Reads an origin again behind the listing: the branch may have been created between.
+    private static func reread(
+        _ store: any ObjectStore, _ names: ReplicaNames, _ branch: UInt64, _ cache: HeaderCache
+    ) throws(ReplicationError) -> BranchReader {
+        try BranchReader(store, names, branch, cache)
+            ?? BranchReader(store, names, branch, cache, .failure("is missing"))
+    }
+
+    /// The next branch behind another that has any object.
+    private static func listed(
+        _ store: any ObjectStore, _ names: ReplicaNames, behind branch: UInt64
+    ) throws(ReplicationError) -> UInt64? {
+        var after = names.end(of: branch)
+        while true {
+            let found = try objects { () throws(ObjectStoreError) in
+                try store.list(names.folder, after: after, limit: 1)
+            }
+            guard let name = found.first else { return nil }
+            if let number = names.branch(name), number > branch { return number }
+            // The name is none of a branch.
+            after = name
+        }
     }
 
     /// Creates a branch after the last one. Another writer may take a number first; the branch then gets the next one.
@@ -81,7 +142,7 @@ struct BranchReader {
 
     /// Throws when a header is not that of an object of so many bytes.
     func check(_ header: SequenceHeader, _ number: UInt64, total: UInt64) throws(ReplicationError) {
-        guard header.database == origin.database, header.branch == branch, header.number == number else {
+        guard header.database == database, header.branch == branch, header.number == number else {
             throw .damaged(object: name(number), reason: "it is of another place")
         }
         let content = header.kind == .full ? 0 : header.contentBytes

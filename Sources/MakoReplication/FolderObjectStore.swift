@@ -148,6 +148,8 @@ public struct FolderObjectStore: ObjectStore {
         // Skips files whose names are not those of objects.
         for part in names where ObjectName.isPart(part) {
             let name = folder.isEmpty ? part : "\(folder)/\(part)"
+            // Everything in the folder sorts before the other name.
+            if let after, ObjectName.isBefore("\(name)/", after), !after.utf8.starts(with: "\(name)/".utf8) { continue }
             if files.isDirectory(place(name)) {
                 let isInside = name.utf8.starts(with: prefix.utf8) || prefix.utf8.starts(with: "\(name)/".utf8)
                 if isInside { try collect(name, prefix, after, &found) }

@@ -173,7 +173,7 @@ struct FollowerStart {
         _ names: ReplicaNames, _ store: any ObjectStore, _ options: Follower.Options
     ) throws(ReplicationError) -> [BranchReader] {
         guard let branch = options.branch else { return try BranchReader.all(store, names).reversed() }
-        guard let reader = try BranchReader(store, names, branch) else { throw .noBranch(branch) }
+        guard let reader = try BranchReader.find(store, names, branch) else { throw .noBranch(branch) }
         return [reader]
     }
 

@@ -311,7 +311,7 @@ public final class Follower: @unchecked Sendable {
         let (frames, end) = try storage { () throws(StorageError) in try file.promotion() }
         let content = FrameContent.encode([frames])
         var header = SequenceHeader(
-            reader.origin.database, reader.branch, state.number + 1, .frames, from: state.end, to: end)
+            reader.database, reader.branch, state.number + 1, .frames, from: state.end, to: end)
         header.date = max(options.now(), state.date)
         header.dateBefore = state.date
         header.previous = state.check

@@ -36,10 +36,14 @@ struct ReplicaNames: Sendable, Hashable {
 
     /// The database's identity as 32 hexadecimal digits.
     let database: String
-    private let folder: String
+    let identity: ReplicaIdentity
+    /// The prefix of all objects of the database.
+    let folder: String
 
     init(prefix: String, database: String) {
         self.database = database
+        identity = ReplicaIdentity(
+            high: UInt64(database.prefix(16), radix: 16) ?? 0, low: UInt64(database.dropFirst(16), radix: 16) ?? 0)
         folder = ReplicaNames.root(prefix) + database + "/"
     }
 
@@ -48,6 +52,19 @@ struct ReplicaNames: Sendable, Hashable {
     }
 
     private func branch(_ number: UInt64) -> String { folder + ObjectName.padded(number, 6) + "/" }
+
+    /// The branch of an object; nil when the name is not that of an object of a branch.
+    func branch(_ name: String) -> UInt64? {
+        guard name.hasPrefix(folder) else { return nil }
+        let digits = name.dropFirst(folder.count).prefix { $0 != "/" }
+        guard let number = UInt64(digits), number > 0 else { return nil }
+        let fixed = [origin(number), head(number), kept(number)]
+        let isKnown = fixed.contains(name) || name.hasPrefix(sequence(number)) || name.hasPrefix(fulls(number))
+        return isKnown ? number : nil
+    }
+
+    /// Sorts behind each object of a branch and before those of the next one, because `0` comes behind `/`.
+    func end(of branch: UInt64) -> String { folder + ObjectName.padded(branch, 6) + "0" }
 
     func origin(_ branch: UInt64) -> String { self.branch(branch) + "origin" }
     func head(_ branch: UInt64) -> String { self.branch(branch) + "head" }

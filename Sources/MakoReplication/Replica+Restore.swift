@@ -64,7 +64,7 @@ extension Replica {
                 guard beginsBranch else { return }
                 // Before the file gets its name: a branch without a database is harmless, a database without its branch is not.
                 let own = try BranchReader.make(
-                    store, names, map.reader.origin.database, parent: parent, start: end,
+                    store, names, map.reader.database, parent: parent, start: end,
                     date: Replicator.milliseconds())
                 number = own.branch
             }
@@ -77,7 +77,7 @@ extension Replica {
 
     func map(_ names: ReplicaNames, _ branch: UInt64?) throws(ReplicationError) -> BranchMap {
         if let branch {
-            guard let reader = try BranchReader(store, names, branch, cache) else { throw .noBranch(branch) }
+            guard let reader = try BranchReader.find(store, names, branch, cache) else { throw .noBranch(branch) }
             return try BranchMap(reader)
         }
         var map: BranchMap?

@@ -10,12 +10,12 @@ public struct RestorePoints: Sendable, Hashable {
     }
 
     public var branch: UInt64
-    /// The branch and the commit from which this branch was restored; nil for the branch of an original database.
+    /// The branch and the commit from which this branch was restored; nil for the branch of an original database, and where the origin is lost.
     public var parent: (branch: UInt64, commit: UInt64)? {
         parentBranch == 0 ? nil : (parentBranch, start)
     }
     var parentBranch: UInt64
-    /// The last commit before the branch.
+    /// The last commit before the branch; where the origin is lost, before its first object.
     public var start: UInt64
     /// The oldest restore point that retention has left; nil when nothing was deleted. Earlier commits are in no gap and no finding.
     public var keptFrom: UInt64?
@@ -134,7 +134,7 @@ struct BranchMap {
     init(_ reader: BranchReader) throws(ReplicationError) {
         self.reader = reader
         let empty = RestorePoints(
-            branch: reader.branch, parentBranch: reader.origin.parent, start: reader.origin.start.commit)
+            branch: reader.branch, parentBranch: reader.origin?.parent ?? 0, start: reader.origin?.start.commit ?? 0)
         points = empty
         try read()
         // Retention deletes objects while they are read: those below the new mark are not missing.
@@ -155,7 +155,10 @@ struct BranchMap {
 
     private mutating func read() throws(ReplicationError) {
         let origin = reader.origin
-        var before: (check: UInt64, place: LogPlace)? = (origin.check, origin.start)
+        if let damage = reader.originDamage {
+            points.findings.append("the origin \(reader.names.origin(reader.branch)) \(damage)")
+        }
+        var before: (check: UInt64, place: LogPlace)? = origin.map { ($0.check, $0.start) }
         kept = try mark()
         points.keptFrom = kept?.commit
         let first = max(kept?.number ?? 1, 1)
@@ -178,6 +181,8 @@ struct BranchMap {
             if isLinked == false {
                 points.findings.append("the object \(reader.name(number)) does not continue the one before it")
             }
+            // Without the origin, the first object says where the branch begins.
+            if origin == nil, points.objects == 0 { points.start = header.before.commit }
             take(header, isLinked: isLinked == true)
             before = (header.check, header.after)
         }

@@ -43,7 +43,13 @@ extension Replicator {
         }
         var failure: ReplicationError?
         for branch in branches.reversed() {
-            let state = try State(of: branch)
+            let state: State
+            do throws(ReplicationError) { state = try State(of: branch) } catch {
+                // Nothing proves that the store continues this branch; it may continue an earlier one.
+                guard case .damaged(branch.names.origin(branch.branch), _) = error else { throw error }
+                failure = failure ?? error
+                continue
+            }
             switch try link(state.end, store) {
             case .continued: return (branch, state)
             case .foreign:
@@ -62,10 +68,19 @@ extension Replicator {
 extension Replicator.State {
     /// Reads the state of a branch from its newest objects.
     init(of reader: BranchReader) throws(ReplicationError) {
-        self.init(reader.origin)
         let newest = try reader.newest(from: reader.kept())
-        guard newest > 0 else { return }
+        if newest == 0 {
+            guard let origin = reader.origin else {
+                throw .damaged(
+                    object: reader.names.origin(reader.branch),
+                    reason: "it \(reader.originDamage ?? "is missing"), and no object says where the branch ends")
+            }
+            self.init(origin)
+            return
+        }
+        // The newest object says where the branch ends, with an origin or without.
         let last = try Replicator.State.header(newest, reader)
+        self.init(before: last)
         accept(last)
         var number = last.kind == .frames ? last.base : last.number
         let own = frameBytes

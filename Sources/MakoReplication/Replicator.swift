@@ -72,6 +72,13 @@ public final class Replicator: @unchecked Sendable {
             date = origin.date
         }
 
+        /// The end before an object, where the origin is lost.
+        init(before header: SequenceHeader) {
+            check = header.previous
+            end = header.before
+            date = header.dateBefore
+        }
+
         mutating func accept(_ header: SequenceHeader) {
             number = header.number
             check = header.check
@@ -131,7 +138,7 @@ public final class Replicator: @unchecked Sendable {
         case .new:
             reader = try BranchReader.make(
                 objectStore, names, database, parent: (0, 0), start: place, date: options.now())
-            state = State(reader.origin)
+            if let origin = reader.origin { state = State(origin) } else { state = try State(of: reader) }
         case .continued:
             (reader, state) = try Replicator.attach(
                 store, objectStore, names,
