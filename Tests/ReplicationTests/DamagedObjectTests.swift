@@ -62,9 +62,12 @@ import Testing
         let newest = try ledger.commitNumber()
         for name in objects.keys.sorted() where name.contains("/seq/") || name.contains("/full/") {
             let bytes = try #require(objects[name])
+            let header = SequenceHeader(Array(bytes.prefix(SequenceHeader.bytes)))
+            // The frames between the backups lead to no commit that is restored here.
+            let isNeeded = header?.kind != .frames || header?.after.commit == newest
             for count in [0, 1, 100, 256, bytes.count / 2, bytes.count - 1] where count < bytes.count {
                 ledger.objects.objects[name] = Array(bytes.prefix(count))
-                _ = try isRefused(ledger, newest)
+                #expect(try isRefused(ledger, newest) == isNeeded, "\(count) bytes of \(name)")
             }
             ledger.objects.objects[name] = bytes
         }
