@@ -30,7 +30,9 @@ import Testing
 
     /// Commits of all kinds, large transactions and values among them, shipped a few at a time. A commit at random is restored as it was, or refused
     /// with the nearest restore points, as `mako replicas` has them.
-    @Test(arguments: isFull ? [141, 142] : [141]) func aHundredCommitsAreRestoredOrRefusedWithTheNearest(_ seed: UInt64) throws {
+    @Test(arguments: isFull ? [141, 142] : [141]) func aHundredCommitsAreRestoredOrRefusedWithTheNearest(_ seed: UInt64)
+        throws
+    {
         var random = SplitMix(seed: seed)
         let ledger = try Ledger(seed: seed)
         ledger.chosen = Set((0..<LongLogTests.restores * 2).map { _ in UInt64(random.below(LongLogTests.commits) + 2) })

@@ -1,15 +1,5 @@
 import CPlatform
 
-/// The guarantee that a flush gives for a group once it is written.
-enum FlushLevel: Comparable {
-    /// None.
-    case written
-    /// The device stores the group before all later writes.
-    case ordered
-    /// The group survives a power failure.
-    case durable
-}
-
 /// The writing end of the log: the segment files, and the flush group being collected.
 ///
 /// Committers append frames to memory, one at a time; a flush writes the collected group with one write and one sync.

@@ -1,7 +1,7 @@
 import CSQLite
 import Foundation
 
-/// A database of SQLite with the settings that litestream asks for, which ships it from a process beside.
+/// A database of SQLite with the settings that litestream recommends, which ships it from a process beside.
 final class ReplicatedSQLite: ReplicatedDatabase {
     static let name = "litestream"
 
