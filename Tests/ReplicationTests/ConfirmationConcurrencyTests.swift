@@ -67,6 +67,26 @@ import Testing
         try store.close()
     }
 
+    /// The replicator's thread sleeps without news, and the shipment of another thread fails: no later commit is news.
+    @Test func aShipmentOfAnotherThreadThatFailsWakesTheThread() async throws {
+        let signal = LogSignal()
+        signal.take()
+        signal.finish(isShipped: true)
+        let isAwake = Atomic(false)
+        let thread = try startThread(name: "replicator") {
+            if signal.wait(until: .now, isFirm: false) { isAwake.store(true, ordering: .relaxed) }
+        }
+        // For the thread to sleep; one that does not sleep yet would see the news.
+        try await Task.sleep(for: .milliseconds(50))
+        signal.take()
+        signal.finish(isShipped: false)
+        for _ in 0..<1000 where !isAwake.load(ordering: .relaxed) { try await Task.sleep(for: .milliseconds(5)) }
+        signal.stop()
+        thread.join()
+        let hasWoken = isAwake.load(ordering: .relaxed)
+        #expect(hasWoken)
+    }
+
     @Test func theThreadShipsByItselfAndSleepsWhenIdle() throws {
         let ledger = try Ledger(seed: 111)
         let replicator = try ledger.replicator()

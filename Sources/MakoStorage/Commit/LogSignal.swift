@@ -67,6 +67,8 @@ package final class LogSignal: @unchecked Sendable {
             if !isShipped {
                 (hasNews, isAwaited) = (true, true)
                 oldest = taken ?? oldest
+                // The replicator's thread may sleep, when another thread called `ship()`: the next commit is no news.
+                change.broadcast()
             }
             taken = nil
         }
