@@ -5,7 +5,7 @@ struct BranchReader {
     let store: any ObjectStore
     let names: ReplicaNames
     let branch: UInt64
-    let database: ReplicaIdentity
+    var database: ReplicaIdentity { names.identity }
     /// Nil when the origin is lost or damaged. The sequence is of use without it.
     let origin: BranchOrigin?
     /// The reason why there is no origin.
@@ -24,30 +24,22 @@ struct BranchReader {
         }
         let origin = BranchOrigin(found.bytes)
         if let origin, origin.database == names.identity, origin.branch == branch {
-            self.init(store, names, branch, cache, .success(origin))
+            self.init(store, names, branch, cache, origin: origin)
         } else {
-            let reason = origin == nil ? "is damaged" : "is of another branch"
-            self.init(store, names, branch, cache, .failure(reason))
+            self.init(store, names, branch, cache, damage: origin == nil ? "is damaged" : "is of another branch")
         }
     }
 
-    private enum OriginResult {
-        case success(BranchOrigin)
-        case failure(String)
-    }
-
     private init(
-        _ store: any ObjectStore, _ names: ReplicaNames, _ branch: UInt64, _ cache: HeaderCache, _ result: OriginResult
+        _ store: any ObjectStore, _ names: ReplicaNames, _ branch: UInt64, _ cache: HeaderCache,
+        origin: BranchOrigin? = nil, damage: String? = nil
     ) {
         self.store = store
         self.names = names
         self.branch = branch
         self.cache = cache
-        database = names.identity
-        switch result {
-        case .success(let origin): (self.origin, originDamage) = (origin, nil)
-        case .failure(let reason): (origin, originDamage) = (nil, reason)
-        }
+        self.origin = origin
+        originDamage = damage
     }
 
     /// Finds a branch, also one whose origin is lost. Returns nil when no object is of the branch.
@@ -73,7 +65,9 @@ struct BranchReader {
                 continue
             }
             guard let last = try listed(store, names, behind: number - 1) else { return branches }
-            for number in number...last { branches.append(try reread(store, names, number, cache)) }
+            // No object is of the branches between.
+            for lost in number..<last { branches.append(BranchReader(store, names, lost, cache, damage: "is missing")) }
+            branches.append(try reread(store, names, last, cache))
         }
     }
 
@@ -82,7 +76,7 @@ struct BranchReader {
         _ store: any ObjectStore, _ names: ReplicaNames, _ branch: UInt64, _ cache: HeaderCache
     ) throws(ReplicationError) -> BranchReader {
         try BranchReader(store, names, branch, cache)
-            ?? BranchReader(store, names, branch, cache, .failure("is missing"))
+            ?? BranchReader(store, names, branch, cache, damage: "is missing")
     }
 
     /// The next branch behind another that has any object.

@@ -57,7 +57,8 @@ struct ReplicaNames: Sendable, Hashable {
     func branch(_ name: String) -> UInt64? {
         guard name.hasPrefix(folder) else { return nil }
         let digits = name.dropFirst(folder.count).prefix { $0 != "/" }
-        guard let number = UInt64(digits), number > 0 else { return nil }
+        // More digits would not sort as numbers do.
+        guard digits.utf8.count == 6, let number = UInt64(digits), number > 0 else { return nil }
         let fixed = [origin(number), head(number), kept(number)]
         let isKnown = fixed.contains(name) || name.hasPrefix(sequence(number)) || name.hasPrefix(fulls(number))
         return isKnown ? number : nil

@@ -240,4 +240,13 @@ import Testing
         try lose(.flipped, ledger, branch: 3)
         #expect(try ledger.replicator().branch == 2)
     }
+
+    /// What another program has left beside the branches.
+    @Test func aNumberOfMoreDigitsIsNoBranch() throws {
+        let ledger = try Ledger(seed: 241)
+        try ledger.replicator().ship()
+        let database = try ledger.replica.databases()[0]
+        ledger.objects.objects["\(database)/\(UInt64.max)/origin"] = [1]
+        #expect(try ledger.replica.restorePoints().map(\.branch) == [1])
+    }
 }
