@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 import Synchronization
 
 /// The declaration of an entity: its table, properties and indexes.
@@ -14,7 +15,7 @@ public final class EntityModel: @unchecked Sendable {
     let givenTable: String
     /// Whether the declaration names the table, so that other types may share it.
     let declaresTable: Bool
-    private let settledTable = AtomicLazyReference<TableName>()
+    private let settledTable = LazyReference<TableName>()
     /// All properties, in the order of their declaration.
     public let properties: [PropertyModel]
     /// The properties with a column, in the order of the fields in a row, including absent ones.
@@ -54,7 +55,7 @@ public final class EntityModel: @unchecked Sendable {
     /// Whether the class has a ``ToMany``.
     let hasMany: Bool
     /// The columns that its ``ToMany`` properties read; nil before the first use.
-    let inverseColumns = AtomicLazyReference<InverseColumns>()
+    let inverseColumns = LazyReference<InverseColumns>()
     /// The position in the array of bindings.
     let number: Int
     /// ``leadsBack`` and ``refersBack``: 0 not computed; otherwise 1, plus 2 and 4 respectively.

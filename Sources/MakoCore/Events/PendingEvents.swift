@@ -44,8 +44,8 @@ struct PendingEvents {
     }
 
     /// Suppresses or enables the events of a row.
-    mutating func setSilent(_ isSilent: Bool, _ table: String, _ key: RowKey) {
-        if isSilent || !suppressed.isEmpty { suppressed.append((EventHub.Identity(table: table, key: key), isSilent)) }
+    mutating func setSilent(_ isSilent: Bool, _ row: @autoclosure () -> EventHub.Identity) {
+        if isSilent || !suppressed.isEmpty { suppressed.append((row(), isSilent)) }
     }
 
     /// The rows whose events are suppressed.

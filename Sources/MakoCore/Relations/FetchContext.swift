@@ -75,7 +75,7 @@ final class FetchContext: Sendable {
     }
 
     /// The results of the fetch, until a reference is loaded.
-    private let results = AtomicLazyReference<FetchedResults>()
+    private let results = LazyReference<FetchedResults>()
 
     /// The last owner type whose references cannot lead back to it.
     private let harmless = Atomic<UInt>(0)

@@ -254,7 +254,9 @@ extension Transaction {
     ) throws(MakoError) -> Int {
         guard let table = schema.catalogue.table(numbered: number) else { return 0 }
         // Before an entry of the object itself: the last entry of a row applies.
-        if !events.isEmpty { for key in keys { events.setSilent(false, table.schema.name, key) } }
+        if !events.isEmpty {
+            for key in keys { events.setSilent(false, EventHub.Identity(table: table.schema.name, key: key)) }
+        }
         let owned = try owned(by: keys, of: table)
         let count = try tableAlone(table) { (table, tx) throws(RecordError) in
             try table.delete(keys, in: tx, changes: &self.changes, cancellation: CurrentCancellation.current)

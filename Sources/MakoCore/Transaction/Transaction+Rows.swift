@@ -116,12 +116,15 @@ extension Transaction {
     }
 
     /// Runs one operation on a table with the engine's transaction.
+    // Inlined, because a specialised function of its own costs a row six retains and releases.
+    @inline(__always)
     func table<R>(
         _ binding: Binding, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
     ) throws(MakoError) -> R {
         try table(binding.table, body)
     }
 
+    @inline(__always)
     func table<R>(
         _ table: TableHandle, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
     ) throws(MakoError) -> R {
@@ -131,6 +134,7 @@ extension Transaction {
     }
 
     /// The same for an operation that does not depend on pending work.
+    @inline(__always)
     func tableAlone<R>(
         _ table: TableHandle, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
     ) throws(MakoError) -> R {

@@ -102,7 +102,7 @@ extension Transaction {
         schema = try SchemaState(catalogue: catalogue, models: others, version: old.version + 1)
         if !model.raisesEvents {
             for change in changes.changes where change.table == model.table {
-                events.setSilent(true, change.table, change.key)
+                events.setSilent(true, EventHub.Identity(table: change.table, key: change.key))
             }
         }
         steps.append(MigrationStep(entity: model.table, description: "dropped"))

@@ -164,7 +164,7 @@ extension Transaction {
         if kind == .delete || options != nil || !hooks.isDisjoint(with: .afterCommit) {
             events.completions.note(object, kind, hooks, options)
         }
-        events.setSilent(options?.raisesEvents == false, model.table, key)
+        events.setSilent(options?.raisesEvents == false, EventHub.Identity(table: model.table, key: key))
         if hub.hasWatchers && hub.isWatched(model) {
             events.note(object, of: EventHub.Identity(table: model.table, key: key))
         }

@@ -1,3 +1,4 @@
+import MakoStorage
 import Synchronization
 
 /// The tables of a database at one commit.
@@ -17,7 +18,7 @@ public final class Catalogue: Sendable {
     /// The delete rules of references.
     public let rules: ReferenceRules
     /// The planner's cache, made on demand.
-    let cache = AtomicLazyReference<CatalogueCache>()
+    let cache = LazyReference<CatalogueCache>()
     /// All tables, sorted by name.
     public let handles: [TableHandle]
     /// All views, sorted by name.

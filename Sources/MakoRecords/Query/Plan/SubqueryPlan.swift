@@ -42,7 +42,7 @@ final class SubqueryPlan: PlannedSubquery {
     /// The output, see ``BoundSubquery/output``.
     let output: BoundExpr?
     let link: Link?
-    private let made = AtomicLazyReference<Words>()
+    private let made = LazyReference<Words>()
 
     /// Its text, cached, because nested sub-queries print those inside them.
     private final class Words: Sendable {
