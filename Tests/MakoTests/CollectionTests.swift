@@ -174,6 +174,21 @@ enum Colour: String, Codable { case red, green }
         #expect(try db.query(Tune.self).count() == 2)
     }
 
+    @Test func aMemberThatIsDeletedBeforeTheListIsReadMovesNoKey() throws {
+        let all = songs(5)
+        try db.save(Playlist(name: "list", songs: all, byMood: ["x": all[1], "y": all[2]]))
+        let read = try #require(try db.find(Playlist.self, 1))
+        try db.delete(try #require(try db.query(Tune.self).where(\.title == "song 2").first()))
+        #expect(read.songs.map(\.title) == ["song 1", "song 3", "song 4", "song 5"])
+        #expect(read.byMood.mapValues(\.title) == ["y": "song 3"])
+        read.songs.append(Tune(title: "new"))
+        read.byMood["z"] = read.songs[0]
+        try db.save(read)
+        let again = try #require(try db.find(Playlist.self, 1))
+        #expect(again.songs.map(\.title) == ["song 1", "song 3", "song 4", "song 5", "new"])
+        #expect(again.byMood.mapValues(\.title) == ["y": "song 3", "z": "song 1"])
+    }
+
     @Test func theOtherSideIsAQuery() throws {
         let all = songs(2)
         try db.save([Playlist(name: "a", songs: [all[0]]), Playlist(name: "b", songs: all), Playlist(name: "c")])

@@ -49,7 +49,7 @@ extension StudioQuestion {
         var keys: [RowKey] = []
         _ = try owner.handle.withRow(key, in: view) { row in
             guard case .blob(let bytes) = row.value(position), let tree = KeyTree(bytes) else { return }
-            tree.forEachKey { _, key in keys.append(key) }
+            keys = tree.keys
         }
         return keys
     }

@@ -86,33 +86,35 @@ extension Database {
         }
     }
 
-    /// The objects with these keys, each with its key, read from one snapshot. Keys without an object are omitted.
+    /// The objects with these keys, and their keys, read from one snapshot. Keys without an object are omitted.
     func objects<T: Entity>(
         _ type: T.Type, keys: [RowKey], context: FetchContext?, callsHook: Bool = true
-    ) throws(MakoError) -> [(key: RowKey, object: T)] {
+    ) throws(MakoError) -> FoundObjects<T> {
         let found = try viewing(type.entityModel, byKey: true) { (view, binding, schema) throws(MakoError) in
             let context = context ?? (binding.holdsValues ? binding.fetchContext(view, schema) : nil)
             var maker = RowMaker(
                 database: number, context: context, layout: binding.layout, lazyProperties: type._$lazyProperties)
-            var found: [(key: RowKey, object: T)] = []
+            var found = FoundObjects<T>()
             let ids = keys.compactMap(\.rowID)
             try translated {
                 if ids.count == keys.count {
                     try binding.table.withRows(ids: ids, layout: binding.layout, in: view) { place, reader in
                         guard let reader else { return }
-                        found.append((keys[place], try type.init(row: maker.row(ids[place], reader))))
+                        found.objects.append(try type.init(row: maker.row(ids[place], reader)))
+                        found.keys.append(keys[place])
                     }
                     return
                 }
                 for key in keys {
                     try binding.table.withRow(key, layout: binding.layout, in: view) { reader in
-                        found.append((key, try type.init(row: maker.row(key, reader))))
+                        found.objects.append(try type.init(row: maker.row(key, reader)))
+                        found.keys.append(key)
                     }
                 }
             }
             return found
         }
-        if callsHook, type._$hooks.contains(.didLoad) { for (_, object) in found { _ = object._$call(.didLoad) } }
+        if callsHook, type._$hooks.contains(.didLoad) { for object in found.objects { _ = object._$call(.didLoad) } }
         return found
     }
 
@@ -127,7 +129,7 @@ extension Database {
         var rowKeys: [RowKey] = []
         rowKeys.reserveCapacity(keys.count)
         for key in keys { rowKeys.append(try rowKey(type.entityModel, key)) }
-        return try objects(type, keys: rowKeys, context: nil).map(\.object)
+        return try objects(type, keys: rowKeys, context: nil).objects
     }
 }
 
@@ -247,4 +249,11 @@ extension StoredValue {
 extension StorableValue {
     /// The value as a key: a `StoredValue` is used unchanged.
     var keyValue: StoredValue { self as? StoredValue ?? stored }
+}
+
+/// Objects that were found, and their keys, of equal length. Two arrays, because in a function that is not specialised
+/// an array of pairs takes as long as reading the rows.
+struct FoundObjects<T: Entity> {
+    var keys: [RowKey] = []
+    var objects: [T] = []
 }

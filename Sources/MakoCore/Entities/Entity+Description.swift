@@ -32,8 +32,7 @@ extension Entity {
     /// The keys of the structs in a collection.
     private func loadedText(_ stored: StoredValue, _ target: (any Entity.Type)?) -> String {
         guard case .blob(let bytes) = stored, let tree = KeyTree(bytes), let target else { return "nil" }
-        var keys: [String] = []
-        tree.forEachKey { _, key in keys.append("\(ReferenceKeys.value(of: key, target.entityModel))") }
+        let keys = tree.keys.map { "\(ReferenceKeys.value(of: $0, target.entityModel))" }
         return "loaded [\(keys.joined(separator: ", "))]"
     }
 

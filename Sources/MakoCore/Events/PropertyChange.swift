@@ -136,9 +136,7 @@ extension ObjectChange {
         else { return nil }
         if type == .keys {
             guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return [] }
-            var keys: [RowKey] = []
-            tree.forEachKey { keys.append($1) }
-            return keys
+            return tree.keys
         }
         guard let target else { return AnyReference(stored).map { [$0.key] } ?? [] }
         return ReferenceKeys.key(stored, of: target.entityModel).map { [$0] } ?? []

@@ -73,13 +73,12 @@ public final class BatchedResults<T: Entity>: Sendable {
         let found = try ThreadScope.with(scope) { () throws(MakoError) in
             try database.objects(T.self, keys: Array(keys[start..<end]), context: context, callsHook: false)
         }
-        guard found.count == end - start else {
+        guard found.objects.count == end - start else {
             throw .damaged(reason: "a row of \(T.entityModel.name) that was found is not there")
         }
-        let objects = found.map(\.object)
-        context?.note(results: objects)
-        try query.follow(objects, database, view, schema, context)
-        return objects
+        context?.note(results: found.objects)
+        try query.follow(found.objects, database, view, schema, context)
+        return found.objects
     }
 }
 

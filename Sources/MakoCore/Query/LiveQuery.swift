@@ -158,12 +158,12 @@ final class LiveQuery<T: Entity>: Sendable {
         let places = objects.indices.filter { objects[$0] == nil }
         let context = binding.fetchContext(view, schema)
         let found = try database.objects(T.self, keys: places.map { keys[$0] }, context: context)
-        guard found.count == places.count else {
+        guard found.objects.count == places.count else {
             throw .damaged(reason: "a row of \(T.entityModel.name) that was found is not there")
         }
-        for (place, each) in zip(places, found) { objects[place] = each.object }
-        context?.note(results: found.map(\.object))
-        try query.follow(found.map(\.object), database, view, schema, context)
+        for (place, object) in zip(places, found.objects) { objects[place] = object }
+        context?.note(results: found.objects)
+        try query.follow(found.objects, database, view, schema, context)
         return objects.compactMap { $0 }
     }
 }

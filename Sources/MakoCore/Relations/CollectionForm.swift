@@ -18,11 +18,15 @@ public protocol ElementForm: Sendable {
     static func tree(_ value: Value, _ key: (Target) -> RowKey?) -> KeyTree?
     /// Returns the value for a tree; nil when the closure has no object for a required place.
     static func value(_ tree: KeyTree, _ object: (RowKey) -> Target?) throws(OtherForm) -> Value?
+    /// Returns the objects as elements; nil if an element is not a single object.
+    static func elements(_ objects: [Target]) -> [Value]?
 }
 
 extension ElementForm {
     /// False: a form has no names unless its type says otherwise.
     public static var hasNames: Bool { false }
+    /// Nil: an element is not a single object unless its type says otherwise.
+    public static func elements(_ objects: [Target]) -> [Value]? { nil }
 }
 
 /// The form of a property, as opposed to that of an element.
@@ -31,11 +35,15 @@ public protocol CollectionForm: ElementForm {
     static var empty: Value { get }
     /// Whether nil is a value.
     static var isOptional: Bool { get }
+    /// Returns the collection of these elements, without a call for each as for a tree; nil for a form of other elements.
+    static func value(of objects: [Target]) -> Value?
 }
 
 extension CollectionForm {
     /// False: nil is no value unless the type says otherwise.
     public static var isOptional: Bool { false }
+    /// Nil: the elements have names unless the type says otherwise.
+    public static func value(of objects: [Target]) -> Value? { nil }
 }
 
 /// Thrown for a stored tree of another form, which was written when the property had another type.
@@ -56,6 +64,8 @@ public enum ObjectForm<Target: Entity>: ElementForm {
         guard case .key(let key) = tree else { throw OtherForm() }
         return object(key)
     }
+    /// Returns the objects.
+    public static func elements(_ objects: [Target]) -> [Target]? { objects }
 }
 
 /// An array: a list of its elements.
@@ -89,6 +99,8 @@ public enum ArrayForm<Element: ElementForm>: CollectionForm {
         for tree in trees { if let element = try Element.value(tree, object) { value.append(element) } }
         return value
     }
+    /// Returns the array of single objects.
+    public static func value(of objects: [Element.Target]) -> [Element.Value]? { Element.elements(objects) }
 }
 
 /// A set: a list of its members, sorted by their encoded keys.
@@ -123,6 +135,10 @@ public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: H
         _ tree: KeyTree, _ object: (RowKey) -> Element.Target?
     ) throws(OtherForm) -> Set<Element.Value>? {
         try ArrayForm<Element>.value(tree, object).map { Set($0) }
+    }
+    /// Returns the set of single objects.
+    public static func value(of objects: [Element.Target]) -> Set<Element.Value>? {
+        Element.elements(objects).map { Set($0) }
     }
 }
 
@@ -198,4 +214,6 @@ public enum OptionalForm<Some: CollectionForm>: CollectionForm {
     public static func value(_ tree: KeyTree, _ object: (RowKey) -> Some.Target?) throws(OtherForm) -> Some.Value?? {
         try Some.value(tree, object).map { .some($0) }
     }
+    /// Returns the wrapped collection of the objects.
+    public static func value(of objects: [Some.Target]) -> Some.Value?? { Some.value(of: objects).map { .some($0) } }
 }

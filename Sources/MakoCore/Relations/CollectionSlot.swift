@@ -58,19 +58,20 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
         guard let stored else { return self }
         do throws(MakoError) {
             guard let tree = KeyTree(stored) else { throw mismatch(owner, property) }
-            var wanted = OrderedPlaces<RowKey>()
-            tree.forEachKey { _, key in wanted.append(key) }
-            let objects = try LazyLoad.objects(Form.Target.self, keys: wanted.keys, for: owner)
+            let listed = tree.listedKeys
+            let keys = listed ?? tree.keys
+            let loaded = try LazyLoad.objects(Form.Target.self, keys: keys, for: owner)
             var copy = self
-            for (place, object) in objects.enumerated() {
-                guard let object else { continue }
-                copy.known.append(ObjectIdentifier(object))
-                copy.keys.append(wanted.keys[place])
+            let objects = copy.note(loaded, keys)
+            if listed != nil, let content = Form.value(of: objects) {
+                copy.content = content
+            } else {
+                var places = OrderedPlaces(Array(copy.keys.suffix(objects.count)))
+                do throws(OtherForm) {
+                    copy.content =
+                        try Form.value(tree) { key in places.place(of: key).map { objects[$0] } } ?? Form.empty
+                } catch { throw mismatch(owner, property) }
             }
-            do throws(OtherForm) {
-                copy.content =
-                    try Form.value(tree) { key in wanted.place(of: key).flatMap { objects[$0] } } ?? Form.empty
-            } catch { throw mismatch(owner, property) }
             copy.stored = nil
             copy.failure = nil
             return copy
@@ -80,6 +81,21 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
             copy.failure = LoadFailure(error)
             return copy
         }
+    }
+
+    /// Adds the objects that were found for keys, in their order, and returns them.
+    private mutating func note(_ loaded: [Form.Target?], _ wanted: [RowKey]) -> [Form.Target] {
+        var objects: [Form.Target] = []
+        objects.reserveCapacity(loaded.count)
+        keys.reserveCapacity(loaded.count)
+        // Not `enumerated()`: outside a specialised function its pairs cost as much as reading the rows.
+        for place in loaded.indices {
+            guard let object = loaded[place] else { continue }
+            known.append(ObjectIdentifier(object))
+            keys.append(wanted[place])
+            objects.append(object)
+        }
+        return objects
     }
 
     private func mismatch(_ owner: some ObjectEntity, _ property: Int) -> MakoError {
@@ -206,9 +222,7 @@ extension CollectionForm {
     static func keylessValue(_ stored: StoredValue) -> Value? {
         if stored.isNull { return isOptional ? empty : nil }
         guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return nil }
-        var isEmpty = true
-        tree.forEachKey { _, _ in isEmpty = false }
-        return isEmpty ? (try? value(tree) { _ in nil }) ?? nil : nil
+        return tree.keys.isEmpty ? (try? value(tree) { _ in nil }) ?? nil : nil
     }
 
     /// Writes a tree after checking that its names can be read again.

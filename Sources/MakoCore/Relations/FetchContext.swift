@@ -146,12 +146,14 @@ final class FetchContext: Sendable {
         let read = try database().objects(type, keys: missing, context: self)
         types.with { types in
             let number = Self.place(of: model, &types)
-            types[number].reserve(read.count)
+            types[number].reserve(read.keys.count)
             var place = 0
-            for (key, object) in read {
+            for (index, key) in read.keys.enumerated() {
                 while keys[place] != key { place += 1 }
                 // Another thread may have loaded the row meanwhile.
+                let object = read.objects[index]
                 objects[place] = types[number].note(object, key) as? Target ?? object
+                place += 1
             }
         }
         return objects

@@ -6,6 +6,8 @@ struct OrderedPlaces<Key: Hashable & Sendable>: Sendable {
     /// The first place of each key, from the first look-up in another order on.
     private var places: [Key: Int]?
 
+    init(_ keys: [Key] = []) { self.keys = keys }
+
     mutating func append(_ key: Key) {
         if places != nil, places?[key] == nil { places?[key] = keys.count }
         keys.append(key)

@@ -32,6 +32,10 @@
         ) throws(OtherForm) -> OrderedSet<Element.Value>? {
             try ArrayForm<Element>.value(tree, object).map { OrderedSet($0) }
         }
+        /// Returns the ordered set of single objects.
+        public static func value(of objects: [Element.Target]) -> OrderedSet<Element.Value>? {
+            Element.elements(objects).map { OrderedSet($0) }
+        }
     }
 
     // Conditions treat ordered sets as arrays: `where(\.tags.count > 3)`.

@@ -145,7 +145,7 @@ extension Database {
     /// The structs with these keys; keys without a row are not in the result.
     fileprivate func values<T: Entity>(_ type: T.Type, _ keys: [RowKey]) throws(MakoError) -> [RowKey: T] {
         let found = try objects(type, keys: keys, context: nil, callsHook: false)
-        return Dictionary(found.map { ($0.key, $0.object) }, uniquingKeysWith: { first, _ in first })
+        return Dictionary(zip(found.keys, found.objects), uniquingKeysWith: { first, _ in first })
     }
 }
 

@@ -54,6 +54,25 @@ public enum KeyTree: Sendable, Hashable {
         return bytes
     }
 
+    /// The keys of a list of rows of the target table; `nil` for another form.
+    public var listedKeys: [RowKey]? {
+        guard case .list(let trees) = self else { return nil }
+        var keys: [RowKey] = []
+        keys.reserveCapacity(trees.count)
+        for tree in trees {
+            guard case .key(let key) = tree else { return nil }
+            keys.append(key)
+        }
+        return keys
+    }
+
+    /// All keys, in order.
+    public var keys: [RowKey] {
+        var keys: [RowKey] = []
+        forEachKey { _, key in keys.append(key) }
+        return keys
+    }
+
     /// Calls a closure with each key, in order; table 0 is the column's target table.
     public func forEachKey(_ body: (_ table: UInt32, RowKey) -> Void) {
         switch self {
