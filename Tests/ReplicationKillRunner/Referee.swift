@@ -20,6 +20,8 @@ struct Referee {
     /// The cycles whose new transactions allow no gap, and the gaps of other cycles that were examined.
     private(set) var gaplessCycles = 0
     private(set) var gaps = 0
+    /// The transactions of the branch with a value that the log only names.
+    private(set) var naming = 0
 
     init(objects: String, scratch: String) {
         self.objects = objects
@@ -72,6 +74,9 @@ struct Referee {
         let history = try restored(newest, replica)
         guard history.starts(with: branch) else { throw Failure("the branch lost or changed transactions") }
         try checkGaps(fresh, history, replica, &random)
+        naming += (branch.count..<history.count).count {
+            Workload.namesValue(Life(id: history[$0]), UInt64($0) + 1)
+        }
         branch = history
         guard UInt64(history.count) >= reach else {
             throw Failure("\(history.count) transactions are in the objects, and \(reach) were acknowledged or read")

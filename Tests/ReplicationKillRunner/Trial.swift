@@ -41,6 +41,10 @@ struct Trial {
                 fflush(nil)
             }
         }
+        // About one of 150 has.
+        guard tally.naming > 0 || tally.transactions < 20_000 else {
+            throw Failure("none of \(tally.transactions) transactions has a value that the log only names")
+        }
         print("\(cycles) cycles: \(tally); \((ContinuousClock.now - start).components.seconds) s")
     }
 }
@@ -55,6 +59,7 @@ struct Tally: CustomStringConvertible {
     var restored = 0
     var gaplessCycles = 0
     var gaps = 0
+    var naming = 0
 
     mutating func add(_ other: Tally) {
         kills += other.kills
@@ -65,12 +70,14 @@ struct Tally: CustomStringConvertible {
         restored += other.restored
         gaplessCycles += other.gaplessCycles
         gaps += other.gaps
+        naming += other.naming
     }
 
     var description: String {
-        "\(kills) processes killed, \(transactions) transactions shipped, none of \(acknowledged) acknowledgements lost, "
-            + "\(promotions) promotions, \(fenced) writers fenced, \(restored) restores, no gap in \(gaplessCycles) cycles without "
-            + "large transactions, \(gaps) gaps examined in others"
+        "\(kills) processes killed, \(transactions) transactions shipped, \(naming) with a value that the log only "
+            + "names, none of \(acknowledged) acknowledgements lost, \(promotions) promotions, \(fenced) writers "
+            + "fenced, \(restored) restores, no gap in \(gaplessCycles) cycles without large transactions, "
+            + "\(gaps) gaps examined in others"
     }
 }
 
@@ -201,6 +208,7 @@ final class Round {
             tally.transactions += referee.branch.count - counted
             counted = referee.branch.count
             (tally.gaplessCycles, tally.gaps) = (referee.gaplessCycles, referee.gaps)
+            tally.naming = referee.naming
         } catch {
             throw Failure("\(error)\n" + children.map(\.story).joined(separator: "\n"))
         }

@@ -14,6 +14,8 @@ enum Workload {
     static let head: UInt64 = 0
     static let count: UInt64 = 1
     private static let keys = 300
+    /// The size from which a value goes to pages of the file, and the log only names it: a quarter of a segment.
+    private static let namedBytes = options().logSegmentBytes / 4
 
     static func word(_ number: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
 
@@ -24,13 +26,15 @@ enum Workload {
     /// The changes of a transaction; nil deletes. Even keys are of the tree of rows, odd ones of the tree of words.
     static func changes(_ life: Life, _ number: UInt64) -> [(key: UInt64, value: [UInt8]?)] {
         var random = SplitMix(seed: life.id &* 0x9e37_79b9 ^ number)
-        // Now and then one that is too large for the log, and a value that the log only names.
+        // Now and then a transaction that is too large for the log, a long value, and one that the log only names.
         let isLarge = life.hasLargeChanges && random.below(40) == 0
         return (0..<(isLarge ? 250 : 1 + random.below(5))).map { _ in
             let key = UInt64(random.below(keys))
             if random.chance(25) { return (key, nil) }
             let isLong = life.hasLargeChanges && random.chance(2)
-            return (key, noise(isLong ? 15_000 + random.below(15_000) : random.below(isLarge ? 800 : 250), &random))
+            guard isLong else { return (key, noise(random.below(isLarge ? 800 : 250), &random)) }
+            let least = random.chance(25) ? namedBytes : 15_000
+            return (key, noise(least + random.below(15_000), &random))
         }
     }
 
@@ -41,9 +45,20 @@ enum Workload {
         return changes.count <= 5 && changes.allSatisfy { ($0.value?.count ?? 0) <= 250 }
     }
 
+    /// Whether a transaction is in the log but for a value that its frame only names.
+    static func namesValue(_ life: Life, _ number: UInt64) -> Bool {
+        guard life.hasLargeChanges else { return false }
+        let changes = changes(life, number)
+        let sizes = changes.map { $0.value?.count ?? 0 }
+        // What the frame holds itself is far from the size beyond which a checkpoint holds all.
+        let logged = sizes.reduce(0) { $1 < namedBytes ? $0 + $1 : $0 }
+        return changes.count <= 5 && logged < namedBytes / 2 && sizes.contains { $0 >= namedBytes }
+    }
+
     private static func noise(_ count: Int, _ random: inout SplitMix) -> [UInt8] {
         var bytes: [UInt8] = []
-        while bytes.count < count { bytes += word(random.next()) }
+        bytes.reserveCapacity(count + 8)
+        while bytes.count < count { withUnsafeBytes(of: random.next().littleEndian) { bytes += $0 } }
         return Array(bytes.prefix(count))
     }
 

@@ -1,5 +1,10 @@
 import Foundation
+import MakoStorage
+import MakoTestSupport
+import ReplicationTestSupport
 import Testing
+
+@testable import MakoReplication
 
 /// Real processes that ship, follow and take over, killed at random moments: one round of `make kill-replication`.
 @Suite struct KilledProcessTests {
@@ -15,6 +20,33 @@ import Testing
         process.waitUntilExit()
         #expect(process.terminationStatus == 0, "\(text)")
         #expect(text.contains("10 cycles: "), "\(text)")
+        #expect(text.contains(" with a value that the log only names"), "\(text)")
+    }
+
+    /// The size from which the runner's workload, with segments of 256 KiB and 2 MiB of memory, writes values that no frame holds.
+    @Test func aValueOfAQuarterOfASegmentComesWithABackup() throws {
+        var options = Ledger.options(MemoryFileSystem(), seed: 1)
+        options.logSegmentBytes = 256 << 10
+        options.cacheBytes = 2 << 20
+        options.logArchiveBytes = 64 << 20
+        let store = try Store(at: "store.mako", options: options)
+        let objects = SimulatedObjectStore()
+        let replicator = try Replicator(store, to: objects)
+        try store.write { tx in _ = try tx.createTree(named: "rows", keys: .integer) }
+        try replicator.ship()
+        for bytes in [15_000, 30_000, 64 << 10, 16_000] {
+            var random = SplitMix(seed: UInt64(bytes))
+            let value = (0..<bytes).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            try store.write { tx in
+                guard let rows = tx.view.tree(named: "rows") else { return }
+                try tx.put(value, for: UInt64(bytes), in: rows)
+            }
+            try replicator.ship()
+        }
+        let headers = objects.objects.filter { $0.key.contains("/seq/") }.sorted { $0.key < $1.key }
+        let kinds = headers.map { SequenceHeader(Array($0.value.prefix(SequenceHeader.bytes)))?.kind }
+        #expect(kinds == [.full, .frames, .frames, .part, .frames])
+        try store.close()
     }
 
     private static let program: URL? = {
