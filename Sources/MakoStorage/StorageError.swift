@@ -45,7 +45,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     /// The commit is durable in this store, but the object store did not confirm it within the timeout. It is published
     /// when it is confirmed, and must not be repeated.
     case unconfirmed(commit: UInt64)
-    /// The commits that wait for confirmation take more log than the limit. Nothing was kept of the transaction.
+    /// The commits that wait for confirmation take more log than the limit; or the transaction is too large for the log,
+    /// and they were not confirmed within the timeout. Nothing was kept of the transaction.
     case unconfirmedLimit(bytes: UInt64)
 
     // Using the store.
@@ -114,7 +115,7 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
         case .unconfirmed(let commit):
             "commit \(commit) is durable here, but the object store did not confirm it in time; it becomes visible when it is confirmed, so do not repeat it"
         case .unconfirmedLimit(let bytes):
-            "\(bytes) bytes of log wait for the object store, which is the limit; try again when it answers"
+            "\(bytes) bytes of log wait for the object store, too many for this transaction, of which nothing was kept; try again when it answers"
         case .keyTooLong(let bytes, let limit):
             "a key of \(bytes) bytes is longer than the limit of \(limit) bytes"
         case .valueTooLarge(let bytes, let limit):

@@ -54,7 +54,7 @@ import Testing
         #expect(replicator.lag.commits >= 2)
         #expect(replicator.lag.bytes > 0)
         // A transaction too large for the log needs all before it, and fails alone.
-        #expect(throws: StorageError.unconfirmed(commit: before + 1)) { try ledger.commit(.many) }
+        expectRefused { try ledger.commit(.many) }
         try ledger.store.checkpoint()
         #expect(try ledger.store.verify().findings == [])
         ledger.objects.isDown = false
@@ -63,6 +63,36 @@ import Testing
         #expect(replicator.unconfirmedCommits == nil)
         #expect(try ledger.store.verify().findings == [])
         #expect(replicator.lag.commits == 0)
+    }
+
+    /// Expects that a transaction fails without a commit because others are unconfirmed.
+    private func expectRefused(_ location: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
+        #expect(sourceLocation: location) {
+            try body()
+        } throws: { error in
+            if case StorageError.unconfirmedLimit(let bytes) = error { bytes > 0 } else { false }
+        }
+    }
+
+    /// `unconfirmed` says that the caller's own commit is durable and must not be repeated; this one is neither made nor in the log.
+    @Test func aLargeTransactionBehindUnconfirmedCommitsIsRepeated() throws {
+        let (ledger, replicator) = try confirming(seed: 109, timeout: .milliseconds(20))
+        defer { replicator.stop() }
+        let before = try ledger.commitNumber()
+        ledger.objects.isDown = true
+        #expect(throws: StorageError.unconfirmed(commit: before + 1)) { try ledger.commit(.small) }
+        ledger.adoptAttempt(as: before + 1)
+        for _ in 0..<2 { expectRefused { try ledger.commit(.many) } }
+        // The next commit has the number.
+        #expect(throws: StorageError.unconfirmed(commit: before + 2)) { try ledger.commit(.several) }
+        ledger.adoptAttempt(as: before + 2)
+        ledger.objects.isDown = false
+        try replicator.ship()
+        #expect(try ledger.commitNumber() == before + 2)
+        #expect(try LedgerState(reading: ledger.store) == ledger.state)
+        try ledger.commit(.many, durability: .ordered)
+        #expect(try replicator.ship().commit == before + 3)
+        try ledger.checkAll()
     }
 
     @Test func theUnconfirmedLogHasALimit() throws {

@@ -107,7 +107,7 @@ public final class Transaction: @unchecked Sendable {
             // Wait until the commit is visible before announcing a new table, even with async durability.
             try writeLock.commit(durability, isShown: isMigrated)
         } catch {
-            // With the lock held, an earlier commit is unconfirmed, and this one was not made.
+            // With the lock held, this commit was not made.
             if case .storage(.unconfirmed(let commit)) = error, !writeLock.isHeld {
                 hasEnded = true
                 awaitConfirmation(of: commit, ticket, base: before, isMigrated: isMigrated)

@@ -61,6 +61,8 @@ extension CommitPipeline {
     }
 
     /// Waits until all earlier commits are published. The caller must hold the writer lock.
+    ///
+    /// - Throws: ``StorageError/unconfirmedLimit(bytes:)`` after the timeout.
     func waitUntilConfirmed() throws(StorageError) {
         guard lock.withLock({ confirmation.isActive }) else { return }
         try flush(.durable)
@@ -68,7 +70,11 @@ extension CommitPipeline {
             var deadline: UInt64?
             while let commit = confirmation.queue.commits.first?.version.commit {
                 try checkWritable()
-                try waitForConfirmation(of: commit, &deadline)
+                do throws(StorageError) { try waitForConfirmation(of: commit, &deadline) } catch {
+                    // `unconfirmed` would say that the caller's own transaction is in the log.
+                    let end = log.position.lsn
+                    throw .unconfirmedLimit(bytes: end - min(confirmation.lsn, end))
+                }
             }
         }
     }
