@@ -277,10 +277,7 @@ public final class Follower: @unchecked Sendable {
         do throws(ReplicationError) {
             try Replica.fill(restoration, BranchMap.Line(backups: backups), reader, upTo: newest.after.commit)
             _ = try Replica.finish(restoration, newest.after.commit, nil) { _ in }
-        } catch {
-            restoration.discard()
-            throw error
-        }
+        } catch { throw restoration.discard(after: error) }
         return newest
     }
 

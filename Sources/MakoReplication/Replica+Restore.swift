@@ -69,10 +69,7 @@ extension Replica {
                 number = own.branch
             }
             return RestoreReport(commit: commit, bytes: finished.bytes, branch: number)
-        } catch {
-            restoration.discard()
-            throw error
-        }
+        } catch { throw restoration.discard(after: error) }
     }
 
     func map(_ names: ReplicaNames, _ branch: UInt64?) throws(ReplicationError) -> BranchMap {
@@ -131,5 +128,16 @@ extension Replica {
             default: throw .storage(.invalidArgument("\(error)"))
             }
         }
+    }
+}
+
+extension LogRestoration {
+    /// Removes everything that was made.
+    ///
+    /// - Returns: the error, with the path of the new file in place of those of temporary files.
+    func discard(after error: ReplicationError) -> ReplicationError {
+        defer { discard() }
+        guard case .storage(let error) = error else { return error }
+        return .storage(named(error))
     }
 }

@@ -46,6 +46,36 @@ import Testing
         try ledger.checkAll()
     }
 
+    /// The disk fails at each call: the error names no temporary file, which is removed again.
+    @Test(arguments: [false, true]) func anErrorNamesTheFileOfTheCaller(isFollower: Bool) throws {
+        let ledger = try Ledger(seed: 21)
+        let replicator = try ledger.replicator()
+        for change in [Ledger.Change.several, .many, .small, .small] {
+            try ledger.commit(change)
+            try replicator.ship()
+        }
+        var (call, failures) = (0, 0)
+        while call < 2000 {
+            let disk = SimulatedDisk()
+            disk.inject(.inputOutput, atCall: call)
+            var options = Follower.Options()
+            options.store = Ledger.options(disk, seed: 9)
+            do {
+                if isFollower {
+                    try Follower(ledger.place, at: "restored.mako", options: options).close()
+                } else {
+                    try ledger.replica.restore(to: "restored.mako", beginsBranch: false, options: options.store)
+                }
+            } catch {
+                failures += 1
+                #expect(!"\(error)".contains("-new-"), "call \(call)")
+            }
+            if disk.callCount <= call { break }
+            call += 1
+        }
+        #expect((20..<2000).contains(call) && failures > 10)
+    }
+
     @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func encryptedDatabasesStayEncrypted()
         throws
     {

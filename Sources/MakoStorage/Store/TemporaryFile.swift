@@ -50,7 +50,7 @@ final class TemporaryFile {
                 UnfinishedFiles.forget(name)
                 file.close()
                 try? fileSystem.remove(name)
-                throw StorageError(error)
+                throw StorageError(FileError(operation: error.operation, path: path, code: error.code))
             }
         }
         throw .alreadyOpen(path: path)
