@@ -24,7 +24,7 @@ extension Follower {
         if later == state.number + 1 { return try reader.object(later) }
         let name = reader.name(state.number + 1)
         try restart(.gone(object: name), after: .damaged(object: name, reason: "it is missing"), &report)
-        return nil
+        return try next(&report)
     }
 }
 
@@ -198,7 +198,9 @@ struct FollowerStart {
                 if header.before == place { return .found(try state(before: header, reader)) }
                 if header.after.commit < place.commit { break }
                 if header.before.commit < place.commit {
-                    let passes = try Self.passes(place, header, reader)
+                    guard let passes = try Self.passes(place, header, reader) else {
+                        return .gone(object: reader.name(number))
+                    }
                     return passes ? .found(try state(before: header, reader)) : .foreign
                 }
             }
@@ -229,13 +231,17 @@ struct FollowerStart {
         return Follower.State(after: before)
     }
 
-    /// Whether a place is in the frames of an object.
+    /// Whether a place is in the frames of an object. Nil when retention has deleted the object since its header was read.
     private static func passes(
         _ place: LogPlace, _ header: SequenceHeader, _ reader: BranchReader
-    ) throws(ReplicationError) -> Bool {
-        guard header.kind == .frames, let segments = FrameContent.decode(try reader.content(of: header)) else {
-            return false
+    ) throws(ReplicationError) -> Bool? {
+        guard header.kind == .frames else { return false }
+        let content: [UInt8]
+        do throws(ReplicationError) { content = try reader.content(of: header) } catch {
+            if case .objects(.notFound) = error { return nil }
+            throw error
         }
+        guard let segments = FrameContent.decode(content) else { return false }
         return segments.contains { $0.contains(place) }
     }
 }

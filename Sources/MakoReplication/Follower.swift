@@ -128,7 +128,8 @@ public final class Follower: @unchecked Sendable {
             firstRestart = restart
             // The lock keeps other followers from the file.
             let locked = try old.map { place throws(ReplicationError) in try Follower.open(path, place, options) }
-            let newest = try Follower.restoreNewest(start.reader, path, options, replacing: old)
+            let backups = try Follower.restoreNewest(start.reader, path, options, behind: 0, replacing: old)
+            guard let newest = backups.last else { throw .noRestorePoint(commit: 0, before: nil, after: nil) }
             state = State(after: newest)
             if let locked {
                 try storage { () throws(StorageError) in try locked.adoptReplacement(at: newest.after) }
@@ -183,11 +184,11 @@ public final class Follower: @unchecked Sendable {
         guard !isClosed else { throw .storage(.closed) }
         var report = Report()
         let before = file.place.commit
-        do throws(ReplicationError) {
-            while let object = try next(&report) { try apply(object, &report) }
-        } catch {
-            guard case .damaged(let object, let reason) = error else { throw error }
-            try restart(.damaged(object: object, reason: reason), after: error, &report)
+        while true {
+            do throws(ReplicationError) {
+                while let object = try next(&report) { try apply(object, &report) }
+                break
+            } catch { try goOn(after: error, &report) }
         }
         report.commit = file.place.commit
         report.commits = file.place.commit - before
@@ -229,19 +230,30 @@ public final class Follower: @unchecked Sendable {
 
     // MARK: Starting anew
 
-    /// Goes on from a backup behind the next object.
+    /// Starts anew behind an object that is damaged, or that retention has deleted since its name was read.
+    private func goOn(after error: ReplicationError, _ report: inout Report) throws(ReplicationError) {
+        switch error {
+        case .damaged(let object, let reason):
+            try restart(.damaged(object: object, reason: reason), after: error, &report)
+        case .objects(.notFound(let name)):
+            try restart(.gone(object: name), after: .damaged(object: name, reason: "it is missing"), &report)
+        default: throw error
+        }
+    }
+
+    /// Starts anew from a backup behind the next object.
     func restart(
         _ restart: Restart, after error: ReplicationError, _ report: inout Report
     ) throws(ReplicationError) {
         reader.cache.removeAll()
-        let backups = try reader.newestBackups(behind: state.number + 1, reaching: file.place.commit)
+        let backups = try Follower.restoreNewest(
+            reader, path, options, behind: state.number + 1, replacing: file.place)
         guard let newest = backups.last else { throw error }
-        try replace(by: backups)
+        try storage { () throws(StorageError) in try file.adoptReplacement(at: newest.after) }
         state = State(after: newest)
         report.restart = restart
         report.objects += 1
         report.bytes += backups.reduce(0) { $0 + $1.contentBytes }
-        while let object = try next(&report) { try apply(object, &report) }
     }
 
     private func replace(by backups: [SequenceHeader]) throws(ReplicationError) {
@@ -251,15 +263,20 @@ public final class Follower: @unchecked Sendable {
 
     /// Puts a file together from the newest backup, and from a later one when retention deletes that meanwhile.
     ///
-    /// - Parameter old: where the file ends that is replaced; nil without one.
+    /// - Parameters:
+    ///   - number: the newest backup comes behind this object.
+    ///   - old: where the file ends that is replaced; nil without one.
+    /// - Returns: the backups; nothing when there is none.
     private static func restoreNewest(
-        _ reader: BranchReader, _ path: String, _ options: Options, replacing old: LogPlace?
-    ) throws(ReplicationError) -> SequenceHeader {
+        _ reader: BranchReader, _ path: String, _ options: Options, behind number: UInt64, replacing old: LogPlace?
+    ) throws(ReplicationError) -> [SequenceHeader] {
         while true {
             let mark = try reader.kept()
-            let backups = try reader.newestBackups(behind: 0, reaching: old?.commit ?? 0)
+            let backups = try reader.newestBackups(behind: number, reaching: old?.commit ?? 0)
+            if backups.isEmpty { return [] }
             do throws(ReplicationError) {
-                return try restore(backups, reader, path, options, isReplacing: old != nil)
+                _ = try restore(backups, reader, path, options, isReplacing: old != nil)
+                return backups
             } catch {
                 guard case .objects(.notFound) = error, try reader.kept() != mark else { throw error }
             }

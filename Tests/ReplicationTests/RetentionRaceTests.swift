@@ -175,6 +175,86 @@ import Testing
         }
     }
 
+    /// The file of an earlier follower, whose next commit comes with a backup: retention deletes that at any call of the next follower.
+    @Test func aFollowerGoesOnFromABackupThatIsKept() throws {
+        for hourly in [false, true] {
+            var index = 0
+            while index < 100 {
+                let bench = try Bench(12)
+                let objects = InterposedObjectStore(bench.ledger.objects)
+                let disk = SimulatedDisk()
+                var options = Follower.Options()
+                options.store = Ledger.options(disk, seed: 9)
+                let first = try Follower(objects, at: FollowerBench.path, options: options)
+                _ = try first.follow()
+                #expect(first.commit == (try bench.ledger.commitNumber()))
+                first.close()
+                try bench.ledger.commit(.many)
+                try bench.replicator.ship()
+                var failure: (any Error)?
+                objects.inject(atCall: index) { do { try bench.ship(12, hourly: hourly) } catch { failure = error } }
+                let next = try Follower(objects, at: FollowerBench.path, options: options)
+                let report = try next.follow()
+                if let failure { throw failure }
+                #expect(report.commit == (try bench.ledger.commitNumber()), "call \(index)")
+                let reader = try FollowerBench.open(disk, options.store)
+                #expect(try LedgerState(reading: reader) == bench.ledger.state, "call \(index)")
+                if !objects.hasRun { break }
+                index += 1
+            }
+            #expect((8..<100).contains(index))
+        }
+    }
+
+    /// A newer branch has a commit of the same number, whose object retention deletes while it is compared with the file.
+    @Test func aFollowerPassesByABranchThatRetentionCuts() throws {
+        var index = 0
+        while index < 100 {
+            let ledger = try Ledger(seed: 143)
+            let first = try ledger.replicator()
+            for _ in 0..<2 {
+                try ledger.commit(.small)
+                try first.ship()
+            }
+            let commit = try ledger.commitNumber()
+            let objects = InterposedObjectStore(ledger.objects)
+            var options = Follower.Options()
+            options.store = Ledger.options(SimulatedDisk(), seed: 9)
+            let follower = try Follower(objects, at: FollowerBench.path, options: options)
+            _ = try follower.follow()
+            follower.close()
+
+            var own = Ledger.options(SimulatedDisk(), seed: 144)
+            own.logArchiveBytes = 1 << 20
+            try ledger.replica.restore(to: "other.mako", at: commit - 1, options: own)
+            let other = try Store(at: "other.mako", options: own)
+            let clocks = Clocks()
+            let replicator = try Replicator(
+                other, to: ledger.objects, options: clocks.options(Retention(commits: 4)))
+            try replicator.ship()
+            func ship(_ number: Int) throws {
+                clocks.advance()
+                try other.write { tx in _ = try tx.createTree(named: "tree \(number)", keys: .integer) }
+                try replicator.ship()
+            }
+            try ship(0)
+            #expect(try other.read { $0.commitNumber } == commit)
+
+            var failure: (any Error)?
+            objects.inject(atCall: index) {
+                do { for number in 1...12 { try ship(number) } } catch { failure = error }
+            }
+            let next = try Follower(objects, at: FollowerBench.path, options: options)
+            if let failure { throw failure }
+            #expect(next.branch == 1 && next.firstRestart == nil && next.commit == commit, "call \(index)")
+            #expect(try next.follow().objects == 0)
+            try other.close()
+            if !objects.hasRun { break }
+            index += 1
+        }
+        #expect((8..<100).contains(index))
+    }
+
     /// A clock that is far ahead at some shipments, and right at the others: the number of commits counts in any case.
     @Test func aClockThatJumpsDeletesNoneOfTheNewestCommits() throws {
         let ledger = try Ledger(seed: 142)
