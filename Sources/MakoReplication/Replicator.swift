@@ -320,12 +320,13 @@ public final class Replicator: @unchecked Sendable {
         guard let header = try reader.header(number) else {
             throw .objects(.unavailable(reason: "\(reader.name(number)) is there and cannot be read"))
         }
-        guard header.previous == state.check, header.before == state.end,
-            try Replicator.link(header.after, store) == .continued
-        else {
+        let link = try Replicator.link(header.after, store)
+        guard header.previous == state.check, header.before == state.end, link != .foreign else {
             throw .fenced(
                 branch: reader.branch, reason: "object \(number) leads to commit \(header.after.commit) of another log")
         }
+        // The log went while the answer was awaited.
+        guard link == .continued else { throw .logGone(branch: reader.branch, commit: header.after.commit) }
         guard header.kind == .full || state.backup != nil else {
             throw .damaged(object: reader.name(number), reason: "nothing is before it")
         }

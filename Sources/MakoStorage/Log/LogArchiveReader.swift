@@ -77,9 +77,12 @@ struct LogArchiveReader {
                 return piece
             }
             if piece.end.lsn >= bound { return piece }
-            guard let next = try follower(of: segment.header.number) else {
-                // The segment is there, and goes on from no such place.
-                piece.stop = piece.end == start ? .foreign : .gone
+            let found = try follower(of: segment.header.number)
+            guard let next = found, next.header.previousEnd <= piece.end.lsn else {
+                found?.file.close()
+                // The log between is not there. Whether it led on from the place is to be seen in what is before it.
+                piece.stop = .gone
+                if piece.end == start, try contradicts(start, segment.header.number) { piece.stop = .foreign }
                 return piece
             }
             guard next.header.previousEnd == piece.end.lsn, next.header.chain == piece.end.chain else {
@@ -123,6 +126,32 @@ struct LogArchiveReader {
             if case .io(let error) = error, error.isNotFound { return nil }
             throw error
         }
+    }
+
+    /// Whether the frames of a segment lead past a place in it, or there with another chain value. Where they end before the place they say
+    /// nothing about it.
+    private func contradicts(_ place: LogPlace, _ number: UInt64) throws(StorageError) -> Bool {
+        guard let segment = try reader.open(number, whole: true) else { return false }
+        defer { segment.file.close() }
+        let header = segment.header
+        let block = UInt64(SegmentHeader.blockBytes)
+        return try segment.bytes.withUnsafeBytes { bytes in
+            result { () throws(StorageError) in
+                var (lsn, chain) = (header.previousEnd, header.chain)
+                while lsn < place.lsn {
+                    let start = max(lsn, header.start + block)
+                    var next: LogFrame?
+                    for lsn in [start, (start + block - 1) / block * block] where next == nil {
+                        next = try reader.frame(bytes, base: header.start, at: lsn, segment, chain)
+                    }
+                    guard let frame = next else { return false }
+                    let offset = Int(frame.lsn - header.start)
+                    chain = LogFrame.chain(of: UnsafeRawBufferPointer(rebasing: bytes[offset...]))
+                    lsn = frame.lsn + UInt64(LogFrame.bytes(payload: frame.stored))
+                }
+                return lsn != place.lsn || chain != place.chain
+            }
+        }.get()
     }
 
     // MARK: Frames
