@@ -6,7 +6,7 @@ public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible
     case storage(StorageError)
     /// An object is damaged, or does not continue the object before.
     case damaged(object: String, reason: String)
-    /// Another database extends the branch. This one must never ship to it again.
+    /// Another database extends the branch, which was this one's. This one must never ship to it again.
     case fenced(branch: UInt64, reason: String)
     /// The log no longer proves that this database continues a branch: it was not kept (``StoreOptions/logArchiveBytes``), or files of it are
     /// missing. Ship to a new branch.

@@ -41,7 +41,8 @@ extension Replicator {
             }
             branches = try BranchReader.all(objectStore, names)
         }
-        var failure: ReplicationError?
+        var (failure, gone): (ReplicationError?, ReplicationError?)
+        var fence: (error: ReplicationError, departure: UInt64)?
         for branch in branches.reversed() {
             let state: State
             do throws(ReplicationError) { state = try State(of: branch) } catch {
@@ -53,15 +54,45 @@ extension Replicator {
             switch try link(state.end, store) {
             case .continued: return (branch, state)
             case .foreign:
-                failure =
-                    failure
-                    ?? .fenced(
-                        branch: branch.branch,
-                        reason: "it leads to commit \(state.end.commit), which is not in the log of this one")
-            case .gone: failure = .logGone(branch: branch.branch, commit: state.end.commit)
+                let error = ReplicationError.fenced(
+                    branch: branch.branch,
+                    reason: "it leads to commit \(state.end.commit), which is not in the log of this one")
+                guard let departure = try Replicator.departure(of: store, from: branch, before: state.number) else {
+                    failure = failure ?? error
+                    continue
+                }
+                if fence.map({ departure > $0.departure }) ?? true { fence = (error, departure) }
+            case .gone: gone = .logGone(branch: branch.branch, commit: state.end.commit)
             }
         }
-        throw failure ?? .noBranch(1)
+        // A branch that begins in another log, as that of a restored database, says less than one whose log is gone.
+        throw fence?.error ?? gone ?? failure ?? .noBranch(1)
+    }
+
+    /// The last place of a branch that is in the log of a store: the store shipped to the branch, or comes from it, until another database
+    /// extended it.
+    ///
+    /// - Parameter end: the object whose end is not in the log.
+    /// - Returns: its LSN. Nil when the log has no place of the branch, or has it no longer.
+    private static func departure(
+        of store: Store, from branch: BranchReader, before end: UInt64
+    ) throws(ReplicationError) -> UInt64? {
+        var departure: UInt64?
+        if let start = branch.origin?.start, try link(start, store) == .continued { departure = start.lsn }
+        // Behind the first place that is not in the log, none is.
+        var (inside, outside) = (0 as UInt64, end)
+        while outside > inside + 1 {
+            let middle = inside + (outside - inside) / 2
+            let place: LogPlace?
+            do throws(ReplicationError) { place = try branch.header(middle)?.after } catch {
+                guard case .damaged = error else { throw error }
+                place = nil
+            }
+            let relation = try place.map { place throws(ReplicationError) in try link(place, store) }
+            if let place, relation == .continued { departure = place.lsn }
+            if relation == .foreign { outside = middle } else { inside = middle }
+        }
+        return departure
     }
 }
 

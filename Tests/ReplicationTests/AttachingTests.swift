@@ -5,14 +5,135 @@ import Testing
 
 @testable import MakoReplication
 
-/// What a writer hears that continues no branch because its log is gone.
+/// What a writer hears that continues no branch: that another database extended its own, or that its log is gone.
 @Suite struct AttachingTests {
+    // MARK: Fences
+
+    /// The branch that another database is said to extend. Every other outcome is thrown.
+    private func fencingBranch(_ body: () throws -> Void) throws -> UInt64 {
+        do {
+            try body()
+            Issue.record("the writer goes on")
+            return 0
+        } catch ReplicationError.fenced(let branch, let reason) {
+            #expect("\(ReplicationError.fenced(branch: branch, reason: reason))".hasPrefix("branch \(branch) "))
+            return branch
+        }
+    }
+
+    private func restore(_ ledger: Ledger) throws -> UInt64 {
+        let options = Ledger.options(MemoryFileSystem(), seed: 3)
+        return try ledger.replica.restore(to: "restored.mako", options: options).branch
+    }
+
+    /// Restored databases have begun branches behind the one that two copies of a database extend. The loser has few commits of its own, or more
+    /// than the winner.
+    @Test(arguments: [1, 2, 7], [1, 60]) func aFenceNamesTheBranchOfTheWriter(_ shipments: Int, own: Int) throws {
+        let ledger = try Ledger(seed: 301)
+        let old = try ledger.replicator()
+        for round in 0..<shipments {
+            try ledger.commit(.small)
+            try old.ship()
+            if round == shipments / 2 { #expect(try restore(ledger) == 2) }
+        }
+        #expect(try restore(ledger) == 3)
+        let other = try Ledger(copying: ledger, seed: 302)
+        let new = try other.replicator()
+        #expect(new.branch == 1)
+        for _ in 0..<shipments {
+            try other.commit(.small)
+            try new.ship()
+        }
+        for _ in 0..<own { try ledger.commit(.several) }
+        #expect(try fencingBranch { try old.ship() } == 1)
+        #expect(try fencingBranch { try old.ship() } == 1)
+        #expect(try fencingBranch { _ = try ledger.replicator() } == 1)
+        // As of a store that is opened again.
+        try ledger.reopen()
+        #expect(try fencingBranch { _ = try ledger.replicator() } == 1)
+        #expect(try other.restored(nil, branch: 1) == other.state)
+    }
+
+    private func link(_ branch: UInt64, _ ledger: Ledger) throws -> Replicator.Link {
+        let names = ReplicaNames(prefix: "", database: try ledger.replica.databases()[0])
+        let reader = try #require(try BranchReader.find(ledger.place, names, branch))
+        return try Replicator.link(try Replicator.State(of: reader).end, ledger.store)
+    }
+
+    /// The store has left branch 1 for branch 2, where a copy has gone on.
+    @Test func aFenceStaysBeforeAnEarlierBranchWhoseLogIsGone() throws {
+        let ledger = try Ledger(seed: 303)
+        try ledger.commit(.small)
+        try ledger.replicator().ship()
+        let second = try ledger.replicator(branch: .new)
+        try second.ship()
+        try ledger.commit(.small)
+        try second.ship()
+        let other = try Ledger(copying: ledger, seed: 304)
+        // Everything is shipped, so that closing removes the log.
+        try ledger.reopen()
+        try ledger.commit(.small)
+        try other.commit(.several)
+        let new = try other.replicator()
+        #expect(new.branch == 2)
+        try new.ship()
+        #expect(try link(1, ledger) == .gone)
+        #expect(try fencingBranch { _ = try ledger.replicator() } == 2)
+    }
+
+    /// A copy has begun branch 2, and a follower was promoted on branch 1.
+    @Test func aFenceStaysBehindALaterBranchWhoseLogIsGone() throws {
+        let ledger = try Ledger(seed: 305)
+        try ledger.commit(.small)
+        let old = try ledger.replicator()
+        try old.ship()
+        try Ledger(copying: ledger, seed: 306).replicator(branch: .new).ship()
+        try ledger.commit(.small)
+        try old.ship()
+        let bench = FollowerBench(ledger)
+        bench.options.branch = 1
+        let promoted = try bench.promote()
+        // Everything is shipped, so that closing removes the log.
+        try ledger.reopen()
+        try ledger.commit(.small)
+        #expect(try link(2, ledger) == .gone)
+        #expect(try fencingBranch { _ = try ledger.replicator() } == 1)
+        try promoted.close()
+    }
+
     // MARK: Logs that are gone
 
     private func expectLogGone(
         _ commit: UInt64, _ location: SourceLocation = #_sourceLocation, _ body: () throws -> Void
     ) {
         #expect(throws: ReplicationError.logGone(branch: 1, commit: commit), sourceLocation: location) { try body() }
+    }
+
+    /// The branch of a restored database is no fence: it never was the writer's.
+    @Test func theBranchOfARestoredDatabaseHidesNoLogThatIsGone() throws {
+        let ledger = try Ledger(seed: 307, archiveBytes: 0)
+        try ledger.commit(.small)
+        try ledger.replicator().ship()
+        let shipped = try ledger.commitNumber()
+        var options = Ledger.options(MemoryFileSystem(), seed: 3)
+        #expect(try ledger.replica.restore(to: "restored.mako", options: options).branch == 2)
+        options.logArchiveBytes = 1 << 20
+        let restored = try Store(at: "restored.mako", options: options)
+        let replicator = try Replicator(restored, to: ledger.place)
+        #expect(replicator.branch == 2)
+        for number in UInt64(1)...3 {
+            try restored.write { tx in
+                let tree = try tx.createTree(named: "tree \(number)", keys: .integer)
+                try tx.put([1], for: number, in: tree)
+            }
+            try replicator.ship()
+        }
+        try restored.close()
+        try ledger.commit(.small)
+        // Without an archive, closing removes the log.
+        try ledger.reopen()
+        #expect(try link(2, ledger) == .foreign)
+        expectLogGone(shipped) { _ = try ledger.replicator() }
     }
 
     /// The next process after a killed one reads commits from the system's cache and makes them durable in a checkpoint, but not the log, which nothing
