@@ -10,6 +10,8 @@ struct BranchReader {
     let origin: BranchOrigin?
     /// The reason why there is no origin.
     let originDamage: String?
+    /// The format of an origin that a later version wrote.
+    private var laterFormat: UInt64?
     let cache: HeaderCache
 
     /// Reads the origin of a branch. Returns nil when there is none, which may be lost: see ``find(_:_:_:_:)``.
@@ -25,6 +27,9 @@ struct BranchReader {
         let origin = BranchOrigin(found.bytes)
         if let origin, origin.database == names.identity, origin.branch == branch {
             self.init(store, names, branch, cache, origin: origin)
+        } else if let later = BranchOrigin.laterFormat(found.bytes) {
+            self.init(store, names, branch, cache, damage: "has format \(later), of a later version")
+            laterFormat = later
         } else {
             self.init(store, names, branch, cache, damage: origin == nil ? "is damaged" : "is of another branch")
         }
@@ -40,6 +45,15 @@ struct BranchReader {
         self.cache = cache
         self.origin = origin
         originDamage = damage
+    }
+
+    /// Throws when a later version of Mako began the branch, of which this one may misread the objects.
+    func requireKnownFormat() throws(ReplicationError) {
+        guard let laterFormat else { return }
+        throw .storage(
+            .unsupportedVersion(
+                path: names.origin(branch), found: UInt32(clamping: laterFormat),
+                supported: UInt32(clamping: BranchOrigin.format)))
     }
 
     /// Finds a branch, also one whose origin is lost. Returns nil when no object is of the branch.

@@ -115,6 +115,7 @@ public final class Follower: @unchecked Sendable {
     ) throws(ReplicationError) {
         let names = try Replica(objectStore, prefix: prefix).names(of: options.database)
         let start = try FollowerStart.find(names, objectStore, path, options)
+        try start.reader.requireKnownFormat()
         self.objectStore = objectStore
         self.path = path
         self.options = options

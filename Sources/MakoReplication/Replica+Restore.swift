@@ -49,6 +49,7 @@ extension Replica {
         to path: String, _ names: ReplicaNames, _ map: BranchMap, at commit: UInt64?, _ beginsBranch: Bool,
         _ options: StoreOptions
     ) throws(ReplicationError) -> RestoreReport {
+        try map.reader.requireKnownFormat()
         guard let newest = map.points.newest else {
             throw .noRestorePoint(commit: commit ?? 0, before: nil, after: nil)
         }

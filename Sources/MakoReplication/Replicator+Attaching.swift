@@ -47,12 +47,17 @@ extension Replicator {
             let state: State
             do throws(ReplicationError) { state = try State(of: branch) } catch {
                 // Nothing proves that the store continues this branch; it may continue an earlier one.
-                guard case .damaged(branch.names.origin(branch.branch), _) = error else { throw error }
+                switch error {
+                case .damaged(branch.names.origin(branch.branch), _), .storage(.unsupportedVersion): break
+                default: throw error
+                }
                 failure = failure ?? error
                 continue
             }
             switch try link(state.end, store) {
-            case .continued: return (branch, state)
+            case .continued:
+                try branch.requireKnownFormat()
+                return (branch, state)
             case .foreign:
                 let error = ReplicationError.fenced(
                     branch: branch.branch,
@@ -102,6 +107,7 @@ extension Replicator.State {
         let newest = try reader.newest(from: reader.kept())
         if newest == 0 {
             guard let origin = reader.origin else {
+                try reader.requireKnownFormat()
                 throw .damaged(
                     object: reader.names.origin(reader.branch),
                     reason: "it \(reader.originDamage ?? "is missing"), and no object says where the branch ends")

@@ -152,6 +152,12 @@ struct BranchOrigin: Hashable {
         self.date = date
     }
 
+    /// The format of an origin that a later version of Mako wrote; nil of other bytes.
+    static func laterFormat(_ bytes: [UInt8]) -> UInt64? {
+        let words = Words(bytes)
+        return words.isSound && words.word(1) == magic && words.word(2) > format ? words.word(2) : nil
+    }
+
     init?(_ bytes: [UInt8]) {
         let words = Words(bytes)
         guard bytes.count == BranchOrigin.bytes, words.isSound, words.word(1) == BranchOrigin.magic,

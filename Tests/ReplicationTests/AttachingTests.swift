@@ -5,7 +5,8 @@ import Testing
 
 @testable import MakoReplication
 
-/// What a writer hears that continues no branch: that another database extended its own, or that its log is gone.
+/// What a writer hears that continues no branch: that another database extended its own, that its log is gone, or that a later version of Mako
+/// began it.
 @Suite struct AttachingTests {
     // MARK: Fences
 
@@ -219,5 +220,62 @@ import Testing
         let next = try ledger.replicator(branch: .new)
         try next.ship()
         #expect(try ledger.restored(nil, branch: 2) == ledger.state)
+    }
+
+    // MARK: Later formats
+
+    /// Gives the origin of a branch a format that this version does not know.
+    ///
+    /// - Returns: its name.
+    private func makeLater(_ branch: UInt64, _ ledger: Ledger) throws -> String {
+        let names = ReplicaNames(prefix: "", database: try ledger.replica.databases()[0])
+        let name = names.origin(branch)
+        let words = Words(try #require(ledger.objects.objects[name]))
+        let rest = (3..<BranchOrigin.bytes / 8).map { words.word($0) }
+        ledger.objects.objects[name] = Words.encode(
+            [BranchOrigin.magic, BranchOrigin.format + 1] + rest, bytes: BranchOrigin.bytes)
+        return name
+    }
+
+    @Test(arguments: [false, true]) func aBranchOfALaterFormatIsListedAndNotUsed(hasObjects: Bool) throws {
+        let ledger = try Ledger(seed: 311)
+        try ledger.commit(.small)
+        let replicator = try ledger.replicator()
+        if hasObjects {
+            try replicator.ship()
+            try ledger.commit(.small)
+            try replicator.ship()
+        }
+        let runs = try ledger.replica.restorePoints()[0].runs
+        let name = try makeLater(1, ledger)
+        let left = ledger.objects.objects
+        let points = try ledger.replica.restorePoints()
+        #expect(points.map(\.findings) == [["the origin \(name) has format 2, of a later version"]])
+        #expect(points.map(\.runs) == [runs])
+        let refusal = ReplicationError.storage(.unsupportedVersion(path: name, found: 2, supported: 1))
+        #expect(throws: refusal) { _ = try ledger.replicator() }
+        #expect(throws: refusal) { try ledger.restored(nil) }
+        #expect(throws: refusal) { try ledger.restored(nil, branch: 1) }
+        if hasObjects { #expect(throws: refusal) { _ = try FollowerBench(ledger).current() } }
+        #expect(ledger.objects.objects == left)
+        let second = try ledger.replicator(branch: .new)
+        #expect(second.branch == 2)
+        try second.ship()
+        #expect(try ledger.replicator().branch == 2)
+        #expect(try ledger.restored(nil) == ledger.state)
+    }
+
+    /// A later version has restored the database.
+    @Test func aBranchOfALaterFormatStopsNoWriterOfAnother() throws {
+        let ledger = try Ledger(seed: 312)
+        try ledger.commit(.small)
+        try ledger.replicator().ship()
+        #expect(try restore(ledger) == 2)
+        _ = try makeLater(2, ledger)
+        try ledger.commit(.small)
+        let replicator = try ledger.replicator()
+        #expect(replicator.branch == 1)
+        try replicator.ship()
+        #expect(try ledger.restored(nil) == ledger.state)
     }
 }
