@@ -132,6 +132,8 @@ final class TemporaryFile {
 /// for them.
 package enum UnfinishedFiles {
     private static let lock = Lock()
+    /// Signalled by each call that ends after `removeAtEnd` has begun.
+    private static let callEnded = ConditionVariable()
     // Guarded by `lock`.
     nonisolated(unsafe) private static var files: [(path: String, fileSystem: any FileSystem)] = []
     nonisolated(unsafe) private static var hasEnded = false
@@ -155,7 +157,14 @@ package enum UnfinishedFiles {
             if isOne { inProgress += 1 }
             return isOne
         }
-        defer { if isOne { lock.withLock { inProgress -= 1 } } }
+        defer {
+            if isOne {
+                lock.withLock {
+                    inProgress -= 1
+                    if hasEnded { callEnded.broadcast() }
+                }
+            }
+        }
         return try create()
     }
 
@@ -167,7 +176,9 @@ package enum UnfinishedFiles {
         }
         // Wait at most a second, because a device may delay a call for long.
         let deadline = ContinuousClock.now + .seconds(1)
-        while lock.withLock({ inProgress > 0 }), ContinuousClock.now < deadline { yieldThread() }
+        lock.withLock {
+            while inProgress > 0, callEnded.wait(lock, timeout: deadline - ContinuousClock.now) {}
+        }
         for (path, fileSystem) in left { TemporaryFile.remove(path, on: fileSystem) }
     }
 }
