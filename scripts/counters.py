@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Counts three things that make a codebase hard to read, and holds them below the limits of Tests/Limits.txt.
+"""Counts what makes a codebase hard to read, and holds the counts below the limits of Tests/Limits.txt.
 
     scripts/counters.py arrows FOLDER   which folders of a module use which, and the largest circle of files
     scripts/counters.py voice [PATH...] words that docs and comments avoid, most frequent files first
     scripts/counters.py sizes FOLDER    lines of files and functions, largest first
+    scripts/counters.py undocumented FOLDER   public declarations without a doc comment
     scripts/counters.py check           every limit of Tests/Limits.txt; exit status 1 when one is exceeded
 
 A limit may only shrink: `check` also fails when a count is more than a tenth below its limit, so that the limit follows.
@@ -197,6 +198,42 @@ def sizes(folder):
     return sorted(files, reverse=True), sorted(found, reverse=True)
 
 
+PUBLIC = re.compile(
+    r"\s*(?:(?:@\w+(?:\([^)]*\))?|final|static|nonisolated|mutating|override|indirect|convenience|required)\s+)*(?:public|open)\s+(?!extension\b|import\b|\W)"
+)
+ATTRIBUTES = re.compile(r"\s*(?:@\w+(?:\([\s\S]*\))?\s*)+")
+# Members of the protocols of the standard library, and names with an underscore, which only generated and inlined code calls.
+KNOWN = re.compile(
+    r"\b(?:var (?:description|debugDescription|errorDescription)\b|func (?:hash\(into|encode\(to|encode<|next\(|makeIterator\(|==|<)|(?:var|let|func) _|valueCodec)"
+)
+
+
+def undocumented(folder):
+    """The public declarations without a doc comment, one string for each; deprecated and unavailable names count as documented."""
+    found = []
+    for path, source in sorted(swift_files(folder).items()):
+        lines = source.split("\n")
+        for number, line in enumerate(lines):
+            if not PUBLIC.match(line) or KNOWN.search(line):
+                continue
+            above = number - 1
+            # An attribute over several lines ends in the line above; a comment of its own may precede it.
+            while True:
+                while re.match(r"\s*//(?!/)", lines[above]):
+                    above -= 1
+                first = above
+                while first > above - 16 and not re.match(r"\s*(@|///|$)", lines[first]):
+                    first -= 1
+                text = "\n".join(lines[first:above + 1])
+                if not ATTRIBUTES.fullmatch(text) or text.count("(") != text.count(")"):
+                    break
+                above = first - 1
+            attributes = " ".join(lines[above + 1:number + 1])
+            if not lines[above].strip().startswith("///") and not re.search(r"deprecated|unavailable", attributes):
+                found.append(f"{path}:{number + 1}: {line.strip()}")
+    return found
+
+
 def measured(kind, subject):
     """The number that a line of the limits names."""
     if kind == "largest-circle":
@@ -211,6 +248,8 @@ def measured(kind, subject):
         return sum(1 for a, b in pairs if places.get(a, -1) < places.get(b, -1))
     if kind == "plans-elsewhere":
         return len(plans_elsewhere(subject))
+    if kind == "undocumented":
+        return len(undocumented(subject))
     if kind == "avoided-words":
         return sum(voice(subject.split(","))[0].values())
     if kind == "largest-file":
@@ -250,6 +289,9 @@ def main(arguments):
         print(f"{sum(per_file.values())} words to avoid: {words}")
         for path, count in per_file.most_common(15):
             print(f"{count:5d} {path}")
+        return 0
+    if what == "undocumented" and len(rest) == 1:
+        print("\n".join(undocumented(rest[0])))
         return 0
     if what in ("arrows", "sizes") and len(rest) == 1:
         if what == "sizes":

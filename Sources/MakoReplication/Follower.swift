@@ -32,6 +32,7 @@ public final class Follower: @unchecked Sendable {
         /// Milliseconds since 1970.
         public var now: @Sendable () -> UInt64 = Replicator.milliseconds
 
+        /// Creates the default options.
         public init() {}
     }
 
@@ -49,10 +50,13 @@ public final class Follower: @unchecked Sendable {
 
     /// The result of a step.
     public struct Report: Sendable, Hashable {
+        /// The number of objects that the step applied.
         public var objects = 0
+        /// The size of these objects, in bytes.
         public var bytes: UInt64 = 0
-        /// The number of new commits, and the newest one that readers see.
+        /// The number of new commits.
         public var commits: UInt64 = 0
+        /// The newest commit that readers see.
         public var commit: UInt64 = 0
         /// When the newest applied object was shipped, in milliseconds since 1970.
         public var shipped: UInt64 = 0

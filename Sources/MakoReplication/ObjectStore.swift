@@ -34,18 +34,23 @@ public enum PutCondition: Sendable, Hashable {
 
 /// A value that identifies the content of an object.
 public struct ObjectTag: Sendable, Hashable {
+    /// The text that the store uses, such as an `ETag`.
     public var text: String
 
+    /// Creates a tag from the text of a store.
     public init(_ text: String) { self.text = text }
 }
 
 /// The bytes of an object, or of a range.
 public struct ObjectBytes: Sendable, Hashable {
+    /// The bytes that were read.
     public var bytes: [UInt8]
+    /// The tag of the object; may be empty for a range.
     public var tag: ObjectTag
     /// The size of the whole object.
     public var total: UInt64
 
+    /// Creates the result of a read.
     public init(bytes: [UInt8], tag: ObjectTag, total: UInt64) {
         self.bytes = bytes
         self.tag = tag
@@ -58,6 +63,7 @@ public struct ObjectContent {
     /// The largest piece that a reader requests.
     public static let pieceBytes = 1 << 20
 
+    /// The size of the content, in bytes.
     public let bytes: UInt64
     private let source: (_ offset: UInt64, _ count: Int) throws(ObjectStoreError) -> [UInt8]
 
@@ -69,6 +75,7 @@ public struct ObjectContent {
         self.source = source
     }
 
+    /// Creates content from bytes in memory.
     public init(_ bytes: [UInt8]) {
         self.init(bytes: UInt64(bytes.count)) { offset, count in Array(bytes[Int(offset)..<Int(offset) + count]) }
     }

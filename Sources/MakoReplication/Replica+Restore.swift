@@ -2,6 +2,7 @@ import MakoStorage
 
 /// The result of a restore.
 public struct RestoreReport: Sendable, Hashable {
+    /// The commit that was restored.
     public var commit: UInt64
     /// The size of the new file, in bytes.
     public var bytes: UInt64

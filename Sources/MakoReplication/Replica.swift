@@ -4,11 +4,13 @@ import MakoStorage
 public struct RestorePoints: Sendable, Hashable {
     /// A range of commits, each of which can be restored.
     public struct Run: Sendable, Hashable {
+        /// The numbers of the commits.
         public var commits: ClosedRange<UInt64>
         /// The time range in which the commits were shipped, in milliseconds since 1970.
         public var dates: ClosedRange<UInt64>
     }
 
+    /// The number of the branch.
     public var branch: UInt64
     /// The branch and the commit from which this branch was restored; nil for the branch of an original database, and where the origin is lost.
     public var parent: (branch: UInt64, commit: UInt64)? {
@@ -21,8 +23,9 @@ public struct RestorePoints: Sendable, Hashable {
     public var keptFrom: UInt64?
     /// In ascending order, without overlaps.
     public var runs: [Run] = []
-    /// The number of objects in the sequence, and the size of these and of the full backups.
+    /// The number of objects in the sequence.
     public var objects = 0
+    /// The size of these objects and of the full backups, in bytes.
     public var bytes: UInt64 = 0
     /// Commits between the first and the last run that cannot be restored.
     public var gaps: [ClosedRange<UInt64>] = []
@@ -38,6 +41,7 @@ public struct RestorePoints: Sendable, Hashable {
     /// The newest commit that can be restored.
     public var newest: UInt64? { runs.last?.commits.upperBound }
 
+    /// Returns whether a commit can be restored.
     public func contains(_ commit: UInt64) -> Bool { runs.contains { $0.commits.contains(commit) } }
 }
 

@@ -2,7 +2,9 @@ import MakoStorage
 
 /// An error of shipping or restoring.
 public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The object store failed.
     case objects(ObjectStoreError)
+    /// The database failed.
     case storage(StorageError)
     /// An object is damaged, or does not continue the object before.
     case damaged(object: String, reason: String)
@@ -17,6 +19,7 @@ public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible
     case notKept(commit: UInt64, oldest: UInt64)
     /// The object store contains no such database, or several and the call names none.
     case noDatabase(reason: String)
+    /// The object store has no branch of this number.
     case noBranch(UInt64)
     /// The file is no follower's, or of another database or branch. It is left alone.
     case notFollowing(path: String, reason: String)

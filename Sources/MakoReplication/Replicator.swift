@@ -37,12 +37,15 @@ public final class Replicator: @unchecked Sendable {
         /// Milliseconds since 1970.
         public var now: @Sendable () -> UInt64 = Replicator.milliseconds
 
+        /// Creates the default options.
         public init() {}
     }
 
     /// The result of a call of ``Replicator/ship()``.
     public struct Report: Sendable, Hashable {
+        /// The number of objects that the call wrote.
         public var objects = 0
+        /// The size of these objects, in bytes.
         public var bytes: UInt64 = 0
         /// The newest restore point.
         public var commit: UInt64 = 0

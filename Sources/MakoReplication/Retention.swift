@@ -20,6 +20,7 @@ public struct Retention: Sendable, Hashable {
 
     static let leastGrace: Duration = .seconds(600)
 
+    /// Creates minimums; those that are nil do not count.
     public init(age: Duration? = nil, bytes: UInt64? = nil, commits: UInt64? = nil) {
         self.age = age
         self.bytes = bytes

@@ -38,4 +38,37 @@ enum Python {
         let most = try #require(files.map { $0.text.utf8.count { $0 == UInt8(ascii: "\n") } }.max())
         #expect(output.hasPrefix("  \(most) lines"))
     }
+
+    /// The rules that the count of undocumented declarations goes by: attributes over several lines, plain comments, and
+    /// names that are deprecated.
+    @Test func publicDeclarationsWithoutADocCommentAreListed() throws {
+        let folder = NSTemporaryDirectory() + "mako-undocumented-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let source = """
+            /// A sample.
+            // With a comment.
+            @available(
+                macOS 15, *)
+            @frozen public struct Sample {
+                public var bare = 0
+                /// The size.
+                public var size = 0
+                @available(*, deprecated, renamed: "size")
+                public var length: Int { size }
+                @inlinable
+                public func bareToo() {}
+                var inner = 0
+            }
+
+            extension Sample: CustomStringConvertible {
+                public var description: String { "" }
+            }
+            """
+        try source.write(toFile: folder + "/Sample.swift", atomically: true, encoding: .utf8)
+        let (status, output) = try counters("undocumented", folder)
+        #expect(status == 0)
+        let names = output.split(separator: "\n").map { $0.split(separator: ": ").last.map(String.init) }
+        #expect(names == ["public var bare = 0", "public func bareToo() {}"])
+    }
 }

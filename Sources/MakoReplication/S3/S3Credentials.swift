@@ -3,11 +3,14 @@
 
     /// The keys of an account.
     public struct S3Credentials: Sendable, Hashable, CustomStringConvertible {
+        /// The identifier of the access key.
         public var keyID: String
+        /// The secret access key.
         public var secretKey: String
         /// The token of temporary keys.
         public var sessionToken: String?
 
+        /// Creates the keys of an account.
         public init(keyID: String, secretKey: String, sessionToken: String? = nil) {
             self.keyID = keyID
             self.secretKey = secretKey

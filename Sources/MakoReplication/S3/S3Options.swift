@@ -12,10 +12,13 @@
         public enum Addressing: Sendable, Hashable {
             /// As a part of the host at AWS, as a part of the path at other endpoints and for names with dots.
             case automatic
+            /// As a part of the host.
             case host
+            /// As a part of the path.
             case path
         }
 
+        /// The name of the bucket.
         public var bucket: String
         /// Precedes the names of all objects, without a slash at the end; empty: none.
         public var prefix: String
@@ -25,12 +28,14 @@
         public var endpoint: String?
         /// The keys; nil: the environment variables, else the profile in the files of the AWS tools.
         public var credentials: S3Credentials?
+        /// How the bucket is named in a request.
         public var addressing = Addressing.automatic
         /// A request without any progress for so many seconds counts as failed.
         public var timeout: Double = 30
         /// How often a request is sent at most when the service is busy or does not answer.
         public var attempts = 6
 
+        /// Creates options; what is nil comes from the environment or from the profile.
         public init(bucket: String, prefix: String = "", region: String? = nil, endpoint: String? = nil) {
             self.bucket = bucket
             self.prefix = prefix

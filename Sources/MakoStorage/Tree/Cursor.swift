@@ -172,12 +172,14 @@ public struct Cursor: ~Copyable {
         return try body(UnsafeRawBufferPointer(start: loan.start, count: loan.count))
     }
 
+    /// For the scans that are inlined into their callers: valid until the cursor moves.
     public func _currentKey() -> UnsafeRawBufferPointer {
         guard case .entry = place, tree.keys == .bytes else { return UnsafeRawBufferPointer(start: nil, count: 0) }
         let length = ByteNode.copyKey(leaf, slot, to: leaf + pageBytes)
         return UnsafeRawBufferPointer(start: leaf + pageBytes, count: length)
     }
 
+    /// For the scans that are inlined into their callers; ``_deallocate(_:)`` ends the loan.
     public func _currentValue() throws(StorageError) -> _Loan {
         guard case .entry = place else { return _Loan(start: nil, count: 0, entry: nil, owner: nil) }
         let record = record()
