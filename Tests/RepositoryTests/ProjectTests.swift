@@ -109,4 +109,28 @@ import Testing
         for target in ["\nreplay:", "\napi-breakage:"] { #expect(makefile.contains(target)) }
         #expect(FileManager.default.isExecutableFile(atPath: Repository.root + "/scripts/api-breakage"))
     }
+
+    /// Readers search for these words; a heading has each of them.
+    @Test(arguments: [
+        "Aggregates and grouping", "Full-text search", "Geospatial queries", "Query plans and indexes", "Backlinks",
+        "Quantifiers", "Observing changes", "Key-value stores", "Maintenance", "Upsert", "Pagination",
+        "The N+1 problem", "Concurrency and isolation (MVCC)", "Limits", "Errors and their HTTP status",
+        "Performance guide", "FAQ", "Versioning and file format policy",
+    ])
+    func aHeadingOfTheGuidesHas(_ words: String) {
+        let headings = Repository.files(in: "Sources/Mako/Mako.docc", extensions: ["md"]).flatMap { file in
+            file.text.split(separator: "\n").filter { $0.hasPrefix("#") }
+        }
+        #expect(headings.contains { $0.drop(while: { $0 == "#" }).dropFirst().hasPrefix(words) })
+    }
+
+    /// A decision is a page at most, and the page about the tests is read in one go.
+    @Test func decisionsAndThePageOfTheTestsAreShort() throws {
+        func lines(_ text: String) -> Int { text.split(separator: "\n", omittingEmptySubsequences: false).count - 1 }
+        let decisions = Repository.files(in: "docs/decisions", extensions: ["md"])
+        #expect(decisions.count > 100)
+        for file in decisions { #expect(lines(file.text) <= 50, "\(file.path) has \(lines(file.text)) lines") }
+        let page = try #require(Repository.read("docs/testing.md"))
+        #expect(lines(page) <= 250)
+    }
 }
