@@ -28,15 +28,6 @@ struct CompiledSteps {
         let body: ((OldRow) throws -> [String: Value])?
     }
 
-    /// The data that a step affects, for a survey to count.
-    enum Subject {
-        case values([Int])
-        case action(Int)
-        case merge(Int)
-        /// The keys of all rows.
-        case keys
-    }
-
     let table: String
     let isFresh: Bool
     private(set) var slots: [Origin] = []
@@ -46,8 +37,7 @@ struct CompiledSteps {
     private(set) var stepOfAction: [Int] = []
     /// The index of the step that computes a slot.
     private(set) var stepOfSlot: [Int: Int] = [:]
-    private(set) var steps: [MigrationStep] = []
-    private(set) var subjects: [Int: Subject] = [:]
+    private(set) var steps: [MigrationPlan.Step] = []
     /// The stored table after the manual steps, before the migration to the declared schema.
     private(set) var record: TableRecord
     /// The slots of columns that the steps have added to the record, by ordinal.
@@ -179,9 +169,8 @@ struct CompiledSteps {
 
     // MARK: Steps
 
-    private mutating func note(_ step: TableStep, _ subject: Subject? = nil) {
-        if let subject { subjects[steps.count] = subject }
-        steps.append(.byHand(step.text))
+    private mutating func note(_ step: TableStep, _ subject: MigrationPlan.Step.Subject? = nil) {
+        steps.append(MigrationPlan.Step(step: .byHand(step.text), subject: subject))
     }
 
     private mutating func add(
@@ -223,7 +212,7 @@ struct CompiledSteps {
         case .merge(let source, let body):
             if source == table { throw refuse("its rows cannot be merged into itself") }
             guard others.contains(source) else { return }
-            note(step, .merge(merges.count))
+            note(step, .merge)
             merges.append(
                 Merge(source: source, start: actions.count, names: snapshot(), step: steps.count - 1, body: body))
         case .split(let target, let link, let body):
@@ -248,7 +237,7 @@ struct CompiledSteps {
         case .split(_, let link, _, _): if let link { stepOfSlot[link] = steps.count }
         }
         stepOfAction.append(steps.count)
-        note(step, .action(actions.count))
+        note(step, .action)
         actions.append(action)
     }
 

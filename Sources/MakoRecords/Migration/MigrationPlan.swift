@@ -7,6 +7,21 @@ struct MigrationPlan {
         let to: Int
     }
 
+    /// A step, with the data that it affects, for a survey to count.
+    struct Step {
+        enum Subject {
+            case values([Int])
+            case conversion(Conversion)
+            case action
+            case merge
+            /// The keys of all rows.
+            case keys
+        }
+
+        let step: MigrationStep
+        let subject: Subject?
+    }
+
     /// The source of the rows' new keys, if the primary key changes.
     enum NewKey {
         /// The values of columns, by ordinal.
@@ -17,15 +32,12 @@ struct MigrationPlan {
         case given
     }
 
-    private(set) var steps: [MigrationStep] = []
+    private(set) var steps: [Step] = []
     private(set) var stored: TableRecord?
     private(set) var record: TableRecord
     private(set) var conversions: [Conversion] = []
     private(set) var addedIndexes: Set<UInt32> = []
     private(set) var droppedIndexes: [UInt32] = []
-    /// The data that the steps affect, for a survey to count.
-    private(set) var subjects: [Int: CompiledSteps.Subject]
-    private(set) var conversionOfStep: [Int: Int] = [:]
     /// The new keys; `nil` if the primary key does not change.
     private(set) var newKey: NewKey?
     /// The column for the row ids, if they are not the key any more, or are renamed.
@@ -44,7 +56,7 @@ struct MigrationPlan {
 
     /// - Parameter followed: the steps of the foreign-key rewrite before.
     func report(after followed: [MigrationStep]?) -> MigrationReport {
-        MigrationReport(table: record.schema.name, steps: (followed ?? []) + steps, rows: rows)
+        MigrationReport(table: record.schema.name, steps: (followed ?? []) + steps.map(\.step), rows: rows)
     }
 
     /// Plans a migration with its manual steps.
@@ -82,7 +94,6 @@ struct MigrationPlan {
         record = stored ?? TableRecord(id: 0, schema: wanted, columns: [], indexes: [], nextIndexID: 1)
         if let program, !program.isFresh { record = program.record }
         added = program.map { program in program.added.mapValues { program.slots[$0] } } ?? [:]
-        subjects = program?.subjects ?? [:]
         rows = if let stored { try StoredCatalogue.rowCount(of: stored, view) } else { 0 }
         let old = stored?.schema
         if old?.name != wanted.name, let view = try ViewSchema.stored(named: wanted.name, in: view) {
@@ -90,15 +101,11 @@ struct MigrationPlan {
                 wanted, "there is a view \(view.name), which it would hide; drop the view, or name one of the two anew")
         }
         if let old {
-            if old.name != wanted.name { steps.append(.renameTable(from: old.name, to: wanted.name)) }
+            if old.name != wanted.name { add(.renameTable(from: old.name, to: wanted.name)) }
         } else {
-            steps.append(.createTable(wanted.name))
+            add(.createTable(wanted.name))
         }
-        if let program {
-            subjects = [:]
-            for (place, subject) in program.subjects { subjects[place + steps.count] = subject }
-            steps += program.steps
-        }
+        if let program { steps += program.steps }
         let wantedColumns = try planColumns(wanted, dropsRetired, view)
         try planKey(wanted, wantedColumns)
         let orderChanged = old?.liveColumns.map(\.name) != wantedColumns.map(\.name)
@@ -108,7 +115,7 @@ struct MigrationPlan {
         if let index = indexed.keyIndex, !indexed.indexes.contains(index) { indexed.indexes.append(index) }
         planIndexes(indexed, converted)
         let isChanged = !steps.isEmpty || orderChanged || old?.key != wanted.key
-        if isChanged && steps.isEmpty { steps.append(.reorder) }
+        if isChanged && steps.isEmpty { add(.reorder) }
 
         var schema = wanted
         schema.columns = wantedColumns + record.columns.filter { $0.isRetired && !$0.isDead }
@@ -131,7 +138,7 @@ struct MigrationPlan {
     ) throws(RecordError) {
         self.stored = stored
         record = after
-        (program, added, subjects) = (nil, [:], [:])
+        (program, added) = (nil, [:])
         rows = try StoredCatalogue.rowCount(of: stored, view)
         for column in columns {
             conversions.append(Conversion(from: column.ordinal, to: record.replace(column)))
@@ -144,6 +151,10 @@ struct MigrationPlan {
 
     /// Gives the table a number.
     mutating func number(_ id: UInt32) { record.id = id }
+
+    private mutating func add(_ step: MigrationStep, _ subject: Step.Subject? = nil) {
+        steps.append(Step(step: step, subject: subject))
+    }
 
     private func refuse(_ wanted: EntitySchema, _ reason: String) -> RecordError {
         .incompatibleSchema(table: wanted.name, reason: reason)
@@ -199,9 +210,9 @@ struct MigrationPlan {
     ) throws(RecordError) {
         // Types do not declare collations, so that the column keeps its own.
         if found.type == .text, planned.type == .text { planned.isNoCase = found.isNoCase }
-        if found.isRetired && found.name == planned.name { steps.append(.restoreColumn(planned.name)) }
+        if found.isRetired && found.name == planned.name { add(.restoreColumn(planned.name)) }
         if found.name != planned.name {
-            steps.append(.renameColumn(from: found.name, to: planned.name))
+            add(.renameColumn(from: found.name, to: planned.name))
             namesBefore[planned.name] = found.name
         }
         planned.ordinal = found.ordinal
@@ -215,37 +226,38 @@ struct MigrationPlan {
             && (found.type == planned.type || MigrationPlan.sharesSlot(found.type, planned.type))
         if sharesSlot, !(try needsValues(found, planned, view)) {
             if found.type != planned.type {
-                steps.append(.changeColumn(planned.name, from: found.type, to: planned.type))
+                add(.changeColumn(planned.name, from: found.type, to: planned.type))
             } else if found.isOptional != planned.isOptional || found.defaultValue != planned.defaultValue
                 || found.target != planned.target
             {
-                steps.append(.changeColumnRules(planned.name))
+                add(.changeColumnRules(planned.name))
             }
             planned.fill = found.fill
             record.columns[found.ordinal] = planned
             return
         }
-        conversionOfStep[steps.count] = conversions.count
-        steps.append(
-            sharesSlot ? .changeColumnRules(planned.name) : MigrationPlan.conversion(of: found, to: planned))
         planned.ordinal = record.columns.count
         hide(found.ordinal)
         record.columns.append(planned)
-        conversions.append(Conversion(from: found.ordinal, to: planned.ordinal))
+        let conversion = Conversion(from: found.ordinal, to: planned.ordinal)
+        conversions.append(conversion)
+        add(
+            sharesSlot ? .changeColumnRules(planned.name) : MigrationPlan.conversion(of: found, to: planned),
+            .conversion(conversion))
     }
 
     /// Plans a declared column that is not stored.
     private mutating func planNew(_ column: ColumnSchema, _ wanted: EntitySchema) throws(RecordError) {
         if takesIDs(column, wanted) {
             columnOfIDs = record.columns.count
-            steps.append(.keepIDs(column.name))
+            add(.keepIDs(column.name))
         } else if stored != nil {
             if rows > 0 && !column.isOptional && column.defaultValue.isNull {
                 throw refuse(
                     wanted, "the new column \(column.name) is neither optional nor has it a default, and there are rows"
                 )
             }
-            steps.append(.addColumn(column.name))
+            add(.addColumn(column.name))
         }
     }
 
@@ -258,13 +270,11 @@ struct MigrationPlan {
                 continue
             }
             if !column.isRetired {
-                subjects[steps.count] = .values([column.ordinal])
-                steps.append(.retireColumn(column.name))
+                add(.retireColumn(column.name), .values([column.ordinal]))
             }
             record.columns[column.ordinal].isRetired = true
             if dropsRetired {
-                subjects[steps.count] = .values([column.ordinal])
-                steps.append(.removeColumn(column.name))
+                add(.removeColumn(column.name), .values([column.ordinal]))
                 record.columns[column.ordinal].name = ""
             }
         }
@@ -360,18 +370,18 @@ struct MigrationPlan {
             newKey = .columns(ordinals)
             after = newNames
         }
-        subjects[steps.count] = .keys
-        steps.append(.changeKey(from: before, to: after))
+        add(.changeKey(from: before, to: after), .keys)
     }
 
     private mutating func planIndexes(_ wanted: EntitySchema, _ converted: Set<String>) {
         var renamed: [String: String] = [:]
-        for case .renameColumn(let old, let new) in steps { renamed[old] = new }
+        for case .renameColumn(let old, let new) in steps.map(\.step) { renamed[old] = new }
         var kept: [TableRecord.Index] = []
         var remaining = record.indexes
         // The text of a condition does not show which columns it meant before.
         let isConditionStale =
-            !converted.isEmpty || !renamed.isEmpty || steps.contains { if case .byHand = $0 { true } else { false } }
+            !converted.isEmpty || !renamed.isEmpty
+            || steps.contains { if case .byHand = $0.step { true } else { false } }
         for schema in wanted.indexes {
             let touchesConverted =
                 schema.columns.contains { converted.contains($0.name) }
@@ -395,12 +405,12 @@ struct MigrationPlan {
                 kept.append(TableRecord.Index(id: record.nextIndexID, schema: schema))
                 addedIndexes.insert(record.nextIndexID)
                 record.nextIndexID += 1
-                if stored != nil { steps.append(.addIndex(schema.name)) }
+                if stored != nil { add(.addIndex(schema.name)) }
             }
         }
         for index in remaining {
             droppedIndexes.append(index.id)
-            steps.append(.dropIndex(index.schema.name))
+            add(.dropIndex(index.schema.name))
         }
         record.indexes = kept
     }

@@ -115,22 +115,22 @@ private struct TableSurvey {
         let before = stored.flatMap { outlook.steps[$0.schema.name] } ?? []
         followed = before.count
         survey.steps = before.map { MigrationSurvey.Step(step: $0) }
-        survey.steps += plan.steps.enumerated().map { place, step in
+        survey.steps += plan.steps.map { planned in
             let loses =
-                switch (step, plan.subjects[place]) {
+                switch (planned.step, planned.subject) {
                 case (.removeColumn, _), (.byHand, .values): true
                 default: false
                 }
-            return MigrationSurvey.Step(step: step, losesValues: loses)
+            return MigrationSurvey.Step(step: planned.step, losesValues: loses)
         }
     }
 
     /// The index of the first manual step in the report, after the creation of the table or its renaming.
     private var firstByHand: Int {
-        followed + plan.steps.count { if case .createTable = $0 { true } else { false } } + renames
+        followed + plan.steps.count { if case .createTable = $0.step { true } else { false } } + renames
     }
     private var renames: Int {
-        guard let first = plan.steps.first, case .renameTable = first else { return 0 }
+        guard let first = plan.steps.first, case .renameTable = first.step else { return 0 }
         return 1
     }
 
@@ -151,7 +151,7 @@ private struct TableSurvey {
     }
 
     private mutating func lookAtKeys() throws(RecordError) {
-        guard let step = plan.steps.firstIndex(where: { if case .changeKey = $0 { true } else { false } }) else {
+        guard let step = plan.steps.firstIndex(where: { if case .changeKey = $0.step { true } else { false } }) else {
             return
         }
         survey.steps[followed + step].rows = plan.rows
@@ -163,8 +163,8 @@ private struct TableSurvey {
 
     private mutating func lookAtRows() throws(RecordError) {
         guard let stored = plan.stored else { return }
-        let conversions = plan.conversionOfStep.sorted { $0.key < $1.key }
-        if plan.subjects.isEmpty && conversions.isEmpty { return }
+        let affecting = plan.steps.indices.filter { plan.steps[$0].subject != nil }
+        if affecting.isEmpty { return }
         let table = try StoredCatalogue.rows(of: stored, view)
         let positions = stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
         let layout = RowLayout(stored, positions: positions)
@@ -173,17 +173,16 @@ private struct TableSurvey {
         while try pieces.next() {
             for place in 0..<pieces.count {
                 let row = try pieces.row(place, layout)
-                for (step, subject) in plan.subjects {
-                    switch subject {
+                for step in affecting {
+                    switch plan.steps[step].subject {
                     case .values(let ordinals):
                         let holds = ordinals.contains { $0 < stored.columns.count && !row.isNull($0) }
                         if holds { survey.steps[followed + step].rows += 1 }
                     case .action: survey.steps[followed + step].rows += 1
-                    case .merge, .keys: break
+                    case .conversion(let conversion):
+                        try lookAt(row, pieces.keys[place], conversion, followed + step)
+                    case .merge, .keys, nil: break
                     }
-                }
-                for (step, conversion) in conversions {
-                    try lookAt(row, pieces.keys[place], plan.conversions[conversion], followed + step)
                 }
                 machine?.begin()
                 try runSteps(&machine, pieces.keys[place], row)

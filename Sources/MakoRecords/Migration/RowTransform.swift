@@ -107,7 +107,7 @@ struct RowTransform {
     /// Returns the error of a step for a row.
     func failure(_ step: Int, _ row: RowKey, _ error: any Error) -> RecordError {
         .stepFailed(
-            table: program.table, step: program.steps[step].description, row: NamedKey(row, in: source),
+            table: program.table, step: program.steps[step].step.description, row: NamedKey(row, in: source),
             reason: "\(error)")
     }
 }

@@ -264,7 +264,7 @@ extension MigrationPlan {
             : column.sealedType.map {
                 "a value of type \(value.typeName) is given for \(column.name), which holds encrypted \($0.name)"
             } ?? "\(value) is given for \(column.name), which holds \(column.type.name)"
-        let text = step.flatMap { program?.steps[$0].description } ?? "adding \(column.name)"
+        let text = step.flatMap { program?.steps[$0].step.description } ?? "adding \(column.name)"
         throw .stepFailed(table: record.schema.name, step: text, row: NamedKey(row, in: source), reason: reason)
     }
 }
