@@ -127,11 +127,7 @@ private struct TableSurvey {
 
     /// The index of the first manual step in the report, after the creation of the table or its renaming.
     private var firstByHand: Int {
-        followed + plan.steps.count { if case .createTable = $0.step { true } else { false } } + renames
-    }
-    private var renames: Int {
-        guard let first = plan.steps.first, case .renameTable = first.step else { return 0 }
-        return 1
+        followed + (plan.steps.firstIndex { if case .byHand = $0.step { true } else { false } } ?? 0)
     }
 
     mutating func run() throws(RecordError) -> MigrationSurvey {
