@@ -38,6 +38,7 @@ import Testing
         "Sources/MakoStorage/Encryption/PageCipher.swift",
         "Sources/MakoStorage/Encryption/SecretBytes.swift",
         "Sources/MakoStorage/Encryption/SegmentCipher.swift",
+        "Sources/MakoStorage/Files/LazyReference.swift",
         "Sources/MakoStorage/Files/Lock.swift",
         "Sources/MakoStorage/Files/POSIXFile.swift",
         "Sources/MakoStorage/Files/POSIXFileSystem.swift",
