@@ -71,7 +71,7 @@ help:
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
 	@echo 'make replay SEED=1346    one random run again, with a line per step; LAYER=store, records or objects, else all three'
 	@echo 'make api-breakage BASELINE=commit   public declarations that were removed or changed since that commit'
-	@echo 'make examples            the server in Examples/Server, built and tested by requests over HTTP'
+	@echo 'make examples            the server and the command-line program in Examples, built and tested'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
 	@echo 'make kill-replication CYCLES=2000  kills processes that ship their commits, follow and take over; SEED=first'
 	@echo 'make kill-mirror CYCLES=500        kills a writer, its mirror and PostgreSQL, which must show one commit whole; SEED=first'
@@ -345,10 +345,10 @@ bench-replication:
 		LITESTREAM="$$litestream" SERVICES=seaweedfs BUCKET=mako-bench scripts/services run \
 		Benchmarks/Comparison/.build/release/mako-bench --cases replicate --dir Benchmarks/Comparison/.build $(if $(JSON),--json '$(abspath $(JSON))')
 
-# The packages in Examples, with their tests. Nothing else needs what they depend on.
+# The package in Examples, with its tests. Nothing else needs what it depends on.
 examples:
 	@scripts/need swift lz4 macros
-	cd Examples/Server && $(PLAIN) SYNTAX_HOST="$$(../../scripts/syntax-host)" swift test --disable-xctest
+	cd Examples && $(PLAIN) SYNTAX_HOST="$$(../scripts/syntax-host)" swift test --disable-xctest
 
 # A build of its own, so that the other targets never see SQLite and LMDB.
 DIFFERENTIAL = MAKO_DIFFERENTIAL=1 $(SYNTAX) swift run -c release --scratch-path .build-differential mako-differential
