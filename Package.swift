@@ -48,6 +48,7 @@ let package = Package(
     products: [
         .library(name: "Mako", targets: ["Mako"]),
         .library(name: "MakoCore", targets: ["MakoCore"]),
+        .library(name: "MakoUI", targets: ["MakoUI"]),
         .library(name: "MakoStorage", targets: ["MakoStorage"]),
         .library(name: "MakoReplication", targets: ["MakoReplication", "MakoObjectReplication"]),
         .library(name: "MakoPostgres", targets: ["MakoPostgres", "MakoObjectMirror"]),
@@ -135,6 +136,8 @@ let package = Package(
             name: "MakoMacros", dependencies: ["MakoMacroExpansion"] + macroDependencies, swiftSettings: macroSettings,
             linkerSettings: macroLinking),
         .target(name: "Mako", dependencies: ["MakoCore", "MakoMacros"], swiftSettings: settings),
+        // Live queries as properties of SwiftUI's views; elsewhere their models alone.
+        .target(name: "MakoUI", dependencies: ["MakoCore"], swiftSettings: settings),
         .target(
             name: "MakoCommand",
             dependencies: [
@@ -203,6 +206,7 @@ let package = Package(
                     name: "OrderedCollections", package: "swift-collections",
                     condition: .when(traits: ["OrderedCollections"])),
             ], swiftSettings: settings),
+        .testTarget(name: "MakoUITests", dependencies: ["Mako", "MakoUI", "TestHelpers"], swiftSettings: settings),
         // Types and their tables: names, keys, values, migrations.
         .testTarget(
             name: "EntityTests",

@@ -20,6 +20,7 @@ import Testing
             "CoreGraphics", "UIKit", "AppKit", "ObjectiveC", "OrderedCollections",
         ],
         "Mako": ["MakoCore", "Observation"],
+        "MakoUI": ["MakoCore", "Observation", "SwiftUI"],
         "MakoMacroExpansion": ["SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftDiagnostics"],
         "MakoMacros": [
             "MakoMacroExpansion", "SwiftSyntax", "SwiftSyntaxMacros", "SwiftCompilerPlugin",

@@ -1,4 +1,5 @@
 import Dispatch
+import MakoRecords
 import Synchronization
 
 extension Query {
@@ -65,6 +66,31 @@ extension Query {
             }
         }
         return LiveToken(task, isOver)
+    }
+
+    /// The query on a database, unless it has one of its own.
+    package func on(default database: Database) -> Query { self.database == nil ? on(database) : self }
+}
+
+extension Database {
+    /// Returns a query for the row with an identity, which fails for one of another table.
+    package func query<T: Entity>(for id: EntityID<T>) -> Query<T> {
+        let model = T.entityModel
+        do throws(MakoError) {
+            try naming.settle([model])
+            guard id.table == model.table, model.hasColumnKey == (id.key.rowID == nil) else {
+                throw .typeMismatch(
+                    entity: model.name, property: model.rowNumberName, expected: "a key of table \(model.table)",
+                    found: "one of table \(id.table)")
+            }
+            let schema = try model.schema()
+            let values = try records { () throws(RecordError) in try id.key.values(in: schema) }
+            return zip(model.keyColumns, values).reduce(query(T.self)) { query, key in
+                query.adding(.parsed(.comparison(.equal, .column([key.0]), .literal(key.1))))
+            }
+        } catch {
+            return query(T.self).adding(.failed(error))
+        }
     }
 }
 

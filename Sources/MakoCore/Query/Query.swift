@@ -211,7 +211,7 @@ public struct Query<T: Entity>: Sendable {
         return selection
     }
 
-    func target() throws(MakoError) -> Database {
+    package func target() throws(MakoError) -> Database {
         if let database { return database }
         return try Database.current(for: T.entityModel)
     }
