@@ -218,7 +218,9 @@ let package = Package(
             ], swiftSettings: settings),
         .testTarget(
             name: "ExampleTests",
-            dependencies: ["Mako", "MakoCommand", "MakoObjectReplication", "MakoTestSupport", "TestHelpers"],
+            dependencies: [
+                "Mako", "MakoCommand", "MakoObjectReplication", "MakoTestSupport", "MakoUI", "TestHelpers",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "MacroTests", dependencies: ["MakoMacroExpansion"] + macroTestDependencies,

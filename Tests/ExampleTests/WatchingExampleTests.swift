@@ -5,6 +5,11 @@ import Observation
 import TestHelpers
 import Testing
 
+#if canImport(SwiftUI)
+    import MakoUI
+    import SwiftUI
+#endif
+
 /// The examples of the article `Watching.md`.
 enum WatchingExample {
     // EXAMPLE Watching.md
@@ -116,6 +121,33 @@ enum WatchingExample {
         // EXAMPLE ends
         return (screen, channels.array, edited)
     }
+
+    #if canImport(SwiftUI)
+        // EXAMPLE Watching.md
+        struct StarredMessages: View {
+            @LiveQuery(Message.query().where(\.stars > 0).orderBy(\.stars)) private var messages: [Message]
+
+            var body: some View {
+                List(messages) { Text($0.text) }
+                    .overlay { if let error = $messages.error { Text(error.description) } }
+            }
+        }
+
+        struct MessageView: View {
+            @LiveObject private var message: Message?
+
+            init(_ id: EntityID<Message>) { _message = LiveObject(id) }
+
+            var body: some View {
+                if let message { Text(message.text) } else if $message.isLoaded { Text("Deleted") }
+            }
+        }
+        // EXAMPLE ends
+
+        @MainActor static func shown(_ db: Database) -> some View {
+            StarredMessages().database(db)
+        }
+    #endif
 
     static func followed(
         _ reader: Database, _ show: @escaping @Sendable (ChangeKind, String) -> Void,
