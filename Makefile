@@ -249,7 +249,7 @@ metamorphic:
 	$(SOAK_RUNNER) metamorphic $(or $(SECONDS),60) $(or $(SEED),1)
 
 # All tests with threads, in a build of their own: suites whose names end in ConcurrencyTests, and what else starts a thread or a task.
-THREADED := 'ConcurrencyTests/|ObjectLockTests/|OpenDatabaseTests/|MainActorTests/|BatchedResultsTests/|EventTests/|LiveQueryTests/|ChangeStreamTests/|KeyedStoreTests/|CursorTests/cancel|RowStreamTests/|ExampleTests/|ObservationTests/|BZObjectStoreGuideTests/|ChangeHistoryTests/reads|RenamedHistoryTests/reads|HierarchyQueryTests/oneMoment|InheritanceTests/objectsOf|MisuseTests/closing|WritingFaultTests/closing|ReopenedTests/closing|ReopenedTests/theNextSegment|FileSystemTests/.*hread|TreeTests/aSecondWriter|DurabilityTests/theFlusher'
+THREADED := 'ConcurrencyTests/|ObjectLockTests/|OpenDatabaseTests/|MainActorTests/|BatchedResultsTests/|EventTests/|LiveQueryTests/|LiveQueryModelTests/|ChangeStreamTests/|KeyedStoreTests/|CursorTests/cancel|RowStreamTests/|ExampleTests/|ObservationTests/|BZObjectStoreGuideTests/|ChangeHistoryTests/reads|RenamedHistoryTests/reads|HierarchyQueryTests/oneMoment|InheritanceTests/objectsOf|MisuseTests/closing|WritingFaultTests/closing|ReopenedTests/closing|ReopenedTests/theNextSegment|FileSystemTests/.*hread|TreeTests/aSecondWriter|DurabilityTests/theFlusher'
 THREADS := --sanitize=thread --scratch-path .build-tsan $(AT_ONCE)
 # Half of the time is building: files without such tests are left out.
 THREADED_FILES = MAKO_LEFT_OUT="$$(scripts/threaded $(THREADED))"

@@ -133,4 +133,19 @@ import Testing
         let page = try #require(Repository.read("docs/testing.md"))
         #expect(lines(page) <= 250)
     }
+
+    /// A page that names a file which was renamed sends its reader nowhere.
+    @Test func sourcesThatPagesNameAreThere() throws {
+        let folders = ["Sources", "Tests", "Benchmarks", "Demo", "Differential", "Examples", "Fuzz", "scripts"]
+        let names = Set(folders.flatMap { Repository.files(in: $0) }.map { $0.path.split(separator: "/").last! })
+            .union(["Package.swift"])
+        var found = 0
+        for file in Repository.files(in: "docs", extensions: ["md"]) {
+            for match in file.text.matches(of: #/`(?:[A-Za-z]+\/)*([A-Za-z0-9+]+\.swift)`/#) {
+                found += 1
+                #expect(names.contains(match.output.1), "\(file.path) names \(match.output.1), which is not there")
+            }
+        }
+        #expect(found > 20)
+    }
 }
