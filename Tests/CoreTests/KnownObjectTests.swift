@@ -58,7 +58,7 @@ private final class Sheet: ObjectEntity, @unchecked Sendable {
         var answers: [Bool] = []
         do {
             let object = Ending { _ in answers.append(numbered.object(1) == nil) }
-            numbered.set(1, object)
+            _ = numbered.note(1, object)
             #expect(numbered.object(1) === object)
         }
         #expect(answers == [true])
@@ -66,22 +66,34 @@ private final class Sheet: ObjectEntity, @unchecked Sendable {
         numbered.forgetAll()
     }
 
-    @Test func anotherObjectTakesAKey() {
-        let (object, other) = (Ending(), Ending())
+    @Test func aKeyHasAnotherObjectOnceTheFirstHasEnded() {
+        var object: Ending? = Ending()
+        let other = Ending()
         var numbered = NumberedObjects()
         var keyed = KeyedObjects()
         for id in 0..<100 as Range<Int64> {
-            numbered.set(id, object)
-            keyed.set(.bytes([UInt8(id)]), object)
+            let first = id < 50 ? object ?? other : other
+            #expect(numbered.note(id, first) == nil && keyed.note(.bytes([UInt8(id)]), first) == nil)
         }
-        for id in 0..<50 as Range<Int64> {
-            numbered.set(id, other)
-            keyed.set(.bytes([UInt8(id)]), other)
-        }
-        #expect(numbered.object(7) === other && numbered.object(70) === object)
-        #expect(keyed.object(.bytes([7])) === other && keyed.object(.bytes([70])) === object)
+        #expect(numbered.note(7, other) === object && keyed.note(.bytes([7]), other) === object)
+        #expect(numbered.object(7) === object && keyed.object(.bytes([7])) === object)
+        object = nil
+        #expect(numbered.note(7, other) == nil && keyed.note(.bytes([7]), other) == nil)
+        #expect(numbered.object(7) === other && numbered.object(8) == nil && numbered.object(70) === other)
+        #expect(keyed.object(.bytes([7])) === other && keyed.object(.bytes([8])) == nil)
         numbered.forgetAll()
         keyed.forgetAll()
+    }
+
+    /// Consecutive numbers, numbers with gaps and the extremes, in a map that grows.
+    @Test func eachNumberHasItsObject() {
+        let objects = (0..<7).map { _ in Ending() }
+        var numbered = NumberedObjects()
+        let ids = Array(1...2_000) + stride(from: 10_000, to: 90_000, by: 8) + [-1, .min + 1, .max] as [Int64]
+        for (place, id) in ids.enumerated() { _ = numbered.note(id, objects[place % 7]) }
+        #expect(ids.indices.allSatisfy { numbered.object(ids[$0]) === objects[$0 % 7] })
+        #expect(numbered.object(0) == nil && numbered.object(2_001) == nil && numbered.object(10_001) == nil)
+        numbered.forgetAll()
     }
 
     @Test func aFetchHasOneObjectForARow() {
@@ -126,12 +138,12 @@ private final class Sheet: ObjectEntity, @unchecked Sendable {
         var numbered = NumberedObjects()
         var keyed = KeyedObjects()
         let staying = Ending()
-        numbered.set(0, staying)
-        keyed.set(.bytes([]), staying)
+        _ = numbered.note(0, staying)
+        _ = keyed.note(.bytes([]), staying)
         for id in 1...10_000 as ClosedRange<Int64> {
             let passing = Ending()
-            numbered.set(id, passing)
-            keyed.set(.bytes([UInt8(id >> 8), UInt8(id & 255)]), passing)
+            _ = numbered.note(id, passing)
+            _ = keyed.note(.bytes([UInt8(id >> 8), UInt8(id & 255)]), passing)
         }
         #expect(numbered.places <= 16)
         #expect(keyed.count <= 17)

@@ -186,6 +186,23 @@ import Testing
         #expect(try session.faults() == [])
     }
 
+    /// As many keys as there are rows, ids without a gap among them, and ends alike: only the same ids are all rows.
+    @Test(
+        arguments: [[1, 2, 3, 4], [1, 2, 4, 5], [0, 2, 3, 4], [1, 2, 3, 5], [2, 3, 4, 5], [-9, 99]] as [[Int64]])
+    func asManyKeysAsRows(ids: [Int64]) throws {
+        let session = try StatementSession("CREATE TABLE P (id INTEGER PRIMARY KEY)")
+        for id in ids { try session.run("INSERT INTO P (id) VALUES (\(id))") }
+        let table = try session.table("P")
+        var changes = ChangeSet()
+        let keys = (1...Int64(ids.count)).map { RowKey.rowID($0) }
+        let count = try session.store.write { tx in try table.delete(keys, in: tx, changes: &changes) }
+        let deleted = ids.filter { $0 >= 1 && $0 <= ids.count }
+        #expect(count == deleted.count && changes.changes.map(\.key) == deleted.map { .rowID($0) })
+        #expect(
+            try session.rows("SELECT id FROM P ORDER BY id").map { $0[0] }
+                == ids.filter { !deleted.contains($0) }.map { .integer($0) })
+    }
+
     /// In the order of the keys given.
     @Test func deletionsAreRecordedInTheOrderOfTheQuery() throws {
         let session = try numbered(20)

@@ -127,9 +127,12 @@ extension ObjectState {
     }
 
     /// Records that the running transaction wrote a property, which its rollback may restore.
-    mutating func noteWritten(_ property: Int) {
+    /// Returns whether a transaction wrote to the object before, this one or an earlier one.
+    mutating func noteWritten(_ property: Int) -> Bool {
+        let wasWritten = isMarked(.written)
         mark(.written, true)
         if case .more = held { noteOwn(property) }
+        return wasWritten
     }
 
     @inline(never)

@@ -18,19 +18,10 @@ final class FetchContext: Sendable {
             return keyed.object(key)
         }
 
-        mutating func set(_ key: RowKey, _ object: AnyObject) {
-            if case .rowID(let id) = key, id != NumberedObjects.noObject {
-                numbered.set(id, object)
-            } else {
-                keyed.set(key, object)
-            }
-        }
-
-        /// Adds an object; returns the one that was there before, if any.
+        /// Adds an object unless there is one already, which is returned.
         mutating func note(_ object: AnyObject, _ key: RowKey) -> AnyObject? {
-            if let known = self.object(key) { return known }
-            set(key, object)
-            return nil
+            if case .rowID(let id) = key, id != NumberedObjects.noObject { return numbered.note(id, object) }
+            return keyed.note(key, object)
         }
 
         mutating func reserve(_ count: Int) { numbered.reserve(count) }

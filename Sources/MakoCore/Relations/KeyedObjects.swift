@@ -10,9 +10,12 @@ struct KeyedObjects {
 
     mutating func object(_ key: RowKey) -> AnyObject? { objects[key]?.object }
 
-    mutating func set(_ key: RowKey, _ object: AnyObject) {
+    /// Adds an object unless there is one already, which is returned.
+    mutating func note(_ key: RowKey, _ object: AnyObject) -> AnyObject? {
+        if let known = self.object(key) { return known }
         if objects.count >= limit { makeRoom() }
         objects.updateValue(KnownObject(object), forKey: key)?.forget()
+        return nil
     }
 
     /// Releases the memory of all objects, at the end of the map.

@@ -21,15 +21,18 @@ struct NumberedObjects {
         return ids[place] == id ? objects[place]?.object : nil
     }
 
-    mutating func set(_ id: Int64, _ object: AnyObject) {
+    /// Adds an object unless there is one already, which is returned.
+    mutating func note(_ id: Int64, _ object: AnyObject) -> AnyObject? {
         reserve(1)
         let place = place(of: id)
+        if let known = objects[place]?.object { return known }
         if ids[place] != id {
             ids[place] = id
             count += 1
         }
         objects[place]?.forget()
         objects[place] = KnownObject(object)
+        return nil
     }
 
     /// Makes room for more objects at once.
@@ -43,10 +46,12 @@ struct NumberedObjects {
     /// The slot of a number, or the free slot for it.
     private func place(of id: Int64) -> Int {
         let mask = ids.count - 1
+        // Eight consecutive numbers lie beside each other, because most rows are loaded in their order: one cache line.
         // The upper bits of a product depend on all bits of the number. A single multiplication would cluster
-        // consecutive numbers for some seeds.
-        let mixed = UInt64(bitPattern: id) &* spread
-        var place = Int(truncatingIfNeeded: ((mixed ^ mixed >> 32) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
+        // consecutive groups for some seeds.
+        let mixed = UInt64(bitPattern: id) >> 3 &* spread
+        let group = ((mixed ^ mixed >> 32) &* 0x9E37_79B9_7F4A_7C15) >> 32
+        var place = Int(truncatingIfNeeded: group << 3 | UInt64(bitPattern: id) & 7) & mask
         while ids[place] != id && ids[place] != Self.noObject { place = (place + 1) & mask }
         return place
     }

@@ -3,7 +3,8 @@ final class UndoLog {
     private enum Entry {
         /// The object's metadata before it was saved or removed.
         case notes(any ObjectEntity, ObjectMetadata)
-        case property(any ObjectEntity, () -> Void)
+        case property(any ObjectEntity, WriteMark, () -> Void)
+        case step(any ObjectEntity, () -> Void)
         case array(ArrayNotes)
     }
     @exclusivity(unchecked) private var entries: [Entry] = []
@@ -16,8 +17,11 @@ final class UndoLog {
         kept[ObjectIdentifier(object), default: .none].insert(property)
     }
 
-    func record(_ object: any ObjectEntity, _ restore: @escaping () -> Void) {
-        entries.append(.property(object, restore))
+    func record(_ object: any ObjectEntity, _ restore: @escaping () -> Void) { entries.append(.step(object, restore)) }
+
+    /// Records how a property gets its value before a write.
+    func record(_ object: any ObjectEntity, _ mark: WriteMark, _ restore: @escaping () -> Void) {
+        entries.append(.property(object, mark, restore))
     }
 
     func recordState(of object: any ObjectEntity, _ state: ObjectState) {
@@ -45,7 +49,10 @@ final class UndoLog {
         kept.removeAll(keepingCapacity: true)
         while entries.count > mark, let entry = entries.popLast() {
             switch entry {
-            case .property(let object, let restore):
+            case .property(let object, let mark, let restore):
+                mark.undo(in: object, restore)
+                object.notifyObservers()
+            case .step(let object, let restore):
                 restore()
                 object.notifyObservers()
             case .notes(let object, let before):
@@ -188,6 +195,16 @@ public struct WriteMark: Sendable {
 
     /// Whether the write must be recorded for a rollback.
     @inlinable public var needsUndo: Bool { kind != 0 }
+
+    /// Restores the property, unless another thread wrote it meanwhile.
+    fileprivate func undo(in object: any ObjectEntity, _ restore: () -> Void) {
+        let lock = ObjectLock(object)
+        lock.lock()
+        defer { lock.unlock() }
+        guard !object._$state.isOverwritten(Int(property)) else { return }
+        restore()
+        if kind == 1 { object._$state.dirty.remove(Int(property)) }
+    }
 }
 
 extension EntityCoding {
@@ -207,22 +224,23 @@ extension EntityCoding {
             state.noteOverwritten(property)
             return WriteMark(property: property, kind: 0)
         }
-        state.noteWritten(property)
-        guard transaction.undo.wants(object, property: property) else { return WriteMark(property: property, kind: 0) }
+        // The first write to an object needs no look-up; a second one to the property then has an entry, too, and
+        // a rollback ends with the value of the older.
+        if state.noteWritten(property), !transaction.undo.wants(object, property: property) {
+            return WriteMark(property: property, kind: 0)
+        }
         return WriteMark(property: property, kind: wasDirty ? 2 : 1)
     }
 
     /// Records how a rollback of the running transaction restores a property.
+    // Inlined, so that the closure of generated code and the one made of it need memory once.
+    @inlinable @inline(__always)
     public static func recordUndo<T: ObjectEntity>(_ mark: WriteMark, of object: T, _ restore: @escaping (T) -> Void) {
-        let property = Int(mark.property)
-        let wasClean = mark.kind == 1
-        ThreadScope.transaction?.undo.record(object) {
-            let lock = ObjectLock(object)
-            lock.lock()
-            defer { lock.unlock() }
-            guard !object._$state.isOverwritten(property) else { return }
-            restore(object)
-            if wasClean { object._$state.dirty.remove(property) }
-        }
+        record(mark, object) { restore(object) }
+    }
+
+    @usableFromInline
+    static func record(_ mark: WriteMark, _ object: any ObjectEntity, _ restore: @escaping () -> Void) {
+        ThreadScope.transaction?.undo.record(object, mark, restore)
     }
 }

@@ -179,12 +179,16 @@ public struct ChangeSet: Sendable {
         let isFirst = !tables.contains(table.schema.name)
         let number = number(table)
         hasDeletes = true
-        for key in keys where missing.isEmpty || !missing.contains(key) {
-            if !isFirst {
-                record(number, key, .delete, .all)
-            } else if key.rowID.map({ goOn(number, $0, .delete, .all) }) != true {
-                append(Entry(table: number, kind: .delete, key: key, columns: .all))
-            }
+        let keys = missing.isEmpty ? keys : keys.filter { !missing.contains($0) }
+        if !isFirst {
+            for key in keys { record(number, key, .delete, .all) }
+            return
+        }
+        var place = 0
+        while place < keys.count {
+            let run = min(RowKey.consecutive(keys, from: place), Int(Int32.max))
+            append(Entry(table: number, kind: .delete, run: Int32(run), key: keys[place], columns: .all))
+            place += run
         }
     }
 

@@ -210,6 +210,19 @@ extension RowKey {
         return sorted
     }
 
+    /// Returns the number of keys from a place on whose ids follow each other without a gap: at least 1.
+    ///
+    /// - Complexity: O(number)
+    static func consecutive(_ keys: [RowKey], from start: Int) -> Int {
+        guard start < keys.count, case .rowID(var last) = keys[start] else { return 1 }
+        var place = start + 1
+        while place < keys.count, case .rowID(let id) = keys[place], last < .max, id == last + 1 {
+            last = id
+            place += 1
+        }
+        return place - start
+    }
+
     /// Row ids sort before byte keys, which a table does not mix.
     static func precedes(_ a: RowKey, _ b: RowKey) -> Bool {
         switch (a, b) {
