@@ -233,6 +233,9 @@ final class Checkpointer: @unchecked Sendable {
                 SpaceMap.set(page, in: &bitmaps[index].words)
             }
         }
+        assert(
+            directoryPages.allSatisfy { page in bitmaps.contains { $0.region == SpaceMap.region(of: page) } },
+            "invariant 12: the bitmaps have the pages of the directory")
         var regions = Array(last.regions.prefix(space.regionCount))
         while regions.count < space.regionCount { regions.append(.init(copy: 0, serial: 0)) }
         for (region, _) in bitmaps { regions[region] = .init(copy: freeCopy(region), serial: serial) }
@@ -276,13 +279,18 @@ final class Checkpointer: @unchecked Sendable {
         let taken = [last.regions, previous?.regions ?? []]
             .compactMap { region < $0.count ? $0[region].copy : nil }
         let copy = UInt8((0..<SpaceMap.bitmapCopies).first { !taken.contains(UInt8($0)) } ?? 0)
-        assert(!taken.contains(copy), "two retained checkpoints leave one of three places")
+        assert(!taken.contains(copy), "invariant 8: two retained checkpoints leave one of three places")
         return copy
     }
 
     // MARK: Steps
 
     private func advance(_ store: Store, _ current: Run) throws(StorageError) {
+        assert(
+            store.versions.lock.withLock {
+                store.versions.checkpointPoints.contains(current.request.version.point)
+            },
+            "invariant 4: the running checkpoint keeps its pages")
         var current = current
         switch current.phase {
         case .pages:
@@ -325,8 +333,10 @@ final class Checkpointer: @unchecked Sendable {
 
     private func writeMeta(_ store: Store, _ current: Run) throws(StorageError) {
         let version = current.request.version
-        assert(version.point < store.dataFile.ceiling.load(ordering: .relaxed), "the header vouches for the point")
-        assert(store.pipeline.isOrdered(current.log.lsn), "a meta refers to what is durable")
+        assert(
+            version.point < store.dataFile.ceiling.load(ordering: .relaxed),
+            "invariant 5: the header vouches for the point")
+        assert(store.pipeline.isOrdered(current.log.lsn), "invariant 5: a meta refers to what is durable")
         let meta = Meta(
             number: current.number, commit: version.commit, point: version.point, log: current.log,
             nextTreeID: UInt64(version.nextTreeID), directory: current.directoryRun,
@@ -379,13 +389,16 @@ final class Checkpointer: @unchecked Sendable {
         if let previous, previous.directoryPages != last.directoryPages {
             store.versions.space.recycle(previous.directoryPages)
         }
-        assert(record.meta.number == last.meta.number + 1, "the two slots are written in turn")
+        assert(record.meta.number == last.meta.number + 1, "invariant 8: the two slots are written in turn")
         let kept = last
         previous = kept
         last = record
         if run == nil { runningPoint = nil }
         store.versions.checkpointPoints = mergePoints(
             pins, mergePoints([kept.meta.point, record.meta.point], runningPoint.map { [$0] } ?? []))
+        assert(
+            pins.allSatisfy { store.versions.checkpointPoints.contains($0) },
+            "invariant 17: pages of pinned checkpoints are kept")
         store.versions.releasePages()
         store.versions.forgetRecycled()
         completed += 1
@@ -412,7 +425,12 @@ final class Checkpointer: @unchecked Sendable {
         guard let run else { return }
         self.run = nil
         // After a meta write there is no undo, because the meta may be on the device; the store is read-only then.
-        if run.phase == .meta || run.phase == .secondMeta { return }
+        if run.phase == .meta || run.phase == .secondMeta {
+            assert(
+                store.pipeline.hasFailed.load(ordering: .acquiring),
+                "invariant 9: after a failed meta write the store is read-only")
+            return
+        }
         store.versions.lock.lock()
         defer { store.versions.lock.unlock() }
         store.versions.space.withdraw(

@@ -144,7 +144,7 @@ final class CommitPipeline: @unchecked Sendable {
         let commit = newest.commit + 1
         let position = log.append(.commit, commit: commit, payload: writer.memory.operations.bytes)
         if writer.namesPages { namesUnsyncedPages = true }
-        assert(point > newest.point && position.lsn > newest.log.lsn, "commits are ordered as their points and frames")
+        assert(point > newest.point && position.lsn > newest.log.lsn, "invariant 6: commits are appended in order")
         newest = Version(of: writer, commit: commit, point: point, log: position)
         let maxDelay = durability.maxDelay
         var due = maxDelay.map(scheduleFlush) ?? .max
@@ -279,7 +279,7 @@ final class CommitPipeline: @unchecked Sendable {
     ///
     /// - Returns: the error if the system refused the write and the store stays usable. Any other failure is final.
     private func writeGroup(_ least: FlushLevel) -> StorageError? {
-        assert(state == .idle, "one thread at a time writes to the log, and none after a failure")
+        assert(state == .idle, "invariant 9: one thread at a time writes to the log, and none after a failure")
         state = .flushing
         // Take the group before anything is written, because later commits belong to the next group.
         let segmentEnd = log.closedEnd
@@ -314,7 +314,7 @@ final class CommitPipeline: @unchecked Sendable {
             //    every segment that holds acknowledged commits, and no other.
             if let unrecorded { try dataFile.recordSegment(unrecorded) }
         } catch { failure = error }
-        assert(failure != nil || flushing.end <= end ?? 0, "a published commit is in the file")
+        assert(failure != nil || flushing.end <= end ?? 0, "invariant 6: a published commit is in the file")
         // 10. Confirm after the sync, because a replica must not be ahead of this store; before the publication, because
         //     readers must never see a commit that this store can lose.
         // 11. Publish after the sync, because what a reader has seen must survive a power failure.
@@ -331,6 +331,7 @@ final class CommitPipeline: @unchecked Sendable {
         flushing.removeAll()
         if let failure {
             setFailure("writing the log failed (\(failure)); reopen the database to see what was kept", failure)
+            assert(state == .failed, "invariant 9: nothing is written after a failed write of the log")
         } else {
             flushCount &+= 1
             if let unrecorded { log.noteRecorded(unrecorded) }

@@ -15,6 +15,7 @@ final class Flusher: @unchecked Sendable {
     /// Schedules a flush of the store at a time or earlier. If the thread cannot be started, the background thread
     /// flushes instead.
     func wake(_ store: Store, at time: UInt64) {
+        assert(store.options.background == .threads, "invariant 15: with manual steps there are no threads")
         lock.withLock {
             due = min(due, time)
             if let thread {

@@ -264,6 +264,7 @@ final class LogWriter {
             // Returning without the frame would lose a commit.
             preconditionFailure("a frame was appended without room for it")
         }
+        assert(lsn >= position.lsn, "invariant 18: no place of the log is encrypted twice")
         let stored = length + overhead
         if buffer.isEmpty { bufferStart = lsn }
         let frame = LogFrame(

@@ -43,6 +43,9 @@ extension Store {
             (publication, flushDue) = try pipeline.append(
                 writer, point: point, durability, isShown: isShown, beginsSegment: beginsSegment)
         } catch {
+            assert(
+                !writer.holdsWriterLock || newest === writer.base,
+                "invariant 9: no transaction builds on one that fails alone")
             rollBack(writer)
             throw error
         }

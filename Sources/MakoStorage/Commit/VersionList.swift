@@ -76,9 +76,9 @@ final class VersionList: @unchecked Sendable {
 
     /// Makes a version the one for new snapshots. Under the lock.
     private func show(_ version: Version) {
-        assert(version.commit >= latest.commit, "commits are published in order")
-        assert(version.point > latest.point, "a later commit has a later point")
-        assert(version.log.lsn >= latest.log.lsn, "the log of a later commit ends later")
+        assert(version.commit >= latest.commit, "invariant 6: commits are published in order")
+        assert(version.point > latest.point, "invariant 6: a later commit has a later point")
+        assert(version.log.lsn >= latest.log.lsn, "invariant 6: the log of a later commit ends later")
         all.append(version)
         published.store(VersionList.address(of: version), ordering: .sequentiallyConsistent)
     }
@@ -95,6 +95,7 @@ final class VersionList: @unchecked Sendable {
     func releasePages() -> [UInt64] {
         let open = snapshots.activePoints()
         let points = mergePoints(open, checkpointPoints)
+        assert(zip(points, points.dropFirst()).allSatisfy(<), "invariant 4: points are in ascending order")
         space.release(points: points)
         return points
     }

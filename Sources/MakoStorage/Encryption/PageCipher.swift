@@ -62,6 +62,7 @@ final class PageCipher: Sendable {
         if PageCipher.isTable(page.type) {
             return (entropy.next(), UInt32(truncatingIfNeeded: entropy.next()) | 1 << 31)
         }
+        assert(page.serial < PageCipher.serialLimit, "invariant 18: a nonce has the whole serial")
         let serial = page.serial & (PageCipher.serialLimit - 1)
         return (salt | serial &<< 48, UInt32(truncatingIfNeeded: serial &>> 16))
     }

@@ -83,6 +83,9 @@ extension FrameStore {
             giveBack(index)
             throw explained(error)
         }
+        assert(
+            Page(frame).number == number && Page(frame).serial & 0xff_ffff == reference.tag,
+            "invariant 10: only the page of the reference is shown to readers")
         info(index).pointee.store(number &<< 8 | State.clean.rawValue, ordering: .releasing)
         set(slot, to: index)
         return frame

@@ -25,10 +25,14 @@ struct PageWriter: ~Copyable {
         guard let frame = frames.dirtyFrame(page: page) else { return }
         if count == capacity || count > 0 && page != first + UInt64(count) { try flush() }
         if count == 0 { first = page }
-        assert(Page(frame).number == page, "the frame of a page holds that page")
+        assert(Page(frame).number == page, "invariant 3: the frame of a page holds that page")
         let copy = memory.start + count * pageBytes
         memcpy(copy, frame, pageBytes)
         frames.codec.seal(copy, number: page)
+        // Only of a plain page, because opening an encrypted one decrypts it in place.
+        assert(
+            frames.codec.isEncrypted || frames.codec.open(copy, number: page),
+            "invariant 10: a page passes its check before it is written")
         count += 1
     }
 

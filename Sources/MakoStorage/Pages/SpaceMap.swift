@@ -212,7 +212,6 @@ final class SpaceMap {
     }
 
     /// Moves the recycled pages to the free pages of their regions, so that searches for runs and low pages find them.
-    ///
     /// Their frames must have been forgotten.
     func settle() {
         guard !recycled.isEmpty else { return }
@@ -307,6 +306,7 @@ final class SpaceMap {
         if low < points.count && points[low] < death {
             wait(page, death: death, for: points[low])
         } else {
+            assert(low == 0 || points[low - 1] <= birth, "invariant 4: no point sees a page that is reused")
             recycled.append(page)
             freed += 1
         }

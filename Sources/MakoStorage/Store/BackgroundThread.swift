@@ -15,6 +15,7 @@ final class BackgroundThread: @unchecked Sendable {
     var isStopping: Bool { lock.withLock { hasToStop } }
 
     func start(for store: Store) throws(StorageError) {
+        assert(store.options.background == .threads, "invariant 15: with manual steps there are no threads")
         let weak = WeakStore(store)
         thread = try storage { () throws(FileError) in
             try startThread(name: "mako") { [self] in run(weak) }

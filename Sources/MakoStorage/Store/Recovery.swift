@@ -15,6 +15,7 @@ extension Store {
     /// and synced again can be trusted (Rebello et al., "Can Applications Recover from fsync Failures?", 2020). Replay
     /// writes to free pages only, so a crash during recovery changes nothing.
     func recover(_ opening: Opening) throws(StorageError) {
+        assert(newest.point < nextSerial, "invariant 2: serials of before are not used again")
         let reserved = try reserveNamedPages(opening)
         let writer = Writer(store: self, base: newest, recording: false)
         writer.reserved = reserved
@@ -56,7 +57,9 @@ extension Store {
                 // and from before a barrier the log does not continue. From here on no checkpoint needs the old log.
                 try checkpointer.checkpoint(self, CheckpointRequest(version: version, fillsBothSlots: true))
                 let retained = [checkpointer.last.meta.commit, checkpointer.previous?.meta.commit]
-                assert(retained == [version.commit, version.commit], "recovery ends in a checkpoint of both slots")
+                assert(
+                    retained == [version.commit, version.commit],
+                    "invariant 7: recovery ends in a checkpoint of both slots")
             }
         } catch {
             writer.abandon()

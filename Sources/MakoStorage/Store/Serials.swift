@@ -10,7 +10,9 @@ extension Store {
         let first = dataFile.nextSerial.wrappingAdd(UInt64(count), ordering: .relaxed).oldValue
         let end = first &+ UInt64(count)
         if end > dataFile.ceiling.load(ordering: .relaxed) { try raiseCeiling(above: end) }
-        assert(end <= dataFile.ceiling.load(ordering: .relaxed), "the header vouches for a serial before it is used")
+        assert(
+            end <= dataFile.ceiling.load(ordering: .relaxed),
+            "invariant 2: the header vouches for a serial before it is used")
         return first
     }
 

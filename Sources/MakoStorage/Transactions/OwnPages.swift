@@ -63,7 +63,8 @@ extension Writer {
 
     @inline(__always)
     func isEditable(_ page: Page) -> Bool {
-        page.serial >= floor && (!hasSpilled || frames.isDirty(page))
+        assert(floor > base.point, "invariant 1: a page of an earlier commit is not changed in place")
+        return page.serial >= floor && (!hasSpilled || frames.isDirty(page))
     }
 
     /// Returns a page that may be changed in place of one that must not: the same page with another serial if it is the

@@ -115,6 +115,7 @@ final class WriterLock: @unchecked Sendable {
     /// Releases the writer lock.
     func release() {
         lock.lock()
+        assert(isTaken, "invariant 14: only a holder releases the writer lock")
         if waiters.isEmpty {
             isTaken = false
             lock.unlock()

@@ -7,6 +7,7 @@ extension FrameStore {
     func find<Layout: NodeLayout>(_ layout: Layout.Type, _ tree: TreeState, _ key: Layout.Key) throws(StorageError)
         -> RecordView?
     {
+        assert(Epochs.isInside, "invariant 11: a read without locks is inside an operation epoch")
         if tree.levels == 0 { return nil }
         var level = tree.levels &- 1
         var reference = tree.root
