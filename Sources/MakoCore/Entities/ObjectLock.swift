@@ -29,7 +29,10 @@ public struct ObjectLock: @unchecked Sendable {
 
     /// Releases the lock.
     @inlinable @inline(__always)
-    public func unlock() { isTaken.pointee.store(0, ordering: .releasing) }
+    public func unlock() {
+        assert(isTaken.pointee.load(ordering: .relaxed) != 0, "invariant 16: values are accessed under the lock")
+        isTaken.pointee.store(0, ordering: .releasing)
+    }
 
     /// Runs a closure under the lock.
     @inlinable @inline(__always)
