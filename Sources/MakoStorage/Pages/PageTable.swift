@@ -79,7 +79,10 @@ struct PageTables: ~Copyable {
         guard pages <= UInt64(count),
             let memory = SystemMemory.reserve(reserved(count), alignment: PageTables.alignment)
         else { return nil }
-        if wantsHugePages { SystemMemory.wantHugePages(memory, count * PageTables.entryBytes) }
+        // Not for the entries of the first 2 GiB: a small file uses few of them, and the system would clear 2 MiB when
+        // the first page is read.
+        let first = PageTables.alignment
+        if wantsHugePages { SystemMemory.wantHugePages(memory + first, count * PageTables.entryBytes - first) }
         let table = PageTable(memory, count: count, blockShift: blockShift)
         tables.append(table)
         return table
