@@ -76,15 +76,15 @@ import Testing
         var found = 0
         for file in Repository.files(in: "Tests") {
             let parts = file.path.dropLast(".swift".count).split(separator: "/")
-            guard parts.count == 3, parts[1].hasSuffix("Tests"), parts[1] != "RepositoryTests",
-                parts[2].hasSuffix("Tests")
+            guard parts.count >= 3, parts[1].hasSuffix("Tests"), parts[1] != "RepositoryTests",
+                let suite = parts.last, suite.hasSuffix("Tests")
             else { continue }
             var name = ""
             for line in file.code.split(separator: "\n") {
                 if let match = line.firstMatch(of: function) { name = String(match.1) }
                 guard line.contains(start) else { continue }
                 found += 1
-                let test = "\(parts[1]).\(parts[2])/\(name)"
+                let test = "\(parts[1]).\(suite)/\(name)"
                 #expect(
                     test.contains(pattern), "\(test) starts a thread, and THREADED in the Makefile does not name it")
             }

@@ -270,7 +270,8 @@ import Testing
 
     /// A file of version 1 of the format from before there were steps.
     @Test func goldenTablesAreMigrated() throws {
-        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Golden")
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Golden")
         let data = try Data(contentsOf: folder.appendingPathComponent("v1-tables.mako"))
         let disk = SimulatedDisk(DiskImage(files: ["d/t.mako": ByteImage(Array(data))], directories: ["d"]))
         var options = StoreOptions()

@@ -15,7 +15,8 @@ import Testing
     private static let isOne = environment["MAKO_TEST_WORKLOAD"] != nil
 
     static let workloads: [ScriptFile] = {
-        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Scripts")
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Scripts")
         let all = (try? ScriptFile.all(in: folder.path)) ?? []
         return all.filter { isOne ? $0.name == environment["MAKO_TEST_WORKLOAD"] : true }
     }()

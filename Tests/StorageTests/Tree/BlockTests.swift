@@ -9,8 +9,8 @@ import Testing
 /// `Golden/Blocks/NAME-fast.lz4` and `NAME-high.lz4` are the blocks of liblz4 1.9.4 for the contents below, by its fast and by its
 /// thorough encoder, which take different matches.
 @Suite struct BlockTests {
-    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
-        "Golden/Blocks")
+    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appendingPathComponent("Golden/Blocks")
 
     private static func noise(_ seed: UInt64, _ count: Int) -> [UInt8] {
         var random = SplitMix(seed: seed)

@@ -57,7 +57,7 @@ import Testing
     /// Model and sources name the same steps.
     @Test func theSourcesNameTheSteps() throws {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Sources/MakoStorage/Pages")
+            .appendingPathComponent("../../../Sources/MakoStorage/Pages")
         var text = ""
         for file in ["Epochs.swift", "FrameStore+Reading.swift", "FrameStore+Eviction.swift"] {
             text += try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)

@@ -72,7 +72,7 @@ import Testing
     }
 
     private static func document() throws -> [String] {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/where.md")
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../docs/where.md")
         return try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
     }
 
@@ -216,7 +216,7 @@ import Testing
 
     /// The sources in which messages for a fault in a text stand, with their names.
     private static func sources() throws -> [(name: String, code: String)] {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/MakoRecords")
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Sources/MakoRecords")
         var found: [(name: String, code: String)] = []
         for folder in ["Query", "Statements", "Text"] {
             let folder = root.appending(path: folder).path()

@@ -40,7 +40,7 @@ import Testing
     /// The bits of both tables of `docs/format.md`, apart from those that are reserved there.
     @Test func theDocumentHasTheBitsOfTheProgram() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
         let text = try String(contentsOf: root.appendingPathComponent("docs/format.md"), encoding: .utf8)
         for (word, known, reserved) in [
             ("must read", FormatFeatures.known.rawValue, FormatFeatures.versionsInRows.rawValue),

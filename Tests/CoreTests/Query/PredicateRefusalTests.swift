@@ -79,7 +79,7 @@ import Testing
         ]
     }
 
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
 
     /// The messages of the table, with `…` for names.
     private static func rows() throws -> [String] {

@@ -54,7 +54,7 @@ import Testing
     }
 
     private static func document() throws -> [String] {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/plans.md")
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../../docs/plans.md")
         return try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
     }
 
