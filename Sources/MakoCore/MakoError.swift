@@ -202,7 +202,7 @@ extension MakoError {
 
     init(_ error: StorageError) {
         switch error {
-        case .closed: self = .closed(path: "")
+        case .closed(let path): self = .closed(path: path)
         case .corrupted: self = .damaged(reason: "\(error)")
         case .alreadyOpen(let path): self = .alreadyOpen(path: path)
         case .writerTimeout(let seconds): self = .writerTimeout(seconds: seconds)

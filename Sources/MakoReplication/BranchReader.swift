@@ -50,10 +50,7 @@ struct BranchReader {
     /// Throws when a later version of Mako began the branch, of which this one may misread the objects.
     func requireKnownFormat() throws(ReplicationError) {
         guard let laterFormat else { return }
-        throw .storage(
-            .unsupportedVersion(
-                path: names.origin(branch), found: UInt32(clamping: laterFormat),
-                supported: UInt32(clamping: BranchOrigin.format)))
+        throw .later(names.origin(branch), laterFormat, BranchOrigin.format)
     }
 
     /// Finds a branch, also one whose origin is lost. Returns nil when no object is of the branch.
@@ -140,16 +137,26 @@ struct BranchReader {
             if case .notFound = error { return nil }
             throw .objects(error)
         }
-        guard let header = SequenceHeader(found.bytes) else {
-            throw .damaged(object: name(number), reason: "its header is damaged")
-        }
-        try check(header, number, total: found.total)
+        let header = try decode(found, number)
         cache.note(header, name(number))
         return header
     }
 
+    /// Decodes the header that bytes of an object begin with. Throws when it is damaged, or a later version wrote it.
+    func decode(_ found: ObjectBytes, _ number: UInt64) throws(ReplicationError) -> SequenceHeader {
+        let bytes = Array(found.bytes.prefix(SequenceHeader.bytes))
+        guard let header = SequenceHeader(bytes) else {
+            if let later = SequenceHeader.laterFormat(bytes) {
+                throw .later(name(number), later, SequenceHeader.format)
+            }
+            throw .damaged(object: name(number), reason: "its header is damaged")
+        }
+        try check(header, number, total: found.total)
+        return header
+    }
+
     /// Throws when a header is not that of an object of so many bytes.
-    func check(_ header: SequenceHeader, _ number: UInt64, total: UInt64) throws(ReplicationError) {
+    private func check(_ header: SequenceHeader, _ number: UInt64, total: UInt64) throws(ReplicationError) {
         guard header.database == database, header.branch == branch, header.number == number else {
             throw .damaged(object: name(number), reason: "it is of another place")
         }

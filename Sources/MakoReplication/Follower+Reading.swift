@@ -39,10 +39,7 @@ extension BranchReader {
             if case .notFound = error { return nil }
             throw .objects(error)
         }
-        guard let header = SequenceHeader(Array(found.bytes.prefix(SequenceHeader.bytes))) else {
-            throw .damaged(object: name(number), reason: "its header is damaged")
-        }
-        try check(header, number, total: found.total)
+        let header = try decode(found, number)
         let isWhole = header.kind == .frames && UInt64(found.bytes.count) == found.total
         return SequenceObject(
             header: header, content: isWhole ? Array(found.bytes.dropFirst(SequenceHeader.bytes)) : nil)

@@ -186,7 +186,7 @@ public final class Follower: @unchecked Sendable {
     }
 
     private func followWithLock() throws(ReplicationError) -> Report {
-        guard !isClosed else { throw .storage(.closed) }
+        guard !isClosed else { throw .storage(.closed(path: file.path)) }
         var report = Report()
         let before = file.place.commit
         while true {

@@ -51,6 +51,7 @@ extension Replica {
         _ options: StoreOptions
     ) throws(ReplicationError) -> RestoreReport {
         try map.reader.requireKnownFormat()
+        try map.requireKnownObjects(for: commit)
         guard let newest = map.points.newest else {
             throw .noRestorePoint(commit: commit ?? 0, before: nil, after: nil)
         }
@@ -83,6 +84,8 @@ extension Replica {
         for reader in try BranchReader.all(store, names, cache).reversed() {
             let next = try BranchMap(reader)
             if next.points.newest != nil { return next }
+            // An earlier branch is not what a later version has shipped.
+            try next.requireKnownObjects()
             map = next
         }
         guard let map else { throw .noBranch(1) }

@@ -134,6 +134,8 @@ struct BranchMap {
 
     /// What retention has left.
     private var kept: RetentionMark?
+    /// The error of the first object that a later version wrote: what is behind it is unknown.
+    private var laterFormat: ReplicationError?
 
     init(_ reader: BranchReader) throws(ReplicationError) {
         self.reader = reader
@@ -143,7 +145,7 @@ struct BranchMap {
         try read()
         // Retention deletes objects while they are read: those below the new mark are not missing.
         while !points.findings.isEmpty, try isOutdated() {
-            (points, lines, isOpen) = (empty, [], false)
+            (points, lines, isOpen, laterFormat) = (empty, [], false, nil)
             try read()
         }
         collectRuns()
@@ -171,7 +173,8 @@ struct BranchMap {
         for (number, result) in zip(first..., results) {
             let header: SequenceHeader?
             do throws(ReplicationError) { header = try result.get() } catch {
-                guard case .damaged = error else { throw error }
+                guard error.isOfUnusableObject else { throw error }
+                if error.isOfLaterFormat { laterFormat = laterFormat ?? error }
                 points.findings.append("\(error)")
                 before = nil
                 continue
@@ -257,6 +260,13 @@ struct BranchMap {
     func newest(shippedBy date: UInt64) -> UInt64? {
         let headers = lines.flatMap { $0.backups.suffix(1) + $0.frames }
         return headers.filter { $0.date <= date }.map(\.after.commit).max()
+    }
+
+    /// Throws when a later version has shipped to the branch what is wanted: a commit behind those that this version can
+    /// restore, or, without one, the newest.
+    func requireKnownObjects(for commit: UInt64? = nil) throws(ReplicationError) {
+        guard let laterFormat, commit ?? .max > points.newest ?? 0 else { return }
+        throw laterFormat
     }
 
     /// The objects needed to restore a commit, from the newest line that includes it.

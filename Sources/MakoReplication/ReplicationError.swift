@@ -47,6 +47,26 @@ public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible
     }
 }
 
+extension ReplicationError {
+    /// The error for an object of a format that a later version of Mako writes.
+    static func later(_ object: String, _ found: UInt64, _ supported: UInt64) -> ReplicationError {
+        .storage(
+            .unsupportedVersion(path: object, found: UInt32(clamping: found), supported: UInt32(clamping: supported)))
+    }
+
+    /// Whether an object is of a format that a later version of Mako writes.
+    var isOfLaterFormat: Bool {
+        guard case .storage(.unsupportedVersion) = self else { return false }
+        return true
+    }
+
+    /// Whether an object that is there cannot be used: it is damaged, or of a later format.
+    var isOfUnusableObject: Bool {
+        guard case .damaged = self else { return isOfLaterFormat }
+        return true
+    }
+}
+
 /// Converts errors of the object store and of the engine into errors of replication.
 func objects<R>(_ body: () throws(ObjectStoreError) -> R) throws(ReplicationError) -> R {
     do throws(ObjectStoreError) { return try body() } catch { throw .objects(error) }

@@ -90,7 +90,7 @@ extension Replicator {
             let middle = inside + (outside - inside) / 2
             let place: LogPlace?
             do throws(ReplicationError) { place = try branch.header(middle)?.after } catch {
-                guard case .damaged = error else { throw error }
+                guard error.isOfUnusableObject else { throw error }
                 place = nil
             }
             let relation = try place.map { place throws(ReplicationError) in try link(place, store) }

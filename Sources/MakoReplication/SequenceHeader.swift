@@ -64,6 +64,9 @@ struct SequenceHeader: Hashable {
             ], bytes: SequenceHeader.bytes)
     }
 
+    /// The format of a header that a later version of Mako wrote; nil of other bytes.
+    static func laterFormat(_ bytes: [UInt8]) -> UInt64? { Words(bytes).laterFormat(magic, format) }
+
     /// Decodes a header. Returns nil when the bytes are none, or damaged.
     init?(_ bytes: [UInt8]) {
         let words = Words(bytes)
@@ -153,10 +156,7 @@ struct BranchOrigin: Hashable {
     }
 
     /// The format of an origin that a later version of Mako wrote; nil of other bytes.
-    static func laterFormat(_ bytes: [UInt8]) -> UInt64? {
-        let words = Words(bytes)
-        return words.isSound && words.word(1) == magic && words.word(2) > format ? words.word(2) : nil
-    }
+    static func laterFormat(_ bytes: [UInt8]) -> UInt64? { Words(bytes).laterFormat(magic, format) }
 
     init?(_ bytes: [UInt8]) {
         let words = Words(bytes)
@@ -196,6 +196,11 @@ struct Words {
     func word(_ index: Int) -> UInt64 {
         guard (index + 1) * 8 <= bytes.count else { return 0 }
         return (0..<8).reduce(0) { $0 | UInt64(bytes[index * 8 + $1]) << UInt64($1 * 8) }
+    }
+
+    /// The format that follows a magic number, if it is later than a known one; nil of other bytes.
+    func laterFormat(_ magic: UInt64, _ known: UInt64) -> UInt64? {
+        isSound && word(1) == magic && word(2) > known ? word(2) : nil
     }
 
     func areZero(from index: Int) -> Bool { bytes.dropFirst(index * 8).allSatisfy { $0 == 0 } }

@@ -64,8 +64,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     case writerTimeout(seconds: Double)
     /// The snapshot exceeded the age limit.
     case snapshotExpired(limitSeconds: Double)
-    /// The store or the snapshot is closed.
-    case closed
+    /// The store, or the snapshot of it, is closed.
+    case closed(path: String)
     /// The process is the child of a fork whose parent opened the store.
     case inherited(path: String)
     /// An argument is invalid.
@@ -130,8 +130,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "another write transaction held the writer lock for more than \(seconds) seconds"
         case .snapshotExpired(let limit):
             "the snapshot is older than the limit of \(limit) seconds and was ended; take a new one"
-        case .closed:
-            "the store or snapshot is closed"
+        case .closed(let path):
+            "the store or snapshot of \(path) is closed"
         case .inherited(let path):
             "the store of \(path) was opened by the parent of this process, before the fork, and is the parent's alone; open it in the child, once the parent has closed it"
         case .invalidArgument(let what):

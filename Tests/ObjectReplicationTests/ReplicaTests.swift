@@ -125,7 +125,7 @@ import Testing
         let follower = try #require(first.follower)
         #expect(follower.firstRestart == .newFile)
         try first.close()
-        #expect(throws: ReplicationError.storage(.closed)) { try follower.follow() }
+        #expect(throws: ReplicationError.storage(.closed(path: "replica.mako"))) { try follower.follow() }
         #expect(throws: MakoError.self) { try first.follow() }
         #expect(first.follower == nil && writer.follower == nil)
         try writer.set("b", 1)

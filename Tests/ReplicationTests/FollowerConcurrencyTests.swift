@@ -44,7 +44,7 @@ import Testing
         // It is started again, and stopped at its release.
         try follower.start(interval: .milliseconds(1))
         follower.close()
-        #expect(throws: ReplicationError.storage(.closed)) { try follower.follow() }
+        #expect(throws: ReplicationError.storage(.closed(path: "replica.mako"))) { try follower.follow() }
     }
 
     /// Reads until the last number is seen. Each commit puts the same number into both trees.

@@ -316,7 +316,7 @@ import Testing
         let bench = FollowerBench(ledger)
         let follower = try bench.current()
         let store = try bench.promote()
-        #expect(throws: ReplicationError.storage(.closed)) { try follower.follow() }
+        #expect(throws: ReplicationError.storage(.closed(path: FollowerBench.path))) { try follower.follow() }
         try store.close()
         #expect {
             _ = try Follower(ledger.place, at: FollowerBench.path, options: bench.options)

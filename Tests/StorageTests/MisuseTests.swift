@@ -221,11 +221,11 @@ import Testing
             do throws(StorageError) {
                 let writer = try store.beginWrite()
                 writer.rollback()
-            } catch { #expect(error == .closed) }
+            } catch { #expect(error == .closed(path: store.path)) }
         }
         writer.rollback()
         for thread in closers + [later] { thread.join() }
-        expect(.closed) { _ = try store.beginWrite() }
+        expect(.closed(path: store.path)) { _ = try store.beginWrite() }
     }
 
     @Test func savepointsBelongToTheirTransaction() throws {
@@ -248,14 +248,14 @@ import Testing
         let kept = try sample.store.snapshot()
         try sample.store.close()
         try sample.store.close()
-        expect(.closed) { _ = try sample.store.snapshot() }
-        expect(.closed) { _ = try sample.store.beginWrite() }
-        expect(.closed) { _ = try sample.store.verify() }
-        expect(.closed) { try sample.store.checkpoint() }
+        expect(.closed(path: sample.store.path)) { _ = try sample.store.snapshot() }
+        expect(.closed(path: sample.store.path)) { _ = try sample.store.beginWrite() }
+        expect(.closed(path: sample.store.path)) { _ = try sample.store.verify() }
+        expect(.closed(path: sample.store.path)) { try sample.store.checkpoint() }
         #expect(try !sample.store.step())
         kept.close()
         kept.close()
-        expect(.closed) { _ = try kept.get(1, in: sample.integers) }
+        expect(.closed(path: sample.store.path)) { _ = try kept.get(1, in: sample.integers) }
     }
 
     /// A cursor or a scan that continues after its snapshot was closed must not read a page that was reused meanwhile.
@@ -279,14 +279,14 @@ import Testing
             for key in UInt64(0)..<2000 { try tx.put([1, 2, 3], for: key, in: sample.integers) }
         }
         try sample.store.checkpoint()
-        expect(.closed) { while try first.next() {} }
-        expect(.closed) { while try last.previous() {} }
-        expect(.closed) { _ = try value.value() }
-        expect(.closed) { try value.withValue { _ in } }
-        expect(.closed) { _ = try scan._advance() }
+        expect(.closed(path: sample.store.path)) { while try first.next() {} }
+        expect(.closed(path: sample.store.path)) { while try last.previous() {} }
+        expect(.closed(path: sample.store.path)) { _ = try value.value() }
+        expect(.closed(path: sample.store.path)) { try value.withValue { _ in } }
+        expect(.closed(path: sample.store.path)) { _ = try scan._advance() }
         // Its trees can still be named.
         #expect(kept.tree(named: "large") == large)
-        expect(.closed) { _ = try kept.count(of: large) }
+        expect(.closed(path: sample.store.path)) { _ = try kept.count(of: large) }
     }
 
     @Test func aReadOnlyStoreSaysSo() throws {
@@ -324,7 +324,7 @@ import Testing
         #expect(value == [5])
         #expect(try snapshot.get(5, in: sample.integers) == [5])
         snapshot.close()
-        expect(.closed) { _ = try snapshot.get(5, in: sample.integers) }
+        expect(.closed(path: sample.store.path)) { _ = try snapshot.get(5, in: sample.integers) }
     }
 
     /// Also a snapshot borrowed from a read.

@@ -170,7 +170,7 @@ public final class Database: MadeElsewhere, Sendable {
         entities: [any Entity.Type] = [], options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) -> Database {
         let store = try storage { () throws(StorageError) in try Store.inMemory(options: options.storeOptions) }
-        return try Database(path: memoryPath, store: store, entities: entities, options: options)
+        return try Database(path: Store.memoryPath, store: store, entities: entities, options: options)
     }
 
     private init(
@@ -279,8 +279,7 @@ public final class Database: MadeElsewhere, Sendable {
         }
     }
 
-    private static let memoryPath = ":memory:"
-    private var isInMemory: Bool { path == Self.memoryPath }
+    private var isInMemory: Bool { path == Store.memoryPath }
 
     // async: uncancelled
     /// Copies the latest commit to a new file, while readers and the writer continue. Also writes an in-memory database

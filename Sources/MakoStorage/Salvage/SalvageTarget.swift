@@ -49,7 +49,7 @@ final class SalvageTarget {
             store = try Store(of: file, options: options)
         } catch {
             file.discard()
-            throw error
+            throw file.named(error)
         }
     }
 
@@ -160,12 +160,12 @@ final class SalvageTarget {
         store.abandon()
     }
 
-    /// Returns the error to report: for a store that became read-only, the cause.
+    /// Returns the error to report, which names the new file: for a store that became read-only, the cause.
     func cause(of error: StorageError) -> StorageError {
         guard case .readOnly = error, let cause = store.pipeline.lock.withLock({ store.pipeline.failure?.cause }) else {
-            return error
+            return file.named(error)
         }
-        return StorageError(cause)
+        return file.named(StorageError(cause))
     }
 
     /// Removes the new database.

@@ -118,7 +118,7 @@ extension Store {
             return CopyReport(commitNumber: source.version.commit, bytes: bytes)
         } catch {
             target.discard()
-            throw error
+            throw target.named(error)
         }
     }
 

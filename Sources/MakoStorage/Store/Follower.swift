@@ -59,7 +59,7 @@ extension Store {
     ///
     /// - Returns: whether there is a newer commit than before; always false for a store that writes, which shows its
     ///   newest commit anyway.
-    /// - Throws: ``StorageError/closed``, ``StorageError/notFound(path:)``, the errors of opening, and I/O errors. The
+    /// - Throws: ``StorageError/closed(path:)``, ``StorageError/notFound(path:)``, the errors of opening, and I/O errors. The
     ///   store then shows the same commit as before.
     @discardableResult
     public func refresh() throws(StorageError) -> Bool {
@@ -89,7 +89,7 @@ extension Store {
 
     /// Returns a snapshot of the newest commit from the successor.
     func successorSnapshot() throws(StorageError) -> Snapshot {
-        guard let next = follower?.successor else { throw .closed }
+        guard let next = follower?.successor else { throw .closed(path: path) }
         return try next.snapshot()
     }
 

@@ -209,7 +209,7 @@ package final class FollowerFile {
     /// nothing.
     package func promotion() throws(StorageError) -> (frames: SegmentFrames, end: LogPlace) {
         if file == nil { try settle() }
-        guard let header else { throw .closed }
+        guard let header else { throw .closed(path: path) }
         let number = max(place.lsn / header.segmentBytes, segment?.number ?? 0) + 1
         let own = SegmentHeader(
             database: header.id, number: number, salt: options.entropy.next(), previousEnd: place.lsn,

@@ -155,38 +155,7 @@ package final class LogRestoration {
 
     /// Returns an error with the path of the new file in place of those of temporary files. Before ``discard()``.
     package func named(_ error: StorageError) -> StorageError {
-        let temporary = [target.path] + parts.map(\.path)
-        return error.mappingTexts { text in temporary.reduce(text) { $0.replacing($1, with: new.path) } }
-    }
-}
-
-extension StorageError {
-    /// Changes the paths, and the reasons, which may contain a path.
-    fileprivate func mappingTexts(_ map: (String) -> String) -> StorageError {
-        switch self {
-        case .notFound(let path): .notFound(path: map(path))
-        case .notADatabase(let path, let reason): .notADatabase(path: map(path), reason: map(reason))
-        case .unsupportedVersion(let path, let found, let supported):
-            .unsupportedVersion(path: map(path), found: found, supported: supported)
-        case .unsupportedFeatures(let path, let bits): .unsupportedFeatures(path: map(path), bits: bits)
-        case .alreadyOpen(let path): .alreadyOpen(path: map(path))
-        case .encrypted(let path): .encrypted(path: map(path))
-        case .wrongKey(let path, let reason): .wrongKey(path: map(path), reason: map(reason))
-        case .notEncrypted(let path): .notEncrypted(path: map(path))
-        case .encryptionUnavailable(let path): .encryptionUnavailable(path: map(path))
-        case .identityLost(let path): .identityLost(path: map(path))
-        case .logDamaged(let path, let reason): .logDamaged(path: map(path), reason: map(reason))
-        case .wrongBase(let path, let reason): .wrongBase(path: map(path), reason: map(reason))
-        case .io(let error): .io(FileError(operation: error.operation, path: map(error.path), code: error.code))
-        case .diskFull(let path): .diskFull(path: map(path))
-        case .protected(let path): .protected(path: map(path))
-        case .readOnly(let reason): .readOnly(reason: map(reason))
-        case .inherited(let path): .inherited(path: map(path))
-        case .invalidArgument(let what): .invalidArgument(map(what))
-        case .corrupted, .unconfirmed, .unconfirmedLimit, .keyTooLong, .valueTooLarge, .treeNotFound, .treeExists,
-            .wrongKeyKind, .writerTimeout, .snapshotExpired, .closed:
-            self
-        }
+        ([target] + parts).reduce(error) { $1.named($0) }
     }
 }
 

@@ -62,7 +62,7 @@ struct NewFile {
             }
         } catch {
             new.discard()
-            throw error
+            throw new.named(error)
         }
         new.discard()
         return false

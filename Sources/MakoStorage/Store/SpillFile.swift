@@ -38,7 +38,7 @@ package final class SpillFile {
         // Remove the name before the first byte, so that nothing remains when the process dies.
         do throws(FileError) { try fileSystem.remove(temporary.path) } catch {
             temporary.discard()
-            throw StorageError(error)
+            throw StorageError(error.inFile(place))
         }
         blockBytes = SpillFile.storedBytes - (key == nil ? 0 : CipherKey.tagBytes)
         block = .allocate(byteCount: CipherKey.nonceBytes + SpillFile.storedBytes, alignment: 16)

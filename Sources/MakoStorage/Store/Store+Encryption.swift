@@ -24,7 +24,7 @@ extension Store {
         guard let keys = dataFile.keys else { throw .notEncrypted(path: path) }
         guard !isInherited else { throw .inherited(path: path) }
         if let reason = writeRefusal {
-            throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
+            throw isClosed.load(ordering: .acquiring) ? .closed(path: path) : .readOnly(reason: reason)
         }
         let record = try keys.record(for: new, entropy: options.entropy)
         do throws(FileError) {

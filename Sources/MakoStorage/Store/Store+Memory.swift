@@ -20,7 +20,7 @@ extension Store {
     /// ```
     ///
     /// - Parameter bytes: the budget, at least 256 KiB; smaller values count as 256 KiB.
-    /// - Throws: ``StorageError/closed``, ``StorageError/inherited(path:)``.
+    /// - Throws: ``StorageError/closed(path:)``, ``StorageError/inherited(path:)``.
     /// - Complexity: linear in the evicted pages.
     public func setCacheBytes(_ bytes: Int) throws(StorageError) {
         try requireOpen()

@@ -17,7 +17,9 @@ package final class ReplicaBackup {
 
     /// Reads so many bytes, or those that there are.
     package func read(from offset: UInt64, count: Int) throws(StorageError) -> [UInt8] {
-        try storage { () throws(FileError) in try target.file.bytes(from: offset, count: count) }
+        do throws(FileError) { return try target.file.bytes(from: offset, count: count) } catch {
+            throw target.named(StorageError(error))
+        }
     }
 
     /// Removes the file.
@@ -90,7 +92,7 @@ extension Store {
             return try ReplicaBackup(target, point, end)
         } catch {
             target.discard()
-            throw error
+            throw target.named(error)
         }
     }
 }

@@ -37,7 +37,7 @@ extension Store {
             return report
         } catch {
             target.discard()
-            throw error
+            throw target.named(error)
         }
     }
 

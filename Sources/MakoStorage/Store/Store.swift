@@ -58,12 +58,15 @@ public final class Store: @unchecked Sendable {
         try self.init(Opening(of: file, options: options))
     }
 
+    /// The path of a store in memory.
+    package static let memoryPath = ":memory:"
+
     /// Creates a store in memory, which ends with its last reference.
     public static func inMemory(options: StoreOptions = .init()) throws(StorageError) -> Store {
         var options = options
         options.fileSystem = MemoryFileSystem()
         options.readOnly = false
-        return try Store(at: "memory.mako", options: options)
+        return try Store(at: memoryPath, options: options)
     }
 
     private init(_ opening: Opening) throws(StorageError) {
@@ -106,7 +109,7 @@ public final class Store: @unchecked Sendable {
     /// Throws if the store is closed, or was opened by the parent of this process.
     @inline(__always)
     func requireOpen() throws(StorageError) {
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        guard !isClosed.load(ordering: .acquiring) else { throw .closed(path: path) }
         guard !isInherited else { throw .inherited(path: path) }
     }
 
@@ -148,7 +151,7 @@ public final class Store: @unchecked Sendable {
     /// Calls `body` with a snapshot of the latest commit.
     ///
     /// - Returns: the result of `body`.
-    /// - Throws: ``StorageError/closed`` and the errors of `body`.
+    /// - Throws: ``StorageError/closed(path:)`` and the errors of `body`.
     public func read<R>(_ body: (Snapshot) throws -> R) throws -> R {
         var snapshot = try takeSnapshot(hasAge: true, nil, isLent: true)
         defer { withExtendedLifetime(self) { Snapshot.endLoan(of: &snapshot, keeping: self) } }
@@ -171,7 +174,7 @@ public final class Store: @unchecked Sendable {
     func beginWriteWithLock() throws(StorageError) -> WriteTransaction {
         if let reason = writeRefusal {
             writerLock.release()
-            throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
+            throw isClosed.load(ordering: .acquiring) ? .closed(path: path) : .readOnly(reason: reason)
         }
         pipeline.rollBackRefused()
         relieveMemory()

@@ -6,15 +6,18 @@ final class TemporaryFile {
     let fileSystem: any FileSystem
     /// The temporary path.
     let path: String
+    /// The path that the file is made for: its final one or, where it gets none, that of its database.
+    private let place: String
     let file: any File
 
     private static let infix = "-new-"
     private static let digits = 16
     private static let mostNames = 1000
 
-    private init(_ fileSystem: any FileSystem, _ path: String, _ file: any File) {
+    private init(_ fileSystem: any FileSystem, _ path: String, for place: String, _ file: any File) {
         self.fileSystem = fileSystem
         self.path = path
+        self.place = place
         self.file = file
     }
 
@@ -42,7 +45,7 @@ final class TemporaryFile {
             do throws(FileError) {
                 // Before it is locked, another process may take it for a left-over file and remove it.
                 if try file.lock(exclusive: true), try file.isNamed(name) {
-                    return TemporaryFile(fileSystem, name, file)
+                    return TemporaryFile(fileSystem, name, for: path, file)
                 }
                 UnfinishedFiles.forget(name)
                 file.close()
@@ -87,6 +90,12 @@ final class TemporaryFile {
         file.close()
     }
 
+    /// Returns an error with the path that the file is made for in place of the temporary one, also in the paths of its
+    /// log: the temporary name says nothing to the caller, and the file is removed after the error.
+    func named(_ error: StorageError) -> StorageError {
+        error.mappingTexts { $0.replacing(path, with: place) }
+    }
+
     fileprivate static func remove(_ path: String, on fileSystem: any FileSystem) {
         let names = (try? fileSystem.list(directory: FilePath.directory(of: path))) ?? []
         // Remove the log first, because without its data file it would look like an orphan.
@@ -122,6 +131,38 @@ final class TemporaryFile {
         }
         let end = rest.dropFirst(digits)
         return end.isEmpty || end.hasPrefix(LogFile.infix) ? base + infix + number : nil
+    }
+}
+
+extension StorageError {
+    /// Changes the paths, and the reasons, which may contain a path.
+    fileprivate func mappingTexts(_ map: (String) -> String) -> StorageError {
+        switch self {
+        case .notFound(let path): .notFound(path: map(path))
+        case .notADatabase(let path, let reason): .notADatabase(path: map(path), reason: map(reason))
+        case .unsupportedVersion(let path, let found, let supported):
+            .unsupportedVersion(path: map(path), found: found, supported: supported)
+        case .unsupportedFeatures(let path, let bits): .unsupportedFeatures(path: map(path), bits: bits)
+        case .alreadyOpen(let path): .alreadyOpen(path: map(path))
+        case .encrypted(let path): .encrypted(path: map(path))
+        case .wrongKey(let path, let reason): .wrongKey(path: map(path), reason: map(reason))
+        case .notEncrypted(let path): .notEncrypted(path: map(path))
+        case .encryptionUnavailable(let path): .encryptionUnavailable(path: map(path))
+        case .identityLost(let path): .identityLost(path: map(path))
+        case .logDamaged(let path, let reason): .logDamaged(path: map(path), reason: map(reason))
+        case .wrongBase(let path, let reason): .wrongBase(path: map(path), reason: map(reason))
+        case .io(let error): .io(FileError(operation: error.operation, path: map(error.path), code: error.code))
+        case .diskFull(let path): .diskFull(path: map(path))
+        case .protected(let path): .protected(path: map(path))
+        case .readOnly(let reason): .readOnly(reason: map(reason))
+        case .inherited(let path): .inherited(path: map(path))
+        case .invalidArgument(let what): .invalidArgument(map(what))
+        case .corrupted(let page, let reason): .corrupted(page: page, reason: map(reason))
+        case .closed(let path): .closed(path: map(path))
+        case .unconfirmed, .unconfirmedLimit, .keyTooLong, .valueTooLarge, .treeNotFound, .treeExists, .wrongKeyKind,
+            .writerTimeout, .snapshotExpired:
+            self
+        }
     }
 }
 

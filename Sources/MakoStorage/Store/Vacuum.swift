@@ -116,7 +116,7 @@ final class Vacuum {
         }
         if let reason = store.writeRefusal {
             store.writerLock.release()
-            throw store.isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
+            throw store.isClosed.load(ordering: .acquiring) ? .closed(path: store.path) : .readOnly(reason: reason)
         }
         store.pipeline.rollBackRefused()
         return true

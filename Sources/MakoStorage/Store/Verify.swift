@@ -34,7 +34,7 @@ extension Store {
     /// - Parameter progress: called after every 256 pages and at the end, on the caller's thread. It must not write to
     ///   the store, because that would deadlock.
     /// - Returns: the findings.
-    /// - Throws: ``StorageError/closed``, or the error of a file that cannot be read at all. Damage is in the report.
+    /// - Throws: ``StorageError/closed(path:)``, or the error of a file that cannot be read at all. Damage is in the report.
     /// - Complexity: linear in the size of the file.
     public func verify(
         progress: @escaping (VerifyProgress) -> Void = { _ in }

@@ -48,7 +48,7 @@ public struct Blob: Sendable {
     ///   - buffer: the memory to fill.
     ///   - offset: the offset in the value, in bytes.
     /// - Returns: the number of copied bytes: fewer than the buffer holds at the value's end, none beyond it.
-    /// - Throws: ``StorageError/closed``, ``StorageError/corrupted(page:reason:)`` and I/O errors.
+    /// - Throws: ``StorageError/closed(path:)``, ``StorageError/corrupted(page:reason:)`` and I/O errors.
     /// - Complexity: linear in the copied bytes.
     public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
         guard offset < count, !buffer.isEmpty else { return 0 }

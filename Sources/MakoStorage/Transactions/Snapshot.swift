@@ -128,7 +128,7 @@ public final class Snapshot: @unchecked Sendable {
         }.get()
     }
 
-    /// Closes the snapshot before it is released. Later reads throw ``StorageError/closed``.
+    /// Closes the snapshot before it is released. Later reads throw ``StorageError/closed(path:)``.
     ///
     /// Waits for running operations of other threads. A call inside `withValue` has no effect; the snapshot then ends when it is released.
     public func close() {
@@ -223,10 +223,11 @@ public final class Snapshot: @unchecked Sendable {
     }
 
     private var whyOver: StorageError {
-        if state.pointee.isInherited { return .inherited(path: store._withUnsafeGuaranteedRef { $0.path }) }
+        let path = store._withUnsafeGuaranteedRef { $0.path }
+        if state.pointee.isInherited { return .inherited(path: path) }
         guard slot != nil, let limit = store._withUnsafeGuaranteedRef({ $0.options.snapshotAgeLimit }),
             state.pointee.life.load(ordering: .relaxed) & Life.expiring.rawValue != 0
-        else { return .closed }
+        else { return .closed(path: path) }
         return .expired(after: limit)
     }
 

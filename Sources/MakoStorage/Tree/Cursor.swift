@@ -443,7 +443,7 @@ public struct Cursor: ~Copyable {
 extension Snapshot {
     /// Returns a cursor over a tree, which is on no entry yet.
     ///
-    /// - Throws: ``StorageError/treeNotFound(_:)``, ``StorageError/closed`` and
+    /// - Throws: ``StorageError/treeNotFound(_:)``, ``StorageError/closed(path:)`` and
     ///   ``StorageError/snapshotExpired(limitSeconds:)``.
     public func cursor(in tree: Tree) throws(StorageError) -> Cursor {
         let entry = Epochs.enter()

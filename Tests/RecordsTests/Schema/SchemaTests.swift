@@ -57,7 +57,7 @@ import Testing
     @Test func errorsSayWhatAndWhere() {
         let key = RowKey(values: [.text("a")])
         let sentences: [(RecordError, String)] = [
-            (.storage(.closed), "the store or snapshot is closed"),
+            (.storage(.closed(path: "a.mako")), "the store or snapshot of a.mako is closed"),
             (.tableNotFound(name: "Persn", nearest: "Person"), "there is no table Persn; did you mean Person?"),
             (.columnNotFound(table: "P", name: "q", nearest: nil), "P has no column q"),
             (

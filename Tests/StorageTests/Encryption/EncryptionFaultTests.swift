@@ -75,7 +75,7 @@ import Testing
         let store = try Store(at: Self.path, options: options)
         try EncryptionTests.fill(store, 0..<10)
         try store.close()
-        #expect(throws: StorageError.closed) { try store.changeKey(to: TestKeys.encryption(1)) }
+        #expect(throws: StorageError.closed(path: Self.path)) { try store.changeKey(to: TestKeys.encryption(1)) }
         var reading = options
         reading.readOnly = true
         let reader = try Store(at: Self.path, options: reading)

@@ -129,7 +129,7 @@ import Testing
         #expect(reader.cacheBytes == 1 << 20 && reader.stats.cacheBudgetBytes == 1 << 20)
         try reader.close()
         try sample.store.close()
-        #expect(throws: StorageError.closed) { try reader.setCacheBytes(1 << 20) }
+        #expect(throws: StorageError.closed(path: reader.path)) { try reader.setCacheBytes(1 << 20) }
     }
 
     @Test(arguments: [Int.min, -1, 0, 1, 1 << 20, .max]) func aBudgetMayBeAnyNumber(bytes: Int) throws {

@@ -267,8 +267,8 @@ import Testing
             try Store.compact(at: "d/none.mako", options: options(on: disk))
         }
         try store.close()
-        #expect(throws: StorageError.closed) { try store.backup(to: "d/late.mako") }
-        #expect(throws: StorageError.closed) { try store.copy(to: "d/late.mako") }
+        #expect(throws: StorageError.closed(path: BackupTests.path)) { try store.backup(to: "d/late.mako") }
+        #expect(throws: StorageError.closed(path: BackupTests.path)) { try store.copy(to: "d/late.mako") }
     }
 
     @Test func aReaderCanMakeABackup() throws {

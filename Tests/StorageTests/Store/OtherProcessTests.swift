@@ -69,7 +69,7 @@ import Testing
         #expect(try !writer.refresh())
         try writer.close()
         try reader.close()
-        #expect(throws: StorageError.closed) { try reader.refresh() }
+        #expect(throws: StorageError.closed(path: Self.path)) { try reader.refresh() }
     }
 
     /// Every page is used again many times while snapshots of the reader, whose cache is small, still show what was there.
@@ -381,7 +381,7 @@ import Testing
         #expect(copy.commitNumber == writer.stats.commitNumber)
         #expect(throws: StorageError.readOnly(reason: "it was opened so")) { _ = try reader.beginWrite() }
         try reader.close()
-        #expect(throws: StorageError.closed) { _ = try reader.snapshot() }
+        #expect(throws: StorageError.closed(path: Self.path)) { _ = try reader.snapshot() }
         #expect(try disk.open(Self.path, .readOnly).pins() == [])
     }
 }

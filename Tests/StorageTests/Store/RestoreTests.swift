@@ -106,4 +106,42 @@ import Testing
             try copy.close()
         }
     }
+
+    // MARK: Errors
+
+    private enum Making: CaseIterable { case backup, part, copy, restore, compact, salvage }
+
+    private func make(_ making: Making, _ disk: SimulatedDisk) throws(StorageError) {
+        let path = "d/store.mako"
+        func store() throws(StorageError) -> Store { try Store(at: path, options: options(disk)) }
+        switch making {
+        case .backup: try store().backup(to: "d/new")
+        case .part: try store().backup(to: "d/new", since: BackupPoint(of: "d/one", fileSystem: disk))
+        case .copy: try store().copy(to: "d/new")
+        case .restore:
+            try Store.restore("d/base.mako", applying: ["d/one", "d/two"], to: "d/new", options: options(disk))
+        case .compact: try Store.compact(at: path, options: options(disk))
+        case .salvage: _ = try Store.salvage(from: path, to: "d/new", options: options(disk))
+        }
+    }
+
+    /// Each call of the file system fails once. The unfinished file is gone after the error, so that its temporary name
+    /// would say nothing to the caller.
+    @Test(arguments: Making.allCases) private func errorsNameTheFileOfTheCaller(_ making: Making) throws {
+        let disk = SimulatedDisk()
+        try backedUp(disk).close()
+        let image = disk.settledImage()
+        var (call, failures) = (0, 0)
+        while call < 2000 {
+            let disk = SimulatedDisk(image)
+            disk.inject(.inputOutput, atCall: call)
+            do throws(StorageError) { try make(making, disk) } catch {
+                failures += 1
+                #expect(!"\(error)".contains("-new-"), "call \(call)")
+            }
+            if disk.callCount <= call { break }
+            call += 1
+        }
+        #expect((20..<2000).contains(call) && failures > 10)
+    }
 }

@@ -223,6 +223,6 @@ import Testing
         let reader = try Store(at: "d/s.mako", options: reading)
         #expect(throws: StorageError.readOnly(reason: "it was opened so")) { try reader.shrink() }
         try reader.close()
-        #expect(throws: StorageError.closed) { try reader.shrink() }
+        #expect(throws: StorageError.closed(path: "d/s.mako")) { try reader.shrink() }
     }
 }

@@ -175,7 +175,7 @@ import Testing
         }
         try #expect(blob.bytes(in: 0..<90000) == noise(90000, seed: 0))
         snapshot.close()
-        #expect(throws: StorageError.closed) { try blob.bytes(in: 0..<10) }
+        #expect(throws: StorageError.closed(path: store.path)) { try blob.bytes(in: 0..<10) }
         try #expect(store.verify().findings == [])
     }
 

@@ -146,7 +146,7 @@ import Testing
             ]
             names = old.trees.map { "\($0)" }
         }
-        var error = StorageError.closed
+        var error = StorageError.closed(path: store.path)
         if end == .tooOld {
             error = .snapshotExpired(limitSeconds: 10)
             sample.clock.advance(by: .seconds(11))

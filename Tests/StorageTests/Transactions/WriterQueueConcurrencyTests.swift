@@ -249,8 +249,8 @@ import Testing
         }
         #expect(try await store.write { try $0.view.count(of: tree) } == 0)
         try store.close()
-        await #expect(throws: StorageError.closed) { try await store.write { _ in } }
-        await #expect(throws: StorageError.closed) { try await store.read { _ in } }
+        await #expect(throws: StorageError.closed(path: store.path)) { try await store.write { _ in } }
+        await #expect(throws: StorageError.closed(path: store.path)) { try await store.read { _ in } }
     }
 
     /// Timeouts and cancellations at the moment in which the lock is handed over: each call ends once, and in the end

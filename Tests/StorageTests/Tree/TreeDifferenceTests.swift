@@ -132,7 +132,7 @@ import Testing
         }
         #expect(keys == [.integer(0), .integer(1), .integer(2)])
         before.close()
-        #expect(throws: StorageError.closed) {
+        #expect(throws: StorageError.closed(path: Self.path)) {
             try store.snapshot().forEachDifference(from: before, in: tree) { _ in true }
         }
         try store.close()

@@ -700,8 +700,8 @@ private struct Pair {
             #expect(throws: StorageError.self) { _ = try snapshot.get(1, in: integers) }
         }
         try pair.store.close()
-        #expect(throws: StorageError.closed) { _ = try pair.store.snapshot() }
-        #expect(throws: StorageError.closed) { _ = try pair.store.beginWrite() }
+        #expect(throws: StorageError.closed(path: pair.store.path)) { _ = try pair.store.snapshot() }
+        #expect(throws: StorageError.closed(path: pair.store.path)) { _ = try pair.store.beginWrite() }
     }
 
     @Test func aCursorFollowsTheTransactionThatChangesItsTree() throws {
@@ -826,6 +826,7 @@ private struct Pair {
     @Test func aViewThatIsKeptEndsWithItsTransaction() throws {
         let store = try Store.inMemory()
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let closed = StorageError.closed(path: ":memory:")
         var kept: [Snapshot] = []
         for round: UInt8 in 1...4 {
             try store.write { transaction throws in
@@ -835,11 +836,11 @@ private struct Pair {
                 #expect(try transaction.view.get(1, in: tree) == [round])
                 if round % 2 == 1 { kept.append(transaction.view) }
                 #expect(kept.last === transaction.view)
-                for old in kept.dropLast() { #expect(throws: StorageError.closed) { try old.get(1, in: tree) } }
+                for old in kept.dropLast() { #expect(throws: closed) { try old.get(1, in: tree) } }
             }
             // One without a view in between.
             try store.write { try $0.put([0], for: 1, in: tree) }
-            for old in kept { #expect(throws: StorageError.closed) { try old.get(1, in: tree) } }
+            for old in kept { #expect(throws: closed) { try old.get(1, in: tree) } }
         }
         #expect(try store.read { try $0.get(1, in: tree) } == [0])
     }
@@ -850,7 +851,7 @@ private struct Pair {
         let transaction = try store.beginWrite()
         try transaction.put([1], for: 1, in: tree)
         try transaction.commitKeepingLock(durability: nil, isShown: true)
-        #expect(throws: StorageError.closed) { try transaction.view.get(1, in: tree) }
+        #expect(throws: StorageError.closed(path: store.path)) { try transaction.view.get(1, in: tree) }
         #expect(transaction.view.trees.isEmpty && transaction.view.tree(named: "t") == nil)
         transaction.rollback()
         #expect(try store.read { try $0.get(1, in: tree) } == [1])
@@ -889,7 +890,7 @@ private struct Pair {
         let numbers = kept.map { $0.0.commitNumber }
         #expect(numbers == numbers.sorted() && Set(numbers).count == numbers.count)
         kept[0].0.close()
-        #expect(throws: StorageError.closed) { _ = try kept[0].0.get(1, in: tree) }
+        #expect(throws: StorageError.closed(path: store.path)) { _ = try kept[0].0.get(1, in: tree) }
         kept = []
         try store.checkpoint()
         #expect(try store.verify().isClean)
