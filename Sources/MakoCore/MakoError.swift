@@ -169,9 +169,11 @@ extension MakoError {
         case .duplicateKey(let table, _, let columns, let values):
             self = .duplicate(entity: table, properties: columns, values: values)
         case .syntax(let fault): self = .query(message: "\(fault)")
-        case .incompatibleSchema(let table, _), .conversionFailed(let table, _, _, _), .idsExhausted(let table),
-            .invalidKey(let table, _):
+        case .incompatibleSchema(let table, _), .conversionFailed(let table, _, _, _):
             self = .migration(entity: table, reason: "\(error)")
+        case .invalidKey: self = .invalidArgument("\(error)")
+        case .idsExhausted(let table):
+            self = .unstorableValue(entity: table, key: nil, property: "id", reason: "\(error)")
         case .referenced(let table, _, let other, let column, _, .deny):
             self = .deniedByReference(entity: table, from: other, property: column)
         case .referenced: self = .query(message: "\(error)")
@@ -189,9 +191,15 @@ extension MakoError {
         }
     }
 
-    /// Converts an error of a migration, in which a duplicate concerns existing rows, not a row that the caller stores.
+    /// Converts an error of a migration, in which a key or a duplicate concerns existing rows, not a row or a key of the
+    /// caller.
     init(migrating error: RecordError) {
         self.init(error)
+        switch error {
+        case .invalidKey(let table, _), .idsExhausted(let table):
+            self = .migration(entity: table, reason: "\(error)")
+        default: break
+        }
         guard case .duplicate(let entity, let properties, let values) = self else { return }
         self = .migration(
             entity: entity,
@@ -210,15 +218,11 @@ extension MakoError {
         }
     }
 
-    /// Converts an error from a closure of this module.
+    /// Converts an error of a call that rethrows a closure's, for closures of this module, which throw the errors of its
+    /// layers.
     @usableFromInline
     init(any error: any Error) {
-        switch error {
-        case let error as MakoError: self = error
-        case let error as RecordError: self.init(error)
-        case let error as StorageError: self.init(error)
-        default: self = .query(message: "\(error)")
-        }
+        if let error = error as? MakoError { self = error } else { self.init(RecordError(any: error)) }
     }
 }
 

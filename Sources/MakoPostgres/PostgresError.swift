@@ -92,9 +92,7 @@ public struct SQLState: Sendable, Hashable {
 
 /// Runs a body, and throws its errors as those of this module.
 func named<R>(_ body: () throws -> R) throws(PostgresError) -> R {
-    do { return try body() } catch let error as PostgresError { throw error } catch let error as RecordError {
-        throw .records(error)
-    } catch let error as StorageError { throw .records(.storage(error)) } catch {
-        throw .records(.catalogueDamaged(reason: "\(error)"))
+    do { return try body() } catch let error as PostgresError { throw error } catch {
+        throw .records(RecordError(any: error))
     }
 }

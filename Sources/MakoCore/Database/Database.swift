@@ -223,7 +223,7 @@ public final class Database: MadeElsewhere, Sendable {
     deinit {
         // In the child of a fork, other threads' locks stay locked for ever.
         if isInherited { return }
-        DatabaseRegistry.remove(number)
+        DatabaseRegistry.remove(number, path)
         takeAttachment()?.end()
         pressure.end()
         // `deinit` cannot throw; acknowledged commits are durable already.
@@ -445,6 +445,9 @@ enum DatabaseRegistry {
     }
     private static let entries = Protected<[UInt32: Entry]>([:])
     private static let last = Protected<UInt32>(0)
+    /// The paths of released databases, for the errors of objects that outlive them.
+    private static let released = Protected<[UInt32: String]>([:])
+    private static let mostReleased: UInt32 = 1024
     /// The number in values of rows that another program has, which no database has.
     static let foreign = UInt32.max
 
@@ -457,8 +460,15 @@ enum DatabaseRegistry {
     static func register(_ database: Database) {
         entries.with { $0[database.number] = Entry(database) }
     }
-    static func remove(_ number: UInt32) {
+    static func remove(_ number: UInt32, _ path: String) {
         entries.with { entries in _ = entries.removeValue(forKey: number) }
+        released.with { paths in
+            paths[number] = path
+            // A number whose later one is not released yet stays, so that there are as many more as open databases.
+            paths[number &- mostReleased] = nil
+        }
     }
+    /// The path of a database that was released; nil of one behind which many others were.
+    static func path(ofReleased number: UInt32) -> String? { released.with { $0[number] } }
     static func database(_ number: UInt32) -> Database? { entries.with { $0[number]?.database } }
 }

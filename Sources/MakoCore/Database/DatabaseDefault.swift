@@ -52,7 +52,8 @@ extension Database {
         if number == DatabaseRegistry.foreign { throw .foreignObject(entity: model.name) }
         if let scope = ThreadScope.current, scope.database.number == number { return scope.database }
         if let database = DatabaseRegistry.database(number) { return database }
-        throw .closed(path: "of this \(model.name)")
+        if let path = DatabaseRegistry.path(ofReleased: number) { throw .closed(path: path) }
+        throw .noDatabase(entity: model.name)
     }
 
     /// The database of an object; nil when it was never saved.

@@ -73,12 +73,11 @@ struct DecodedRow: Decoder {
             return try body()
         } catch let error as MakoError {
             throw error
-        } catch let error as DecodingError {
-            let (path, reason) = error.pathAndReason
+        } catch {
+            // Also an error of the type's own.
+            let (path, reason) = (error as? DecodingError)?.pathAndReason ?? ("", "\(error)")
             throw .columnMismatch(
                 column: path.isEmpty ? "a column" : path, row: row, expected: expected, found: "\(found) (\(reason))")
-        } catch {
-            throw MakoError(any: error)
         }
     }
 }
@@ -196,8 +195,11 @@ struct DecodedValue: SingleValueDecodingContainer, Decoder {
         } catch is DecodingError {
             // For example, an unknown case of an enumeration.
             throw mismatch("\(type)")
+        } catch let error as MakoError {
+            throw error
         } catch {
-            throw MakoError(any: error)
+            // The type refuses the value by an error of its own.
+            throw .columnMismatch(column: column, row: number, expected: "\(type)", found: "\(found) (\(error))")
         }
     }
 

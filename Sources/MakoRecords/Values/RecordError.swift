@@ -131,16 +131,22 @@ func engine<R: ~Copyable>(_ body: () throws(StorageError) -> R) throws(RecordErr
     do { return try body() } catch { throw .storage(error) }
 }
 
-/// Runs calls that rethrow a closure's error, which is one of the two error types that this module's closures throw.
+extension RecordError {
+    /// Converts an error of a call that rethrows a closure's: that of this module or of the engine, the two types that
+    /// the module's own closures throw.
+    package init(any error: any Error) {
+        switch error {
+        case let error as RecordError: self = error
+        case let error as StorageError: self = .storage(error)
+        // The error of a caller's closure says nothing of the file.
+        default: self = .storage(.invalidArgument("\(error)"))
+        }
+    }
+}
+
+/// Runs calls that rethrow the error of a closure of this module. The errors of a caller's closure must not pass through
+/// here, because they would become texts.
 @inline(__always)
 func recorded<R>(_ body: () throws -> R) throws(RecordError) -> R {
-    do {
-        return try body()
-    } catch let error as RecordError {
-        throw error
-    } catch let error as StorageError {
-        throw .storage(error)
-    } catch {
-        throw .catalogueDamaged(reason: "\(error)")
-    }
+    do { return try body() } catch { throw RecordError(any: error) }
 }

@@ -58,9 +58,6 @@ public final class Store: @unchecked Sendable {
         try self.init(Opening(of: file, options: options))
     }
 
-    /// The path of a store in memory.
-    package static let memoryPath = ":memory:"
-
     /// Creates a store in memory, which ends with its last reference.
     public static func inMemory(options: StoreOptions = .init()) throws(StorageError) -> Store {
         var options = options
@@ -286,4 +283,9 @@ public final class Store: @unchecked Sendable {
             try dataFile.syncDirectory()
         } catch { throw StorageError(error) }
     }
+}
+
+extension Store {
+    /// The path of a store in memory.
+    package static let memoryPath = ":memory:"
 }

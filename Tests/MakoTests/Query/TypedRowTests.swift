@@ -235,6 +235,23 @@ import Testing
                 == .columnMismatch(column: "name", row: 0, expected: "Never", found: "a row (not today)"))
     }
 
+    /// A type that refuses a value by an error of its own: the query is right, and the error names the column, as far as
+    /// it is known.
+    @Test func anErrorOfTheTypeIsNoneOfTheQuery() throws {
+        struct Refusal: Error, CustomStringConvertible { let description = "too young" }
+        struct Adult: Decodable { init(from decoder: any Decoder) throws { throw Refusal() } }
+        struct Holder: Decodable { let age: Adult }
+        #expect(
+            fault { () throws(MakoError) in _ = try db.rawQuery("SELECT age, name FROM Person", as: Adult.self) }
+                == .columnMismatch(column: "a column", row: 0, expected: "Adult", found: "a row (too young)"))
+        let error = fault { () throws(MakoError) in _ = try db.rawQuery("SELECT age FROM Person", as: Holder.self) }
+        guard case .columnMismatch("age", 0, "Adult", let found)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(found.hasSuffix("(too young)"))
+    }
+
     @Test func asyncForms() async throws {
         let pairs = try await db.rawQuery("SELECT name, age FROM Person WHERE id = 1", as: (String, Int).self)
         #expect(pairs.count == 1 && pairs[0] == ("Ada", 36))

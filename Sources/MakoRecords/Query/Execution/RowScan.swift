@@ -148,6 +148,8 @@ final class RowScan {
         measure?.access.operation = .queryScan
         var writer = RowWriter()
         var number: Int64 = 0
+        // The closure may be the caller's, whose errors are passed on as they are.
+        var failure: (any Error)?
         defer { measure?.access.counts.rows += Int(number) }
         func lend(_ row: [Value]) throws(RecordError) -> Bool {
             writer.begin(table.layout)
@@ -156,11 +158,18 @@ final class RowScan {
             number += 1
             let reader = try RowReader(try writer.finish(), table.layout)
             guard try passes(reader, key) else { return true }
-            return try recorded { try body(key, reader) }
+            do { return try body(key, reader) } catch {
+                failure = error
+                return false
+            }
         }
         let query = query.ended(by: cancellation)
-        guard let measure else { return try query.forEachRow(in: view, lend) }
-        for row in try query.rows(in: view, measure.part(0)) { guard try lend(row) else { return } }
+        if let measure {
+            for row in try query.rows(in: view, measure.part(0)) { guard try lend(row) else { break } }
+        } else {
+            try query.forEachRow(in: view, lend)
+        }
+        if let failure { throw failure }
     }
 
     /// Calls `body` with the keys of the rows that a full-text search finds.

@@ -54,13 +54,16 @@ final class Sorter {
     ) throws {
         var keys: [RowKey] = []
         var isWanted = true
+        // The closure is the caller's, whose errors are passed on as they are.
+        var failure: (any Error)?
         try forEachSorted(offset: offset, limit: limit) { (key) throws(RecordError) in
             keys.append(key)
             guard keys.count == size else { return true }
-            isWanted = try recorded { try body(keys) }
+            do { isWanted = try body(keys) } catch { (failure, isWanted) = (error, false) }
             keys.removeAll(keepingCapacity: true)
             return isWanted
         }
+        if let failure { throw failure }
         if isWanted, !keys.isEmpty { _ = try body(keys) }
     }
 
