@@ -50,7 +50,7 @@ public final class BatchedResults<T: Entity>: Sendable {
     ///   snapshot is too old; `.closed` after the database was closed.
     public func object(at place: Int) throws(MakoError) -> T {
         guard keys.indices.contains(place) else {
-            throw .query(message: "there is no object at \(place); the results have \(keys.count)")
+            throw .invalidArgument("there is no object at \(place); the results have \(keys.count)")
         }
         if let known = window.with({ $0.object(at: place) }) { return known }
         // Read outside the lock, because hooks may read other objects.

@@ -128,7 +128,7 @@ final class LightweightRows<T: Entity>: Sendable {
         if let object = keptObject(place) { return object }
         do throws(MakoError) {
             guard keys.indices.contains(place) else {
-                throw .query(message: "there is no object at \(place); the results have \(keys.count)")
+                throw .invalidArgument("there is no object at \(place); the results have \(keys.count)")
             }
             // Read outside the lock, because a hook of the object may use these results.
             guard let read = try read(keys[place]) else {

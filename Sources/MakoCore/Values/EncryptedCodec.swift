@@ -138,8 +138,9 @@ extension Snapshot {
 extension Database {
     /// The cipher of the database of a row, whatever database is current on this thread.
     static func valueCipher(ofNumber number: UInt32) throws(PropertyKeyProblem) -> ValueCipher {
-        guard let database = DatabaseRegistry.database(number) else { throw .missing }
-        return try database.valueCipher()
+        if let database = DatabaseRegistry.database(number) { return try database.valueCipher() }
+        if let path = DatabaseRegistry.path(ofReleased: number) { throw .unreadable(reason: "\(path) is closed") }
+        throw .missing
     }
 
     /// The cipher of the encrypted properties. A committed one is cached; that of a running transaction is not, because
