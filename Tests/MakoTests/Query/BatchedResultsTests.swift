@@ -45,8 +45,12 @@ import Testing
         let db = try makePeople(10)
         let batches = try db.query(Person.self).batch(3)
         #expect(try batches.object(at: 9).name == "p9")
-        #expect(throws: MakoError.self) { try batches.object(at: 10) }
-        #expect(throws: MakoError.self) { try batches.object(at: -1) }
+        // The query is right, and the place is not.
+        for place in [10, -1] {
+            #expect(throws: MakoError.invalidArgument("there is no object at \(place); the results have 10")) {
+                try batches.object(at: place)
+            }
+        }
         let beyond = batches[10]
         #expect(beyond.loadError != nil)
         try db.close()
