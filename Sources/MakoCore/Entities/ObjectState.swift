@@ -126,8 +126,8 @@ extension ObjectState {
         return false
     }
 
-    /// Records that the running transaction wrote a property, which its rollback may restore.
-    /// Returns whether a transaction wrote to the object before, this one or an earlier one.
+    /// Records that the running transaction wrote a property, which its rollback may restore. Returns whether one wrote
+    /// to the object before.
     mutating func noteWritten(_ property: Int) -> Bool {
         let wasWritten = isMarked(.written)
         mark(.written, true)
@@ -145,9 +145,7 @@ extension ObjectState {
 
     /// Records that another thread wrote a property, which the rollback of a transaction then does not restore.
     mutating func noteOverwritten(_ property: Int) {
-        guard isMarked(.written), !isOverwritten(property) else {
-            return
-        }
+        guard isMarked(.written), !isOverwritten(property) else { return }
         hold(extra, rows, farDirty, overwritten.union(PropertySet(property)))
     }
 
@@ -193,8 +191,7 @@ extension ObjectState {
     /// The changes of an object in the plain case: it has a row in this database under a number, and saving changes
     /// only its dirty flags. No properties: it has no changes, or is not such an object.
     mutating func plainChanges(in number: UInt32) -> (properties: PropertySet, id: Int64) {
-        let isOwn = database == number
-        guard isOwn, rowID != 0, flags == .exists else { return (.none, 0) }
+        guard database == number, rowID != 0, flags == .exists else { return (.none, 0) }
         switch held {
         case .nothing: return (dirty, rowID)
         case .rows(let rows): return (rows.companion == nil ? dirty : .none, rowID)
