@@ -37,7 +37,7 @@ import Testing
             for _ in 0..<3 {
                 group.addTask { [reading] in try await self.read(to: last, reading) }
             }
-            try await group.waitForAll()
+            while try await group.next() != nil {}
         }
         follower.stop()
         #expect(failures.all == [])

@@ -70,6 +70,57 @@ import Testing
         #expect(ledger.objects.calls - before <= 3)
     }
 
+    /// Among others between the renaming of a restored file and the removal of the log before it, whose last segment is
+    /// begun again under its number.
+    @Test(arguments: 51..<55) func aReaderMayRefreshAtAnyCallOfTheFollower(_ seed: UInt64) throws {
+        let ledger = try Ledger(seed: seed)
+        let replicator = try ledger.replicator(objectBytes: 3000)
+        try ledger.commit(.small)
+        try replicator.ship()
+        let bench = FollowerBench(ledger)
+        let files = WatchedFiles(bench.disk)
+        bench.options.checkpointBytes = 4000
+        bench.options.store.fileSystem = files
+        _ = try bench.current()
+        let reader = try bench.open()
+        var failures: [String] = []
+        files.beforeCall = {
+            do { try reader.refresh() } catch { failures.append("\(error)") }
+        }
+        for round in 0..<60 {
+            try ledger.commitAtRandom(selfContained: round % 5 != 4)
+            try replicator.ship()
+            _ = try bench.current().follow()
+            let commit = try ledger.commitNumber()
+            try reader.refresh()
+            try #require(try reader.read { $0.commitNumber } == commit && failures == [])
+            #expect(try LedgerState(reading: reader) == ledger.states[commit])
+            if round % 7 == 6 { bench.end() }
+        }
+    }
+
+    /// Files that run a closure before each call that changes names, and before each opening.
+    private final class WatchedFiles: PassingFileSystem, @unchecked Sendable {
+        // Unchecked: one thread uses the follower and its files.
+        let inner: any FileSystem
+        var beforeCall: () -> Void = {}
+
+        init(_ inner: any FileSystem) { self.inner = inner }
+
+        func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
+            beforeCall()
+            return try inner.open(path, mode)
+        }
+        func remove(_ path: String) throws(FileError) {
+            beforeCall()
+            try inner.remove(path)
+        }
+        func rename(_ from: String, to: String) throws(FileError) {
+            beforeCall()
+            try inner.rename(from, to: to)
+        }
+    }
+
     @Test func twoFollowersOfOneBranchAgree() throws {
         let ledger = try Ledger(seed: 42)
         let replicator = try ledger.replicator(objectBytes: 2000)

@@ -31,7 +31,8 @@ struct LogFollower {
             if let barrier = try readFrames(of: segment, &tail, apply) { return .barrier(barrier) }
             guard let next = try follower(of: segment.header.number, tail.end, isThere: newest > segment.header.number)
             else {
-                if newest <= segment.header.number { return .upToDate }
+                let mayBeLater = newest > segment.header.number
+                if !mayBeLater, try !isReplaced(segment, newest) { return .upToDate }
                 current = nil
                 return .lost
             }
@@ -81,6 +82,13 @@ struct LogFollower {
         guard let segment = next, segment.header.previousEnd == end.lsn, segment.header.chain == end.chain
         else { return nil }
         return segment
+    }
+
+    /// Whether a segment was removed, and may have been begun anew under its number: the log of a follower, which the
+    /// header never names, has the numbers of its writer, and a checkpoint removes it wherever it ends.
+    private func isReplaced(_ segment: LogReader.Segment, _ newest: UInt64) throws(StorageError) -> Bool {
+        guard newest == 0 else { return false }
+        return try storage { () throws(FileError) in try !segment.file.isNamed(segment.path) }
     }
 
     /// Opens a segment. Returns nil if it does not exist, or no longer.
