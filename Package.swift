@@ -196,7 +196,8 @@ let package = Package(
             name: "RecordsTests", dependencies: ["MakoRecords", "MakoTestSupport", "RandomRuns"],
             exclude: ["Scripts", "Golden"], swiftSettings: settings),
         .testTarget(
-            name: "CoreTests", dependencies: ["MakoCore", "MakoTestSupport", "RandomRuns"], swiftSettings: settings),
+            name: "CoreTests", dependencies: ["MakoCore", "MakoTestSupport", "RandomRuns", "TestHelpers"],
+            swiftSettings: settings),
         .target(name: "TestHelpers", path: "Tests/Helpers", swiftSettings: settings),
         .testTarget(
             name: "MakoTests",

@@ -3,7 +3,9 @@ final class UndoLog {
     private enum Entry {
         /// The object's metadata before it was saved or removed.
         case notes(any ObjectEntity, ObjectMetadata)
+        /// A property, which another thread may write before the rollback.
         case property(any ObjectEntity, WriteMark, () -> Void)
+        /// Anything else of an object.
         case step(any ObjectEntity, () -> Void)
         case array(ArrayNotes)
     }

@@ -31,8 +31,7 @@ struct LogFollower {
             if let barrier = try readFrames(of: segment, &tail, apply) { return .barrier(barrier) }
             guard let next = try follower(of: segment.header.number, tail.end, isThere: newest > segment.header.number)
             else {
-                let mayBeLater = newest > segment.header.number
-                if !mayBeLater, try !isReplaced(segment, newest) { return .upToDate }
+                if newest <= segment.header.number, try !isReplaced(segment, newest) { return .upToDate }
                 current = nil
                 return .lost
             }

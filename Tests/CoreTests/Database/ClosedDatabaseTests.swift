@@ -1,20 +1,12 @@
-import Foundation
 import MakoCore
+import TestHelpers
 import Testing
 
 /// What the calls of a closed database say: which file is closed.
 @Suite struct ClosedDatabaseTests {
-    private func withPath<R>(_ body: (String) throws -> R) throws -> R {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "mako-closed-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory) }
-        return try body(directory.appendingPathComponent("cities.mako").path)
-    }
-
     /// Of a sandbox, the file that was opened, not the copy, which is deleted.
     @Test(arguments: [DatabaseMode.normal, .sandbox]) func everyCallNamesTheFile(_ mode: DatabaseMode) throws {
-        try withPath { path in
+        try withTemporaryFile { path in
             let db = try Database(at: path, mode: mode, entities: [City.self])
             let city = City(name: "Oslo")
             try db.save(city)
@@ -78,7 +70,7 @@ import Testing
     }
 
     @Test func anObjectThatOutlivesItsDatabaseNamesTheFile() throws {
-        try withPath { path in
+        try withTemporaryFile { path in
             let city = try cityOfAReleasedDatabase(path)
             city.name = "Bergen"
             #expect(throws: MakoError.closed(path: path)) { try city.commit() }
