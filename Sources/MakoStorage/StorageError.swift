@@ -66,6 +66,10 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     case snapshotExpired(limitSeconds: Double)
     /// The store, or the snapshot of it, is closed.
     case closed(path: String)
+    /// The store is suspended, or was when the snapshot was open; see ``Store/suspend(timeout:)``.
+    case suspended(path: String)
+    /// Another file, or an older state of the database, has taken the place of the file of a suspended store.
+    case replaced(path: String)
     /// The process is the child of a fork whose parent opened the store.
     case inherited(path: String)
     /// An argument is invalid.
@@ -132,6 +136,10 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "the snapshot is older than the limit of \(limit) seconds and was ended; take a new one"
         case .closed(let path):
             "the store or snapshot of \(path) is closed"
+        case .suspended(let path):
+            "the store of \(path) is suspended, or was while the snapshot was open; call resume(), and take new snapshots"
+        case .replaced(let path):
+            "\(path) was replaced by another file, or by an older state, while its store was suspended; close the store and open the file again"
         case .inherited(let path):
             "the store of \(path) was opened by the parent of this process, before the fork, and is the parent's alone; open it in the child, once the parent has closed it"
         case .invalidArgument(let what):

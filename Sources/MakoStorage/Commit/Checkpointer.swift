@@ -114,6 +114,15 @@ final class Checkpointer: @unchecked Sendable {
 
     var isRunning: Bool { run != nil }
 
+    /// Takes over the checkpoints that another store has written to the file. The caller must hold `lock`.
+    func adopt(_ other: Checkpointer, _ store: Store) {
+        assert(run == nil, "the file is at rest")
+        (last, previous) = (other.last, other.previous)
+        (ahead, nextAhead) = (PageBitmaps(), nil)
+        (idleSteps, idleCommit) = (0, 0)
+        store.versions.lock.withLock { pins = other.pins }
+    }
+
     /// Repairs damaged copies of both metas after a crash during a meta write.
     ///
     /// If the other slot has no usable meta, writes the latest checkpoint to it as well.
@@ -185,6 +194,7 @@ final class Checkpointer: @unchecked Sendable {
     /// Captures the state to write. The time under the space lock depends on the changed bitmaps, not on the data,
     /// because committers wait for that lock.
     private func capture(_ store: Store, _ request: CheckpointRequest) throws(StorageError) {
+        if store.isSuspended { throw .suspended(path: store.path) }
         let serial = try store.takeSerial()
         do throws(StorageError) {
             var (next, live) = try store.versions.lock.withLock { () throws(StorageError) in

@@ -31,9 +31,15 @@ final class Flusher: @unchecked Sendable {
         let running = lock.withLock {
             isStopping = true
             change.broadcast()
+            defer { thread = nil }
             return thread
         }
         running?.join()
+    }
+
+    /// Lets `wake` start a thread again after `stop()`.
+    func allow() {
+        lock.withLock { (isStopping, due) = (false, .max) }
     }
 
     private func serve(_ weak: WeakStore) {

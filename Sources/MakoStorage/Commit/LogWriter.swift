@@ -114,6 +114,8 @@ final class LogWriter {
         segmentBytes - SegmentHeader.blockBytes - LogFrame.headerBytes - LogFrame.alignment - overhead
     }
 
+    /// The highest number that a segment may have had.
+    var highestNumber: UInt64 { lastNumber }
     /// The number of the newest segment; 0 without a segment.
     var newestSegment: UInt64 { segments.last?.number ?? 0 }
     /// The log before this position is in a file, or in a group that a flush is writing.

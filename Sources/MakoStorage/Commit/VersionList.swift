@@ -130,6 +130,28 @@ final class VersionList: @unchecked Sendable {
     /// The point of the older retained checkpoint, to which the log reaches back.
     var oldestCheckpointPoint: UInt64 { lock.withLock { checkpointPoints.first ?? 1 } }
 
+    // MARK: Suspension
+
+    /// Withdraws the latest version: new snapshots get none. No version may be published until `showAgain`.
+    func withdraw() { published.store(0, ordering: .sequentiallyConsistent) }
+
+    func showAgain() {
+        lock.withLock { published.store(VersionList.address(of: latest), ordering: .sequentiallyConsistent) }
+    }
+
+    /// Takes over the version and the pages of another store of the file, which is not used any more. There may be no
+    /// snapshot, and no version may be published.
+    func adopt(_ other: VersionList, filePages: UInt64) {
+        lock.lock()
+        defer { lock.unlock() }
+        space.adopt(other.space)
+        dirtyPages = PageBitmaps()
+        retired += all
+        all = [other.latest]
+        checkpointPoints = other.checkpointPoints
+        room = FileRoom(pages: filePages)
+    }
+
     // MARK: Pages
 
     /// Allocates pages, and appends them to the list with the first page last.

@@ -57,6 +57,12 @@ public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvert
         isRefusal && operation == "write" ? FileError(operation: FileError.restOfWrite, path: path, code: code) : self
     }
 
+    /// The error for a file system that releases locks by closing files only.
+    static func noUnlock(_ path: String) -> FileError { FileError(operation: "unlock", path: path, code: ENOTSUP) }
+
+    /// The error for a write to a file whose lock was released.
+    static func released(_ path: String) -> FileError { FileError(operation: "write", path: path, code: EBADF) }
+
     /// The error for a private file whose contents are not what was written.
     static func lostBlock(of path: String) -> FileError { FileError(operation: "read", path: path, code: EIO) }
 

@@ -129,6 +129,10 @@ public protocol File: AnyObject, Sendable {
     /// Acquires the file's advisory lock without waiting; `false` if another handle holds it. `close()` releases it.
     func lock(exclusive: Bool) throws(FileError) -> Bool
 
+    /// Releases the file's lock and its pins; the handle stays usable, and can acquire them again. Without them nothing
+    /// is done.
+    func unlock() throws(FileError)
+
     /// Whether a path leads to this file: false if another file has taken the name since the opening, or none has it.
     func isNamed(_ path: String) throws(FileError) -> Bool
 
@@ -176,6 +180,9 @@ extension File {
 
     /// Returns false: blocks cannot be shared.
     public func shareBlocks(of other: any File) throws(FileError) -> Bool { false }
+
+    /// Throws, because only `close()` releases the lock: a store with such files cannot be suspended.
+    public func unlock() throws(FileError) { throw .noUnlock(path) }
 
     /// Returns true: renames of other files are not known.
     public func isNamed(_ path: String) throws(FileError) -> Bool { true }

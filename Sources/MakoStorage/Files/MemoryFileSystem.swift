@@ -215,7 +215,7 @@ private final class MemoryFile: File, @unchecked Sendable {
     func lock(exclusive: Bool) throws(FileError) -> Bool {
         try whileOpen("lock") {
             let before = held
-            unlock()
+            letGo()
             let others = exclusive ? content.sharedHolders + content.exclusiveHolders : content.exclusiveHolders
             guard others == 0 else {
                 hold(before)
@@ -223,6 +223,13 @@ private final class MemoryFile: File, @unchecked Sendable {
             }
             hold(exclusive ? .exclusive : .shared)
             return true
+        }
+    }
+
+    func unlock() throws(FileError) {
+        try whileOpen("unlock") {
+            content.pins[ObjectIdentifier(self)] = nil
+            letGo()
         }
     }
 
@@ -258,7 +265,7 @@ private final class MemoryFile: File, @unchecked Sendable {
             guard !isClosed else { return }
             isClosed = true
             content.pins[ObjectIdentifier(self)] = nil
-            unlock()
+            letGo()
         }
     }
 
@@ -268,7 +275,7 @@ private final class MemoryFile: File, @unchecked Sendable {
         if kind == .exclusive { content.exclusiveHolders += 1 }
     }
 
-    private func unlock() {
+    private func letGo() {
         if held == .shared { content.sharedHolders -= 1 }
         if held == .exclusive { content.exclusiveHolders -= 1 }
         held = .nothing

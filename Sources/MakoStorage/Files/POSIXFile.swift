@@ -332,7 +332,7 @@ final class POSIXFile: File, @unchecked Sendable {
 
     /// Releases the locks. The system releases them only when the last descriptor of the open file is closed, and a
     /// process that is being started may have one until its exec.
-    private func unlock() {
+    func unlock() {
         // After a fork the parent has the same open file, so the child must not release its locks.
         guard hasLocks.load(ordering: .relaxed), generation == Forks.generation else { return }
         mako_unlock_bytes(descriptor)

@@ -14,9 +14,12 @@ final class BackgroundThread: @unchecked Sendable {
 
     var isStopping: Bool { lock.withLock { hasToStop } }
 
+    /// Starts the thread, again after `stop()` too.
     func start(for store: Store) throws(StorageError) {
         assert(store.options.background == .threads, "invariant 15: with manual steps there are no threads")
         let weak = WeakStore(store)
+        lock.withLock { hasToStop = false }
+        flusher.allow()
         thread = try storage { () throws(FileError) in
             try startThread(name: "mako") { [self] in run(weak) }
         }

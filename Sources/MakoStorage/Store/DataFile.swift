@@ -23,6 +23,8 @@ final class DataFile {
     let ceiling: Atomic<UInt64>
     /// The only intact copy of the header, found by opening or left by a failed write; nil if both are intact.
     private var soundCopy: Int?
+    /// Whether the lock of the file was released, so that the header must not be written. Guarded by `lock`.
+    @exclusivity(unchecked) var isReleased = false
     /// The damages of copies that opening has skipped.
     private(set) var findings: [String] = []
 
@@ -241,6 +243,7 @@ final class DataFile {
 
     /// Rewrites the header block, one copy after the other, so that one of the two is intact at every moment.
     func update(_ change: (inout FileHeader) -> Void) throws(FileError) {
+        if isReleased { throw .released(file.path) }
         var next = header
         change(&next)
         next.generation += 1
@@ -258,6 +261,16 @@ final class DataFile {
         }
         soundCopy = nil
         header = next
+    }
+
+    /// Takes over the header that another store has written to the file, with both copies intact.
+    func adopt(_ other: DataFile) {
+        lock.withLock {
+            (header, soundCopy) = (other.header, nil)
+            features.store(header.mustRead, ordering: .relaxed)
+            nextSerial.store(header.ceiling, ordering: .relaxed)
+            ceiling.store(header.ceiling, ordering: .relaxed)
+        }
     }
 
     /// Makes the name of a segment durable, then records in the header that it is in use. Must come after the segment's

@@ -89,7 +89,7 @@ extension Store {
 
     /// Returns a snapshot of the newest commit from the successor.
     func successorSnapshot() throws(StorageError) -> Snapshot {
-        guard let next = follower?.successor else { throw .closed(path: path) }
+        guard let next = follower?.successor else { throw isSuspended ? .suspended(path: path) : .closed(path: path) }
         return try next.snapshot()
     }
 

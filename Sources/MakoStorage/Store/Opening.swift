@@ -38,6 +38,11 @@ struct Opening {
         try self.init(file.path, options, file.file)
     }
 
+    /// Opens a file that another store has locked.
+    init(of file: BorrowedFile, path: String, options: StoreOptions) throws(StorageError) {
+        try self.init(path, options, file)
+    }
+
     private init(_ path: String, _ options: StoreOptions, _ file: any File) throws(StorageError) {
         self.path = path
         self.options = options

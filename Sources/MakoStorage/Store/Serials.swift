@@ -30,6 +30,7 @@ extension Store {
 
     @inline(never)
     private func raiseCeiling(above serial: UInt64) throws(StorageError) {
+        if isSuspended { throw .suspended(path: path) }
         if isEncrypted && serial + FileHeader.serialStock >= PageCipher.serialLimit {
             throw .invalidArgument(
                 "the numbers that keep encrypted pages apart are used up; copy the database into a new file")

@@ -282,7 +282,11 @@ private struct Backup {
             if count == Backup.pagesPerWrite || count > 0 && page != first + UInt64(count) { try write() }
             if count == 0 { first = page }
             let copy = base + count * pageBytes
-            let serial = try store.frames.copySealedPage(page, to: copy, scratch: scratch)
+            var serial: UInt64 = 0
+            // A suspension ends the snapshot; the page may then be another process's.
+            try source.snapshot.whileOpen { () throws(StorageError) in
+                serial = try store.frames.copySealedPage(page, to: copy, scratch: scratch)
+            }
             if serial >= basis { count += 1 } else if count > 0 { try write() }
             if (index + 1) % Backup.pagesPerReport == 0 { progress(CopyProgress(done: index + 1, total: pages.count)) }
         }

@@ -23,9 +23,7 @@ extension Store {
     public func changeKey(to new: Encryption) throws(StorageError) {
         guard let keys = dataFile.keys else { throw .notEncrypted(path: path) }
         guard !isInherited else { throw .inherited(path: path) }
-        if let reason = writeRefusal {
-            throw isClosed.load(ordering: .acquiring) ? .closed(path: path) : .readOnly(reason: reason)
-        }
+        if let refusal = writeRefusal { throw refusal }
         let record = try keys.record(for: new, entropy: options.entropy)
         do throws(FileError) {
             try dataFile.lock.withLock { () throws(FileError) in

@@ -36,6 +36,12 @@ public final class Store: @unchecked Sendable {
     let follower: Follower?
     let events: EventQueue?
     let isClosed = Atomic<Bool>(false)
+    /// Set under the writer lock; see Store+Suspension.swift.
+    let suspended = Atomic<Bool>(false)
+    /// Serializes `suspend()` and `resume()`.
+    let suspensionLock = Lock()
+    /// The newest commit at the suspension. Guarded by `suspensionLock`.
+    @exclusivity(unchecked) var suspendedCommit: UInt64 = 0
     /// What recovery did at opening. Set before the store is shared.
     public internal(set) var recovery: RecoveryReport
 
@@ -56,6 +62,11 @@ public final class Store: @unchecked Sendable {
     /// Opens a newly created file for writing or reading, as the options say. The store closes the file.
     convenience init(of file: TemporaryFile, options: StoreOptions) throws(StorageError) {
         try self.init(Opening(of: file, options: options))
+    }
+
+    /// Opens the file of another store, which holds its lock and does not use it meanwhile.
+    convenience init(borrowing file: any File, path: String, options: StoreOptions) throws(StorageError) {
+        try self.init(Opening(of: BorrowedFile(file), path: path, options: options))
     }
 
     /// Creates a store in memory, which ends with its last reference.
@@ -108,6 +119,7 @@ public final class Store: @unchecked Sendable {
     func requireOpen() throws(StorageError) {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed(path: path) }
         guard !isInherited else { throw .inherited(path: path) }
+        guard !isSuspended else { throw .suspended(path: path) }
     }
 
     // MARK: Reading
@@ -124,6 +136,12 @@ public final class Store: @unchecked Sendable {
     ///   - isLent: whether the caller keeps the store alive while the snapshot is used, and then ends the loan.
     func takeSnapshot(hasAge: Bool, _ label: String?, isLent: Bool = false) throws(StorageError) -> Snapshot {
         try requireOpen()
+        return try claimSnapshot(hasAge: hasAge, label, isLent: isLent)
+    }
+
+    /// Takes a snapshot, of a suspended store too once its version is published again.
+    @inline(__always)
+    func claimSnapshot(hasAge: Bool, _ label: String?, isLent: Bool = false) throws(StorageError) -> Snapshot {
         guard let slot = snapshots.claim(hasAge: hasAge, label: label) else {
             throw .invalidArgument("too many snapshots are open")
         }
@@ -133,6 +151,8 @@ public final class Store: @unchecked Sendable {
             let address = versions.published.load(ordering: .sequentiallyConsistent)
             guard let pointer = UnsafeRawPointer(bitPattern: address) else {
                 snapshots.release(slot)
+                // `resume()` publishes the version before it ends the suspension.
+                if follower == nil { return try takeSnapshot(hasAge: hasAge, label, isLent: isLent) }
                 return try successorSnapshot()
             }
             let version = Unmanaged<Version>.fromOpaque(pointer)
@@ -169,9 +189,9 @@ public final class Store: @unchecked Sendable {
 
     /// Begins a transaction. The caller must hold the writer lock, which is released on an error.
     func beginWriteWithLock() throws(StorageError) -> WriteTransaction {
-        if let reason = writeRefusal {
+        if let refusal = writeRefusal {
             writerLock.release()
-            throw isClosed.load(ordering: .acquiring) ? .closed(path: path) : .readOnly(reason: reason)
+            throw refusal
         }
         pipeline.rollBackRefused()
         relieveMemory()
@@ -186,10 +206,13 @@ public final class Store: @unchecked Sendable {
         if !writerLock.take(timeout: timeout) { throw .timedOut(after: timeout ?? .zero) }
     }
 
-    var writeRefusal: String? {
-        if isClosed.load(ordering: .acquiring) { return "it is closed" }
-        if options.readOnly { return "it was opened so" }
-        return pipeline.hasFailed.load(ordering: .acquiring) ? pipeline.lock.withLock { pipeline.failure?.reason } : nil
+    /// Why nothing can be written; nil if it can.
+    var writeRefusal: StorageError? {
+        if isClosed.load(ordering: .acquiring) { return .closed(path: path) }
+        if isSuspended { return .suspended(path: path) }
+        if options.readOnly { return .readOnly(reason: "it was opened so") }
+        guard pipeline.hasFailed.load(ordering: .acquiring) else { return nil }
+        return pipeline.lock.withLock { pipeline.failure.map { .readOnly(reason: $0.reason) } }
     }
 
     /// Runs `body` in a write transaction and commits it; rolls back if `body` throws.
@@ -222,6 +245,8 @@ public final class Store: @unchecked Sendable {
         guard !isInherited else { return isClosed.store(true, ordering: .releasing) }
         background.stop()
         _ = writerLock.take(timeout: nil)
+        // `resume()` may have started it again.
+        background.stop()
         defer {
             writerLock.release()
             writerThreads.stop()
@@ -248,7 +273,8 @@ public final class Store: @unchecked Sendable {
             let next = follower.successor
             try next?.close()
         }
-        guard clean, !options.readOnly, !pipeline.hasFailed.load(ordering: .acquiring) else { return }
+        // The file of a suspended store is at rest, and may be another process's by now.
+        guard clean, !options.readOnly, !isSuspended, !pipeline.hasFailed.load(ordering: .acquiring) else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in try finish(keepsArchive: true) }
         if options.diskReserveBytes == 0 && !pipeline.hasUnconfirmed { try cutOffUnused() }
     }

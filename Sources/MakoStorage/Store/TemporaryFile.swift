@@ -155,6 +155,8 @@ extension StorageError {
         case .diskFull(let path): .diskFull(path: map(path))
         case .protected(let path): .protected(path: map(path))
         case .readOnly(let reason): .readOnly(reason: map(reason))
+        case .suspended(let path): .suspended(path: map(path))
+        case .replaced(let path): .replaced(path: map(path))
         case .inherited(let path): .inherited(path: map(path))
         case .invalidArgument(let what): .invalidArgument(map(what))
         case .corrupted(let page, let reason): .corrupted(page: page, reason: map(reason))

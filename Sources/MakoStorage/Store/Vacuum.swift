@@ -114,9 +114,9 @@ final class Vacuum {
         } else {
             try store.takeWriterLock()
         }
-        if let reason = store.writeRefusal {
+        if let refusal = store.writeRefusal {
             store.writerLock.release()
-            throw store.isClosed.load(ordering: .acquiring) ? .closed(path: store.path) : .readOnly(reason: reason)
+            throw refusal
         }
         store.pipeline.rollBackRefused()
         return true

@@ -225,6 +225,9 @@ public final class Snapshot: @unchecked Sendable {
     private var whyOver: StorageError {
         let path = store._withUnsafeGuaranteedRef { $0.path }
         if state.pointee.isInherited { return .inherited(path: path) }
+        if slot != nil, state.pointee.life.load(ordering: .relaxed) >> Life.timeShift == SnapshotRegistry.suspended {
+            return .suspended(path: path)
+        }
         guard slot != nil, let limit = store._withUnsafeGuaranteedRef({ $0.options.snapshotAgeLimit }),
             state.pointee.life.load(ordering: .relaxed) & Life.expiring.rawValue != 0
         else { return .closed(path: path) }

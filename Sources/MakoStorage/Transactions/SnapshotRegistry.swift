@@ -145,6 +145,32 @@ final class SnapshotRegistry: @unchecked Sendable {
         return slots
     }
 
+    /// The time of snapshots that a suspension has ended.
+    static let suspended = never - 1
+
+    /// Marks all open snapshots as expiring, because their store is being suspended.
+    ///
+    /// - Returns: the slots of the marked snapshots, for `endExpiry` when all operations that began before have ended.
+    func suspendAll() -> [UnsafeMutablePointer<SnapshotSlot>] {
+        var slots: [UnsafeMutablePointer<SnapshotSlot>] = []
+        let desired = SnapshotRegistry.suspended << Snapshot.Life.timeShift | Snapshot.Life.expiring.rawValue
+        forEachSlot { slot in
+            guard slot.pointee.point.load(ordering: .sequentiallyConsistent) != 0 else { return }
+            var life = slot.pointee.view.life.load(ordering: .acquiring)
+            // `age` may set the time meanwhile.
+            while life & Snapshot.Life.mask == Snapshot.Life.open.rawValue {
+                let (isMarked, found) = slot.pointee.view.life.compareExchange(
+                    expected: life, desired: desired, ordering: .sequentiallyConsistent)
+                if isMarked {
+                    slots.append(slot)
+                    return
+                }
+                life = found
+            }
+        }
+        return slots
+    }
+
     /// Releases the pages of expired snapshots.
     func endExpiry(_ slots: [UnsafeMutablePointer<SnapshotSlot>]) {
         for slot in slots {

@@ -112,6 +112,15 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
         }
     }
 
+    func unlock() throws(FileError) {
+        try checkOpen("unlock")
+        lock.withLock {
+            disk.unpin(file, ObjectIdentifier(self), generation)
+            if let held { disk.releaseLock(file, generation, exclusive: held) }
+            held = nil
+        }
+    }
+
     func isNamed(_ path: String) throws(FileError) -> Bool {
         try checkOpen("open")
         return disk.isNamed(path, file)

@@ -1,0 +1,281 @@
+// A store without its file lock (decision 112). `suspend()` brings the file to rest, as `close()` does: the checkpoint has
+// every commit, and there is no log. So any other process may open it, and `resume()` only compares the fixed pages.
+extension Store {
+    /// Whether the store is suspended.
+    public var isSuspended: Bool { suspended.load(ordering: .acquiring) }
+
+    /// Releases every lock on the file, until ``resume(timeout:)``.
+    ///
+    /// iOS ends an app that is suspended while it has a lock on a file in a container that it shares with its
+    /// extensions (exception code `0xDEAD10CC`), and another process cannot open the file for writing meanwhile. Where
+    /// no other process needs the file, keep it in the app's own container: a lock there does no harm.
+    ///
+    /// ```swift
+    /// try store.suspend(timeout: .seconds(2))   // at the end of the last background task
+    /// try store.resume(timeout: .seconds(2))    // in the foreground again
+    /// ```
+    ///
+    /// Waits for the running write transaction and for running reads, makes all commits durable, writes a checkpoint and
+    /// removes the log. Open snapshots and their cursors end: their reads throw ``StorageError/suspended(path:)``, after
+    /// `resume()` too, and a running backup throws it. Until `resume()` every call does, except ``close()``. A suspended
+    /// store has no effect on the file, even if its process ends. Has no effect on a suspended store.
+    ///
+    /// Must not be called inside a read or a write transaction of the calling thread.
+    ///
+    /// - Parameter timeout: the longest time to wait for the write transaction; nil for ``StoreOptions/writerTimeout``.
+    /// - Throws: ``StorageError/writerTimeout(seconds:)``, ``StorageError/readOnly(reason:)`` for a store that has
+    ///   failed, ``StorageError/invalidArgument(_:)`` for a store that is replicated, and I/O errors: the store is not
+    ///   suspended then, and has its lock.
+    /// - Complexity: linear in the pages that were changed since the last checkpoint.
+    public func suspend(timeout: Duration? = nil) throws(StorageError) {
+        try requireUnclosed()
+        guard !Epochs.isInside else {
+            throw .invalidArgument(
+                "suspend() would wait for the read of the store inside which it was called; call it afterwards")
+        }
+        try suspensionLock.withLock { () throws(StorageError) in
+            guard !isSuspended else { return }
+            if let follower { return suspendReader(follower) }
+            try refuseSuspension()
+            try comeToRest(timeout)
+            endSnapshots()
+            do throws(StorageError) { try releaseFile() } catch {
+                try wakeUp()
+                throw error
+            }
+        }
+        events?.deliver()
+    }
+
+    /// Acquires the lock again, and moves to the newest commit.
+    ///
+    /// If another process has written the file meanwhile, the page cache is empty afterwards; its log is replayed if
+    /// that process has ended without closing the file.
+    ///
+    /// - Parameter timeout: the longest time to wait for another process that has the file open for writing.
+    /// - Returns: whether there are newer commits than at the suspension; false if the store is not suspended.
+    /// - Throws: ``StorageError/alreadyOpen(path:)`` after the timeout, ``StorageError/replaced(path:)``, the errors of
+    ///   opening, and I/O errors: the store is still suspended then.
+    @discardableResult
+    public func resume(timeout: Duration = .zero) throws(StorageError) -> Bool {
+        try resume(timeout: timeout) { _, _ in true }
+    }
+
+    /// - Parameter prepare: called with the newest commit, and whether it is newer than at the suspension, before any
+    ///   other thread can read it. It must not write. If it returns false, the store stays suspended, and
+    ///   ``StorageError/suspended(path:)`` is thrown.
+    package func resume(
+        timeout: Duration, _ prepare: (_ view: Snapshot, _ hasNews: Bool) -> Bool
+    ) throws(StorageError) -> Bool {
+        try requireUnclosed()
+        defer { events?.deliver() }
+        return try suspensionLock.withLock { () throws(StorageError) in
+            guard isSuspended else { return false }
+            if let follower { return try resumeReader(follower, prepare) }
+            try takeWriterLock()
+            defer { writerLock.release() }
+            try requireUnclosed()
+            return try checkpointer.lock.withLock { () throws(StorageError) in
+                try lockFile(within: timeout)
+                do throws(StorageError) {
+                    if try hasForeignCommits() { try adoptFile() }
+                    dataFile.lock.withLock { dataFile.isReleased = false }
+                    versions.showAgain()
+                    let hasNews = try prepareView(prepare)
+                    try wakeUp()
+                    return hasNews
+                } catch {
+                    endSnapshots()
+                    // The error of the attempt is thrown. Closing the store releases the lock in any case.
+                    do throws(StorageError) { try releaseFile() } catch {}
+                    throw error
+                }
+            }
+        }
+    }
+
+    private func requireUnclosed() throws(StorageError) {
+        guard !isClosed.load(ordering: .acquiring) else { throw .closed(path: path) }
+        guard !isInherited else { throw .inherited(path: path) }
+    }
+
+    private func refuseSuspension() throws(StorageError) {
+        if let refusal = writeRefusal { throw refusal }
+        let isReplicated = pipeline.lock.withLock { !pipeline.signals.isEmpty }
+        if isReplicated || options.logArchiveBytes > 0 || options.writesFollower {
+            throw .invalidArgument(
+                "the store of \(path) is replicated, for which its log must stay; close it instead of suspending it")
+        }
+    }
+
+    // MARK: Suspending
+
+    /// Writes the last checkpoint, removes the log and refuses everything from then on.
+    private func comeToRest(_ timeout: Duration?) throws(StorageError) {
+        try takeWriterLock(timeout: timeout)
+        defer { writerLock.release() }
+        try requireUnclosed()
+        // Its steps write without the writer lock.
+        background.stop()
+        do throws(StorageError) {
+            try checkpointer.lock.withLock { () throws(StorageError) in
+                pipeline.rollBackRefused()
+                try checkpointer.runToEnd(self)
+                try finish()
+                returnIdleNumbers()
+                suspendedCommit = newest.commit
+                suspended.store(true, ordering: .sequentiallyConsistent)
+            }
+        } catch {
+            if options.background == .threads { try background.start(for: self) }
+            throw error
+        }
+    }
+
+    /// Ends all snapshots, and returns when no operation reads a page any more.
+    ///
+    /// The writer lock may be free meanwhile, because an operation may wait for it; a writer that gets it throws.
+    private func endSnapshots() {
+        versions.withdraw()
+        // A snapshot that was being taken is in the registry afterwards.
+        waitForOperations()
+        snapshots.expiryLock.withLock {
+            var slots = snapshots.suspendAll()
+            for older in snapshots.expiring { slots += older.slots }
+            snapshots.expiring = []
+            waitForOperations()
+            for slot in slots { keepTrees(of: slot) }
+            snapshots.endExpiry(slots)
+        }
+        versions.lock.withLock {
+            versions.releasePages()
+            versions.forgetRecycled()
+        }
+    }
+
+    private func waitForOperations() {
+        let epoch = Epochs.retire()
+        while !Epochs.hasPassed(epoch) { yieldThread() }
+    }
+
+    /// Releases the file's lock. Nothing may be written from then on.
+    private func releaseFile() throws(StorageError) {
+        dataFile.lock.withLock { dataFile.isReleased = true }
+        // A store that was closed meanwhile has no lock.
+        if isClosed.load(ordering: .acquiring) { return }
+        try storage { () throws(FileError) in try dataFile.file.unlock() }
+    }
+
+    /// Ends the suspension. The file must be locked.
+    private func wakeUp() throws(StorageError) {
+        dataFile.lock.withLock { dataFile.isReleased = false }
+        versions.showAgain()
+        if options.background == .threads { try background.start(for: self) }
+        suspended.store(false, ordering: .sequentiallyConsistent)
+    }
+
+    // MARK: Resuming
+
+    private func lockFile(within timeout: Duration) throws(StorageError) {
+        let start = ContinuousClock.now
+        let (pause, never) = (Lock(), ConditionVariable())
+        while !(try storage { () throws(FileError) in try dataFile.file.lock(exclusive: true) }) {
+            guard start.duration(to: .now) < timeout else { throw .alreadyOpen(path: path) }
+            // The system has no wait for a lock that ends after a time.
+            pause.withLock { _ = never.wait(pause, timeout: .milliseconds(5)) }
+        }
+    }
+
+    /// Compares the fixed pages with those at the suspension.
+    ///
+    /// A writer raises the ceiling of serials in the header before its first page, and each change of the header counts
+    /// its generation. So an equal header means that no other process has written.
+    private func hasForeignCommits() throws(StorageError) -> Bool {
+        guard try storage({ () throws(FileError) in try dataFile.file.isNamed(path) }) else {
+            throw .replaced(path: path)
+        }
+        let found = try DataFile.open(dataFile.file, .known(dataFile.keys))
+        let metas = try found.readMetas()
+        let header = dataFile.lock.withLock { dataFile.header }
+        let last = checkpointer.last.meta
+        if found.header == header && metas.first == last && found.findings.isEmpty { return false }
+        // At the suspension both metas had this commit.
+        guard found.header.id == header.id, found.header.generation >= header.generation,
+            metas.allSatisfy({ $0.commit >= last.commit && $0.point >= last.point })
+        else { throw .replaced(path: path) }
+        return true
+    }
+
+    /// Takes over what other processes have committed.
+    ///
+    /// A second store opens the file and closes it again: it replays the log of a process that has ended, repairs
+    /// damaged copies, and leaves a file at rest. No snapshot and no operation reads a page meanwhile.
+    private func adoptFile() throws(StorageError) {
+        var opening = options.withoutEvents
+        opening.background = .manual
+        opening.statisticsInterval = nil
+        opening.encryption = currentEncryption
+        let other = try Store(borrowing: dataFile.file, path: path, options: opening)
+        try other.close()
+        let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
+        // Pages of the former version may have other contents in the file now.
+        frames.discard(0..<frames.tableCount)
+        frames.cover(below: filePages)
+        dataFile.adopt(other.dataFile)
+        checkpointer.adopt(other.checkpointer, self)
+        versions.adopt(other.versions, filePages: filePages)
+        pipeline.lock.withLock {
+            pipeline.log.adopt(
+                LogReader.Tail(
+                    end: checkpointer.last.meta.log, lastCommit: other.newest.commit,
+                    highestNumber: other.pipeline.log.highestNumber))
+        }
+        pipeline.adopt(other.newest)
+        countSpace()
+    }
+
+    private func prepareView(_ prepare: (Snapshot, Bool) -> Bool) throws(StorageError) -> Bool {
+        let view = try claimSnapshot(hasAge: false, nil)
+        let hasNews = view.commitNumber != suspendedCommit
+        guard prepare(view, hasNews) else { throw .suspended(path: path) }
+        return hasNews
+    }
+
+    // MARK: Read-only stores
+
+    /// Closes the file, and with it the pin.
+    private func suspendReader(_ follower: Follower) {
+        follower.lock.withLock {
+            let successor = follower.successor
+            suspendedCommit = (successor ?? self).newest.commit
+            suspended.store(true, ordering: .sequentiallyConsistent)
+            endSnapshots()
+            successor?.endSnapshots()
+            // A store that reads writes nothing when it is closed, so that nothing is lost with the error.
+            do throws(StorageError) { try successor?.close() } catch {}
+            follower.hand(over: self, to: nil)
+            waitForOperations()
+            follower.empty(self)
+        }
+    }
+
+    /// Opens the file again, as `refresh()` does when the writer has released what the store builds on.
+    private func resumeReader(_ follower: Follower, _ prepare: (Snapshot, Bool) -> Bool) throws(StorageError) -> Bool {
+        try follower.lock.withLock { () throws(StorageError) in
+            try requireUnclosed()
+            var opening = options.withoutEvents
+            opening.cacheBytes = frames.wholeBudgetFrames * pageBytes
+            let next = try Store(at: path, options: opening)
+            let view = try next.snapshot()
+            let hasNews = view.commitNumber != suspendedCommit
+            guard prepare(view, hasNews) else {
+                view.close()
+                try next.close()
+                throw .suspended(path: path)
+            }
+            follower.hand(over: self, to: next)
+            suspended.store(false, ordering: .sequentiallyConsistent)
+            return hasNews
+        }
+    }
+}
