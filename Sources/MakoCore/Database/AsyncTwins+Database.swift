@@ -159,6 +159,23 @@ extension Database {
         try await away { (receiver) throws(MakoError) in try receiver.refresh() }
     }
 
+    /// The async form of `suspend(timeout:)`. Runs on a thread outside Swift's cooperative pool.
+    /// Ignores the cancellation of its task.
+    public func suspend(timeout: Duration? = nil) async throws(MakoError) {
+        try await away(writes: true, isCancellable: false) { (receiver) throws(MakoError) in
+            try receiver.suspend(timeout: timeout)
+        }
+    }
+
+    /// The async form of `resume(timeout:)`. Runs on a thread outside Swift's cooperative pool.
+    /// Ignores the cancellation of its task.
+    @discardableResult
+    public func resume(timeout: Duration = .zero) async throws(MakoError) -> Bool {
+        try await away(writes: true, isCancellable: false) { (receiver) throws(MakoError) in
+            try receiver.resume(timeout: timeout)
+        }
+    }
+
     /// The async form of `close()`. Runs on a thread outside Swift's cooperative pool.
     /// Ignores the cancellation of its task.
     public func close() async throws(MakoError) {

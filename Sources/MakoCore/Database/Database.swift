@@ -209,7 +209,8 @@ public final class Database: MadeElsewhere, Sendable {
         }
     }
 
-    private func prepare(_ models: [EntityModel]) throws(MakoError) {
+    /// Binds the types, and migrates their tables where the file is written.
+    func prepare(_ models: [EntityModel]) throws(MakoError) {
         if models.isEmpty { return }
         if options.readOnly {
             for model in models { _ = try moment(model) }
@@ -396,6 +397,8 @@ public final class Database: MadeElsewhere, Sendable {
 
     /// Whether this is the child of a fork, and the database was opened in its parent.
     var isInherited: Bool { generation != Forks.generation }
+
+    var isOpen: Bool { !state.with { $0.isClosed } }
 
     func requireOpen() throws(MakoError) {
         if isInherited { throw .storage(.inherited(path: path)) }

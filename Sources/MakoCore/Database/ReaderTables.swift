@@ -89,7 +89,7 @@ extension Database {
     }
 
     /// Binds the types that match; the others throw at their next use.
-    private func readTables(of view: Snapshot, _ models: [EntityModel]) throws(MakoError) -> SchemaState {
+    func readTables(of view: Snapshot, _ models: [EntityModel]) throws(MakoError) -> SchemaState {
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
         let fitting = models.filter { model in
             do throws(MakoError) {
@@ -101,7 +101,7 @@ extension Database {
         return try SchemaState(catalogue: catalogue, models: fitting, version: nextVersion())
     }
 
-    private func nextVersion() -> Int {
+    func nextVersion() -> Int {
         state.with { state in
             state.lastVersion += 1
             return state.lastVersion

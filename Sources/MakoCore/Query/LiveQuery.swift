@@ -53,7 +53,9 @@ final class LiveQuery<T: Entity>: Sendable {
             } catch {
                 if case .cancelled = error { return nil }
                 if case .closed = error, mailbox.isFinished { return nil }
-                throw error
+                guard case .storage(.suspended) = error, database.isOpen else { throw error }
+                await waitForResumption()
+                continue
             }
             switch step {
             case .changed(let difference): return difference
@@ -64,6 +66,15 @@ final class LiveQuery<T: Entity>: Sendable {
             }
         }
         return nil
+    }
+
+    /// Waits a moment before the query runs anew: the database is suspended, or was when the snapshot was taken.
+    private func waitForResumption() async {
+        // The commits that the mailbox has handed out are lost with the snapshot.
+        mailbox.forget()
+        // A cancelled task sleeps no longer, and finds no mail.
+        try? await Task.sleep(for: .milliseconds(100))
+        mailbox.wake()
     }
 
     private func step() throws(MakoError) -> Step {
@@ -216,6 +227,16 @@ final class LiveMailbox: Sendable {
             return LiveMailbox.due(&state)
         }
         reader?.resume(returning: true)
+    }
+
+    /// Forgets the changes, so that the query runs again.
+    func forget() {
+        state.with { state in
+            state.mail = Mail(commits: [], isComplete: false)
+            state.count = 0
+            // A commit that every snapshot shows, unless a later one was dropped already.
+            if state.lastLeftOut == nil { state.lastLeftOut = CommitChanges(base: 0, ChangeSet()) }
+        }
     }
 
     /// Wakes the reader though there is no new commit.

@@ -14,6 +14,8 @@ final class Follower: @unchecked Sendable {
     private let successorLock = Lock()
     // Guarded by `successorLock`.
     private var current: Store?
+    /// Earlier successors, which open snapshots keep.
+    private var former: [WeakStore] = []
 
     /// The pages of the checkpoint that the store builds on.
     let checkpointPages: [[UInt64]]
@@ -26,9 +28,16 @@ final class Follower: @unchecked Sendable {
     /// The store for new snapshots, if it is not the opened one.
     var successor: Store? { successorLock.withLock { current } }
 
+    /// The successor and the earlier ones, as far as snapshots of them are open.
+    var successors: [Store] { successorLock.withLock { former.compactMap(\.store) + (current.map { [$0] } ?? []) } }
+
     /// Sets the store for new snapshots.
     func hand(over store: Store, to next: Store?) {
-        successorLock.withLock { current = next }
+        successorLock.withLock {
+            former.removeAll { $0.store == nil }
+            if let current { former.append(WeakStore(current)) }
+            current = next
+        }
         guard retiredAt == nil else { return }
         store.versions.published.store(0, ordering: .sequentiallyConsistent)
         retiredAt = Epochs.retire()

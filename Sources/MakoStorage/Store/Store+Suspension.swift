@@ -217,6 +217,10 @@ extension Store {
         opening.encryption = currentEncryption
         let other = try Store(borrowing: dataFile.file, path: path, options: opening)
         try other.close()
+        // A store that has failed closes without a checkpoint.
+        if let reason = other.pipeline.lock.withLock({ other.pipeline.failure?.reason }) {
+            throw .readOnly(reason: reason)
+        }
         let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
         // Pages of the former version may have other contents in the file now.
         frames.discard(0..<frames.tableCount)
@@ -246,13 +250,14 @@ extension Store {
     /// Closes the file, and with it the pin.
     private func suspendReader(_ follower: Follower) {
         follower.lock.withLock {
-            let successor = follower.successor
-            suspendedCommit = (successor ?? self).newest.commit
+            suspendedCommit = (follower.successor ?? self).newest.commit
             suspended.store(true, ordering: .sequentiallyConsistent)
             endSnapshots()
-            successor?.endSnapshots()
-            // A store that reads writes nothing when it is closed, so that nothing is lost with the error.
-            do throws(StorageError) { try successor?.close() } catch {}
+            for successor in follower.successors {
+                successor.endSnapshots()
+                // A store that reads writes nothing when it is closed, so that nothing is lost with the error.
+                do throws(StorageError) { try successor.close() } catch {}
+            }
             follower.hand(over: self, to: nil)
             waitForOperations()
             follower.empty(self)
