@@ -242,7 +242,7 @@ import Testing
             do {
                 #expect(try store.resume())
                 isOver = disk.callCount <= place
-            } catch is StorageError {
+            } catch {
                 #expect(store.isSuspended, "call \(call)")
                 #expect(throws: StorageError.suspended(path: Self.path)) { try store.snapshot() }
                 let file = try disk.open(Self.path, .readWrite)

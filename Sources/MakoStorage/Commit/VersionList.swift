@@ -7,7 +7,8 @@ import Synchronization
 final class VersionList: @unchecked Sendable {
     /// The space lock. Guards everything here except the two atomics.
     let lock = Lock()
-    let space: SpaceMap
+    /// Guarded by the lock.
+    @exclusivity(unchecked) private(set) var space: SpaceMap
     private let frames: FrameStore
     let snapshots = SnapshotRegistry()
 
@@ -144,7 +145,7 @@ final class VersionList: @unchecked Sendable {
     func adopt(_ other: VersionList, filePages: UInt64) {
         lock.lock()
         defer { lock.unlock() }
-        space.adopt(other.space)
+        space = other.space
         dirtyPages = PageBitmaps()
         retired += all
         all = [other.latest]

@@ -423,13 +423,6 @@ final class SpaceMap {
         }
     }
 
-    /// Takes over the pages of another map, which is not used any more.
-    func adopt(_ other: SpaceMap) {
-        (used, live, changed, hint) = (other.used, other.live, other.changed, other.hint)
-        (shortestMissing, recycled, noted) = (other.shortestMissing, other.recycled, other.noted)
-        (waiting, waitingCount, freed, top) = (other.waiting, other.waitingCount, other.freed, other.top)
-    }
-
     /// Queues all pages that are free now, up to the end of the file, as if versions at these points had used them.
     func keepAllFree(of filePages: UInt64, for oldest: UInt64, upTo newest: UInt64) {
         settle()

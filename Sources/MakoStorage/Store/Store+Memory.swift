@@ -40,7 +40,6 @@ extension Store {
 
     /// Counts the lists and bitmaps of the space map against the budget.
     func countSpace() {
-        let space = versions.space
-        frames.count(spaceBytes: versions.lock.withLock { space.listBytes + space.bitmapBytes })
+        frames.count(spaceBytes: versions.lock.withLock { versions.space.listBytes + versions.space.bitmapBytes })
     }
 }

@@ -199,10 +199,11 @@ extension Store {
         let header = dataFile.lock.withLock { dataFile.header }
         let last = checkpointer.last.meta
         if found.header == header && metas.first == last && found.findings.isEmpty { return false }
-        // At the suspension both metas had this commit.
-        guard found.header.id == header.id, found.header.generation >= header.generation,
-            metas.allSatisfy({ $0.commit >= last.commit && $0.point >= last.point })
-        else { throw .replaced(path: path) }
+        // Without a readable meta, opening the file reports the damage.
+        let isLater = metas.first.map { $0.commit >= last.commit && $0.point >= last.point } ?? true
+        guard found.header.id == header.id, found.header.generation >= header.generation, isLater else {
+            throw .replaced(path: path)
+        }
         return true
     }
 
@@ -221,6 +222,7 @@ extension Store {
         if let reason = other.pipeline.lock.withLock({ other.pipeline.failure?.reason }) {
             throw .readOnly(reason: reason)
         }
+        guard other.newest.commit >= checkpointer.last.meta.commit else { throw .replaced(path: path) }
         let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
         // Pages of the former version may have other contents in the file now.
         frames.discard(0..<frames.tableCount)
@@ -236,6 +238,11 @@ extension Store {
         }
         pipeline.adopt(other.newest)
         countSpace()
+    }
+
+    /// Opens the file of another store, which holds its lock and does not use it meanwhile.
+    convenience init(borrowing file: any File, path: String, options: StoreOptions) throws(StorageError) {
+        try self.init(Opening(of: BorrowedFile(file), path: path, options: options))
     }
 
     private func prepareView(_ prepare: (Snapshot, Bool) -> Bool) throws(StorageError) -> Bool {
