@@ -293,6 +293,7 @@ kill:
 	@scripts/need swift lz4 libpq macros
 	$(KILL_RUNNER) kill $(CYCLES)
 	.build/release/KillRunner readers $(CYCLES)
+	.build/release/KillRunner turns $(CYCLES)
 
 # Two and three processes that ship, follow, restore and take over are killed, round after round. SEED repeats one.
 kill-replication:

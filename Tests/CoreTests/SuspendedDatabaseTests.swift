@@ -60,7 +60,7 @@ import Testing
         #expect(try people(db) == ["FR 68"])
         #expect(throws: suspended) { try cursor.next() }
         try await db.save(oslo)
-        #expect(try db.query(City.self).fetch().map(\.name) == ["Bergen"])
+        #expect(try await db.query(City.self).fetch().map(\.name) == ["Bergen"])
         #expect(try await !db.resume())
         try await db.close()
     }
@@ -268,7 +268,7 @@ import Testing
         #expect(try await reader.resume())
         #expect(try people(reader) == ["FR 3"])
         #expect(text(try await live.next()).hasPrefix("FR 3; -[] +[] ="))
-        #expect(try reader.query(City.self).fetch().map(\.name) == ["Oslo"])
+        #expect(try await reader.query(City.self).fetch().map(\.name) == ["Oslo"])
         try db.set("IT", 59)
         #expect(try await reader.refresh())
         #expect(try await !reader.refresh())

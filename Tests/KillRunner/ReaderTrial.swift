@@ -63,7 +63,7 @@ struct ReaderTrial {
     private func life(_ verb: String) throws -> Life { try Life(trial.program, verb, path) }
 
     /// A process and the lines that it has printed so far.
-    private final class Life: @unchecked Sendable {
+    final class Life: @unchecked Sendable {
         let verb: String
         private let process = Process()
         private let lock = Lock()
@@ -71,10 +71,10 @@ struct ReaderTrial {
         private var notified = Data()
         private let ended = DispatchSemaphore(value: 0)
 
-        init(_ program: String, _ verb: String, _ path: String) throws {
+        init(_ program: String, _ verb: String, _ path: String, _ more: [String] = []) throws {
             self.verb = verb
             process.executableURL = URL(fileURLWithPath: program)
-            process.arguments = [verb, path]
+            process.arguments = [verb, path] + more
             let output = Pipe()
             process.standardOutput = output
             try process.run()
@@ -90,6 +90,7 @@ struct ReaderTrial {
 
         var isAlive: Bool { process.isRunning }
         var lines: Int { lock.withLock { notified.reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) } } }
+        var text: String { lock.withLock { String(decoding: notified, as: UTF8.self) } }
         var complaint: String { lock.withLock { String(decoding: notified.suffix(400), as: UTF8.self) } }
 
         func kill() {

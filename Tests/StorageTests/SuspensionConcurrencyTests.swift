@@ -75,7 +75,7 @@ import Testing
         }
         isDone.store(true, ordering: .releasing)
         for thread in writers + readers { thread.join() }
-        try store.read { view in
+        try store.read { view throws in
             for (writer, count) in counts.withLock({ $0 }).enumerated() {
                 for next in 0..<count {
                     let key = UInt64(writer) << 32 | next

@@ -129,8 +129,7 @@ public protocol File: AnyObject, Sendable {
     /// Acquires the file's advisory lock without waiting; `false` if another handle holds it. `close()` releases it.
     func lock(exclusive: Bool) throws(FileError) -> Bool
 
-    /// Releases the file's lock and its pins; the handle stays usable, and can acquire them again. Without them nothing
-    /// is done.
+    /// Releases the lock and the pins of this handle, which stays open and can acquire them again.
     func unlock() throws(FileError)
 
     /// Whether a path leads to this file: false if another file has taken the name since the opening, or none has it.

@@ -196,6 +196,24 @@ final class FrameStore: @unchecked Sendable {
         }
     }
 
+    /// Removes all pages from memory, because they were overwritten in the file. No thread may be reading one.
+    func discardPages() {
+        lock.lock()
+        defer { lock.unlock() }
+        for position in 0..<highWater {
+            let frame = chunks.frame(at: position)
+            let word = info(frame).pointee.load(ordering: .acquiring)
+            guard word & 0xff != State.free.rawValue, word &>> 8 < tableCount else { continue }
+            let entry = table[Int(word &>> 8)].load(ordering: .acquiring)
+            guard entry & ~FrameStore.coolingBit == frame &+ 1 else { continue }
+            table[Int(word &>> 8)].store(0, ordering: .releasing)
+            info(frame).pointee.store(0, ordering: .releasing)
+            if word & 0xff == State.dirty.rawValue { dirty.wrappingSubtract(1, ordering: .relaxed) }
+            freeFrames.append(frame)
+            freeIsSorted = false
+        }
+    }
+
     /// Returns a dirty frame for a page id that was just allocated. Discards what the slot held before.
     func makeDirty(page number: UInt64) throws(StorageError) -> UnsafeMutableRawPointer {
         if number >= tableCount { cover(below: number + 1) }

@@ -23,7 +23,8 @@ extension Store {
     /// - Throws: ``StorageError/closed(path:)``, ``StorageError/inherited(path:)``.
     /// - Complexity: linear in the evicted pages.
     public func setCacheBytes(_ bytes: Int) throws(StorageError) {
-        try requireOpen()
+        // In a suspended store too, because the system may be short of memory then.
+        try requireUnclosed()
         guard let follower else { return takeBudget(bytes) }
         // A read-only store has no background work, and may be opening its successor.
         try follower.lock.withLock { () throws(StorageError) in

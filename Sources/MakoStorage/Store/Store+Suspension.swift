@@ -17,8 +17,9 @@ extension Store {
     ///
     /// Waits for the running write transaction and for running reads, makes all commits durable, writes a checkpoint and
     /// removes the log. Open snapshots and their cursors end: their reads throw ``StorageError/suspended(path:)``, after
-    /// `resume()` too, and a running backup throws it. Until `resume()` every call does, except ``close()``. A suspended
-    /// store has no effect on the file, even if its process ends. Has no effect on a suspended store.
+    /// `resume()` too, and a running backup throws it. Until `resume()` every call does, except ``close()`` and
+    /// ``setCacheBytes(_:)``. A suspended store has no effect on the file, even if its process ends. Has no effect on a
+    /// suspended store.
     ///
     /// Must not be called inside a read or a write transaction of the calling thread.
     ///
@@ -29,10 +30,7 @@ extension Store {
     /// - Complexity: linear in the pages that were changed since the last checkpoint.
     public func suspend(timeout: Duration? = nil) throws(StorageError) {
         try requireUnclosed()
-        guard !Epochs.isInside else {
-            throw .invalidArgument(
-                "suspend() would wait for the read of the store inside which it was called; call it afterwards")
-        }
+        try requireOutside("suspend()")
         try suspensionLock.withLock { () throws(StorageError) in
             guard !isSuspended else { return }
             if let follower { return suspendReader(follower) }
@@ -68,6 +66,7 @@ extension Store {
         timeout: Duration, _ prepare: (_ view: Snapshot, _ hasNews: Bool) -> Bool
     ) throws(StorageError) -> Bool {
         try requireUnclosed()
+        try requireOutside("resume()")
         defer { events?.deliver() }
         return try suspensionLock.withLock { () throws(StorageError) in
             guard isSuspended else { return false }
@@ -94,9 +93,17 @@ extension Store {
         }
     }
 
-    private func requireUnclosed() throws(StorageError) {
+    /// Throws if the store is closed, or was opened by the parent of this process; not if it is suspended.
+    func requireUnclosed() throws(StorageError) {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed(path: path) }
         guard !isInherited else { throw .inherited(path: path) }
+    }
+
+    /// Throws inside an operation of this thread, for whose end the call would wait.
+    private func requireOutside(_ call: String) throws(StorageError) {
+        guard !Epochs.isInside else {
+            throw .invalidArgument("\(call) was called inside a read, for whose end it would wait; call it afterwards")
+        }
     }
 
     private func refuseSuspension() throws(StorageError) {
@@ -225,7 +232,7 @@ extension Store {
         guard other.newest.commit >= checkpointer.last.meta.commit else { throw .replaced(path: path) }
         let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
         // Pages of the former version may have other contents in the file now.
-        frames.discard(0..<frames.tableCount)
+        frames.discardPages()
         frames.cover(below: filePages)
         dataFile.adopt(other.dataFile)
         checkpointer.adopt(other.checkpointer, self)
