@@ -202,24 +202,6 @@ import Testing
         #expect(text(try await live.next()) == "end")
     }
 
-    /// A live query that runs while the database is suspended waits.
-    @Test func aLiveQueryWaitsForTheResumption() async throws {
-        let place = ReaderPlace()
-        let db = try place.writer()
-        try db.set("FR", 68)
-        var live = db.query(Country.self).orderBy(\.code).observe().makeAsyncIterator()
-        #expect(text(try await live.next()) == "FR 68; -[] +[0] =[]")
-        try db.set("FR", 69)
-        try await db.suspend()
-        let resumption = Task {
-            try await Task.sleep(for: .milliseconds(150))
-            return try await db.resume()
-        }
-        #expect(text(try await live.next()).hasPrefix("FR 69; -[] +[] ="))
-        #expect(try await !resumption.value)
-        try await db.close()
-    }
-
     @Test func handlersGetOneMissedEvent() throws {
         let place = ReaderPlace()
         let db = try place.writer()

@@ -95,6 +95,15 @@ enum DatabasesExample {
         return (reader, before, after)
     }
 
+    static func suspended(_ db: Database) throws -> Bool {
+        // EXAMPLE Databases.md
+        try db.suspend(timeout: .seconds(2))  // waits for the running transaction; all commits are durable
+        let isSuspended = db.isSuspended  // true
+        try db.resume()  // false: no other process has committed
+        // EXAMPLE ends
+        return isSuspended
+    }
+
     static func soft(_ db: Database) throws {
         // EXAMPLE Databases.md
         try db.transaction(durability: .async(maxDelay: .seconds(1))) { _ in
@@ -274,6 +283,7 @@ enum DatabasesExample {
             #expect(throws: MakoError.alreadyOpen(path: path)) {
                 try Database(at: path, options: DatabaseOptions(durability: .ordered))
             }
+            #expect(try E.suspended(db) && !db.isSuspended)
             let (reader, before, after) = try E.followed(path, db)
             #expect(before == 1 && after == 2)
             try E.soft(db)

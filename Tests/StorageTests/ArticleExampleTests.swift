@@ -105,6 +105,15 @@ private func following(_ turn: () -> Bool, _ show: @escaping @Sendable (Snapshot
     try store.close()
 }
 
+private func takingTurns(_ store: Store) throws -> Bool {
+    // EXAMPLE OtherProcesses.md
+    try store.suspend(timeout: .seconds(2))
+    // Another process opens the file, writes it, and closes or suspends it.
+    let hasNews = try store.resume(timeout: .seconds(2))
+    // EXAMPLE ends
+    return hasNews
+}
+
 private func valueInSnapshot(of store: Store, _ tree: Tree) throws -> [UInt8]? {
     // EXAMPLE Snapshots.md
     let snapshot = try store.snapshot()
@@ -199,6 +208,16 @@ private func fillTree(of store: Store, with sorted: [(key: [UInt8], meaning: [UI
             try writer.close()
         }
         #expect(shown.withLock { $0 } == [[1], [2]])
+    }
+
+    @Test func twoProcessesTakeTurns() throws {
+        try ExampleDisk.$current.withValue(MemoryFileSystem()) {
+            let store = try Store(at: "events.mako", options: StoreOptions())
+            #expect(try !takingTurns(store))
+            try Self.fill(store)
+            #expect(try !takingTurns(store))
+            try store.close()
+        }
     }
 
     @Test func transactionsChangeWhatSnapshotsShow() throws {

@@ -297,8 +297,7 @@ import Testing
     }
 
     /// The key of an encrypted database may change meanwhile; the data key does not.
-    @Test func anotherKeyIsReported() throws {
-        guard Encryption.isAvailable else { return }
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func anotherKeyIsReported() throws {
         let disk = SimulatedDisk()
         var options = options(disk)
         options.encryption = .key([UInt8](repeating: 1, count: 32))
