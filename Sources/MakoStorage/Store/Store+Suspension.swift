@@ -32,6 +32,7 @@ extension Store {
         try requireUnclosed()
         try requireOutside("suspend()")
         try suspensionLock.withLock { () throws(StorageError) in
+            try requireUnclosed()
             guard !isSuspended else { return }
             if let follower { return suspendReader(follower) }
             try refuseSuspension()
@@ -168,8 +169,6 @@ extension Store {
     /// Releases the file's lock. Nothing may be written from then on.
     private func releaseFile() throws(StorageError) {
         dataFile.lock.withLock { dataFile.isReleased = true }
-        // A store that was closed meanwhile has no lock.
-        if isClosed.load(ordering: .acquiring) { return }
         try storage { () throws(FileError) in try dataFile.file.unlock() }
     }
 

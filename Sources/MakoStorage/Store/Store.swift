@@ -38,7 +38,7 @@ public final class Store: @unchecked Sendable {
     let isClosed = Atomic<Bool>(false)
     /// Set under the writer lock; see Store+Suspension.swift.
     let suspended = Atomic<Bool>(false)
-    /// Serializes `suspend()` and `resume()`.
+    /// Serializes `suspend()`, `resume()` and the closing. Acquired before the writer lock.
     let suspensionLock = Lock()
     /// The newest commit at the suspension. Guarded by `suspensionLock`.
     @exclusivity(unchecked) var suspendedCommit: UInt64 = 0
@@ -185,10 +185,11 @@ public final class Store: @unchecked Sendable {
 
     func shutDown(clean: Bool) throws(StorageError) {
         guard !isInherited else { return isClosed.store(true, ordering: .releasing) }
+        // `suspend()` unlocks the file without the writer lock, and `resume()` starts the background thread.
+        suspensionLock.lock()
+        defer { suspensionLock.unlock() }
         background.stop()
         _ = writerLock.take(timeout: nil)
-        // `resume()` may have started it again.
-        background.stop()
         defer {
             writerLock.release()
             writerThreads.stop()
