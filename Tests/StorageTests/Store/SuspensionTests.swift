@@ -167,8 +167,8 @@ import Testing
         #expect(try round(store) == [2])
         try store.suspend()
         try store.close()
-        #expect(throws: StorageError.closed) { try store.suspend() }
-        #expect(throws: StorageError.closed) { try store.resume() }
+        #expect(throws: StorageError.closed(path: store.path)) { try store.suspend() }
+        #expect(throws: StorageError.closed(path: store.path)) { try store.resume() }
 
         var replicated = options(disk)
         replicated.logArchiveBytes = 1 << 20
@@ -291,7 +291,7 @@ import Testing
         let calls = disk.callCount
         try store.close()
         #expect(disk.callLog[calls...].allSatisfy { $0 == .open })
-        #expect(throws: StorageError.closed) { try store.snapshot() }
+        #expect(throws: StorageError.closed(path: store.path)) { try store.snapshot() }
         try fill(other, round: 3)
         #expect(try other.verify().isClean)
     }
@@ -357,7 +357,7 @@ import Testing
         #expect(try round(reader) == [206])
         try reader.suspend()
         try reader.close()
-        #expect(throws: StorageError.closed) { try reader.resume() }
+        #expect(throws: StorageError.closed(path: reader.path)) { try reader.resume() }
         #expect(try writer.verify().isClean)
     }
 
