@@ -51,7 +51,7 @@
             id = { () throws(MakoError) in try EntityID(T.self, key) }
         }
 
-        /// The object as of the newest commit; nil before it is loaded, and while there is no such row.
+        /// The object as of the newest commit; nil while there is no such row or it cannot be read.
         @MainActor public var wrappedValue: T? { model.object }
 
         /// The model, which has the error and whether the row was looked up: `$person.isLoaded`.

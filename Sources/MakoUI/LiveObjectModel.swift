@@ -15,9 +15,10 @@ import Observation
 @MainActor public final class LiveObjectModel<T: Entity> {
     private let query = LiveQueryModel<T>(keepsResults: false)
 
-    /// The object as of the newest commit; nil before it is loaded, and while there is no such row.
+    /// The object as of the newest commit; nil while there is no such row or it cannot be read.
     public var object: T? { query.results.first }
-    /// Whether the row was looked up: without an object there is none.
+    /// Whether the row was looked up: true after `start`, except after an error, and while the database is suspended.
+    /// Without an object there is no such row then.
     public var isLoaded: Bool { query.isLoaded }
     /// The error that ended the observation; nil while it runs.
     public var error: MakoError? { query.error }

@@ -16,8 +16,11 @@
     /// ```
     ///
     /// The database is that of the query, the one given, that of the environment (`View.database(_:)`), or
-    /// `Database.default`, in this order. A query with values of the view needs an `id`, because queries cannot be
-    /// compared: it starts again when the `id` changes, and not otherwise.
+    /// `Database.default`, in this order. The first results are read on the main thread, before the first body: a query
+    /// with very many needs a `limit(_:)`, see ``LiveQueryModel``.
+    ///
+    /// A query with values of the view needs an `id`, because queries cannot be compared: it starts again when the `id`
+    /// changes, and not otherwise.
     ///
     /// ```swift
     /// init(minimum: Int) {
@@ -65,7 +68,7 @@
             self.query = query
         }
 
-        /// The results as of the newest commit; empty before they are loaded.
+        /// The results as of the newest commit, also in the first body; empty while they cannot be read.
         @MainActor public var wrappedValue: [T] { model.results }
 
         /// The model, which has the error and whether the results are loaded: `$people.error`.

@@ -10,14 +10,20 @@ import Observation
 /// // people.results follows every commit until `people` is released
 /// ```
 ///
-/// Observation notifies of its properties. The query runs on a thread of the database, and only the latest query
+/// Observation notifies of its properties. The first results are read at the start, on the main actor, so that the
+/// first body of a view has them. After later commits the query runs on a thread of the database. Only the latest query
 /// assigns results.
+///
+/// - Important: The first read blocks the main thread for as long as the query takes. For very many objects, or without
+///   an index for the conditions and the order, set a `limit(_:)` and raise it as the user scrolls, or use
+///   `for try await … in query.observe()` in a task, which reads on a thread of the database.
 @MainActor @Observable public final class LiveQueryModel<T: Entity> {
     /// The results as of the newest commit that the query processed. An error does not remove them.
     public private(set) var results: [T] = []
     /// The error that ended the query; nil while it runs. The end of its database is `MakoError.closed`.
     public private(set) var error: MakoError?
-    /// Whether the results are those of the running query: false until its first results.
+    /// Whether the results are those of the running query: true after `start`, except after an error, and while the
+    /// database is suspended.
     public private(set) var isLoaded = false
 
     @ObservationIgnored private var task: Task<Void, Never>?
@@ -39,7 +45,9 @@ import Observation
     /// people.start(Person.query().where(\.name ~= typed + "%"), in: db)
     /// ```
     ///
-    /// The earlier results stay until the first new ones, unless they are of another database.
+    /// The first results are read before the method returns, and an error of this read sets ``error``. A suspended
+    /// database is read when it is resumed; so is, after its end, a transaction or read of which the call is a part. The
+    /// earlier results stay until then, and after an error, unless they are of another database.
     ///
     /// - Parameters:
     ///   - query: the query. One of `db.query(…)` runs in its own database.
@@ -51,21 +59,33 @@ import Observation
             let target = try bound.target()
             if !keepsResults || target !== self.database { results = [] }
             self.database = target
-            task = Task { [weak self] in
-                do throws(MakoError) {
-                    for try await difference in bound.observe() {
-                        // A restart cancels on this actor, so that no later line can show an earlier query.
-                        if Task.isCancelled { return }
-                        self?.show(difference.results.array)
-                    }
-                    if !Task.isCancelled { self?.fail(.closed(path: target.path)) }
-                } catch {
-                    if !Task.isCancelled { self?.fail(error) }
-                }
-            }
+            follow(bound, path: target.path)
         } catch {
             results = []
             fail(error)
+        }
+    }
+
+    /// Shows the first results, and in a task those of each later commit.
+    private func follow(_ query: Query<T>, path: String) {
+        var live = query.observe().makeAsyncIterator()
+        do throws(MakoError) {
+            if let first = try live.first() { show(first.results.array) }
+        } catch {
+            return fail(error)
+        }
+        task = Task { [weak self, live] in
+            var live = live
+            do throws(MakoError) {
+                while let difference = try await live.next(isolation: #isolation) {
+                    // A restart cancels on this actor, so that no later line can show an earlier query.
+                    if Task.isCancelled { return }
+                    self?.show(difference.results.array)
+                }
+                if !Task.isCancelled { self?.fail(.closed(path: path)) }
+            } catch {
+                if !Task.isCancelled { self?.fail(error) }
+            }
         }
     }
 

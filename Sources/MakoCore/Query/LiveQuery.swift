@@ -45,11 +45,27 @@ final class LiveQuery<T: Entity>: Sendable {
 
     deinit { database.hub.removeFollower(follower) }
 
+    /// Returns the initial results, read on the calling thread, before the first call of `next()`; nil where `next()`
+    /// must read them: inside a transaction or read of the thread, and while the database is suspended.
+    func first() throws(MakoError) -> QueryDifference<T>? {
+        // The snapshot of a transaction lacks its own changes and tables.
+        guard ThreadScope.current == nil else { return nil }
+        do throws(MakoError) {
+            guard case .changed(let difference) = try step(waits: false) else { return nil }
+            return difference
+        } catch {
+            guard case .storage(.suspended) = error, database.isOpen else { throw error }
+            return nil
+        }
+    }
+
     func next() async throws(MakoError) -> QueryDifference<T>? {
         while await mailbox.hasMail() {
             let step: Step
             do throws(MakoError) {
-                step = try await database.onOwnThread(writes: false) { () throws(MakoError) in try self.step() }
+                step = try await database.onOwnThread(writes: false) { () throws(MakoError) in
+                    try self.step(waits: true)
+                }
             } catch {
                 if case .cancelled = error { return nil }
                 if case .closed = error, mailbox.isFinished { return nil }
@@ -77,7 +93,11 @@ final class LiveQuery<T: Entity>: Sendable {
         mailbox.wake()
     }
 
-    private func step() throws(MakoError) -> Step {
+    /// Processes the commits of one snapshot.
+    ///
+    /// - Parameter waits: whether the hub must have delivered every earlier commit. The initial results need none: the
+    ///   mailbox then drops those that the snapshot shows when they arrive.
+    private func step(waits: Bool) throws(MakoError) -> Step {
         try state.with { (state) throws(MakoError) -> Step in
             if state.view == nil {
                 // Only the first snapshot may create the table.
@@ -86,11 +106,11 @@ final class LiveQuery<T: Entity>: Sendable {
                 let isBound = state.rows == nil || database.options.readOnly
                 let moment = try isBound ? database.moment(T.entityModel) : database.moment()
                 state.view = (moment.view, moment.schema)
-                if let ticket = database.hub.unfollowedTicket { return .waits(ticket) }
+                if waits, let ticket = database.hub.unfollowedTicket { return .waits(ticket) }
             }
             guard let (view, schema) = state.view else { return .same }
             state.view = nil
-            let mail = mailbox.take(upTo: view.commitNumber)
+            let mail = mailbox.take(upTo: view.commitNumber, dropsLate: !waits)
             // A commit that is not synced arrives before a snapshot shows it.
             state.patience = mail.isBehind ? min(state.patience * 2, 1000) : 1
             if mail.isBehind {
@@ -197,6 +217,8 @@ final class LiveMailbox: Sendable {
         var count = 0
         /// The last commit that was dropped.
         var lastLeftOut: CommitChanges?
+        /// A snapshot that shows commits which the hub may deliver later; 0: none.
+        var dropsUpTo: UInt64 = 0
         /// The tables of the query; nil: all.
         var tables: Set<String>?
         /// True at first: the first results need no commit.
@@ -208,6 +230,7 @@ final class LiveMailbox: Sendable {
 
     func put(_ commit: CommitChanges) {
         let reader = state.with { state -> CheckedContinuation<Bool, Never>? in
+            if commit.isShown(by: state.dropsUpTo) { return nil }
             guard commit.covers(state.tables) else {
                 state.mail = Mail(commits: [], isComplete: false)
                 state.lastLeftOut = commit
@@ -293,8 +316,11 @@ final class LiveMailbox: Sendable {
     }
 
     /// Takes the commits that the snapshot with this number shows.
-    func take(upTo number: UInt64) -> Mail {
+    ///
+    /// - Parameter dropsLate: whether those that arrive before the next call are dropped.
+    func take(upTo number: UInt64, dropsLate: Bool) -> Mail {
         state.with { state in
+            state.dropsUpTo = dropsLate ? number : 0
             if let last = state.lastLeftOut {
                 // The changes stay incomplete until a snapshot shows the last dropped commit.
                 if last.isShown(by: number) {

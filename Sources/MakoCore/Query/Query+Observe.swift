@@ -170,6 +170,23 @@ public struct LiveResults<T: Entity>: AsyncSequence, Sendable {
             return nil
         }
 
+        /// Returns the initial results, read on the calling thread, before the first call of `next()`, which then waits
+        /// for a commit that changes them.
+        ///
+        /// - Returns: nil where `next()` returns the initial results: inside a transaction or read of the thread, and
+        ///   while the database is suspended.
+        package mutating func first() throws(MakoError) -> QueryDifference<T>? {
+            do throws(MakoError) {
+                if let fault { throw fault }
+                let live = try LiveQuery(query, try query.target())
+                self.live = live
+                return try live.first()
+            } catch {
+                end()
+                throw error
+            }
+        }
+
         private mutating func end() {
             hasEnded = true
             live = nil
