@@ -22,11 +22,14 @@ public enum MakoError: Error, Sendable, Hashable {
     case transactionEnded
     /// An object of one database was used with another.
     case foreignObject(entity: String)
+    /// An object was to be saved that was deleted before.
+    case deleted(entity: String, key: String)
     /// The row does not exist.
     case notFound(entity: String, key: String)
     /// Another row has the same values in a unique index or in the key.
     case duplicate(entity: String, properties: [String], values: [StoredValue])
-    /// Other objects refer to this one and the delete rule is `.deny`.
+    /// Other objects refer to this one and the delete rule is `.deny`; or a statement would remove rows to which others
+    /// refer, without a delete rule for that.
     case deniedByReference(entity: String, from: String, property: String)
     /// A statement would store a reference to a row that does not exist.
     case danglingReference(entity: String, property: String, target: String, value: StoredValue)
@@ -93,12 +96,15 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "the transaction has ended or belongs to another thread; use it only inside its closure, on the thread that runs it"
         case .foreignObject(let entity):
             "this \(entity) belongs to another database; relate and save objects of one database only"
+        case .deleted(let entity, let key):
+            "this \(entity) with key \(key) was deleted, and a deleted object cannot be saved; save its clone() or a new object"
         case .notFound(let entity, let key): "there is no \(entity) with key \(key)"
         case .duplicate(let entity, let properties, let values):
             "there is a \(entity) with \(properties.joined(separator: ", ")) = "
                 + "\(values.map(\.description).joined(separator: ", ")) already; change the value or update that object"
         case .deniedByReference(let entity, let from, let property):
-            "this \(entity) cannot be removed: \(from).\(property) refers to it and its delete rule is .deny"
+            "this \(entity) cannot be removed: \(from).\(property) refers to it, and no delete rule clears "
+                + "that; change or remove what refers to it first"
         case .danglingReference(let entity, let property, let target, let value):
             "\(RecordError.danglingReference(table: entity, column: property, target: target, value: value))"
         case .typeMismatch(let entity, let property, let expected, let found):
@@ -174,9 +180,8 @@ extension MakoError {
         case .invalidKey: self = .invalidArgument("\(error)")
         case .idsExhausted(let table):
             self = .unstorableValue(entity: table, key: nil, property: "id", reason: "\(error)")
-        case .referenced(let table, _, let other, let column, _, .deny):
+        case .referenced(let table, _, let other, let column, _, _):
             self = .deniedByReference(entity: table, from: other, property: column)
-        case .referenced: self = .query(message: "\(error)")
         case .danglingReference(let table, let column, let target, let value):
             self = .danglingReference(entity: table, property: column, target: target, value: value)
         case .valueRefused(let table, let key, let column, let reason):

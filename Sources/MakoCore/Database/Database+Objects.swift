@@ -6,9 +6,9 @@ extension Database {
     // async: writes
     /// Saves an object, new or changed, with the objects it refers to.
     ///
-    /// - Returns: false when the object was removed before.
-    /// - Throws: `MakoError.duplicate` when another row has the value of a unique property, `.vetoed` when a hook
-    ///   refuses; nothing has changed then.
+    /// - Returns: false when a hook removed the object during the call.
+    /// - Throws: `MakoError.deleted` when the object was removed before, `.duplicate` when another row has the value of
+    ///   a unique property, `.vetoed` when a hook refuses; nothing has changed then.
     @discardableResult
     public func save<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.saveGraph(of: object) }
@@ -16,6 +16,8 @@ extension Database {
 
     // async: writes
     /// Saves objects in one transaction.
+    ///
+    /// - Throws: `MakoError.deleted` when one of them was removed before; no object is saved then.
     public func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
         try allOrNothing { (transaction) throws(MakoError) in
             try transaction.saveGraphs(of: objects)
@@ -66,8 +68,9 @@ extension Database {
     // async: writes
     /// Inserts a new object.
     ///
-    /// - Returns: false when the object was removed before.
-    /// - Throws: `MakoError.duplicate` when its key exists already, `.vetoed` when a hook refuses.
+    /// - Returns: false when a hook removed the object during the call.
+    /// - Throws: `MakoError.deleted` when the object was removed before, `.duplicate` when its key exists already,
+    ///   `.vetoed` when a hook refuses.
     @discardableResult
     public func insert<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         try answering(for: object) { (transaction) throws(MakoError) in try transaction.saveGraph(of: object, .insert) }
@@ -134,10 +137,10 @@ extension Database {
         }
     }
 
-    /// Throws when an object was removed before, for callers that return no Bool.
+    /// Throws when a hook removed an object during the call, for callers that return no Bool.
     func refused(_ isStored: Bool, _ object: any ObjectEntity) throws(MakoError) {
         if isStored { return }
-        throw .vetoed(entity: type(of: object).entityModel.name, hook: "an earlier removal")
+        throw .vetoed(entity: type(of: object).entityModel.name, hook: "a removal by a hook")
     }
 
     /// Runs a call about one object. A veto inside a running transaction also fails that transaction.
@@ -245,13 +248,14 @@ extension ObjectEntity {
     /// try ada.commit()
     /// ```
     ///
-    /// - Returns: false when it was removed before.
-    /// - Throws: `MakoError.noDatabase`, `.duplicate`, `.foreignObject`, `.storage`; `.vetoed` when a hook refuses.
+    /// - Returns: false when a hook removed it during the call.
+    /// - Throws: `MakoError.deleted` when it was removed before; `.noDatabase`, `.duplicate`, `.foreignObject`,
+    ///   `.storage`; `.vetoed` when a hook refuses.
     @discardableResult
     public func commit() throws(MakoError) -> Bool { try database().save(self) }
 
     // async: awaits
-    /// Removes the object. It is deleted afterwards: a later commit returns false.
+    /// Removes the object. It is deleted afterwards: a later commit throws `MakoError.deleted`.
     ///
     /// - Returns: false when it was not stored.
     /// - Throws: `MakoError.vetoed` when a hook refuses.

@@ -36,7 +36,7 @@ public struct ObjectState: Sendable {
         @inlinable @inline(__always) init(rawValue: UInt32) { self.rawValue = rawValue }
         /// The object has a row.
         @inlinable static var exists: Flags { Flags(rawValue: 1) }
-        /// The object was removed: commits return false.
+        /// The object was removed: it cannot be saved.
         @inlinable static var removed: Flags { Flags(rawValue: 2) }
         /// The object is being saved, which ends cycles of references.
         @inlinable static var saving: Flags { Flags(rawValue: 4) }

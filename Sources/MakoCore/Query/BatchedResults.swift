@@ -100,7 +100,7 @@ extension BatchedResults: Sequence, Collection, BidirectionalCollection, RandomA
 }
 
 extension ObjectEntity {
-    /// A detached object in place of one that could not be read: it cannot be stored, and its `loadError` is the error.
+    /// A detached object in place of one that could not be read: saving it throws the error, which is its `loadError`.
     static func unread(_ error: MakoError) -> Self {
         let empty = Self()
         ObjectLock(empty).locked {

@@ -47,7 +47,7 @@ struct SavedGraph {
 
 extension Transaction {
     /// Saves an object and all new and changed objects that its loaded references reach, also through unchanged
-    /// objects. False when the object was removed before.
+    /// objects. False when a hook of this call removed the object.
     ///
     /// - Parameters:
     ///   - array: the undo entry of the array that is being saved, if the object is in one.
@@ -86,7 +86,7 @@ extension Transaction {
             if !before.flags.contains(.removed) { state.flags.insert(.saving) }
             return before
         }
-        if before.flags.contains(.removed) { return false }
+        if before.flags.contains(.removed) { throw errorOfSavingDeleted(object) }
         if before.flags.contains(.saving) { return true }
         do throws(MakoError) {
             if before.database != 0 && before.database != database.number {
@@ -293,6 +293,8 @@ extension Transaction {
                 members.remove(member)
                 // It may have been given to another owner since.
                 guard hasLeft || member.refers(to: owner) else { continue }
+                // Like every reference to a removed object (decision 71).
+                if member.isDeletedObject { continue }
                 try willWriteFurtherRows()
                 _ = try save(opened: member, &graph)
             }

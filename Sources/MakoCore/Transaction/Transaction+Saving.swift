@@ -5,14 +5,25 @@ import MakoStorage
 enum SaveMode { case upsert, insert }
 
 extension Transaction {
-    /// Saves an object and all new and changed objects that its loaded references reach. False when the object was
-    /// removed before.
+    /// Saves an object and all new and changed objects that its loaded references reach. False when a hook
+    /// removed the object meanwhile.
+    ///
+    /// - Throws: `MakoError.deleted` when the object was removed before.
     @discardableResult
     func saveGraph<T: ObjectEntity>(of object: T, _ mode: SaveMode = .upsert) throws(MakoError) -> Bool {
         var graph = SavedGraph()
         let isSaved = try save(object, mode, in: nil, &graph)
         try saveMembers(&graph)
         return isSaved
+    }
+
+    /// The error of saving an object that was removed before, or that replaces one that could not be read.
+    func errorOfSavingDeleted<T: ObjectEntity>(_ object: T) -> MakoError {
+        let state = object.lockedState { $0 }
+        // Only an object that was never stored is of no database.
+        if state.database == 0, let error = state.extra?.loadError { return error }
+        let model = Swift.type(of: object).entityModel
+        return .deleted(entity: model.name, key: state.key?.text(in: try? model.schema()) ?? "none")
     }
 
     /// Calls the hook that can refuse the write.
@@ -113,10 +124,9 @@ extension Transaction {
             for (property, child) in held {
                 try checkTarget(of: property, child, binding.model)
                 try willWriteFurtherRows()
-                _ = try save(child, .upsert, in: nil, &graph)
-                let isRemoved = child.lockedState { $0.flags.contains(.removed) }
+                if !child.isDeletedObject { _ = try save(child, .upsert, in: nil, &graph) }
                 value.resolveReference(
-                    property, to: child, key: isRemoved ? .lastRemoved : child.storedKey ?? .noRow)
+                    property, to: child, key: child.isDeletedObject ? .lastRemoved : child.storedKey ?? .noRow)
             }
             if binding.holdsValues { try saveHeldValues(of: &value, binding.model) }
             binding = current(binding)
@@ -156,4 +166,9 @@ extension Transaction {
         }
         try saveMembers(&graph)
     }
+}
+
+extension ObjectEntity {
+    /// Whether the object was removed, so that it cannot be saved.
+    var isDeletedObject: Bool { lockedState { $0.flags.contains(.removed) } }
 }

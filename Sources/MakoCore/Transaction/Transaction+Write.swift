@@ -7,8 +7,9 @@ extension Transaction {
     ///
     /// - Parameters:
     ///   - waiting: the object before its references were saved, and their keys; nil: it has no references.
-    /// - Returns: false when the object was removed before; nil when its references changed meanwhile, so that they
-    ///   must be saved first.
+    /// - Returns: false when a hook removed the object meanwhile; nil when its references changed meanwhile, so that
+    ///   they must be saved first.
+    /// - Throws: `MakoError.deleted` when the object was removed before.
     func write<T: ObjectEntity>(
         _ object: T, _ waiting: SavedGraph.Waiting?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks,
         _ array: ArrayNotes?
@@ -19,7 +20,10 @@ extension Transaction {
         let noted = waiting.map { ObjectMetadata($0.before) }
         let row: EncodedRow
         switch try encodeRow(of: object, lock, noted, binding, mode, waiting?.references) {
-        case .removed: return false
+        case .removed:
+            // An object with hooks is checked before they are called, and one of them may remove it.
+            if waiting == nil { throw errorOfSavingDeleted(object) }
+            return false
         case .unchanged: return true
         case .outdated: return nil
         case .encoded(let encoded): row = encoded
@@ -74,7 +78,7 @@ extension Transaction {
         case encoded(EncodedRow)
         /// The object has no changes.
         case unchanged
-        /// The object was removed before.
+        /// The object was removed before, or by a hook of this call.
         case removed
         /// The references changed after they were saved.
         case outdated

@@ -110,6 +110,7 @@ struct ObjectModel {
     ///
     /// - Parameter newID: the id that a new row gets, or got.
     mutating func save(_ object: Int, inserts: Bool, newID: (Int) -> RowKey) throws -> Bool {
+        if objects[object].isRemoved { throw Refusal.deleted }
         var saving: Set<Int> = []
         var unchanged: [Int] = []
         return try save(object, inserts, newID, &saving, &unchanged)
@@ -219,7 +220,7 @@ extension Refusal {
     func matches(_ error: MakoError) -> Bool {
         switch (self, error) {
         case (.duplicateKey, .duplicate), (.unique, .duplicate), (.denied, .deniedByReference),
-            (.null, .missingValue), (.notFound, .notFound):
+            (.null, .missingValue), (.notFound, .notFound), (.deleted, .deleted):
             true
         default: false
         }

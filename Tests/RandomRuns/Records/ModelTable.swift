@@ -3,8 +3,8 @@ import MakoRecords
 /// The reason for which the model expects a call to fail.
 enum Refusal: Error, Equatable {
     case duplicateKey, null, unique, incompatible, conversion, migration
-    /// Of objects: others refer to it; its row was deleted.
-    case denied, notFound
+    /// Of objects: others refer to it; its row was deleted; it was deleted itself.
+    case denied, notFound, deleted
 
     func matches(_ error: RecordError) -> Bool {
         switch (self, error) {
