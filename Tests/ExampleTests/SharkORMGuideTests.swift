@@ -183,7 +183,7 @@ enum SharkGuide {
         #expect(person.name == "Adrian Herridge" && person.age == 38 && person.id == nil)
         let written = try within { try E.written() }
         #expect(written.age == 39 && written.department?.id == 1)
-        #expect(try written.commit() == false)
+        #expect(throws: MakoError.deleted(entity: "Person", key: "1")) { try written.commit() }
         let small = E.SmallPerson(height: 1.2)
         #expect(small.age == 36)
         try db.save(small)

@@ -120,7 +120,7 @@ import Testing
         let found = try db.query(Sailor.self).fetchLightweight()
         let kept = try found[0].object()
         #expect(try found[0].remove())
-        #expect(try kept.commit() == false)
+        #expect(throws: MakoError.deleted(entity: "Sailor", key: "1")) { try kept.commit() }
         #expect(try found[1].remove())
         #expect(try found[1].remove() == false)
         #expect(try db.query(Sailor.self).ids() == [3, 4])

@@ -146,6 +146,23 @@ import Testing
         #expect(try names(db) == ["Hamar", "Oslo", "Voss"])
     }
 
+    /// Between tables without types there is no delete rule: neither the row nor its table goes while another row
+    /// refers to it, and the error is that of the rule `.deny`, not that of an invalid text.
+    @Test func rowsThatOthersReferToWithoutARuleStay() throws {
+        let db = try cities()
+        try db.rawQuery("CREATE TABLE Holder (id INTEGER PRIMARY KEY, name TEXT)")
+        try db.rawQuery("CREATE TABLE Lot (id INTEGER PRIMARY KEY, holder INTEGER REFERENCES Holder)")
+        try db.rawQuery("INSERT INTO Holder VALUES (1, 'Ada')")
+        try db.rawQuery("INSERT INTO Lot VALUES (1, 1)")
+        let denied = MakoError.deniedByReference(entity: "Holder", from: "Lot", property: "holder")
+        #expect(throws: denied) { try db.rawQuery("DELETE FROM Holder") }
+        #expect(throws: denied) { try db.rawQuery("DROP TABLE Holder") }
+        #expect(denied.description.contains("no delete rule clears that"))
+        #expect(try db.rawQuery("SELECT holder.name FROM Lot").rows == [[.text("Ada")]])
+        try db.rawQuery("DELETE FROM Lot")
+        #expect(try db.rawQuery("DELETE FROM Holder").changedRows == 1)
+    }
+
     @Test func aDatabaseForReadingIsNotWritten() throws {
         let place = HistoryPlace()
         let db = try place.open(.asInFile, [City.self])

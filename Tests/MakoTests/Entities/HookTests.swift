@@ -88,7 +88,7 @@ extension Customer {
         order.total = 5
         #expect(try hooks { try order.commit() } == ["willUpdate one", "didUpdate one", "didSave one"])
         #expect(try hooks { try order.remove() } == ["willDelete one", "didDelete one"])
-        #expect(try hooks { try order.commit() } == [])
+        #expect(hooks { #expect(throws: MakoError.deleted(entity: "Order", key: "1")) { try order.commit() } } == [])
     }
 
     @Test func hooksOfChildrenRunAfterTheirParentsAndWritesBeforeIt() throws {
@@ -264,7 +264,7 @@ extension Customer {
         order.title = "leaving"
         #expect(try db.save(order) == false)
         #expect(try db.query(Order.self).count() == 0)
-        #expect(try db.save(order) == false)
+        #expect(throws: MakoError.deleted(entity: "Order", key: "1")) { try db.save(order) }
     }
 
     @Test func whatAHookChangedIsUndoneWithAFailedCall() throws {

@@ -131,7 +131,7 @@ import Testing
         #expect(try db.exists(ada))
         #expect(try ada.remove())
         #expect(try !ada.remove())
-        #expect(try !ada.commit())
+        #expect(throws: MakoError.deleted(entity: "Person", key: "1")) { try ada.commit() }
         #expect(try !db.exists(ada))
         #expect(try db.find(Person.self, 1) == nil)
     }

@@ -53,6 +53,10 @@ import Testing
         }
         let beyond = batches[10]
         #expect(beyond.loadError != nil)
+        // Saving it reports why it is none, not that it was deleted.
+        #expect(throws: MakoError.invalidArgument("there is no object at 10; the results have 10")) {
+            try db.save(beyond)
+        }
         try db.close()
         #expect(throws: MakoError.closed(path: ":memory:")) { try batches.object(at: 0) }
         let empty = batches[0]

@@ -96,12 +96,16 @@ struct Probe: StorableValue {
         let all = Array(try db.query(Badge.self).fetch())
         for badge in all { badge.level += 1000 }
         let notified = Collected<Int>()
+        try all[50].remove()
+        #expect(throws: MakoError.deleted(entity: "Badge", key: "51")) { try db.save(all) }
+        #expect(all.allSatisfy(\.isDirty))
+        #expect(try db.query(Badge.self).where(\.level >= 1000).count() == 0)
+        let rest = all.filter { $0 !== all[50] }
         all[40].commitOptions.postCommit = { notified.append(40) }
         all[40].commitOptions.resetsAfterCommit = true
-        try all[50].remove()
         // Deletes the row below the object, which still counts as stored.
         #expect(try db.query(Badge.self).where("id = 61").delete() == 1)
-        try db.save(all + [Badge(code: "new", level: 1000)])
+        try db.save(rest + [Badge(code: "new", level: 1000)])
         #expect(notified.all == [40])
         #expect(try db.query(Badge.self).where(\.level >= 1000).count() == 100)
         #expect(try db.find(Badge.self, 61)?.code == all[60].code && db.find(Badge.self, 51) == nil)
@@ -111,10 +115,10 @@ struct Probe: StorableValue {
         let foreign = Badge(code: "foreign")
         try other.save(foreign)
         for badge in all + [foreign] { badge.level += 1000 }
-        #expect(throws: MakoError.foreignObject(entity: "Badge")) { try db.save(all + [foreign]) }
+        #expect(throws: MakoError.foreignObject(entity: "Badge")) { try db.save(rest + [foreign]) }
         #expect(all.allSatisfy(\.isDirty) && foreign.isDirty)
         #expect(try db.query(Badge.self).where(\.level >= 2000).count() == 0)
-        try db.save(all)
+        try db.save(rest)
         #expect(notified.all == [40])
         #expect(try db.query(Badge.self).where(\.level >= 2000).count() == 99)
         try expectSound(db)
