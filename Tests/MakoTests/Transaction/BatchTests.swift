@@ -98,7 +98,7 @@ struct Probe: StorableValue {
         let notified = Collected<Int>()
         try all[50].remove()
         #expect(throws: MakoError.deleted(entity: "Badge", key: "51")) { try db.save(all) }
-        #expect(all.allSatisfy(\.isDirty))
+        #expect(all.allSatisfy { $0.isDirty })
         #expect(try db.query(Badge.self).where(\.level >= 1000).count() == 0)
         let rest = all.filter { $0 !== all[50] }
         all[40].commitOptions.postCommit = { notified.append(40) }
