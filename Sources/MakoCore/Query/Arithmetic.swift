@@ -68,7 +68,7 @@ extension [PathStep] {
 
     private func requireOwn() throws(MakoError) {
         if count == 1 { return }
-        throw .query(message: "an update takes properties of the objects themselves, not of those they refer to")
+        throw .invalidArgument("an update takes properties of the objects themselves, not of those they refer to")
     }
 }
 

@@ -46,8 +46,8 @@ public final class BatchedResults<T: Entity>: Sendable {
     /// Returns one of the objects: the same instance as long as it is in the window.
     ///
     /// - Parameter place: the position of the object, from 0.
-    /// - Throws: `MakoError.query` for a position outside the results; `.storage` when the row cannot be read, or the
-    ///   snapshot is too old; `.closed` after the database was closed.
+    /// - Throws: `MakoError.invalidArgument` for a position outside the results; `.storage` when the row cannot be read,
+    ///   or the snapshot is too old; `.closed` after the database was closed.
     public func object(at place: Int) throws(MakoError) -> T {
         guard keys.indices.contains(place) else {
             throw .invalidArgument("there is no object at \(place); the results have \(keys.count)")

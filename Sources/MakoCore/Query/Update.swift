@@ -30,7 +30,7 @@ public struct Update<T: Entity>: Sendable {
                 if !property.parts.isEmpty, let part = Self.storedPart(value) {
                     return [.literal(part, at: .none)]
                 }
-                throw .query(message: "\(T.entityModel.name).\(property.name) takes an object or nil in an update")
+                throw .invalidArgument("\(T.entityModel.name).\(property.name) takes an object or nil in an update")
             }
             if let reason = coding.fault(storing: value) {
                 throw .unstorableValue(
@@ -109,7 +109,7 @@ public struct Update<T: Entity>: Sendable {
     ///
     /// - Throws: `MakoError.duplicate` when two rows would have the same value of a unique property, `.typeMismatch`
     ///   when a computed value does not fit its property, `.missingValue` when it is nil for a required property,
-    ///   `.query` for a property that cannot be set. An update that throws changes nothing.
+    ///   `.invalidArgument` for a property that cannot be set. An update that throws changes nothing.
     @discardableResult
     public func run() throws(MakoError) -> Int {
         let database = try query.target()
@@ -172,15 +172,15 @@ public struct Update<T: Entity>: Sendable {
     private static func place(_ path: [PathStep]) throws(MakoError) -> CompositeColumns.Place {
         let model = T.entityModel
         guard case .column(let names, _)? = try path.ownExprs().first, let name = names.first else {
-            throw .query(message: "an update sets stored properties of \(model.name)")
+            throw .invalidArgument("an update sets stored properties of \(model.name)")
         }
         guard let place = model.place(ofColumn: name), !model.keyNames.contains(model.columns[place.position].name)
         else {
-            throw .query(message: "\(model.name).\(name) is the key, which an update cannot change; save a new object")
+            throw .invalidArgument("\(model.name).\(name) is the key, which an update cannot change; save a new object")
         }
         let property = model.columns[place.position]
         if property.options.contains(.writeOnce) {
-            throw .query(message: "\(model.name).\(property.name) is written once; an update cannot change it")
+            throw .invalidArgument("\(model.name).\(property.name) is written once; an update cannot change it")
         }
         if case .column(.keys, _, _, _) = property.kind {
             throw .unsupported("setting the collection \(model.name).\(property.name) in an update")
@@ -213,7 +213,7 @@ public struct Update<T: Entity>: Sendable {
             field.values = [.literal(transaction.date.stored, at: .none)]
             fields.append(field)
         }
-        if fields.isEmpty { throw .query(message: "this update of \(model.name) sets nothing; call set(_:to:)") }
+        if fields.isEmpty { throw .invalidArgument("this update of \(model.name) sets nothing; call set(_:to:)") }
         return fields
     }
 
