@@ -7,6 +7,11 @@ import Synchronization
 /// Never hold two at once, because two objects may share a word. The lock guards single property accesses: taking it
 /// costs one atomic exchange, releasing it a store. A waiter spins, then yields, then sleeps, so that a holder of any
 /// priority can run.
+///
+/// The holder wakes no waiter: to see that there is one, it would have to release with a second atomic exchange, and
+/// each read of a property would pay for it. A holder reads or writes a property, or encodes or copies the values of
+/// one object; it must not run code of a value, read a page or wait for a transaction. So a waiter sleeps only if the
+/// holder is preempted or the object is large, and then for about 500 µs at most after the release. See decision 113.
 @frozen
 public struct ObjectLock: @unchecked Sendable {
     // Unchecked: a pointer to a word that lives as long as the process.

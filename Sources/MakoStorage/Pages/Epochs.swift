@@ -67,6 +67,31 @@ enum Epochs {
     /// Whether every operation that began in or before `epoch` has ended.
     static func hasPassed(_ epoch: UInt64) -> Bool { registry.oldest() > epoch }
 
+    /// Waits until every operation that began in or before `epoch` has ended. The caller must not be inside one.
+    ///
+    /// The end of an operation is one store and wakes no thread: a wake-up that cannot be lost needs at least a load
+    /// after that store, and where there is no process barrier a fence between them, in each operation. So the waiter
+    /// looks again: first after yields, because a lookup takes less time than waking a thread; then after pauses,
+    /// because the body of `withValue` may take any time, and a thread that only yields keeps a processor busy and
+    /// may starve a reader of lower priority. A wait ends at most `longestPause` late. See decision 113.
+    static func waitUntilPassed(_ epoch: UInt64) {
+        for _ in 0..<yieldsBeforePauses {
+            if hasPassed(epoch) { return }
+            yieldThread()
+        }
+        let (lock, never) = (Lock(), ConditionVariable())
+        var pause = Duration.microseconds(50)
+        lock.lock()
+        defer { lock.unlock() }
+        while !hasPassed(epoch) {
+            _ = never.wait(lock, timeout: pause)
+            pause = min(pause * 2, longestPause)
+        }
+    }
+
+    private static let yieldsBeforePauses = 64
+    private static let longestPause = Duration.milliseconds(1)
+
     @inline(__always)
     private static func cell() -> UnsafeMutablePointer<EpochCell> {
         if let known = mako_get_thread_cell() { return known.assumingMemoryBound(to: EpochCell.self) }

@@ -161,10 +161,7 @@ extension Store {
         }
     }
 
-    private func waitForOperations() {
-        let epoch = Epochs.retire()
-        while !Epochs.hasPassed(epoch) { yieldThread() }
-    }
+    private func waitForOperations() { Epochs.waitUntilPassed(Epochs.retire()) }
 
     /// Releases the file's lock. Nothing may be written from then on.
     private func releaseFile() throws(StorageError) {

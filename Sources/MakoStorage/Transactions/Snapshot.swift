@@ -139,8 +139,7 @@ public final class Snapshot: @unchecked Sendable {
                 expected: life, desired: life | Life.closed.rawValue, ordering: .sequentiallyConsistent
             ).exchanged
         else { return }
-        let epoch = Epochs.retire()
-        while !Epochs.hasPassed(epoch) { yieldThread() }
+        Epochs.waitUntilPassed(Epochs.retire())
         store._withUnsafeGuaranteedRef { store in
             store.keepTrees(of: slot)
             store.snapshots.unpin(slot)
