@@ -164,7 +164,8 @@ import Testing
                     _ = try await db.query(Person.self).where(\.name == "\(index)").first()
                 }
             }
-            try await group.waitForAll()
+            // Unlike `waitForAll`, this cancels the other tasks at the first error.
+            for try await _ in group {}
         }
         #expect(try await db.query(Person.self).count() == 20)
     }

@@ -48,7 +48,8 @@ import Testing
                     }
                 }
             }
-            try await group.waitForAll()
+            // Unlike `waitForAll`, this cancels the other tasks at the first error.
+            for try await _ in group {}
         }
         try fixture.expectSound()
     }

@@ -143,7 +143,8 @@ import Testing
                     }
                 }
             }
-            try await group.waitForAll()
+            // Unlike `waitForAll`, this cancels the other tasks at the first error.
+            for try await _ in group {}
         }
         let db = try await Database.open(at: path)
         #expect(try await db.query(City.self).count() == 160)

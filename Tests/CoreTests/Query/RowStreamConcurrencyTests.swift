@@ -35,7 +35,8 @@ import Testing
                     }
                 }
             }
-            try await group.waitForAll()
+            // Unlike `waitForAll`, this cancels the other tasks at the first error.
+            for try await _ in group {}
         }
         let count = try await db.rawQuery("SELECT count(*) FROM Log").rows
         #expect(count == [[.integer(2040)]])

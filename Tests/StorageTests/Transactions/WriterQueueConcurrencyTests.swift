@@ -310,7 +310,8 @@ import Testing
             for key in UInt64(0)..<400 {
                 group.addTask { try await store.write { try $0.put([1], for: key, in: tree) } }
             }
-            try await group.waitForAll()
+            // Unlike `waitForAll`, this cancels the other tasks at the first error.
+            for try await _ in group {}
         }
         #expect(try await store.read { try $0.count(of: tree) } == 400)
         try store.close()
