@@ -7,7 +7,7 @@ extension Store {
     /// - Returns: whether there was work to do.
     /// - Throws: the error of the work. It loses no data; see ``Durability`` for failed syncs.
     public func step() throws(StorageError) -> Bool {
-        if options.readOnly || isClosed.load(ordering: .acquiring) || isInherited || isSuspended { return false }
+        if options.readOnly || !life.isOpen || isInherited { return false }
         defer { events?.deliver() }
         noteStatistics()
         if isFlushDue {

@@ -2,7 +2,7 @@
 // every commit, and there is no log. So any other process may open it, and `resume()` only compares the fixed pages.
 extension Store {
     /// Whether the store is suspended.
-    public var isSuspended: Bool { suspended.load(ordering: .acquiring) }
+    public var isSuspended: Bool { life.isSuspended }
 
     /// Releases every lock on the file, until ``resume(timeout:)``.
     ///
@@ -31,7 +31,7 @@ extension Store {
     public func suspend(timeout: Duration? = nil) throws(StorageError) {
         try requireUnclosed()
         try requireOutside("suspend()")
-        try suspensionLock.withLock { () throws(StorageError) in
+        try life.lock.withLock { () throws(StorageError) in
             try requireUnclosed()
             guard !isSuspended else { return }
             if let follower { return suspendReader(follower) }
@@ -69,7 +69,7 @@ extension Store {
         try requireUnclosed()
         try requireOutside("resume()")
         defer { events?.deliver() }
-        return try suspensionLock.withLock { () throws(StorageError) in
+        return try life.lock.withLock { () throws(StorageError) in
             guard isSuspended else { return false }
             if let follower { return try resumeReader(follower, prepare) }
             try takeWriterLock()
@@ -96,7 +96,7 @@ extension Store {
 
     /// Throws if the store is closed, or was opened by the parent of this process; not if it is suspended.
     func requireUnclosed() throws(StorageError) {
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed(path: path) }
+        guard !life.isClosed else { throw .closed(path: path) }
         guard !isInherited else { throw .inherited(path: path) }
     }
 
@@ -131,8 +131,7 @@ extension Store {
                 try checkpointer.runToEnd(self)
                 try finish()
                 returnIdleNumbers()
-                suspendedCommit = newest.commit
-                suspended.store(true, ordering: .sequentiallyConsistent)
+                life.suspend(at: newest.commit)
             }
         } catch {
             if options.background == .threads { try background.start(for: self) }
@@ -174,7 +173,7 @@ extension Store {
         dataFile.lock.withLock { dataFile.isReleased = false }
         versions.showAgain()
         if options.background == .threads { try background.start(for: self) }
-        suspended.store(false, ordering: .sequentiallyConsistent)
+        life.resume()
     }
 
     // MARK: Resuming
@@ -250,7 +249,7 @@ extension Store {
 
     private func prepareView(_ prepare: (Snapshot, Bool) -> Bool) throws(StorageError) -> Bool {
         let view = try claimSnapshot(hasAge: false, nil)
-        let hasNews = view.commitNumber != suspendedCommit
+        let hasNews = view.commitNumber != life.suspendedCommit
         guard prepare(view, hasNews) else { throw .suspended(path: path) }
         return hasNews
     }
@@ -260,8 +259,7 @@ extension Store {
     /// Closes the file, and with it the pin.
     private func suspendReader(_ follower: Follower) {
         follower.lock.withLock {
-            suspendedCommit = (follower.successor ?? self).newest.commit
-            suspended.store(true, ordering: .sequentiallyConsistent)
+            life.suspend(at: (follower.successor ?? self).newest.commit)
             endSnapshots()
             for successor in follower.successors {
                 successor.endSnapshots()
@@ -282,14 +280,14 @@ extension Store {
             opening.cacheBytes = frames.wholeBudgetFrames * pageBytes
             let next = try Store(at: path, options: opening)
             let view = try next.snapshot()
-            let hasNews = view.commitNumber != suspendedCommit
+            let hasNews = view.commitNumber != life.suspendedCommit
             guard prepare(view, hasNews) else {
                 view.close()
                 try next.close()
                 throw .suspended(path: path)
             }
             follower.hand(over: self, to: next)
-            suspended.store(false, ordering: .sequentiallyConsistent)
+            life.resume()
             return hasNews
         }
     }

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// An ordered key-value store with transactions, in one file with a log next to it.
 ///
 /// Any number of threads read consistent snapshots without locks while one thread at a time writes. With the default
@@ -35,13 +33,7 @@ public final class Store: @unchecked Sendable {
     /// The state for `refresh()`, in a read-only store.
     let follower: Follower?
     let events: EventQueue?
-    let isClosed = Atomic<Bool>(false)
-    /// Set under the writer lock; see Store+Suspension.swift.
-    let suspended = Atomic<Bool>(false)
-    /// Serializes `suspend()`, `resume()` and the closing. Acquired before the writer lock.
-    let suspensionLock = Lock()
-    /// The newest commit at the suspension. Guarded by `suspensionLock`.
-    @exclusivity(unchecked) var suspendedCommit: UInt64 = 0
+    let life = StoreLife()
     /// What recovery did at opening. Set before the store is shared.
     public internal(set) var recovery: RecoveryReport
 
@@ -92,7 +84,7 @@ public final class Store: @unchecked Sendable {
             if !options.readOnly && options.background == .threads { try background.start(for: self) }
             events?.deliver()
         } catch {
-            isClosed.store(true, ordering: .releasing)
+            _ = life.close()
             pipeline.log.closeFiles()
             dataFile.closeFiles()
             throw error
@@ -100,7 +92,7 @@ public final class Store: @unchecked Sendable {
     }
 
     deinit {
-        if !isClosed.load(ordering: .acquiring) && !isInherited { try? shutDown(clean: true) }
+        if !life.isClosed && !isInherited { try? shutDown(clean: true) }
     }
 
     /// Whether this process is the child of a fork whose parent opened the store. The files and threads are then the
@@ -109,12 +101,11 @@ public final class Store: @unchecked Sendable {
         dataFile.isInherited
     }
 
-    /// Throws if the store is closed, or was opened by the parent of this process.
+    /// Throws if the store is closed or suspended, or was opened by the parent of this process.
     @inline(__always)
     func requireOpen() throws(StorageError) {
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed(path: path) }
+        guard life.isOpen else { throw life.isClosed ? .closed(path: path) : .suspended(path: path) }
         guard !isInherited else { throw .inherited(path: path) }
-        guard !isSuspended else { throw .suspended(path: path) }
     }
 
     // MARK: Writing
@@ -150,8 +141,8 @@ public final class Store: @unchecked Sendable {
 
     /// Why nothing can be written; nil if it can.
     var writeRefusal: StorageError? {
-        if isClosed.load(ordering: .acquiring) { return .closed(path: path) }
-        if isSuspended { return .suspended(path: path) }
+        if life.isClosed { return .closed(path: path) }
+        if life.isSuspended { return .suspended(path: path) }
         if options.readOnly { return .readOnly(reason: "it was opened so") }
         guard pipeline.hasFailed.load(ordering: .acquiring) else { return nil }
         return pipeline.lock.withLock { pipeline.failure.map { .readOnly(reason: $0.reason) } }
@@ -179,15 +170,18 @@ public final class Store: @unchecked Sendable {
     ///
     /// Waits for the running write transaction. Open snapshots cannot be read afterwards.
     public func close() throws(StorageError) {
-        guard !isClosed.load(ordering: .acquiring) else { return }
+        guard !life.isClosed else { return }
         try shutDown(clean: true)
     }
 
     func shutDown(clean: Bool) throws(StorageError) {
-        guard !isInherited else { return isClosed.store(true, ordering: .releasing) }
+        guard !isInherited else {
+            _ = life.close()
+            return
+        }
         // `suspend()` unlocks the file without the writer lock, and `resume()` starts the background thread.
-        suspensionLock.lock()
-        defer { suspensionLock.unlock() }
+        life.lock.lock()
+        defer { life.lock.unlock() }
         background.stop()
         _ = writerLock.take(timeout: nil)
         defer {
@@ -195,9 +189,10 @@ public final class Store: @unchecked Sendable {
             writerThreads.stop()
             readerThreads.stop()
         }
-        guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        let phase = life.close()
+        guard phase != .closed else { return }
         pipeline.rollBackRefused()
-        do throws(StorageError) { try shutDownOnce(clean: clean) } catch {
+        do throws(StorageError) { try shutDownOnce(clean: clean && phase == .open) } catch {
             events?.note(.closed(error: error))
             events?.deliver()
             throw error
@@ -206,6 +201,7 @@ public final class Store: @unchecked Sendable {
         events?.deliver()
     }
 
+    /// - Parameter clean: whether the file is brought to rest; that of a suspended store is, and may be another process's.
     private func shutDownOnce(clean: Bool) throws(StorageError) {
         defer {
             pipeline.waitForWriters()
@@ -216,8 +212,7 @@ public final class Store: @unchecked Sendable {
             let next = follower.successor
             try next?.close()
         }
-        // The file of a suspended store is at rest, and may be another process's by now.
-        guard clean, !options.readOnly, !isSuspended, !pipeline.hasFailed.load(ordering: .acquiring) else { return }
+        guard clean, !options.readOnly, !pipeline.hasFailed.load(ordering: .acquiring) else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in try finish(keepsArchive: true) }
         if options.diskReserveBytes == 0 && !pipeline.hasUnconfirmed { try cutOffUnused() }
     }
