@@ -21,7 +21,7 @@ extension Store {
     /// ``setCacheBytes(_:)``. A suspended store has no effect on the file, even if its process ends. Has no effect on a
     /// suspended store.
     ///
-    /// Must not be called inside a read or a write transaction of the calling thread.
+    /// Must not be called inside a read or a write transaction of the calling thread, or by an event handler.
     ///
     /// - Parameter timeout: the longest time to wait for the write transaction; nil for ``StoreOptions/writerTimeout``.
     /// - Throws: ``StorageError/writerTimeout(seconds:)``, ``StorageError/readOnly(reason:)`` for a store that has
@@ -100,8 +100,12 @@ extension Store {
         guard !isInherited else { throw .inherited(path: path) }
     }
 
-    /// Throws inside an operation of this thread, for whose end the call would wait.
+    /// Throws inside an operation of this thread, for whose end the call would wait, and in an event handler, because
+    /// the background thread may run it.
     private func requireOutside(_ call: String) throws(StorageError) {
+        if let events, events.isInside {
+            throw .invalidArgument("\(call) was called by an event handler; let it signal another thread instead")
+        }
         guard !Epochs.isInside else {
             throw .invalidArgument("\(call) was called inside a read, for whose end it would wait; call it afterwards")
         }
@@ -120,12 +124,11 @@ extension Store {
 
     /// Writes the last checkpoint, removes the log and refuses everything from then on.
     private func comeToRest(_ timeout: Duration?) throws(StorageError) {
-        try takeWriterLock(timeout: timeout)
-        defer { writerLock.release() }
-        try requireUnclosed()
-        // Its steps write without the writer lock.
+        // Its steps write without the writer lock. Before that lock, because an event handler may wait for it.
         background.stop()
         do throws(StorageError) {
+            try takeWriterLock(timeout: timeout)
+            defer { writerLock.release() }
             try checkpointer.lock.withLock { () throws(StorageError) in
                 pipeline.rollBackRefused()
                 try checkpointer.runToEnd(self)

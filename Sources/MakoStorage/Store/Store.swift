@@ -180,7 +180,16 @@ public final class Store: @unchecked Sendable {
             return
         }
         // `suspend()` unlocks the file without the writer lock, and `resume()` starts the background thread.
-        life.lock.lock()
+        if let events, events.isInside {
+            // The holder of the lock may be waiting for the end of this handler.
+            guard life.lock.tryLock() else {
+                throw .invalidArgument(
+                    "close() was called by an event handler while another thread closes, suspends or resumes the store; "
+                        + "let the handler signal that thread instead")
+            }
+        } else {
+            life.lock.lock()
+        }
         defer { life.lock.unlock() }
         background.stop()
         _ = writerLock.take(timeout: nil)

@@ -43,7 +43,8 @@ final class EventQueue: Sendable {
     private final class Guarded: @unchecked Sendable {
         let lock = Lock()
         var events: [StoreEvent] = []
-        var isDelivering = false
+        /// The thread that calls the handler.
+        var deliverer: Int?
         /// The time of the next statistics.
         var statisticsDue: UInt64 = 0
     }
@@ -55,9 +56,12 @@ final class EventQueue: Sendable {
     func deliver() {
         while let events = next() {
             for event in events { handler(event) }
-            waiting.lock.withLock { waiting.isDelivering = false }
+            waiting.lock.withLock { waiting.deliverer = nil }
         }
     }
+
+    /// Whether the calling thread is inside the handler.
+    var isInside: Bool { waiting.lock.withLock { waiting.deliverer == Epochs.threadNumber } }
 
     /// Whether statistics are due. If so, schedules the next ones an interval later.
     func takeStatisticsDue(at now: UInt64, _ interval: Duration) -> Bool {
@@ -70,8 +74,8 @@ final class EventQueue: Sendable {
 
     private func next() -> [StoreEvent]? {
         waiting.lock.withLock {
-            guard !waiting.events.isEmpty, !waiting.isDelivering else { return nil }
-            waiting.isDelivering = true
+            guard !waiting.events.isEmpty, waiting.deliverer == nil else { return nil }
+            waiting.deliverer = Epochs.threadNumber
             defer { waiting.events = [] }
             return waiting.events
         }

@@ -88,4 +88,48 @@ import Testing
         #expect(try store.verify().isClean)
         try store.close()
     }
+
+    /// The background thread calls the handler, and `suspend()` waits for that thread.
+    @Test func anEventHandlerMayUseTheStoreWhileAnotherThreadSuspends() throws {
+        let isInside = Atomic<Bool>(false)
+        let results = Mutex<[String]>([])
+        let handler = Mutex<(@Sendable () -> Void)?>(nil)
+        var options = options(MemoryFileSystem(), .threads)
+        options.statisticsInterval = .milliseconds(1)
+        options.eventHandler = { _ in
+            let run = handler.withLock { handler -> (@Sendable () -> Void)? in
+                defer { handler = nil }
+                return handler
+            }
+            run?()
+        }
+        let store = try Store(at: "s.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        @Sendable func result(_ name: String, _ body: () throws -> Void) {
+            let text: String
+            do {
+                try body()
+                text = "done"
+            } catch StorageError.invalidArgument { text = "refused" } catch { text = "\(error)" }
+            results.withLock { $0.append("\(name) \(text)") }
+        }
+        handler.withLock {
+            $0 = {
+                isInside.store(true, ordering: .releasing)
+                let (lock, never) = (Lock(), ConditionVariable())
+                let end = ContinuousClock.now.advanced(by: .milliseconds(200))
+                // The other thread waits in suspend() then.
+                lock.withLock { while ContinuousClock.now < end { _ = never.wait(lock, timeout: .milliseconds(50)) } }
+                result("write") { try store.write(timeout: .seconds(5)) { try $0.put([1], for: 1, in: tree) } }
+                result("suspend") { try store.suspend() }
+                result("close") { try store.close() }
+            }
+        }
+        while !isInside.load(ordering: .acquiring) { yieldThread() }
+        try store.suspend()
+        #expect(results.withLock { $0 } == ["write done", "suspend refused", "close refused"])
+        try store.resume()
+        #expect(try store.read { try $0.get(1, in: tree) } == [1])
+        try store.close()
+    }
 }
