@@ -47,7 +47,9 @@ import Testing
         for suite in Set(try bugs().flatMap(\.suites)) {
             let name = suite.split(separator: ".").last.map(String.init) ?? suite
             let folder = suite.contains(".") ? "Tests/\(suite.split(separator: ".")[0])/" : "Tests/"
-            let isThere = tests.contains { $0.path.hasPrefix(folder) && $0.code.contains("struct \(name) ") }
+            let isThere = tests.filter { $0.path.hasPrefix(folder) }.contains { test in
+                ["struct \(name) ", "struct \(name):"].contains { test.code.contains($0) }
+            }
             #expect(isThere, "there is no suite \(suite)")
         }
     }

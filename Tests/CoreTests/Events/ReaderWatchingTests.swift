@@ -1,22 +1,9 @@
 import MakoCore
 import MakoTestSupport
-import Synchronization
 import Testing
 
 /// The notifications that a read-only process gets of the commits of another one.
 @Suite struct ReaderWatchingTests {
-    private final class Notes: Sendable {
-        private let lines = Mutex<[String]>([])
-        func add(_ line: String) { lines.withLock { $0.append(line) } }
-        /// Returns the notes since the last call.
-        func take() -> [String] {
-            lines.withLock { lines in
-                defer { lines = [] }
-                return lines
-            }
-        }
-    }
-
     private func text(_ difference: QueryDifference<Country>?) -> String {
         guard let difference else { return "end" }
         let rows = difference.results.map { "\($0.code) \($0.people)" }.joined(separator: ", ")

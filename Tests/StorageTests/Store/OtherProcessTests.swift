@@ -3,18 +3,8 @@ import MakoTestSupport
 import Testing
 
 /// Readers beside a writer, as other processes have them: nothing is shared but the files.
-@Suite struct OtherProcessTests {
+@Suite struct OtherProcessTests: RoundValues {
     private static let path = "d/s.mako"
-
-    private func options(_ files: any FileSystem, readOnly: Bool = false) -> StoreOptions {
-        var options = StoreOptions()
-        options.fileSystem = files
-        options.background = .manual
-        options.readOnly = readOnly
-        options.logSegmentBytes = 256 << 10
-        options.cacheBytes = 256 << 10
-        return options
-    }
 
     private func writer(_ files: any FileSystem) throws -> Store {
         try Store(at: Self.path, options: options(files))
@@ -24,16 +14,8 @@ import Testing
         try Store(at: Self.path, options: options(files, readOnly: true))
     }
 
-    /// Puts `count` values that all say `round`.
-    private func fill(_ store: Store, round: UInt8, count: UInt64 = 100, _ durability: Durability = .full) throws {
-        try store.write(durability: durability) { transaction in
-            let tree = try transaction.view.tree(named: "t") ?? transaction.createTree(named: "t", keys: .integer)
-            for key in 0..<count { try transaction.put([UInt8](repeating: round, count: 200), for: key, in: tree) }
-        }
-    }
-
-    /// The round that all values of a snapshot say.
-    private func round(_ snapshot: Snapshot, count: UInt64 = 100) throws -> UInt8? {
+    /// The round of all values of a snapshot, of which there are `count`.
+    private func wholeRound(_ snapshot: Snapshot, count: UInt64 = 100) throws -> UInt8? {
         guard let tree = snapshot.tree(named: "t") else { return nil }
         var rounds = Set<UInt8>()
         var cursor = try snapshot.cursor(in: tree)
@@ -57,14 +39,14 @@ import Testing
         try fill(writer, round: 1)
         let reader = try reader(disk)
         let first = try reader.snapshot()
-        #expect(try round(first) == 1)
+        #expect(try wholeRound(first) == 1)
         #expect(try !reader.refresh())
         try fill(writer, round: 2)
-        #expect(try reader.read { try round($0) } == 1)
+        #expect(try reader.read { try wholeRound($0) } == 1)
         #expect(try reader.refresh())
-        #expect(try reader.read { try round($0) } == 2)
+        #expect(try reader.read { try wholeRound($0) } == 2)
         #expect(try reader.snapshot().commitNumber == writer.snapshot().commitNumber)
-        #expect(try round(first) == 1)
+        #expect(try wholeRound(first) == 1)
         #expect(try reader.verify().isClean)
         #expect(try !writer.refresh())
         try writer.close()
@@ -85,9 +67,9 @@ import Testing
             try fill(writer, round: step, count: 2000)
             try writer.checkpoint()
             #expect(try reader.refresh())
-            for (snapshot, expected) in kept.suffix(4) { #expect(try round(snapshot, count: 2000) == expected) }
+            for (snapshot, expected) in kept.suffix(4) { #expect(try wholeRound(snapshot, count: 2000) == expected) }
         }
-        for (snapshot, expected) in kept { #expect(try round(snapshot, count: 2000) == expected) }
+        for (snapshot, expected) in kept { #expect(try wholeRound(snapshot, count: 2000) == expected) }
         #expect(try reader.verify().isClean)
         #expect(try writer.verify().isClean)
     }
@@ -102,7 +84,7 @@ import Testing
             try fill(writer, round: step, count: 500)
             try writer.checkpoint()
             try reader.refresh()
-            #expect(try reader.read { try round($0, count: 500) } == step)
+            #expect(try reader.read { try wholeRound($0, count: 500) } == step)
             sizes.append(writer.stats.filePages)
         }
         #expect(sizes[29] <= sizes[9], "\(sizes)")
@@ -128,9 +110,9 @@ import Testing
             try fill(writer, round: step, count: 2000)
             try writer.checkpoint()
         }
-        #expect(try round(snapshot, count: 2000) == 1)
+        #expect(try wholeRound(snapshot, count: 2000) == 1)
         #expect(try reader.refresh())
-        #expect(try reader.read { try round($0, count: 2000) } == 8)
+        #expect(try reader.read { try wholeRound($0, count: 2000) } == 8)
         #expect(try writer.verify().isClean)
         let large = writer.stats.filePages
         snapshot.close()
@@ -153,10 +135,10 @@ import Testing
         let snapshot = try reader.snapshot()
         try writer.write { try $0.deleteAll(in: #require($0.view.tree(named: "t"))) }
         try writer.shrink()
-        #expect(try round(snapshot, count: 2000) == 1)
+        #expect(try wholeRound(snapshot, count: 2000) == 1)
         snapshot.close()
         try reader.refresh()
-        #expect(try reader.read { try round($0, count: 0) } == nil)
+        #expect(try reader.read { try wholeRound($0, count: 0) } == nil)
         // The reader releases its pages when all operations of this process that had begun by then have ended, those of
         // other tests too.
         let limit = ContinuousClock.now.advanced(by: .seconds(120))
@@ -179,15 +161,15 @@ import Testing
         try fill(writer, round: 2, .ordered)
         let reader = try early ?? self.reader(disk)
         if refreshing { #expect(try reader.refresh()) }
-        #expect(try reader.read { try round($0) } == 2)
+        #expect(try reader.read { try wholeRound($0) } == 2)
         try fill(writer, round: 3, .ordered)
         #expect(try reader.refresh())
         #expect(try !reader.refresh())
-        #expect(try reader.read { try round($0) } == 3)
+        #expect(try reader.read { try wholeRound($0) } == 3)
         let left = SimulatedDisk(disk.crashState().image([]))
         disk.cutPower()
         withExtendedLifetime((writer, reader)) {}
-        #expect(try self.writer(left).read { try round($0) } == 3)
+        #expect(try self.writer(left).read { try wholeRound($0) } == 3)
     }
 
     // MARK: What happens in between
@@ -264,7 +246,7 @@ import Testing
         try writer.checkpoint()
         try fill(writer, round: 102, count: 600)
         try writer.checkpoint()
-        #expect(try round(snapshot, count: 600) == 1 + checkpoints)
+        #expect(try wholeRound(snapshot, count: 600) == 1 + checkpoints)
     }
 
     /// Where nothing can be pinned, the lock of the file makes readers and the writer exclude each other.
@@ -280,7 +262,7 @@ import Testing
         let second = try self.reader(files)
         #expect(throws: StorageError.alreadyOpen(path: Self.path)) { _ = try self.writer(files) }
         #expect(try !reader.refresh())
-        #expect(try second.read { try round($0) } == 1)
+        #expect(try second.read { try wholeRound($0) } == 1)
     }
 
     @Test func aDatabaseThatIsBeingReadIsNotCompacted() throws {
@@ -292,7 +274,7 @@ import Testing
         #expect(throws: StorageError.alreadyOpen(path: Self.path)) {
             try Store.compact(at: Self.path, options: options(disk))
         }
-        #expect(try reader.read { try round($0) } == 1)
+        #expect(try reader.read { try wholeRound($0) } == 1)
         try reader.close()
         try Store.compact(at: Self.path, options: options(disk))
     }
@@ -309,11 +291,11 @@ import Testing
         try writer.close()
         try disk.rename("d/b.mako", to: Self.path)
         #expect(try reader.refresh())
-        #expect(try reader.read { try round($0) } == 2)
-        #expect(try round(before) == 1)
+        #expect(try reader.read { try wholeRound($0) } == 2)
+        #expect(try wholeRound(before) == 1)
         try disk.remove(Self.path)
         #expect(throws: StorageError.notFound(path: Self.path)) { try reader.refresh() }
-        #expect(try reader.read { try round($0) } == 2)
+        #expect(try reader.read { try wholeRound($0) } == 2)
     }
 
     // MARK: Durability and cost
@@ -328,19 +310,19 @@ import Testing
         for step in 2...6 as ClosedRange<UInt8> {
             try fill(writer, round: step, count: 100, durability)
             try reader.refresh()
-            let shown = try #require(try reader.read { try round($0) })
+            let shown = try #require(try reader.read { try wholeRound($0) })
             if durability == .ordered { #expect(shown == step) }
             for image in disk.crashState().images(CrashChoice(exhaustiveBits: 6, sampled: 16, torn: 16)) {
                 let after = try self.writer(SimulatedDisk(image))
-                let found = try #require(try after.read { try round($0) })
+                let found = try #require(try after.read { try wholeRound($0) })
                 #expect(found >= shown)
                 try after.close()
             }
         }
         let late = try self.reader(disk)
-        let shown = try #require(try late.read { try round($0) })
+        let shown = try #require(try late.read { try wholeRound($0) })
         for image in disk.crashState().images(CrashChoice(exhaustiveBits: 6, sampled: 16, torn: 16)) {
-            #expect(try #require(try self.writer(SimulatedDisk(image)).read { try round($0) }) >= shown)
+            #expect(try #require(try self.writer(SimulatedDisk(image)).read { try wholeRound($0) }) >= shown)
         }
     }
 

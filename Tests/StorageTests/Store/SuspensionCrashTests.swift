@@ -4,7 +4,7 @@ import Testing
 @testable import MakoStorage
 
 /// Ends of processes and power failures while two processes take turns.
-@Suite struct SuspensionCrashTests {
+@Suite struct SuspensionCrashTests: RoundValues {
     /// The files of a process that ends before a change of the disk: its locks are released, and what it has written stays
     /// in the cache of the machine.
     private final class MortalProcess: PassingFileSystem, @unchecked Sendable {
@@ -95,34 +95,9 @@ import Testing
     private static let path = "d/s.mako"
 
     private func open(_ files: any FileSystem) throws -> Store {
-        var options = StoreOptions()
-        options.fileSystem = files
-        options.background = .manual
+        var options = options(files)
         options.logSegmentBytes = 32 << 10
-        options.cacheBytes = 256 << 10
         return try Store(at: Self.path, options: options)
-    }
-
-    private func fill(_ store: Store, round: UInt8, count: UInt64 = 20) throws {
-        try store.write { transaction in
-            let tree = try transaction.view.tree(named: "t") ?? transaction.createTree(named: "t", keys: .integer)
-            for key in 0..<count { try transaction.put([UInt8](repeating: round, count: 200), for: key, in: tree) }
-        }
-    }
-
-    /// The round of all values.
-    private func round(_ store: Store) throws -> Set<UInt8> {
-        try store.read { snapshot in
-            guard let tree = snapshot.tree(named: "t") else { return [] }
-            var rounds = Set<UInt8>()
-            var cursor = try snapshot.cursor(in: tree)
-            var isThere = try cursor.first()
-            while isThere {
-                rounds.formUnion(try cursor.value())
-                isThere = try cursor.next()
-            }
-            return rounds
-        }
     }
 
     /// The other process ends before each of its changes of the disk, from its opening to its own suspension. Large
@@ -178,18 +153,18 @@ import Testing
     @Test func thePowerMayFailAnywhere() throws {
         let disk = SimulatedDisk()
         let store = try open(disk)
-        try fill(store, round: 1)
-        try fill(store, round: 2)
+        try fill(store, round: 1, count: 20)
+        try fill(store, round: 2, count: 20)
         disk.tag = 2
         disk.startRecording()
         try store.suspend()
         let process = MortalProcess(disk)
         let other = try open(process)
-        try fill(other, round: 3)
+        try fill(other, round: 3, count: 20)
         disk.tag = 3
         process.die()
         #expect(try store.resume())
-        try fill(store, round: 4)
+        try fill(store, round: 4, count: 20)
         disk.tag = 4
         try store.suspend()
         #expect(try !store.resume())
@@ -213,7 +188,7 @@ import Testing
         let disk = SimulatedDisk()
         let process = MortalProcess(disk)
         let store = try open(process)
-        try fill(store, round: 1)
+        try fill(store, round: 1, count: 20)
         try store.suspend()
         process.die()
         let image = disk.settledImage()
@@ -230,11 +205,11 @@ import Testing
         for call in 0..<400 {
             let disk = SimulatedDisk(seed: UInt64(call))
             let store = try open(disk)
-            try fill(store, round: 1)
+            try fill(store, round: 1, count: 20)
             try store.suspend()
             let process = MortalProcess(disk)
             let other = try open(process)
-            try fill(other, round: 2)
+            try fill(other, round: 2, count: 20)
             process.die()
             let place = disk.callCount + call
             disk.inject(.inputOutput, atCall: place)

@@ -1,0 +1,16 @@
+import Synchronization
+
+/// Lines that handlers add, on any thread.
+final class Notes: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+
+    /// Returns the lines since the last call.
+    func take() -> [String] {
+        lines.withLock { lines in
+            defer { lines = [] }
+            return lines
+        }
+    }
+}
