@@ -1,5 +1,6 @@
 import Dispatch
 import MakoCore
+import MakoStorage
 import Synchronization
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 @Suite struct ConcurrencyTests {
     /// Runs the body once for each index, at the same time, and returns the errors.
     private func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) -> [String] {
-        let errors = Mutex<[String]>([])
+        let errors = Guarded<[String]>([])
         DispatchQueue.concurrentPerform(iterations: count) { index in
             do { try body(index) } catch { errors.withLock { $0.append("\(error)") } }
         }

@@ -4,7 +4,6 @@ import MakoObjectReplication
 import MakoStorage
 import MakoTestSupport
 import ReplicationTestSupport
-import Synchronization
 import Testing
 
 /// Objects whose commits wait for the object store.
@@ -69,7 +68,7 @@ import Testing
         let (db, replicator) = try confirming()
         defer { replicator.stop() }
         try db.set("a", 1)
-        let seen = Mutex<[String]>([])
+        let seen = Guarded<[String]>([])
         let note: @Sendable (String) -> Void = { line in seen.withLock { $0.append(line) } }
         let tokens = [
             try Note.onChange(in: db) { note("\($0.kind) \($0.object?.stars ?? 0)") },
@@ -101,7 +100,7 @@ import Testing
     @Test func aCommitThatDoesNotWaitIsDeliveredInItsOrder() async throws {
         let (db, replicator) = try confirming()
         defer { replicator.stop() }
-        let seen = Mutex<[String]>([])
+        let seen = Guarded<[String]>([])
         let token = try Note.onChange(in: db) { change in
             seen.withLock { $0.append("\(change.kind) \(change.object?.text ?? "")") }
         }
@@ -158,7 +157,7 @@ import Testing
         let (db, replicator) = try confirming()
         defer { replicator.stop() }
         try db.set("a", 1)
-        let seen = Mutex<[String]>([])
+        let seen = Guarded<[String]>([])
         let tokens = [
             try Note.onChange(in: db) { change in seen.withLock { $0.append("\(change.kind)") } },
             db.onTransaction(end: { outcome in

@@ -1,7 +1,7 @@
 import Mako
 import MakoObjectReplication
+import MakoStorage
 import ReplicationTestSupport
-import Synchronization
 import Testing
 
 /// Replicas that are open as databases of objects.
@@ -86,7 +86,7 @@ import Testing
         let replicator = try Replicator(writer, to: machines.objects)
         try writer.set("a", 1)
         try replicator.ship()
-        let steps = Mutex<(commits: UInt64, failures: Int)>((0, 0))
+        let steps = Guarded<(commits: UInt64, failures: Int)>((0, 0))
         let replica = try machines.replica(every: .milliseconds(5)) { result in
             steps.withLock { steps in
                 switch result {
@@ -95,7 +95,7 @@ import Testing
                 }
             }
         }
-        let seen = Mutex<[String]>([])
+        let seen = Guarded<[String]>([])
         let token = try Note.onChange(in: replica) { change in
             seen.withLock { $0.append("\(change.kind) \(change.object?.text ?? "")") }
         }

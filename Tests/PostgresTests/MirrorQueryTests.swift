@@ -227,7 +227,7 @@
                 let cases = "\(open)n\(String(repeating: ") THEN 1 ELSE 0 END", count: 24))"
                 for value in [cases, "n" + String(repeating: " + n", count: 95)] {
                     let query = "SELECT id FROM T WHERE \(value) = 1"
-                    let outcome = Mutex<Bool?>(nil)
+                    let outcome = Guarded<Bool?>(nil)
                     nonisolated(unsafe) let onThread = mirror
                     let thread = Thread {
                         var isRendered = false

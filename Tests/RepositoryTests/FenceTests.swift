@@ -219,10 +219,11 @@ import Testing
         expectOnly(Self.mayStop, use: Self.stops, "a way to stop the program")
     }
 
-    /// `Mutex` is a word of its own on Linux: the sanitizer takes each use of what it guards for a race. Macros run in
-    /// the compiler, never under it, and have no other layer to take a lock from.
+    /// `Mutex` is a word of its own on Linux: the sanitizer takes each use of what it guards for a race. Tests have
+    /// `Guarded` instead. Macros run in the compiler, never under it, and have no other layer to take a lock from.
     @Test func locksAreThoseThatTheThreadSanitizerKnows() {
-        for file in Repository.files(in: "Sources") where !file.path.contains("MakoMacroExpansion/") {
+        let files = Repository.files(in: "Sources") + Repository.files(in: "Tests")
+        for file in files where !file.path.contains("MakoMacroExpansion/") {
             #expect(!file.code.contains("Mutex<") && !file.code.contains("Mutex("), "\(file.path) has a Mutex")
         }
     }

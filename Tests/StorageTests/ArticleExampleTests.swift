@@ -1,5 +1,4 @@
 import MakoStorage
-import Synchronization
 import Testing
 
 #if Logging && Metrics
@@ -190,7 +189,7 @@ private func fillTree(of store: Store, with sorted: [(key: [UInt8], meaning: [UI
     }
 
     @Test func aReaderFollowsWhatIsWritten() async throws {
-        let shown = Mutex<[[UInt8]?]>([])
+        let shown = Guarded<[[UInt8]?]>([])
         try await ExampleDisk.$current.withValue(MemoryFileSystem()) {
             let writer = try Store(at: "events.mako", options: StoreOptions())
             try Self.fill(writer)

@@ -1,4 +1,6 @@
 #if Replication
+    import MakoStorage
+
     /// Objects in a bucket of Amazon S3, or of a service that speaks its protocol and honours `If-None-Match: *`.
     ///
     /// Requests are signed by Signature Version 4, with keys from the options, the environment variables or the files of the AWS tools. Requests to a
@@ -23,7 +25,7 @@
         let partBytes: UInt64
         private let pageNames: Int
         /// Whether uploads in parts are known to honour conditions.
-        let partsHonourConditions = S3Guarded(false)
+        let partsHonourConditions = Guarded(false)
 
         /// Names a prefix as one of objects. Object names never begin with a dot.
         static let marker = ".mako-objects"

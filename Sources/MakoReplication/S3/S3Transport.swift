@@ -99,11 +99,11 @@
             }
 
             let done = DispatchSemaphore(value: 0)
-            let outcome = S3Guarded(Outcome())
+            let outcome = Guarded(Outcome())
         }
 
         private final class Delegate: NSObject, URLSessionDataDelegate {
-            let exchanges = S3Guarded<[Int: Exchange]>([:])
+            let exchanges = Guarded<[Int: Exchange]>([:])
 
             func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
                 let exchange = exchanges.withLock { $0[dataTask.taskIdentifier] }
@@ -126,16 +126,5 @@
                 newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
             ) { completionHandler(nil) }
         }
-    }
-
-    /// A value behind a lock.
-    final class S3Guarded<Value>: @unchecked Sendable {
-        private let lock = Lock()
-        // Guarded by `lock`.
-        private var value: Value
-
-        init(_ value: Value) { self.value = value }
-
-        func withLock<R>(_ body: (inout Value) -> R) -> R { lock.withLock { body(&value) } }
     }
 #endif

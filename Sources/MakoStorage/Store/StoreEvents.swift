@@ -38,10 +38,9 @@ public struct CheckpointReport: Sendable, Hashable, Codable {
 /// store; events that it causes are delivered when it returns.
 final class EventQueue: Sendable {
     private let handler: @Sendable (StoreEvent) -> Void
-    private let waiting = Guarded()
+    private let state = Guarded(Waiting())
 
-    private final class Guarded: @unchecked Sendable {
-        let lock = Lock()
+    private struct Waiting {
         var events: [StoreEvent] = []
         /// The thread that calls the handler.
         var deliverer: Int?
@@ -51,33 +50,33 @@ final class EventQueue: Sendable {
 
     init(_ handler: @escaping @Sendable (StoreEvent) -> Void) { self.handler = handler }
 
-    func note(_ event: StoreEvent) { waiting.lock.withLock { waiting.events.append(event) } }
+    func note(_ event: StoreEvent) { state.withLock { $0.events.append(event) } }
 
     func deliver() {
         while let events = next() {
             for event in events { handler(event) }
-            waiting.lock.withLock { waiting.deliverer = nil }
+            state.withLock { $0.deliverer = nil }
         }
     }
 
     /// Whether the calling thread is inside the handler.
-    var isInside: Bool { waiting.lock.withLock { waiting.deliverer == Epochs.threadNumber } }
+    var isInside: Bool { state.withLock { $0.deliverer == Epochs.threadNumber } }
 
     /// Whether statistics are due. If so, schedules the next ones an interval later.
     func takeStatisticsDue(at now: UInt64, _ interval: Duration) -> Bool {
-        waiting.lock.withLock {
-            guard now >= waiting.statisticsDue else { return false }
-            waiting.statisticsDue = now + max(1, interval.nanoseconds)
+        state.withLock { state in
+            guard now >= state.statisticsDue else { return false }
+            state.statisticsDue = now + max(1, interval.nanoseconds)
             return true
         }
     }
 
     private func next() -> [StoreEvent]? {
-        waiting.lock.withLock {
-            guard !waiting.events.isEmpty, waiting.deliverer == nil else { return nil }
-            waiting.deliverer = Epochs.threadNumber
-            defer { waiting.events = [] }
-            return waiting.events
+        state.withLock { state in
+            guard !state.events.isEmpty, state.deliverer == nil else { return nil }
+            state.deliverer = Epochs.threadNumber
+            defer { state.events = [] }
+            return state.events
         }
     }
 }

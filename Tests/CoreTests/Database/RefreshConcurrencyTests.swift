@@ -1,5 +1,6 @@
 import Dispatch
 import MakoCore
+import MakoStorage
 import MakoTestSupport
 import Synchronization
 import Testing
@@ -9,7 +10,7 @@ import Testing
     /// The state that the tasks of a test share.
     private final class Shared: Sendable {
         private let flag = Atomic<Bool>(false)
-        private let notes = Mutex<[String]>([])
+        private let notes = Guarded<[String]>([])
         var isDone: Bool { flag.load(ordering: .relaxed) }
         func end() { flag.store(true, ordering: .relaxed) }
         func note(_ fault: String) { notes.withLock { $0.append(fault) } }
@@ -30,7 +31,7 @@ import Testing
         try write(db, 0)
         let reader = try place.reader()
         let last = 60
-        let notified = Mutex<[Int]>([])
+        let notified = Guarded<[Int]>([])
         let token = try Country.onChange(in: reader) { change in
             notified.withLock { $0.append(change.object?.code == "A" ? change.object?.people ?? -1 : -2) }
         }

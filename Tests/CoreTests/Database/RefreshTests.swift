@@ -1,6 +1,6 @@
 import MakoCore
+import MakoStorage
 import MakoTestSupport
-import Synchronization
 import Testing
 
 /// A database that is only read goes on to what another process has committed, and to its tables.
@@ -208,7 +208,7 @@ import Testing
         let place = ReaderPlace()
         let db = try place.writer([Country.self])
         let reader = try place.reader([])
-        let missed = Mutex(0)
+        let missed = Guarded(0)
         let token = try Country.onChange(in: reader) { change in
             missed.withLock { $0 += change.kind == .missed ? 1 : 100 }
         }

@@ -1,5 +1,5 @@
 import MakoCore
-import Synchronization
+import MakoStorage
 import Testing
 
 /// Several types that show one table, in what one of them does to the other.
@@ -140,7 +140,7 @@ import Testing
 
     @Test func handlersSeeTheNamesOfTheirOwnType() throws {
         let db = try database()
-        let notified = Mutex<[String]>([])
+        let notified = Guarded<[String]>([])
         let note = { @Sendable (who: String, names: [String]) in
             notified.withLock { $0.append("\(who): \(names.joined(separator: " "))") }
         }

@@ -1,7 +1,7 @@
 import Dispatch
 import MakoCore
+import MakoStorage
 import MakoTestSupport
-import Synchronization
 import Testing
 
 /// Streams of changes beside many writers; made for the thread sanitizer.
@@ -26,7 +26,7 @@ import Testing
                 return codes
             }
         }
-        let errors = Mutex<[String]>([])
+        let errors = Guarded<[String]>([])
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 DispatchQueue.concurrentPerform(iterations: writers) { writer in

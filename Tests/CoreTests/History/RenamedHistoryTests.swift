@@ -91,7 +91,7 @@ import Testing
         for _ in 0..<30 {
             let (db, token) = try beforeRenaming()
             let isDone = Atomic<Bool>(false)
-            let texts = Mutex<Set<String>>([])
+            let texts = Guarded<Set<String>>([])
             let ended = DispatchSemaphore(value: 0)
             DispatchQueue.global().async {
                 while !isDone.load(ordering: .relaxed) {

@@ -1,5 +1,5 @@
 import MakoCore
-import Synchronization
+import MakoStorage
 import Testing
 
 /// Statements that are read once and run again and again.
@@ -224,7 +224,7 @@ import Testing
     @Test func typesAreChecked() throws {
         let db = try database()
         let insert = try db.prepare("INSERT INTO City (name) VALUES (?)")
-        let seen = Mutex<[String]>([])
+        let seen = Guarded<[String]>([])
         let token = try City.onChange(in: db) { change in seen.withLock { $0.append("\(change.kind)") } }
         let oslo = City(name: "Oslo")
         try db.transaction { _ in

@@ -1,6 +1,6 @@
 import Dispatch
 import MakoCore
-import Synchronization
+import MakoStorage
 import Testing
 
 /// Keyed stores under many threads; made for the thread sanitizer.
@@ -8,8 +8,8 @@ import Testing
     @Test func revisionsOfOneKeyHaveNoGapAndNoDouble() throws {
         let db = try Database.inMemory()
         let store = try db.store("notes", keptRevisions: 7)
-        let numbers = Mutex<[Int]>([])
-        let errors = Mutex<[String]>([])
+        let numbers = Guarded<[Int]>([])
+        let errors = Guarded<[String]>([])
         DispatchQueue.concurrentPerform(iterations: 4) { thread in
             do {
                 for round in 0..<25 {
@@ -40,7 +40,7 @@ import Testing
         let store = try db.store("notes")
         try store.set(0, for: "left", tags: ["0"])
         try store.set(0, for: "right", tags: ["0"])
-        let errors = Mutex<[String]>([])
+        let errors = Guarded<[String]>([])
         DispatchQueue.concurrentPerform(iterations: 4) { thread in
             do {
                 for round in 1...30 {

@@ -1,11 +1,11 @@
 import MakoCore
-import Synchronization
+import MakoStorage
 
 // Types that show one table, written by hand.
 
 /// Runs what a test wants done in the middle of a hook.
 final class HookBody: Sendable {
-    private let body = Mutex<(@Sendable () throws -> Void)?>(nil)
+    private let body = Guarded<(@Sendable () throws -> Void)?>(nil)
 
     func set(_ new: (@Sendable () throws -> Void)?) { body.withLock { $0 = new } }
 

@@ -1,8 +1,8 @@
-import Synchronization
+import MakoStorage
 
 /// Lines that handlers add, on any thread.
 final class Notes: Sendable {
-    private let lines = Mutex<[String]>([])
+    private let lines = Guarded<[String]>([])
 
     func add(_ line: String) { lines.withLock { $0.append(line) } }
 

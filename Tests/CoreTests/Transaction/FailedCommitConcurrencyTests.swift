@@ -3,7 +3,6 @@ import Foundation
 import MakoCore
 import MakoStorage
 import MakoTestSupport
-import Synchronization
 import Testing
 
 /// Commits that fail, or change nothing, and the writers behind them.
@@ -29,7 +28,7 @@ import Testing
         _ second: @escaping @Sendable () throws -> Void
     ) throws {
         let (begun, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        let failure = Mutex<(any Error)?>(nil)
+        let failure = Guarded<(any Error)?>(nil)
         DispatchQueue.global().async {
             begun.wait()
             do { try second() } catch { failure.withLock { $0 = error } }

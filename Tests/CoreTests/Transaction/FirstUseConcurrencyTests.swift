@@ -3,7 +3,6 @@ import Foundation
 import MakoCore
 import MakoStorage
 import MakoTestSupport
-import Synchronization
 import Testing
 
 /// The first use of a type by a commit that waits for nothing.
@@ -18,7 +17,7 @@ import Testing
     @Test func aNotifiedTypeCanBeRead() throws {
         let disk = GatedDisk()
         let db = try open(disk)
-        let notified = Mutex<[String]>([])
+        let notified = Guarded<[String]>([])
         let note = { @Sendable (text: String) in notified.withLock { $0.append(text) } }
         let token = try City.onChange(in: db) { _ in
             do { note("\(try db.query(City.self).count())") } catch { note("\(error)") }

@@ -1,5 +1,5 @@
 import MakoRecords
-import Synchronization
+import MakoStorage
 import TestHelpers
 import Testing
 
@@ -24,7 +24,7 @@ import Mako
 
 /// A value whose coding looks around while its object is being saved.
 struct Probe: StorableValue {
-    static let look = Mutex<(@Sendable () -> Void)?>(nil)
+    static let look = Guarded<(@Sendable () -> Void)?>(nil)
     static var columnType: ColumnType { .integer }
     var stored: StoredValue {
         Probe.look.withLock { $0 }?()

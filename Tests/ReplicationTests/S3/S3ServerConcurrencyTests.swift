@@ -48,7 +48,7 @@
         @Test(arguments: S3Server.all) func oneOfManyWritersCreatesAnObject(_ server: S3Server) throws {
             let objects = try server.store()
             for round in 0..<10 {
-                let created = S3Guarded(0)
+                let created = Guarded(0)
                 DispatchQueue.concurrentPerform(iterations: 4) { writer in
                     let content = ObjectContent([UInt8](repeating: UInt8(writer), count: 500))
                     if (try? objects.put("race/\(round)", content, .ifAbsent)) != nil { created.withLock { $0 += 1 } }

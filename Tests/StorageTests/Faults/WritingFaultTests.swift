@@ -1,5 +1,4 @@
 import MakoTestSupport
-import Synchronization
 import Testing
 
 @testable import MakoStorage
@@ -164,7 +163,7 @@ import Testing
         let store = try Store(at: Self.path, options: options(disk))
         try put(store, 0..<2)
         disk.close()
-        let ends = Mutex<[String]>([])
+        let ends = Guarded<[String]>([])
         let commit = try startThread(name: "commit") {
             do { try self.put(store, 2..<3) } catch is StorageError {} catch { Issue.record(error) }
             ends.withLock { $0.append("commit") }
@@ -263,7 +262,7 @@ import Testing
     @Test func threadsComeAgain() async throws {
         let threads = WorkerThreads(limit: 2)
         for _ in 0..<2 {
-            let done = Mutex(0)
+            let done = Guarded(0)
             for _ in 0..<3 { _ = try threads.run { done.withLock { $0 += 1 } } }
             while done.withLock({ $0 }) < 3 { try await Task.sleep(for: .milliseconds(1)) }
             try await Task.sleep(for: .milliseconds(5600))

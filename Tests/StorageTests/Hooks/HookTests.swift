@@ -1,5 +1,4 @@
 import MakoTestSupport
-import Synchronization
 import Testing
 
 @testable import MakoStorage
@@ -10,7 +9,7 @@ import Testing
     /// The log lines that swift-log gets.
     @Suite struct EventLogTests {
         private final class Lines: Sendable {
-            let all = Mutex<[(level: Logger.Level, message: String, metadata: Logger.Metadata)]>([])
+            let all = Guarded<[(level: Logger.Level, message: String, metadata: Logger.Metadata)]>([])
         }
 
         private struct Handler: LogHandler {

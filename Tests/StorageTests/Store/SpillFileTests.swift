@@ -1,6 +1,5 @@
 import MakoStorage
 import MakoTestSupport
-import Synchronization
 import Testing
 
 /// Files of operations that do not fit into memory.
@@ -50,7 +49,7 @@ import Testing
     @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption"))
     func blocksOfAnEncryptedDatabaseAreEncrypted() throws {
         let content = Self.block(9, bytes: 4000)
-        let readable = Mutex(0)
+        let readable = Guarded(0)
         let watcher: @Sendable (String, UnsafeRawBufferPointer, UInt64) -> Void = { _, bytes, _ in
             let count = (0..<max(0, bytes.count - 8)).count { place in
                 (0..<8).allSatisfy { bytes[place + $0] == content[100 + $0] }

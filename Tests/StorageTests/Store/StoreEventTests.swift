@@ -1,13 +1,12 @@
 import MakoStorage
 import MakoTestSupport
-import Synchronization
 import Testing
 
 /// The events that a store reports to an operator.
 @Suite struct StoreEventTests {
     /// The events that a handler got.
     private final class Received: Sendable {
-        private let events = Mutex<[StoreEvent]>([])
+        private let events = Guarded<[StoreEvent]>([])
         func add(_ event: StoreEvent) { events.withLock { $0.append(event) } }
         var all: [StoreEvent] { events.withLock { $0 } }
 
@@ -155,7 +154,7 @@ import Testing
 
     /// A handler may use the store: events that it causes are delivered after it returns.
     @Test func aHandlerMayUseTheStore() throws {
-        let box = Mutex<Store?>(nil)
+        let box = Guarded<Store?>(nil)
         let received = Received()
         var options = StoreOptions()
         options.background = .manual

@@ -24,7 +24,7 @@ import Testing
         let store = try Store(at: "s.mako", options: options(files, .threads))
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         let isDone = Atomic<Bool>(false)
-        let counts = Mutex<[UInt64]>([0, 0, 0])
+        let counts = Guarded<[UInt64]>([0, 0, 0])
         let reads = Atomic<Int>(0)
         let writers = try (0..<3).map { writer in
             try startThread(name: "writer \(writer)") {
@@ -92,8 +92,8 @@ import Testing
     /// The background thread calls the handler, and `suspend()` waits for that thread.
     @Test func anEventHandlerMayUseTheStoreWhileAnotherThreadSuspends() throws {
         let isInside = Atomic<Bool>(false)
-        let results = Mutex<[String]>([])
-        let handler = Mutex<(@Sendable () -> Void)?>(nil)
+        let results = Guarded<[String]>([])
+        let handler = Guarded<(@Sendable () -> Void)?>(nil)
         var options = options(MemoryFileSystem(), .threads)
         options.statisticsInterval = .milliseconds(1)
         options.eventHandler = { _ in

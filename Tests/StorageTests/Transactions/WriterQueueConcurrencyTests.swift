@@ -41,7 +41,7 @@ import Testing
 
     /// The results of a set of calls.
     private final class Outcomes: Sendable {
-        private let list = Mutex<[String]>([])
+        private let list = Guarded<[String]>([])
         func add(_ outcome: String) { list.withLock { $0.append(outcome) } }
         var all: [String] { list.withLock { $0 } }
     }

@@ -1,7 +1,6 @@
 import Foundation
 import MakoStorage
 import MakoTestSupport
-import Synchronization
 import Testing
 
 @testable import MakoRecords
@@ -295,12 +294,7 @@ import Testing
     private struct RefusingDirectory: PassingFileSystem {
         let inner: any FileSystem
         let directory: String
-        let refused = Counter()
-
-        final class Counter: Sendable {
-            private let count = Mutex(0)
-            func withLock<R: Sendable>(_ body: (inout sending Int) -> sending R) -> R { count.withLock(body) }
-        }
+        let refused = Guarded(0)
 
         func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
             if mode == .createNew, path.hasPrefix(directory) {
