@@ -257,6 +257,26 @@ enum ModellingExample {
     }
 
     // EXAMPLE Modelling.md
+    @Entity final class Dive {
+        var title = ""
+        var wreck: Wreck?
+        var sites: [Site] = []
+    }
+    // EXAMPLE ends
+
+    static func logged(_ db: Database, _ wreck: Wreck) throws -> ([Dive], Int) {
+        // EXAMPLE Modelling.md
+        let first = Dive(title: "first", wreck: wreck, sites: [Site(name: "north")])
+        try db.save(first)  // the wreck and the site first
+        first.wreck?.depth = 33  // sets the property
+        try db.save(first)
+        let deep = try db.query(Dive.self).where(\.wreck.depth > 32).prefetch(\.wreck).fetch()
+        let north = try db.query(Dive.self).where(.any(\.sites, \.name == "north")).count()
+        // EXAMPLE ends
+        return (deep.array, north)
+    }
+
+    // EXAMPLE Modelling.md
     @Entity final class Voyage {
         var title = ""
         var days = 0
@@ -392,6 +412,9 @@ enum ModellingExample {
         #expect(try db.find(E.Wreck.self, "Vestris")?.depth == 32)
         let dives = try E.explored(db, wreck)
         #expect(dives.map(\.count) == [1, 1] && dives[0][0].wrecks.map(\.name) == ["Vestris"])
+        let (deep, north) = try E.logged(db, wreck)
+        #expect(deep.map(\.title) == ["first"] && deep[0].sites.map(\.name) == ["north"] && north == 1)
+        #expect(try db.find(E.Wreck.self, "Vestris")?.depth == 33)
         #expect(try E.warm(db) == 1)
     }
 

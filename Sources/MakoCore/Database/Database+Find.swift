@@ -12,7 +12,7 @@ extension Database {
     @usableFromInline
     func foundRow(_ model: EntityModel, key: RowKey, context: FetchContext?) throws(MakoError) -> FoundRow? {
         try viewing(model, byKey: true) { (view, binding, schema) throws(MakoError) in
-            let context = context ?? (binding.holdsValues ? binding.fetchContext(view, schema) : nil)
+            let context = context ?? (binding.readsValues ? binding.fetchContext(view, schema) : nil)
             return try translated {
                 try binding.table.withRow(key, layout: binding.layout, in: view) { reader in
                     let extra =
@@ -91,7 +91,7 @@ extension Database {
         _ type: T.Type, keys: [RowKey], context: FetchContext?, callsHook: Bool = true
     ) throws(MakoError) -> FoundObjects<T> {
         let found = try viewing(type.entityModel, byKey: true) { (view, binding, schema) throws(MakoError) in
-            let context = context ?? (binding.holdsValues ? binding.fetchContext(view, schema) : nil)
+            let context = context ?? (binding.readsValues ? binding.fetchContext(view, schema) : nil)
             var maker = RowMaker(
                 database: number, context: context, layout: binding.layout, lazyProperties: type._$lazyProperties)
             var found = FoundObjects<T>()

@@ -8,8 +8,11 @@ final class Binding: Sendable {
     /// The fields, in the order of the model's columns.
     let layout: RowLayout
     let hasReferences: Bool
-    /// Whether some references lead to structs, which are read with the row.
+    /// Whether some references lead to structs.
     let holdsValues: Bool
+    /// Whether they are read with the row, on its snapshot: those of a struct. Those of an object are read at their
+    /// first access; it would retain the snapshot.
+    let readsValues: Bool
     let mergesUpserts: Bool
     let identityIndex: String?
     /// The columns of all tables that refer to this table.
@@ -28,6 +31,7 @@ final class Binding: Sendable {
         }
         hasReferences = model.columns.contains(where: \.isReference)
         holdsValues = model.columns.contains { $0.coding?.holdsValue == true }
+        readsValues = holdsValues && !(model.type is any ObjectEntity.Type)
         mergesUpserts = model.mergesUpserts
         identityIndex = model.identityIndex
         (referrers, owned) = try records { () throws(RecordError) in
@@ -37,7 +41,7 @@ final class Binding: Sendable {
 
     /// The context that the objects of one fetch share; nil: they have no references.
     func fetchContext(_ view: Snapshot, _ schema: SchemaState) -> FetchContext? {
-        hasReferences ? FetchContext(holdsValues ? FetchContext.Moment(view: view, schema: schema) : nil) : nil
+        hasReferences ? FetchContext(readsValues ? FetchContext.Moment(view: view, schema: schema) : nil) : nil
     }
 }
 

@@ -30,12 +30,6 @@ extension EntityModel {
                 entity: name, reason: "it has \(columns.count) properties with its superclasses; \(limit) are the limit"
             )
         }
-        if type is any ObjectEntity.Type, let held = columns.first(where: { $0.coding?.holdsValue == true }) {
-            throw .migration(
-                entity: name,
-                reason:
-                    "its \(held.name) refers to a struct, which only structs do; make that a class, or store its key")
-        }
     }
 }
 

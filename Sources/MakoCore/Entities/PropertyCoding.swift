@@ -29,7 +29,7 @@ protocol AnyPropertyCoding: Sendable {
     var listsObjects: Bool { get }
     /// Whether it is a struct that is an entity.
     var holdsValue: Bool { get }
-    /// Saves the entity struct that a struct's property holds, and sets its key.
+    /// Saves what the property of a struct holds, and sets the keys. An object's property has a slot for that.
     func saveHeldValue<Root: Entity>(
         _ keyPath: AnyKeyPath, of root: inout Root, in transaction: Transaction) throws(MakoError)
     /// Loads and returns the objects of an object's property.

@@ -79,13 +79,13 @@ extension ObjectChange {
         keys(reference, values?.new)?.first
     }
 
-    /// Returns the key of a struct's reference to a struct before the transaction; nil when the reference was nil.
+    /// Returns the key of a reference to a struct before the transaction; nil when the reference was nil.
     public func oldValue<Target: Entity>(of reference: KeyPath<T, Target?>) -> RowKey?
     where Target._$Kind == EntityKind.Value {
         keys(reference, values?.old)?.first
     }
 
-    /// Returns the key of a struct's reference to a struct after the transaction; nil when the reference is nil.
+    /// Returns the key of a reference to a struct after the transaction; nil when the reference is nil.
     public func newValue<Target: Entity>(of reference: KeyPath<T, Target?>) -> RowKey?
     where Target._$Kind == EntityKind.Value {
         keys(reference, values?.new)?.first

@@ -58,6 +58,10 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         HierarchyQuery(query.prefetch(relation))
     }
 
+    /// Loads the struct that a reference leads to together with the objects: one read for each.
+    public func prefetch<Target: Entity>(_ relation: KeyPath<Row<T>, Related<Target>>) -> HierarchyQuery
+    where Target._$Kind == EntityKind.Value { HierarchyQuery(query.prefetch(relation)) }
+
     /// Loads the objects of a to-many relationship together with its owners; see
     /// ``Query/prefetch(_:)-(KeyPath<Row<T>,Column<V>>)``.
     public func prefetch<V>(_ relation: KeyPath<Row<T>, Column<V>>) -> HierarchyQuery {

@@ -57,7 +57,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
     public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
         guard let stored else { return self }
         do throws(MakoError) {
-            guard let tree = KeyTree(stored) else { throw mismatch(owner, property) }
+            guard let tree = KeyTree(stored) else { throw .otherForm(Form.self, owner, property) }
             let listed = tree.listedKeys
             let keys = listed ?? tree.keys
             let loaded = try LazyLoad.objects(Form.Target.self, keys: keys, for: owner)
@@ -70,7 +70,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
                 do throws(OtherForm) {
                     copy.content =
                         try Form.value(tree) { key in places.place(of: key).map { objects[$0] } } ?? Form.empty
-                } catch { throw mismatch(owner, property) }
+                } catch { throw .otherForm(Form.self, owner, property) }
             }
             copy.stored = nil
             copy.failure = nil
@@ -96,13 +96,6 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
             objects.append(object)
         }
         return objects
-    }
-
-    private func mismatch(_ owner: some ObjectEntity, _ property: Int) -> MakoError {
-        let model = type(of: owner).entityModel
-        return .typeMismatch(
-            entity: model.name, property: model.columns[property].name, expected: "\(Form.Value.self)",
-            found: "keys in another form")
     }
 
     /// Takes over the loaded slot, unless the collection was set since `before` was read.
@@ -144,7 +137,20 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot where Form.Targ
     }
 }
 
-private final class LoadFailure: Sendable {
+extension MakoError {
+    /// The keys of a property have another form than its type.
+    static func otherForm<Form: CollectionForm>(
+        _: Form.Type, _ owner: some ObjectEntity, _ property: Int
+    ) -> MakoError {
+        let model = type(of: owner).entityModel
+        return .typeMismatch(
+            entity: model.name, property: model.columns[property].name, expected: "\(Form.Value.self)",
+            found: "keys in another form")
+    }
+}
+
+/// The error of a load, in the slot of the property that was not loaded.
+final class LoadFailure: Sendable {
     let error: MakoError
     init(_ error: MakoError) { self.error = error }
 }

@@ -242,7 +242,18 @@ extension ObjectEntity {
         return value
     }
 
-    /// Loads a collection of objects and returns it. Throws where property access would return an empty one because of
+    /// Loads the struct that a property holds and returns it. Throws where property access would return nil because of
+    /// an error.
+    @discardableResult
+    public func load<Target: Entity>(_ relation: KeyPath<Self, Target?>) throws(MakoError) -> Target?
+    where Target._$Kind == EntityKind.Value {
+        lockedState { $0.setLoadError(nil) }
+        let value = self[keyPath: relation]
+        if value == nil, let error = loadError { throw error }
+        return value
+    }
+
+    /// Loads a collection of objects or structs and returns it. Throws where property access would return an empty one because of
     /// an error.
     ///
     /// ```swift

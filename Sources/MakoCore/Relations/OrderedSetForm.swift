@@ -81,6 +81,13 @@
         ) -> ValueCollectionCodec<OrderedSetForm<ObjectForm<T>>>.Type where T._$Kind == EntityKind.Value {
             ValueCollectionCodec<OrderedSetForm<ObjectForm<T>>>.self
         }
+        /// Returns the collection codec for an ordered set of structs.
+        @inlinable
+        public static func collectionCodec<T: Entity & Hashable>(
+            _: OrderedSet<T>.Type
+        ) -> ValueCollectionCodec<OrderedSetForm<ObjectForm<T>>>.Type where T._$Kind == EntityKind.Value {
+            ValueCollectionCodec<OrderedSetForm<ObjectForm<T>>>.self
+        }
 
         /// Unavailable: refuses an ordered set of objects at compile time.
         @available(

@@ -13,7 +13,11 @@ extension Query where T: ObjectEntity {
         prefetching(relation.path())
     }
 
-    /// Loads the objects of a to-many relationship together with its owners: an array, set or dictionary of objects, or
+    /// Loads the struct that a reference leads to together with the objects, on their snapshot: one read for each object.
+    public func prefetch<Target: Entity>(_ relation: KeyPath<Row<T>, Related<Target>>) -> Query
+    where Target._$Kind == EntityKind.Value { prefetching(relation.path()) }
+
+    /// Loads a to-many relationship together with its owners: an array, set or dictionary of objects or structs, or
     /// the objects that refer to the owner by a ``ToMany``.
     ///
     /// ```swift
@@ -25,7 +29,7 @@ extension Query where T: ObjectEntity {
     /// A `ToMany` shows the latest state: its next `fetch()` returns the prefetched objects if no commit followed, and
     /// outside of transactions that write; else it reads.
     ///
-    /// - Throws: the terminal throws `MakoError.query` for a property that holds no objects.
+    /// - Throws: the terminal throws `MakoError.query` for a property that holds neither objects nor structs with rows.
     public func prefetch<V>(_ relation: KeyPath<Row<T>, Column<V>>) -> Query { prefetching(relation.path()) }
 
     private func prefetching(_ path: [PathStep]) -> Query {
@@ -92,14 +96,30 @@ struct Prefetch {
             guard let type = target as? any ObjectEntity.Type else { throw Prefetch.noRelation(name) }
             return try follow(many: property, type, source.owner, owners, context)
         case .column(type: .keys, _, _, let target?):
-            guard let type = target as? any ObjectEntity.Type else { throw Prefetch.noRelation(name) }
+            guard let type = target as? any ObjectEntity.Type else {
+                return try readValues(source.keyPath, owners)
+            }
             return try follow(collection: source.keyPath, of: type, source.owner, name, owners, context)
+        case .column(type: .reference, _, _, _) where property.coding?.holdsValue == true:
+            return try readValues(source.keyPath, owners)
         case .column, .rowNumber, .absent: throw Prefetch.noRelation(name)
         }
     }
 
     private static func noRelation(_ name: String) -> MakoError {
-        .query(message: "\(name) is no reference to another object and holds none, so nothing can be prefetched")
+        .query(message: "\(name) holds no objects and no structs with rows, so nothing can be prefetched")
+    }
+
+    /// Has objects read the structs that they hold. No path leads on from structs, which are read as a whole.
+    private func readValues(
+        _ keyPath: AnyKeyPath, _ owners: [any ObjectEntity]
+    ) throws(MakoError) -> [any ObjectEntity] {
+        for owner in owners {
+            owner.lockedState { $0.setLoadError(nil) }
+            _ = (owner as Any)[keyPath: keyPath]
+            if let error = owner.loadError { throw error }
+        }
+        return []
     }
 
     // MARK: - References

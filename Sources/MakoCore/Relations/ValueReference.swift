@@ -1,14 +1,25 @@
 import MakoRecords
 import MakoStorage
 
-/// A codec whose values are saved before the struct that holds them.
+/// A codec whose values are saved before the row that holds them.
 protocol HeldValueCodec: PropertyCodec {
     /// Saves the struct that a property holds, and sets its key in the property.
     static func save(_ value: inout Property, in transaction: Transaction) throws(MakoError)
 }
 
-/// The codec of references from structs to structs, which are stored as the key of the other row. That row is read
-/// together with the referring one.
+extension HeldValueCodec {
+    /// Throws for the property of a class that has no slot, because the macro sees no struct in an alias: nothing would
+    /// save what it holds.
+    fileprivate static func requireStruct(_ writer: borrowing RowWriter, _ position: Int) throws(MakoError) {
+        guard ThreadScope.transaction?.held.isInObject == true else { return }
+        throw EntityCoding.unstorable(
+            writer, position,
+            "its type is an alias that hides structs with rows; in a class it must be written out: '\(Property.self)'")
+    }
+}
+
+/// The codec of references to structs, which are stored as the key of the other row. A struct reads that row together
+/// with its own, an object at the first access.
 public enum ValueReferenceCodec<Target: Entity>: HeldValueCodec where Target._$Kind == EntityKind.Value {
     /// The type of the property: an optional struct.
     public typealias Property = Target?
@@ -39,8 +50,9 @@ public enum ValueReferenceCodec<Target: Entity>: HeldValueCodec where Target._$K
         return try row.value(Target.self, key)
     }
 
-    /// Writes the struct's key to a row.
+    /// Writes the struct's key to the row of a struct.
     public static func write(_ value: Target?, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        try requireStruct(writer, position)
         ReferenceKeys.write(value?.storedValueKey, of: Target.entityModel, &writer, position)
     }
 
@@ -72,8 +84,8 @@ extension EntityRow {
 
 // MARK: - Collections
 
-/// The codec of collections of structs with rows of their own, in structs. They are stored as the keys of these rows,
-/// as collections of objects are, and read together with the row that holds them.
+/// The codec of collections of structs with rows of their own. They are stored as the keys of these rows, as
+/// collections of objects are. A struct reads them together with its own row, an object at the first access.
 public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where Form.Target._$Kind == EntityKind.Value {
     /// The type of the property: a collection of structs.
     public typealias Property = Form.Value
@@ -115,8 +127,9 @@ public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where For
         } catch { throw EntityCoding.unreadable(row, position, "its keys have another form than \(Property.self)") }
     }
 
-    /// Writes the keys of the structs to a row.
+    /// Writes the keys of the structs to the row of a struct.
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        try requireStruct(writer, position)
         guard let bytes = encoded(value) else { return writer.setNull(position) }
         try Form.write(bytes, &writer, position)
     }
@@ -133,7 +146,7 @@ public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where For
 
 extension KeyTree {
     /// The keys, each once.
-    fileprivate var rowKeys: [RowKey] {
+    var rowKeys: [RowKey] {
         var keys: [RowKey] = []
         var seen: Set<RowKey> = []
         forEachKey { _, key in if seen.insert(key).inserted { keys.append(key) } }
@@ -143,7 +156,7 @@ extension KeyTree {
 
 extension Database {
     /// The structs with these keys; keys without a row are not in the result.
-    fileprivate func values<T: Entity>(_ type: T.Type, _ keys: [RowKey]) throws(MakoError) -> [RowKey: T] {
+    func values<T: Entity>(_ type: T.Type, _ keys: [RowKey]) throws(MakoError) -> [RowKey: T] {
         let found = try objects(type, keys: keys, context: nil, callsHook: false)
         return Dictionary(zip(found.keys, found.objects), uniquingKeysWith: { first, _ in first })
     }

@@ -212,7 +212,7 @@ extension Transaction {
     }
 
     /// Gives an object a key if it has none.
-    private func requireKey<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) {
+    func requireKey<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) {
         if try storedOrAssignedKey(of: object, binding) != nil { return }
         let id: Int64
         if let known = try rowOfIdentity(of: object, binding)?.rowID {

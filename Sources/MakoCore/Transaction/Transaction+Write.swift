@@ -8,7 +8,7 @@ extension Transaction {
     /// - Parameters:
     ///   - waiting: the object before its references were saved, and their keys; nil: it has no references.
     /// - Returns: false when a hook removed the object meanwhile; nil when its references changed meanwhile, so that
-    ///   they must be saved first.
+    ///   they must be saved first, or when structs that it holds were saved, whose keys it then has.
     /// - Throws: `MakoError.deleted` when the object was removed before.
     func write<T: ObjectEntity>(
         _ object: T, _ waiting: SavedGraph.Waiting?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks,
@@ -26,6 +26,9 @@ extension Transaction {
             return false
         case .unchanged: return true
         case .outdated: return nil
+        case .holding:
+            try saveHeldValues(of: object, binding)
+            return nil
         case .encoded(let encoded): row = encoded
         }
         do throws(MakoError) { try encodeRest() } catch {
@@ -82,6 +85,8 @@ extension Transaction {
         case removed
         /// The references changed after they were saved.
         case outdated
+        /// It was set to hold structs, which must be saved first.
+        case holding
     }
 
     /// Encodes the changes of an object into the writer, under its lock.
@@ -112,7 +117,10 @@ extension Transaction {
         if !exists { object.assignMissingKey() }
         let changed = state.dirty.subtracting(binding.model.writeOnceColumns)
         let setsOwned = !binding.model.ownedColumns.isEmpty && !changed.isDisjoint(with: binding.model.ownedColumns)
+        if binding.holdsValues { held.beginObject() }
+        defer { held.isInObject = false }
         try encode(object, exists ? changed : .all, binding)
+        if binding.holdsValues, !held.unsaved.isEmpty { return .holding }
         object._$state.dirty = .none
         guard binding.model.hasColumnKey else {
             let key: RowKey? = state.rowID == 0 ? nil : .rowID(state.rowID)
@@ -126,6 +134,11 @@ extension Transaction {
             do throws(MakoError) { try encode(object, .all, binding) } catch {
                 object._$state.dirty.formUnion(state.dirty)
                 throw error
+            }
+            // Of a property that is written once: the new row has it.
+            if binding.holdsValues, !held.unsaved.isEmpty {
+                object._$state.dirty.formUnion(state.dirty)
+                return .holding
             }
         }
         return .encoded(EncodedRow(state: state, setsOwned: setsOwned, key: key, exists: exists, isMoved: isMoved))

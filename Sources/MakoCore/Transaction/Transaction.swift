@@ -29,8 +29,7 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) var batch: IndexBatch?
     /// Whether a row is being encoded, so that user code may run.
     @exclusivity(unchecked) var isEncoding = false
-    /// Structs of types that refer to each other in a cycle: each waits for the one after it to be saved.
-    @exclusivity(unchecked) var holders: [ValueHolder] = []
+    @exclusivity(unchecked) var held = HeldValues()
     /// What is notified after the commit.
     @exclusivity(unchecked) var events = PendingEvents()
     /// The removals in progress.

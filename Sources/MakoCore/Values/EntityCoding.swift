@@ -66,6 +66,12 @@ public enum EntityCoding {
     @inlinable
     public static func codec<T: ObjectEntity>(_: ToOne<T>.Type) -> ToOneCodec<T>.Type { ToOneCodec<T>.self }
 
+    /// Returns the codec for a reference to a struct.
+    @inlinable
+    public static func codec<T: Entity>(_: T?.Type) -> ValueReferenceCodec<T>.Type where T._$Kind == EntityKind.Value {
+        ValueReferenceCodec<T>.self
+    }
+
     /// Returns the collection codec for an array of objects.
     @inlinable
     public static func collectionCodec<T: ObjectEntity>(_: [T].Type) -> CollectionCodec<ArrayForm<ObjectForm<T>>>.Type {
@@ -177,24 +183,9 @@ public enum EntityCoding {
     public static func codec<T: ObjectEntity>(_: T.Type) -> ReferenceCodec<T>.Type { ReferenceCodec<T>.self }
     /// Unavailable: refuses a non-optional reference to a struct at compile time.
     @available(
-        *, unavailable,
-        message: "a struct is referred to by structs only; make it a class, or store its key and query for it"
+        *, unavailable, message: "a to-one relationship must be optional: write 'T?', or store the key of the struct"
     )
     public static func codec<T: Entity>(_: T.Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
-    /// Unavailable: refuses a reference to a struct at compile time.
-    @available(
-        *, unavailable,
-        message: "a struct is referred to by structs only; make it a class, or store its key and query for it"
-    )
-    public static func codec<T: Entity>(_: T?.Type) -> OptionalCodec<JSONCodec<String>>.Type {
-        OptionalCodec<JSONCodec<String>>.self
-    }
-    /// Unavailable: refuses an array of structs at compile time.
-    @available(
-        *, unavailable,
-        message: "a class holds no collection of structs that are entities; make them classes, or the holder a struct"
-    )
-    public static func collectionCodec<T: Entity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
     /// Unavailable: refuses an array of objects at compile time.
     @available(*, unavailable, message: "write the type of a collection of objects out: '[Song]', not its alias")
     public static func codec<T: ObjectEntity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
