@@ -212,6 +212,48 @@ import Testing
         #expect(try read.den?.keeper.load()?.name == "Bruno")
         #expect(try read.friend?.den?.keeper.load()?.name == "Bruno")
         #expect(try db.query(Bear.self).count() == 2 && db.query(Den.self).count() == 2)
+        // Nothing else gives this one its key.
+        let alone = Bear(name: "Ole")
+        alone.den = Den(code: "d3", keeper: ToOne(alone))
+        try db.save(alone)
+        #expect(try db.find(Den.self, "d3")?.keeper.load()?.name == "Ole")
+    }
+
+    @Test func whatAHookAssignsIsStored() throws {
+        let db = try makeDatabase([Holding.Warden.self])
+        let wardens = (0..<20).map { Holding.Warden(name: "\($0)", lakes: [Lake(name: "own \($0)")]) }
+        try db.save(wardens)
+        #expect(wardens.allSatisfy { $0.lakes.allSatisfy { $0.id != nil } })
+        #expect(try db.find(Holding.Warden.self, 7)?.lakes.map(\.name) == ["own 6", "by the hook"])
+        #expect(try db.query(Lake.self).count() == 40)
+    }
+
+    /// The call that fails is undone, what preceded it in the transaction stays.
+    @Test func aNestedRollbackTakesOnlyItsOwnKeysBack() throws {
+        let bear = Bear(name: "Bruno", lake: Lake(name: "outer"))
+        try db.transaction { _ in
+            try db.save(bear)
+            let outer = try #require(bear.lake?.id)
+            #expect(throws: MakoError.rolledBack) {
+                try db.transaction { inner in
+                    bear.swims = [Lake(name: "inner")]
+                    try db.save(bear)
+                    try inner.rollback()
+                }
+            }
+            #expect(bear.lake?.id == outer && bear.swims.allSatisfy { $0.id == nil })
+        }
+        #expect(try db.query(Lake.self).fetch().map(\.name) == ["outer"])
+        #expect(try db.find(Bear.self, try #require(bear.id))?.lake?.name == "outer")
+    }
+
+    /// Texts are equal by their scalars: two forms of one name are two keys.
+    @Test func keysOfTwoUnicodeFormsAreTwoRows() throws {
+        let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+        try db.save([Bear(name: "a", den: Den(code: composed)), Bear(name: "b", den: Den(code: decomposed))])
+        #expect(try db.query(Den.self).count() == 2)
+        let codes = try db.query(Bear.self).orderBy(\.name).fetch().map { $0.den.map { Array($0.code.unicodeScalars) } }
+        #expect(codes == [Array(composed.unicodeScalars), Array(decomposed.unicodeScalars)])
     }
 
     @Test func subclassesHoldThemToo() throws {

@@ -98,6 +98,18 @@ enum Holding {
         var pools: [Pool] = []
     }
 
+    @Entity final class Warden {
+        var name = ""
+        var den: Den?
+        var lakes: [Lake] = []
+
+        /// Assigns what the save that calls it must store.
+        func willInsert() -> Bool {
+            lakes.append(Lake(name: "by the hook"))
+            return true
+        }
+    }
+
     @Entity final class Closing {
         var lake: Lake?
         deinit { _ = lake?.name }
