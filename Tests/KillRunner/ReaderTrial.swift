@@ -91,7 +91,15 @@ struct ReaderTrial {
         var isAlive: Bool { process.isRunning }
         var lines: Int { lock.withLock { notified.reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) } } }
         var text: String { lock.withLock { String(decoding: notified, as: UTF8.self) } }
-        var complaint: String { lock.withLock { String(decoding: notified.suffix(400), as: UTF8.self) } }
+
+        /// How the process ended, and the last that it printed.
+        var complaint: String {
+            process.waitUntilExit()
+            ended.wait()
+            ended.signal()
+            let reason = process.terminationReason == .exit ? "status" : "signal"
+            return "\(reason) \(process.terminationStatus), \(text.suffix(400))"
+        }
 
         func kill() {
             guard process.isRunning else { return }

@@ -79,23 +79,6 @@ final class SpaceMap {
 
     var regionCount: Int { live.count }
 
-    /// Returns the page of a bitmap copy.
-    static func bitmapPage(region: Int, copy: Int) -> UInt64 {
-        SpaceMap.page(region: region, bit: (region == 0 ? fixedPages : 0) + copy)
-    }
-
-    /// Returns the number of pages at the start of a region for its bitmaps and, in region 0, the fixed pages.
-    static func reserved(region: Int) -> Int { bitmapCopies + (region == 0 ? fixedPages : 0) }
-
-    static func reservedBits(region: Int) -> UInt64 { 1 << UInt64(reserved(region: region)) - 1 }
-
-    /// Returns the bitmap of a region in which only the fixed pages are in use.
-    static func emptyBitmap(region: Int) -> [UInt64] {
-        var words = [UInt64](repeating: 0, count: wordsPerRegion)
-        words[0] = reservedBits(region: region)
-        return words
-    }
-
     // MARK: Allocation
 
     /// Allocates a free page.
@@ -423,9 +406,21 @@ final class SpaceMap {
         }
     }
 
-    /// Queues all pages that are free now, up to the end of the file, as if versions at these points had used them.
-    func keepAllFree(of filePages: UInt64, for oldest: UInt64, upTo newest: UInt64) {
+    /// Keeps pages for versions whose pages are unknown: all that the latest version does not use, up to the end of the
+    /// file.
+    ///
+    /// - Parameters:
+    ///   - oldest: the oldest of the points of these versions.
+    ///   - newest: the newest of them.
+    func keepAllUnused(of filePages: UInt64, from oldest: UInt64, upTo newest: UInt64) {
         settle()
+        // The pages that wait for a later point may be of these versions, too. They must wait for the oldest point that
+        // may see them, because the release of their point does not look at older ones.
+        for group in waiting where group.point > oldest {
+            waiting.remove(at: place(of: group.point))
+            waitingCount -= group.pages.count
+            group.pages.forEach { wait($0.page, death: max($0.death, newest + 1), for: oldest) }
+        }
         while SpaceMap.page(region: used.count, bit: 0) < filePages { addRegion() }
         for page in 0..<filePages {
             let region = SpaceMap.region(of: page)

@@ -112,7 +112,12 @@ extension Store {
     /// Applies the commits of the log after the newest one shown.
     private func follow() throws(StorageError) -> Following {
         guard let follower else { return .nothing }
-        let (header, metas) = try lookAtFile()
+        let (header, metas): (FileHeader, [Meta])
+        do throws(StorageError) { (header, metas) = try lookAtFile() } catch {
+            // They are read while they are written; opening the file again reports real damage.
+            if error.mayPass { return .leftBehind }
+            throw error
+        }
         guard header.id == dataFile.header.id, let newestMeta = metas.first,
             metas.contains(checkpointer.last.meta)
         else { return .leftBehind }

@@ -102,17 +102,26 @@ struct Opening {
     /// Opens for reading, while another process may be writing. Tries again if that process changes the file meanwhile.
     private static func reading(_ path: String, _ options: StoreOptions) throws(StorageError) -> Opening {
         var seen: [UInt8] = []
+        /// The attempts in a row that found the fixed pages as the attempt before.
+        var unchanged = 0
+        var failure: StorageError?
         for _ in 0..<1000 {
             let file = try openFile(path, options)
             do throws(StorageError) {
                 let fixed = try DataFile.readPages(file, from: 0, count: SpaceMap.fixedPages)
-                let isQuiet = fixed == seen
+                unchanged = fixed == seen ? unchanged + 1 : 0
                 seen = fixed
+                // Damage is reported after two attempts with nothing written before, between and after them, because
+                // what is read while it is written looks damaged, and a slow attempt meets many checkpoints.
+                if unchanged >= 2, let failure { throw failure }
+                failure = nil
                 do throws(StorageError) {
                     let opening = try Opening(path, options, file)
-                    // A page read during its write looks damaged once, so read again.
-                    if try opening.isStillThere(), isQuiet || opening.report.findings.isEmpty { return opening }
-                } catch { if isQuiet || !error.mayPass { throw error } }
+                    if try opening.isStillThere(), unchanged > 0 || opening.report.findings.isEmpty { return opening }
+                } catch {
+                    guard error.mayPass else { throw error }
+                    failure = error
+                }
                 file.close()
             } catch {
                 file.close()
@@ -166,15 +175,15 @@ struct Opening {
 
     /// Keeps pages that readers in other processes may see from being reused.
     ///
-    /// The pages of a pinned checkpoint that is no longer retained are unknown, so no page that is free now is used
-    /// while it is pinned.
+    /// The pages of a pinned checkpoint that is no longer retained are unknown, so no page that the latest version does
+    /// not use now is reused while it is pinned.
     private static func protect(_ space: SpaceMap, from file: any File, _ last: Meta, _ previous: Meta?)
         throws(StorageError) -> [UInt64]
     {
         let (pins, bytes) = try storage { () throws(FileError) in (try file.pins(), try file.size()) }
         let older = pins.filter { $0 != last.point && $0 != previous?.point }
         if let oldest = older.first, let newest = older.last {
-            space.keepAllFree(of: bytes / UInt64(pageBytes), for: oldest, upTo: newest)
+            space.keepAllUnused(of: bytes / UInt64(pageBytes), from: oldest, upTo: newest)
         }
         return pins
     }
@@ -380,7 +389,7 @@ extension LogReader {
 
 extension StorageError {
     /// Whether the error may come from a concurrent write of another process.
-    fileprivate var mayPass: Bool {
+    var mayPass: Bool {
         switch self {
         case .corrupted, .logDamaged: true
         case .io(let error): error.isNotFound

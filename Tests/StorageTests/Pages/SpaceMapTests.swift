@@ -112,7 +112,7 @@ import Testing
         let space = SpaceMap()
         let pages = UInt64(SpaceMap.pagesPerRegion + 500)
         _ = space.allocate()
-        space.keepAllFree(of: pages, for: 10, upTo: 20)
+        space.keepAllUnused(of: pages, from: 10, upTo: 20)
         #expect(space.regionCount == 2)
         #expect(space.freeCount(below: pages) == 0)
         #expect(space.allocate() >= pages)

@@ -143,6 +143,29 @@ import Testing
         #expect(try count(reader(files)) == 3)
     }
 
+    /// What one attempt to open misses, because the writer removes it meanwhile, the next one may miss, too.
+    @Test func aReaderThatIsTooSlowTwiceTriesAgain() throws {
+        let disk = SimulatedDisk()
+        let files = MeddledDisk(disk)
+        let writer = try writer(disk)
+        try put(writer, 0)
+        nonisolated(unsafe) var missing = 0
+        files.meddle { (call, path, _) throws(FileError) in
+            guard call == .open, path.contains("-wal-"), missing < 2 else { return }
+            missing += 1
+            // The first segment goes after its checkpoint, which the reader has seen; the second one with another.
+            if missing == 2 {
+                do {
+                    try self.put(writer, 1)
+                    try writer.checkpoint()
+                } catch { Issue.record(error) }
+            }
+            throw FileError(operation: "open", path: path, code: 2)
+        }
+        #expect(try count(reader(files)) == 2)
+        #expect(missing == 2)
+    }
+
     // MARK: A log that is not what it should be
 
     /// Whatever is missing or wrong behind the commit that the reader shows: it reopens the file, which reports the

@@ -1,6 +1,7 @@
-import MakoStorage
 import MakoTestSupport
 import Testing
+
+@testable import MakoStorage
 
 /// Readers beside a writer, as other processes have them: nothing is shared but the files.
 @Suite struct OtherProcessTests: RoundValues {
@@ -124,6 +125,40 @@ import Testing
         #expect(writer.stats.filePages <= large)
         try writer.shrink()
         #expect(writer.stats.filePages < large / 2)
+    }
+
+    /// A page that the reader and the older checkpoint see waits for both, whichever is released first.
+    @Test func theNextWriterKeepsWhatReadersAndTheOlderCheckpointShare() throws {
+        let disk = SimulatedDisk()
+        var writer = try writer(disk)
+        try fill(writer, round: 1, count: 2000)
+        try writer.checkpoint()
+        let reader = try reader(disk)
+        let snapshot = try reader.snapshot()
+        for step in 2...3 as ClosedRange<UInt8> {
+            try fill(writer, round: step, in: "other")
+            try writer.checkpoint()
+        }
+        // A small commit: a large one would leave one checkpoint.
+        try writer.write { try $0.deleteAll(in: #require($0.view.tree(named: "t"))) }
+        try writer.checkpoint()
+        // As a killed process leaves it.
+        writer.abandon()
+        writer = try self.writer(disk)
+        for step in 5...8 as ClosedRange<UInt8> {
+            try fill(writer, round: step, count: 2000, in: "other")
+            try writer.checkpoint()
+        }
+        #expect(try wholeRound(snapshot, count: 2000) == 1)
+        let large = writer.stats.filePages
+        snapshot.close()
+        try reader.close()
+        for step in 9...12 as ClosedRange<UInt8> {
+            try fill(writer, round: step, count: 2000, in: "other")
+            try writer.checkpoint()
+        }
+        #expect(writer.stats.filePages <= large)
+        #expect(try writer.verify().isClean)
     }
 
     @Test func aFileIsNotCutShortUnderAReader() throws {
