@@ -70,7 +70,7 @@ struct Opening {
             last = chosen.last
             previous = chosen.previous
             let meta = chosen.last.meta
-            pins = try options.readOnly ? [] : Opening.protect(space, from: file, meta, chosen.previous?.meta)
+            pins = try storage { () throws(FileError) in options.readOnly ? [] : try file.pins() }
             version = chosen.directory.trees.withUnsafeBufferPointer { trees in
                 Version(
                     commit: meta.commit, point: meta.point, trees: trees,
@@ -173,19 +173,16 @@ struct Opening {
         return readTail
     }
 
-    /// Keeps pages that readers in other processes may see from being reused.
+    /// Keeps pages that readers in other processes may see from being reused. Called once the pages that the log names
+    /// are in use, and before any page is allocated.
     ///
-    /// The pages of a pinned checkpoint that is no longer retained are unknown, so no page that the latest version does
-    /// not use now is reused while it is pinned.
-    private static func protect(_ space: SpaceMap, from file: any File, _ last: Meta, _ previous: Meta?)
-        throws(StorageError) -> [UInt64]
-    {
-        let (pins, bytes) = try storage { () throws(FileError) in (try file.pins(), try file.size()) }
-        let older = pins.filter { $0 != last.point && $0 != previous?.point }
+    /// The pages of a pinned checkpoint that is no longer retained are unknown, so no page that is not in use now is
+    /// reused while it is pinned.
+    func keepPinnedPages() {
+        let older = pins.filter { $0 != last.meta.point && $0 != previous?.meta.point }
         if let oldest = older.first, let newest = older.last {
-            space.keepAllUnused(of: bytes / UInt64(pageBytes), from: oldest, upTo: newest)
+            space.keepAllUnused(of: filePages, from: oldest, upTo: newest)
         }
-        return pins
     }
 
     // MARK: The file
@@ -285,9 +282,11 @@ struct Opening {
                 for page in pages { SpaceMap.clear(page, in: &bitmaps) }
                 let older = metas.dropFirst(index + 1).first.flatMap { readOlder(dataFile, $0, last) }
                 let space = SpaceMap()
+                // A reader reuses no page of the file, and another process may have reused those of the older checkpoint
+                // for values that the log names.
                 space.load(
-                    current: bitmaps, directory: pages, older: older?.bitmaps, olderPoint: older?.record.meta.point ?? 0
-                )
+                    current: bitmaps, directory: pages, older: path == nil ? older?.bitmaps : nil,
+                    olderPoint: older?.record.meta.point ?? 0)
                 return Chosen(
                     last: last, previous: older?.record, directory: directory, space: space, findings: findings)
             } catch {

@@ -17,6 +17,7 @@ extension Store {
     func recover(_ opening: Opening) throws(StorageError) {
         assert(newest.point < nextSerial, "invariant 2: serials of before are not used again")
         let reserved = try reserveNamedPages(opening)
+        versions.lock.withLock { opening.keepPinnedPages() }
         let writer = Writer(store: self, base: newest, recording: false)
         writer.reserved = reserved
         let tail: LogReader.Tail

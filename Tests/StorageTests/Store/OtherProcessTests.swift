@@ -161,6 +161,28 @@ import Testing
         #expect(try writer.verify().isClean)
     }
 
+    /// The pages of a value that the log names were free in both checkpoints, and are not the reader's.
+    @Test func aReaderAtAnOlderCheckpointDoesNotHinderRecovery() throws {
+        let disk = SimulatedDisk()
+        var writer = try writer(disk)
+        try fill(writer, round: 1, count: 2000)
+        try writer.checkpoint()
+        let reader = try reader(disk)
+        let snapshot = try reader.snapshot()
+        for step in 2...3 as ClosedRange<UInt8> {
+            try fill(writer, round: step, in: "other")
+            try writer.checkpoint()
+        }
+        let value = [UInt8](repeating: 9, count: 1 << 20)
+        try writer.write { try $0.put(value, for: 7, in: #require($0.view.tree(named: "other"))) }
+        writer.abandon()
+        writer = try self.writer(disk)
+        #expect(try writer.read { try $0.get(7, in: #require($0.tree(named: "other"))).map { Array($0) } } == value)
+        #expect(writer.recovery.replayedCommits == 1)
+        #expect(try wholeRound(snapshot, count: 2000) == 1)
+        #expect(try writer.verify().isClean)
+    }
+
     @Test func aFileIsNotCutShortUnderAReader() throws {
         let disk = SimulatedDisk()
         let writer = try writer(disk)
