@@ -37,7 +37,7 @@ struct CompiledSteps {
     private(set) var stepOfAction: [Int] = []
     /// The index of the step that computes a slot.
     private(set) var stepOfSlot: [Int: Int] = [:]
-    private(set) var steps: [MigrationPlan.Step] = []
+    private(set) var steps: [TablePlan.Step] = []
     /// The stored table after the manual steps, before the migration to the declared schema.
     private(set) var record: TableRecord
     /// The slots of columns that the steps have added to the record, by ordinal.
@@ -169,8 +169,8 @@ struct CompiledSteps {
 
     // MARK: Steps
 
-    private mutating func note(_ step: TableStep, _ subject: MigrationPlan.Step.Subject? = nil) {
-        steps.append(MigrationPlan.Step(step: .byHand(step.text), subject: subject))
+    private mutating func note(_ step: TableStep, _ subject: TablePlan.Step.Subject? = nil) {
+        steps.append(TablePlan.Step(step: .byHand(step.text), subject: subject))
     }
 
     private mutating func add(

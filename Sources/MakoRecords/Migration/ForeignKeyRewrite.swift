@@ -168,7 +168,7 @@ struct ForeignKeyRewrite {
                     "its key \(column.name) refers to rows of another table, whose keys change; such keys do not follow"
             )
         }
-        let plan = try MigrationPlan(record, as: columns.after, replacing: replaced, tx.view)
+        let plan = try TablePlan(record, as: columns.after, replacing: replaced, tx.view)
         var rewrite = TableRewrite(plan, trees, RowIDSequences(nil), .none, loadingFrom: fewestLoaded)
         rewrite.following = self
         rewrite.meter = progress.map { ProgressMeter(record.schema.name, total: plan.rows, $0) }

@@ -2,7 +2,7 @@ import MakoStorage
 
 /// The tables of a migration whose primary keys change.
 struct KeyChanges {
-    private(set) var plans: [String: MigrationPlan] = [:]
+    private(set) var plans: [String: TablePlan] = [:]
     /// The old and new names of tables whose rows get other keys.
     private(set) var moving: Set<String> = []
 
@@ -22,7 +22,7 @@ struct KeyChanges {
         let names = Set(records.map(\.schema.name))
         let merged = Set(all.flatMap { $0.sources(names) })
         if merged.contains(stored.schema.name) { return }
-        let plan = try MigrationPlan(migration, from: stored, records, view)
+        let plan = try TablePlan(migration, from: stored, records, view)
         if plan.newKey == nil { return }
         plans[migration.name] = plan
         moving.formUnion([migration.name, stored.schema.name])

@@ -73,6 +73,10 @@ public struct MigrationReport: Sendable, Hashable, CustomStringConvertible {
     /// The number of rows of the table.
     public var rows: Int
 
+    package init(table: String, steps: [MigrationStep], rows: Int) {
+        (self.table, self.steps, self.rows) = (table, steps, rows)
+    }
+
     /// Whether there is nothing to do.
     public var isEmpty: Bool { steps.isEmpty }
 
@@ -103,7 +107,8 @@ public struct MigrationReport: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Catalogue {
-    /// Migrates a stored table to a declared schema, inside the caller's transaction.
+    /// Migrates a stored table to a declared schema without manual steps, inside the caller's transaction. The version
+    /// of its manual steps stays.
     ///
     /// Adding, retiring, restoring and renaming a column rewrites no row; a change of type converts every row; new
     /// indexes are built; a change of the primary key rewrites all rows, and those that refer to them. A column that
@@ -114,47 +119,9 @@ extension Catalogue {
     public static func migrate(
         to wanted: EntitySchema, dropsRetired: Bool = false, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> MigrationReport {
-        try migrate(to: wanted, dropsRetired: dropsRetired, loadingFrom: BulkLoading.fewestEntries, in: tx)
-    }
-
-    /// Migrates with a lower threshold for bulk loads, for tests.
-    ///
-    /// - Parameter fewestLoaded: the number of rows from which on a table is filled by a bulk load.
-    package static func migrate(
-        to wanted: EntitySchema, dropsRetired: Bool = false, loadingFrom fewestLoaded: Int,
-        in tx: borrowing WriteTransaction
-    ) throws(RecordError) -> MigrationReport {
-        var plan = try MigrationPlan(wanted, dropsRetired, try StoredCatalogue.records(in: tx.view), tx.view)
-        if plan.steps.isEmpty { return plan.report }
-        let trees = try StoredCatalogue.trees(tx)
-        if plan.record.id == 0 { plan.number(try StoredCatalogue.takeTableID(trees.catalogue, tx)) }
-        guard plan.newKey != nil else {
-            try TableRewrite(plan, trees, RowIDSequences(nil), .none, loadingFrom: fewestLoaded).run(tx)
-            return plan.report
-        }
-        let number = try StoredCatalogue.takeTableID(trees.catalogue, tx)
-        let table = try TableMerge(
-            rekeying: plan, number, moving: [wanted.name, plan.stored?.schema.name ?? wanted.name], .none, tx.view)
-        let followed = try ForeignKeyRewrite([table], renamed: [:], fewestLoaded: fewestLoaded).run(
-            try StoredCatalogue.records(in: tx.view), trees, tx)
-        plan = try MigrationPlan(wanted, dropsRetired, try StoredCatalogue.records(in: tx.view), tx.view)
-        plan.number(number)
-        var rewrite = TableRewrite(plan, trees, RowIDSequences(nil), .none, loadingFrom: fewestLoaded)
-        rewrite.rekeyed = table
-        try rewrite.run(tx)
-        return plan.report(after: followed[table.record.schema.name])
-    }
-
-    /// Returns the steps of ``migrate(to:dropsRetired:in:)``, without checking conversions, keys and unique indexes
-    /// against the rows.
-    public static func plan(
-        to wanted: EntitySchema, dropsRetired: Bool = false, view: Snapshot
-    ) throws(RecordError) -> MigrationReport {
-        let records = try StoredCatalogue.records(in: view)
-        let plan = try MigrationPlan(wanted, dropsRetired, records, view)
-        guard plan.newKey != nil, let table = TableMerge(planning: plan) else { return plan.report }
-        let outlook = ForeignKeyRewrite([table], renamed: [:]).outlook(records)
-        return try MigrationPlan(wanted, dropsRetired, outlook.records, view)
-            .report(after: outlook.steps[table.record.schema.name])
+        var table = TableMigration(wanted, dropsRetired: dropsRetired)
+        table.keepsVersion = true
+        let reports = try migrate([table], in: tx)
+        return reports.first ?? MigrationReport(table: wanted.name, steps: [], rows: 0)
     }
 }

@@ -161,7 +161,7 @@ private struct MigrationRun {
         let (merged, rekeyed) = (moves.merged[migration.name] ?? [], moves.rekeyed[migration.name])
         let schema = migration.request.schema
         let stored = records.first { $0.id == migration.storedID }
-        var plan = try MigrationPlan(migration, from: stored, records, tx.view)
+        var plan = try TablePlan(migration, from: stored, records, tx.view)
         let report = plan.report(after: migration.storedID.flatMap { moves.followed[$0] })
         if plan.steps.isEmpty && migration.version == nil { return (report, false) }
         let trees = try StoredCatalogue.trees(tx)

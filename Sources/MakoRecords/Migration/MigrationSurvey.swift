@@ -86,7 +86,7 @@ extension MigrationSurvey {
 }
 
 private struct TableSurvey {
-    private let plan: MigrationPlan
+    private let plan: TablePlan
     private var program: CompiledSteps? { plan.program }
     private let records: [TableRecord]
     /// The present ordinals of columns whose values change.
@@ -106,7 +106,7 @@ private struct TableSurvey {
         self.view = view
         access = migration.request.access
         let stored = records.first { $0.id == migration.storedID }
-        plan = try MigrationPlan(migration, from: stored, records, view)
+        plan = try TablePlan(migration, from: stored, records, view)
         survey = MigrationSurvey(migration.request.schema.name)
         survey.rows = plan.rows
         survey.storedVersion = migration.storedVersion
@@ -187,7 +187,7 @@ private struct TableSurvey {
     }
 
     private mutating func lookAt(
-        _ row: RowReader, _ key: RowKey, _ conversion: MigrationPlan.Conversion, _ step: Int
+        _ row: RowReader, _ key: RowKey, _ conversion: TablePlan.Conversion, _ step: Int
     ) throws(RecordError) {
         let column = plan.record.columns[conversion.to]
         do throws(RecordError) {

@@ -2,7 +2,7 @@ import MakoStorage
 
 /// Computes the new keys of a table's rows when its primary key changes.
 struct NewKeys {
-    private let plan: MigrationPlan
+    private let plan: TablePlan
     private var program: CompiledSteps? { plan.program }
     /// The tables whose rows get other keys.
     private let moving: Set<String>
@@ -12,7 +12,7 @@ struct NewKeys {
     private let view: Snapshot
 
     init(
-        _ plan: MigrationPlan, moving: Set<String>, _ access: CipherAccess, origins: [Int: Int] = [:], _ view: Snapshot
+        _ plan: TablePlan, moving: Set<String>, _ access: CipherAccess, origins: [Int: Int] = [:], _ view: Snapshot
     ) {
         self.origins = origins
         self.moving = moving

@@ -18,10 +18,12 @@ struct ResolvedMigration {
         let name = request.schema.name
         let own = records.first { $0.schema.name == name }
         guard let list = request.steps else {
-            guard let own else { return }
-            storedID = own.id
-            let stored = try StoredCatalogue.stepVersion(of: own.id, in: view)
-            if stored > 0 { throw ResolvedMigration.newer(name, stored, than: 0) }
+            let former = request.schema.originalName
+            guard let stored = own ?? records.first(where: { $0.schema.name == former }) else { return }
+            storedID = stored.id
+            if request.keepsVersion { return }
+            let version = try StoredCatalogue.stepVersion(of: stored.id, in: view)
+            if version > 0 { throw ResolvedMigration.newer(name, version, than: 0) }
             return
         }
         let all = try list(0)

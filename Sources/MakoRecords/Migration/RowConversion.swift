@@ -66,14 +66,14 @@ struct ConversionFailures {
 
     private let stored: TableRecord
     private let record: TableRecord
-    private let conversions: [MigrationPlan.Conversion]
+    private let conversions: [TablePlan.Conversion]
     private var number: Int?
     private var rows: [NamedKey] = []
     private var example: Value = .null
     private let access: CipherAccess
 
     init(
-        _ stored: TableRecord, _ record: TableRecord, _ conversions: [MigrationPlan.Conversion],
+        _ stored: TableRecord, _ record: TableRecord, _ conversions: [TablePlan.Conversion],
         _ access: CipherAccess
     ) {
         self.access = access

@@ -23,7 +23,7 @@ struct RowRewrite: ~Copyable {
         let conversion: RowConversion
     }
 
-    private let plan: MigrationPlan
+    private let plan: TablePlan
     private let record: TableRecord
     private let following: ForeignKeyRewrite?
     private let access: CipherAccess
@@ -47,7 +47,7 @@ struct RowRewrite: ~Copyable {
     ///   - isRenumbered: whether the table gets a new number.
     ///   - following: the new values of converted references; `nil` to convert values to another type.
     init(
-        _ plan: MigrationPlan, _ stored: TableRecord, isRenumbered: Bool, following: ForeignKeyRewrite?,
+        _ plan: TablePlan, _ stored: TableRecord, isRenumbered: Bool, following: ForeignKeyRewrite?,
         _ access: CipherAccess
     ) {
         self.plan = plan

@@ -41,7 +41,7 @@ final class TableMerge {
     ///
     /// - Throws: `duplicateKey`, `conversionFailed`, `stepFailed` if rows have no unique new key.
     convenience init(
-        rekeying plan: MigrationPlan, _ number: UInt32, moving: Set<String>, _ access: CipherAccess, _ view: Snapshot
+        rekeying plan: TablePlan, _ number: UInt32, moving: Set<String>, _ access: CipherAccess, _ view: Snapshot
     ) throws(RecordError) {
         guard let stored = plan.stored else { throw .tableNotFound(name: plan.record.schema.name, nearest: nil) }
         let keys = try NewKeys(plan, moving: moving, access, view).run()
@@ -49,7 +49,7 @@ final class TableMerge {
     }
 
     /// Makes the same move for planning, without its rows.
-    convenience init?(planning plan: MigrationPlan) {
+    convenience init?(planning plan: TablePlan) {
         guard plan.newKey != nil, let stored = plan.stored else { return nil }
         self.init(stored, into: plan.record.schema, 0, [:], plan.rows)
     }

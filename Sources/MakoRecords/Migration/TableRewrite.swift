@@ -2,7 +2,7 @@ import MakoStorage
 
 /// Migrates one stored table to its planned form.
 struct TableRewrite {
-    private let plan: MigrationPlan
+    private let plan: TablePlan
     private var program: CompiledSteps? { plan.program }
     /// The tables whose rows move to this one.
     var merged: [TableMerge] = []
@@ -20,7 +20,7 @@ struct TableRewrite {
 
     /// - Parameter plan: the plan, with the number that the table gets.
     init(
-        _ plan: MigrationPlan, _ trees: (catalogue: Tree, ids: Tree), _ sequences: RowIDSequences,
+        _ plan: TablePlan, _ trees: (catalogue: Tree, ids: Tree), _ sequences: RowIDSequences,
         _ access: CipherAccess, loadingFrom fewestLoaded: Int
     ) {
         self.access = access
@@ -247,7 +247,7 @@ struct TableRewrite {
     }
 }
 
-extension MigrationPlan {
+extension TablePlan {
     /// Returns a value computed by manual steps in its column's type.
     ///
     /// - Parameter source: the source table of the row, for the key in an error.

@@ -47,6 +47,8 @@ public struct TableMigration {
     public var keepsIDs: Bool
     /// The manual steps; `nil` if there are none, and have never been.
     public var steps: Steps?
+    /// Whether the version of the manual steps in the file is left as it is, as by a statement.
+    package var keepsVersion = false
     /// The cipher, for values that are encrypted before or after.
     package var access = CipherAccess.none
 

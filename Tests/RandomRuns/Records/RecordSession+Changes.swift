@@ -351,17 +351,21 @@ extension RecordSession {
                 + " \(wanted.originalName ?? "") \(dropsRetired ? "dropping" : "")")
         let start = mark(tx, run)
         let isDone = try expect(reason) {
-            let plan = try Catalogue.plan(to: wanted, dropsRetired: dropsRetired, view: tx.view)
-            let report = try Catalogue.migrate(
-                to: wanted, dropsRetired: dropsRetired, loadingFrom: fewestLoaded, in: tx)
+            let migration = TableMigration(wanted, dropsRetired: dropsRetired)
+            let plan = try Catalogue.survey([migration], view: tx.view)[0]
+            let report = try Catalogue.migrate([migration], loadingFrom: fewestLoaded, in: tx)[0]
             log("    \(report)")
-            if plan != report { throw Disagreement("planned was \(plan), done \(report)") }
+            if plan.steps.map(\.step) != report.steps || plan.rows != report.rows {
+                throw Disagreement("planned was \(plan), done \(report)")
+            }
         }
         guard isDone else { return try restore(start, tx, &run) }
         model = after
         try reload(tx, &run)
-        let again = try Catalogue.plan(to: wanted.withoutOldNames, view: tx.view)
-        if !again.isEmpty { throw Disagreement("the same schema once more would change the table: \(again)") }
+        let again = try Catalogue.survey([TableMigration(wanted.withoutOldNames)], view: tx.view)[0]
+        if !again.steps.isEmpty || again.refusal != nil {
+            throw Disagreement("the same schema once more would change the table: \(again)")
+        }
     }
 }
 

@@ -135,13 +135,10 @@ private final class RecordRun {
     private func change(_ step: RecordScript.Step, _ tx: borrowing WriteTransaction) throws {
         switch step {
         case .migrate(let schema, let dropsRetired, let byHand):
-            if let byHand {
-                _ = try Catalogue.migrate(
-                    [byHand.migration(to: schema, dropsRetired: dropsRetired)], loadingFrom: fewestLoaded, in: tx)
-            } else {
-                _ = try Catalogue.migrate(
-                    to: schema, dropsRetired: dropsRetired, loadingFrom: fewestLoaded, in: tx)
-            }
+            let migration =
+                byHand?.migration(to: schema, dropsRetired: dropsRetired)
+                ?? TableMigration(schema, dropsRetired: dropsRetired)
+            _ = try Catalogue.migrate([migration], loadingFrom: fewestLoaded, in: tx)
             rewritten.append(schema.name)
             catalogue = try Catalogue.load(view: tx.view, previous: catalogue)
         case .sql(let text):

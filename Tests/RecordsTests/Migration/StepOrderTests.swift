@@ -53,6 +53,36 @@ import Testing
         #expect(try rows(store, "P") == [.rowID(1): [.text("a")], .rowID(2): [.text("b")]])
     }
 
+    /// A statement has no steps, and changes a table at any version of them, which stays.
+    @Test func aStatementLeavesTheVersionOfTheSteps() throws {
+        let store = try fixture().store
+        try migrate(store, Self.p, .transform("size", nil) { _ in .integer(3) })
+        var indexed = Self.p
+        indexed.indexes = [IndexSchema("P.size", [IndexColumn("size")])]
+        let error = Fixture.error { _ = try store.write { try Catalogue.migrate([TableMigration(indexed)], in: $0) } }
+        guard case .migrationFailed("P", _) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        let report = try store.write { try Catalogue.migrate(to: indexed, in: $0) }
+        #expect(report.steps == [.addIndex("P.size")])
+        // The steps are not run again.
+        #expect(try migrate(store, indexed, .transform("size", nil) { _ in .integer(4) }) == [])
+        #expect(try rows(store, "P").values.allSatisfy { $0[1] == .integer(3) })
+    }
+
+    /// A table gets another name and another key at once.
+    @Test func aRenamedTableMayChangeItsKey() throws {
+        let store = try fixture().store
+        var wanted = Self.schema("Person", ColumnSchema("name", .text), ColumnSchema("size", .integer))
+        (wanted.originalName, wanted.key) = ("P", .columns(["name"]))
+        let report = try store.write { try Catalogue.migrate(to: wanted, in: $0) }
+        #expect(report.changesKey && report.table == "Person" && report.rows == 2)
+        let rows = try rows(store, "Person").values.sorted { "\($0)" < "\($1)" }
+        #expect(rows == [[.text("a"), .integer(1)], [.text("b"), .integer(2)]])
+        #expect(try Catalogue.load(view: store.snapshot()).table(named: "P") == nil)
+    }
+
     /// A column that no property has is there for the steps behind, and out of sight in the end.
     @Test func whatNoPropertyHasIsKeptOutOfSight() throws {
         let store = try fixture().store

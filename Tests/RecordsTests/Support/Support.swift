@@ -66,6 +66,17 @@ struct Seeded: RandomNumberGenerator {
     }
 }
 
+extension Catalogue {
+    /// The report that a migration without manual steps would have.
+    static func plan(
+        to wanted: EntitySchema, dropsRetired: Bool = false, view: Snapshot
+    ) throws(RecordError) -> MigrationReport {
+        let survey = try survey([TableMigration(wanted, dropsRetired: dropsRetired)], view: view)[0]
+        if let refusal = survey.refusal { throw refusal }
+        return MigrationReport(table: survey.table, steps: survey.steps.map(\.step), rows: survey.rows)
+    }
+}
+
 /// A database in memory with some tables.
 struct Fixture {
     let store: Store
@@ -80,10 +91,12 @@ struct Fixture {
     @discardableResult
     mutating func migrate(_ schema: EntitySchema, dropsRetired: Bool = false) throws -> MigrationReport {
         let loaded = try trial { tx in
-            try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, loadingFrom: 1, in: tx)
+            try Catalogue.migrate(
+                [TableMigration(schema, dropsRetired: dropsRetired)], loadingFrom: 1, in: tx)[0]
         }
         let put = try trial { tx in
-            try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, loadingFrom: .max, in: tx)
+            try Catalogue.migrate(
+                [TableMigration(schema, dropsRetired: dropsRetired)], loadingFrom: .max, in: tx)[0]
         }
         #expect(loaded == put, "rows that are loaded and rows that are put differ")
         let old = catalogue

@@ -99,6 +99,8 @@ import Testing
         var wanted = Self.table
         wanted.columns[1].type = .integer
         wanted.columns.append(ColumnSchema("place", .text, default: .text("here")))
-        try Self.expectSmallFile { tx in _ = try Catalogue.migrate(to: wanted, loadingFrom: fewest, in: tx) }
+        try Self.expectSmallFile { tx in
+            _ = try Catalogue.migrate([TableMigration(wanted)], loadingFrom: fewest, in: tx)
+        }
     }
 }

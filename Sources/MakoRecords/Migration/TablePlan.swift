@@ -1,7 +1,8 @@
 import MakoStorage
 
-/// The difference between a stored table and the declared one. Deterministic, except for the number of rows.
-struct MigrationPlan {
+/// The plan of a table's migration: the difference between the stored table and the declared one. Deterministic, except
+/// for the number of rows.
+struct TablePlan {
     struct Conversion {
         let from: Int
         let to: Int
@@ -67,20 +68,9 @@ struct MigrationPlan {
     ) throws(RecordError) {
         let program = try CompiledSteps(migration, from: stored, records)
         let wanted = migration.request.schema
-        let found = stored ?? MigrationPlan.stored(wanted, records)
+        // An earlier migration of the run may have made the table.
+        let found = stored ?? records.first { $0.schema.name == wanted.name }
         try self.init(wanted, migration.request.dropsRetired, found, program, view)
-    }
-
-    /// Plans a migration without manual steps.
-    init(
-        _ wanted: EntitySchema, _ dropsRetired: Bool, _ records: [TableRecord], _ view: Snapshot
-    ) throws(RecordError) {
-        try self.init(wanted, dropsRetired, MigrationPlan.stored(wanted, records), nil, view)
-    }
-
-    /// Returns the stored table of the declared name, or of the original one.
-    private static func stored(_ wanted: EntitySchema, _ records: [TableRecord]) -> TableRecord? {
-        records.first { $0.schema.name == wanted.name } ?? records.first { $0.schema.name == wanted.originalName }
     }
 
     private init(
@@ -223,7 +213,7 @@ struct MigrationPlan {
         }
         let sharesSlot =
             found.sealedType == planned.sealedType
-            && (found.type == planned.type || MigrationPlan.sharesSlot(found.type, planned.type))
+            && (found.type == planned.type || TablePlan.sharesSlot(found.type, planned.type))
         if sharesSlot, !(try needsValues(found, planned, view)) {
             if found.type != planned.type {
                 add(.changeColumn(planned.name, from: found.type, to: planned.type))
@@ -242,7 +232,7 @@ struct MigrationPlan {
         let conversion = Conversion(from: found.ordinal, to: planned.ordinal)
         conversions.append(conversion)
         add(
-            sharesSlot ? .changeColumnRules(planned.name) : MigrationPlan.conversion(of: found, to: planned),
+            sharesSlot ? .changeColumnRules(planned.name) : TablePlan.conversion(of: found, to: planned),
             .conversion(conversion))
     }
 
