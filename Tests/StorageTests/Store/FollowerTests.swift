@@ -166,6 +166,31 @@ import Testing
         #expect(missing == 2)
     }
 
+    /// Both copies of the header look damaged to a reader that reads one while it is written, and then the other.
+    @Test func aHeaderThatIsBeingWrittenIsReadAgain() throws {
+        let disk = SimulatedDisk()
+        let files = MeddledDisk(disk)
+        let writer = try writer(disk)
+        try put(writer, 0)
+        let reader = try reader(files)
+        try put(writer, 1)
+        let whole = try #require(disk.contents(of: Self.path))
+        nonisolated(unsafe) var openings = 0
+        files.meddle { (call, path, _) throws(FileError) in
+            guard call == .open, path == Self.path else { return }
+            openings += 1
+            var bytes = whole
+            if openings == 1 { for copy in 0..<FileHeader.copies { bytes[copy * pageBytes + 60] ^= 0x55 } }
+            disk.setContents(of: path, to: bytes)
+        }
+        #expect(try reader.refresh())
+        #expect(try count(reader) == 2 && openings > 1)
+        files.meddle(nil)
+        try put(writer, 2)
+        #expect(try reader.refresh())
+        #expect(try count(reader) == 3)
+    }
+
     // MARK: A log that is not what it should be
 
     /// Whatever is missing or wrong behind the commit that the reader shows: it reopens the file, which reports the

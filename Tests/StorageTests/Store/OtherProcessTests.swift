@@ -127,10 +127,8 @@ import Testing
         #expect(writer.stats.filePages < large / 2)
     }
 
-    /// A page that the reader and the older checkpoint see waits for both, whichever is released first.
-    @Test func theNextWriterKeepsWhatReadersAndTheOlderCheckpointShare() throws {
-        let disk = SimulatedDisk()
-        var writer = try writer(disk)
+    /// A reader at a checkpoint before the two that the file has, with a snapshot of 2,000 values of round 1.
+    private func leaveBehind(_ disk: SimulatedDisk, _ writer: Store) throws -> (Store, Snapshot) {
         try fill(writer, round: 1, count: 2000)
         try writer.checkpoint()
         let reader = try reader(disk)
@@ -139,6 +137,14 @@ import Testing
             try fill(writer, round: step, in: "other")
             try writer.checkpoint()
         }
+        return (reader, snapshot)
+    }
+
+    /// A page that the reader and the older checkpoint see waits for both, whichever is released first.
+    @Test func theNextWriterKeepsWhatReadersAndTheOlderCheckpointShare() throws {
+        let disk = SimulatedDisk()
+        var writer = try writer(disk)
+        let (reader, snapshot) = try leaveBehind(disk, writer)
         // A small commit: a large one would leave one checkpoint.
         try writer.write { try $0.deleteAll(in: #require($0.view.tree(named: "t"))) }
         try writer.checkpoint()
@@ -165,14 +171,7 @@ import Testing
     @Test func aReaderAtAnOlderCheckpointDoesNotHinderRecovery() throws {
         let disk = SimulatedDisk()
         var writer = try writer(disk)
-        try fill(writer, round: 1, count: 2000)
-        try writer.checkpoint()
-        let reader = try reader(disk)
-        let snapshot = try reader.snapshot()
-        for step in 2...3 as ClosedRange<UInt8> {
-            try fill(writer, round: step, in: "other")
-            try writer.checkpoint()
-        }
+        let (_, snapshot) = try leaveBehind(disk, writer)
         let value = [UInt8](repeating: 9, count: 1 << 20)
         try writer.write { try $0.put(value, for: 7, in: #require($0.view.tree(named: "other"))) }
         writer.abandon()
