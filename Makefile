@@ -294,6 +294,7 @@ kill:
 	$(KILL_RUNNER) kill $(CYCLES)
 	.build/release/KillRunner readers $(CYCLES)
 	.build/release/KillRunner turns $(CYCLES)
+	.build/release/KillRunner sharing $(CYCLES)
 
 # Two and three processes that ship, follow, restore and take over are killed, round after round. SEED repeats one.
 kill-replication:

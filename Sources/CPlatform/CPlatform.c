@@ -219,9 +219,9 @@ int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int
     return 1;
 }
 
-void mako_unlock_bytes(int descriptor) {
-    struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0};
-    while (fcntl(descriptor, F_OFD_SETLK, &all) != 0 && errno == EINTR) continue;
+void mako_unlock_bytes(int descriptor, int64_t place, int64_t count) {
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = place, .l_len = count};
+    while (fcntl(descriptor, F_OFD_SETLK, &lock) != 0 && errno == EINTR) continue;
 }
 #else
 int mako_lock_byte(int descriptor, int64_t place, int exclusive) {
@@ -234,7 +234,9 @@ int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int
     return MAKO_NO_SUCH_LOCKS;
 }
 
-void mako_unlock_bytes(int descriptor) { (void)descriptor; }
+void mako_unlock_bytes(int descriptor, int64_t place, int64_t count) {
+    (void)descriptor, (void)place, (void)count;
+}
 #endif
 
 #include <pthread.h>

@@ -104,6 +104,20 @@ enum DatabasesExample {
         return isSuspended
     }
 
+    static func byTurns(_ path: String) throws -> [String] {
+        // EXAMPLE Databases.md
+        var options = DatabaseOptions()
+        options.fileLocking = .perTransaction
+        options.writerTimeout = .seconds(5)  // how long to wait for another process; then MakoError.writerTimeout
+        let app = try Database(at: path, entities: [Member.self], options: options)
+        try app.transaction { try app.save([Member(name: "Eve"), Member(name: "Flo")]) }  // one turn
+        let names = try app.read { try app.query(Member.self).orderBy(\.name).fetch().map(\.name) }  // another one
+        try app.refresh()  // true if another process has committed: live queries and handlers learn of it
+        // EXAMPLE ends
+        try app.close()
+        return names
+    }
+
     static func soft(_ db: Database) throws {
         // EXAMPLE Databases.md
         try db.transaction(durability: .async(maxDelay: .seconds(1))) { _ in
@@ -295,6 +309,11 @@ enum DatabasesExample {
             #expect(throws: MakoError.closed(path: path)) { try db.query(E.Member.self).count() }
             try db.close()
         }
+    }
+
+    @Test func aFileIsUsedByTurns() throws {
+        let (first, second) = try withTemporaryFile { path in (try E.byTurns(path), try E.byTurns(path)) }
+        #expect(first == ["Eve", "Flo"] && second == ["Eve", "Eve", "Flo", "Flo"])
     }
 
     /// What the article describes of a reader while another process changes the tables of the file.

@@ -2,14 +2,15 @@ import Foundation
 import MakoStorage
 import MakoTestSupport
 
-/// Processes that write one file by turns, each with a store that is suspended in between; they are killed at random
-/// moments and started again.
+/// Processes that write one file by turns, and are killed at random moments and started again. Each has a store that it
+/// suspends in between (`turn`), or a database that locks its file for each transaction (`share`).
 struct TurnTrial {
     private let trial: Trial
+    private let verb: String
     private var path: String { trial.folder + "/turns.mako" }
     private static let processes = 3
 
-    init(_ trial: Trial) { self.trial = trial }
+    init(_ trial: Trial, _ verb: String) { (self.trial, self.verb) = (trial, verb) }
 
     func run() throws {
         var random = SplitMix(seed: trial.seed)
@@ -32,24 +33,16 @@ struct TurnTrial {
             lives[index] = try life(index)
         }
         for index in lives.indices { end(index) }
-        let store = try Store(at: path, options: Workload.options())
-        let report = try store.verify()
-        guard report.isClean else { throw Referee.Failure(description: "verify: \(report.findings)") }
-        try store.read { view in
-            for (index, number) in acknowledged.enumerated() {
-                let stored = try TurnProcess.number(of: index, in: view)
-                guard stored >= number else {
-                    throw Referee.Failure(description: "process \(index) had committed \(number); \(stored) is there")
-                }
-            }
-            try TurnProcess.audit(view)
+        let stored = try verb == "share" ? SharingProcess.numbers(path) : TurnProcess.numbers(path)
+        for (index, number) in acknowledged.enumerated() where (stored[index] ?? 0) < number {
+            throw Referee.Failure(
+                description: "process \(index) had committed \(number); \(stored[index] ?? 0) is there")
         }
-        try store.close()
         print("\(trial.cycles) kills, \(acknowledged.reduce(0, +)) turns, none lost")
     }
 
     private func life(_ index: Int) throws -> ReaderTrial.Life {
-        try ReaderTrial.Life(trial.program, "turn", path, ["\(index)"])
+        try ReaderTrial.Life(trial.program, verb, path, ["\(index)"])
     }
 }
 
@@ -126,6 +119,19 @@ struct TurnProcess {
                 Thread.sleep(forTimeInterval: 0.001)
             }
         }
+    }
+
+    /// The numbers of all processes, after a check of the whole file.
+    static func numbers(_ path: String) throws -> [Int: UInt64] {
+        let store = try Store(at: path, options: Workload.options())
+        let report = try store.verify()
+        guard report.isClean else { throw Referee.Failure(description: "verify: \(report.findings)") }
+        let numbers = try store.read { view in
+            try audit(view)
+            return try (0..<10).map { ($0, try number(of: $0, in: view)) }
+        }
+        try store.close()
+        return Dictionary(uniqueKeysWithValues: numbers)
     }
 
     static func number(of index: Int, in view: Snapshot) throws -> UInt64 {

@@ -144,8 +144,8 @@ int mako_lock_byte(int descriptor, int64_t place, int exclusive);
 /// Finds a lock of another open file on the bytes `from` to `to`. Returns 1 and its range, or 0 if there is none.
 int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int64_t *last);
 
-/// Releases every lock of `mako_lock_byte` on this open file.
-void mako_unlock_bytes(int descriptor);
+/// Releases the locks of `mako_lock_byte` on `count` bytes of this open file, with 0 on all from `place` on.
+void mako_unlock_bytes(int descriptor, int64_t place, int64_t count);
 
 /// The number of forks between the program's start and this process. A forked child has one more than its parent.
 extern uint32_t mako_forks;

@@ -38,6 +38,8 @@ extension Database {
         if let running = ThreadScope.current(of: self)?.transaction {
             return try running.nested { try body(running) }
         }
+        let turn = try takeTurn()
+        defer { turn?.end() }
         let transaction = try Transaction(self)
         let scope = ThreadScope(
             database: self, transaction: transaction, view: transaction.view, schema: transaction.schema,
@@ -109,6 +111,8 @@ extension Database {
             }
         }
         if options.readOnly { throw .readOnly(reason: "\(path) was opened for reading only") }
+        let turn = try takeTurn()
+        defer { turn?.end() }
         let transaction = try Transaction(self)
         let scope = ThreadScope(
             database: self, transaction: transaction, view: transaction.view, schema: transaction.schema,
@@ -161,9 +165,11 @@ extension Database {
             return try body(scope.view, binding, scope.schema)
         }
         // The common case: the table is bound. The schema is read before the snapshot, as in `moment(_:)`.
+        let turn = try takeTurn()
+        defer { turn?.end() }
         let known = try openSchema
         if !options.readOnly, let binding = known.binding(model) {
-            let view = try storage { () throws(StorageError) in try store.snapshot() }
+            let view = try newestView()
             return try body(view, binding, known)
         }
         let (view, schema) = try moment(model)

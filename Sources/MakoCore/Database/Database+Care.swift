@@ -18,6 +18,8 @@ extension Database {
     /// - Throws: `MakoError.closed`, `.storage`.
     public func verify() throws(MakoError) -> DatabaseReport {
         try requireOpen()
+        let turn = try takeTurn()
+        defer { turn?.end() }
         return try records { () throws(RecordError) in try Catalogue.verify(store) }
     }
 
@@ -55,6 +57,8 @@ extension Database {
     /// - Throws: `MakoError.storage`; no data is lost.
     public func compact() throws(MakoError) {
         try requireOpen()
+        let turn = try takeTurn()
+        defer { turn?.end() }
         try storage { () throws(StorageError) in try store.shrink() }
     }
 

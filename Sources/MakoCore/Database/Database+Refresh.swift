@@ -47,6 +47,9 @@ extension Database {
     @discardableResult
     public func refresh() throws(MakoError) -> Bool {
         try requireOpen()
+        let first = try turns?.take(self, timeout: options.writerTimeout)
+        defer { first?.turn.end() }
+        if first?.hasNews == true { return true }
         guard options.readOnly else { return false }
         let (ticket, outcome) = lastNotified.with { lastReported -> (Int, Result<News?, MakoError>) in
             // The ticket is taken before the new commit is visible: a live query that reads the commit first waits
@@ -76,7 +79,7 @@ extension Database {
     private func look(_ notified: inout UInt64) throws(MakoError) -> News? {
         let before = try moment()
         _ = try storage { () throws(StorageError) in try store.refresh() }
-        let view = try storage { () throws(StorageError) in try store.snapshot() }
+        let view = try newestView()
         let schema = try goOn(from: before, to: view)
         if view.commitNumber == notified { return nil }
         var news = News(base: max(view.commitNumber, 1) - 1, schema: schema)

@@ -3,7 +3,7 @@ import MakoStorage
 
 extension Database {
     /// Whether the database is suspended.
-    public var isSuspended: Bool { store.isSuspended }
+    public var isSuspended: Bool { turns?.isStopped ?? store.isSuspended }
 
     // async: writes, uncancelled
     /// Releases every lock on the file, until ``resume(timeout:)``.
@@ -41,7 +41,10 @@ extension Database {
             throw .invalidArgument(
                 "\(path) is replicated, for which it must stay open; close it instead of suspending it")
         }
-        try storage { () throws(StorageError) in try store.suspend(timeout: timeout) }
+        let suspend = { () throws(MakoError) in
+            try storage { () throws(StorageError) in try self.store.suspend(timeout: timeout) }
+        }
+        if let turns { try turns.stop(self, suspend) } else { try suspend() }
     }
 
     // async: writes, uncancelled
@@ -60,49 +63,65 @@ extension Database {
     @discardableResult
     public func resume(timeout: Duration = .zero) throws(MakoError) -> Bool {
         try requireOpen()
-        let (ticket, outcome) = lastNotified.with { reported -> (Int?, Result<TakenOver?, MakoError>) in
-            guard store.isSuspended else { return (nil, .success(nil)) }
+        if let turns { return try turns.start(self, timeout: timeout) }
+        let taken = takeFile(within: timeout)
+        try taken.announce()
+        return taken.hasNews
+    }
+}
+
+// MARK: - Taking the file
+
+extension Database: FileOwner {
+    var isInsideScope: Bool { ThreadScope.current(of: self) != nil }
+    var isFileAwaited: Bool { store.isFileAwaited }
+
+    func releaseFile() throws(StorageError) { try store.suspend(timeout: .zero) }
+
+    /// Resumes the store, if it is suspended, and shows its newest commit.
+    func takeFile(within timeout: Duration) -> TakenFile {
+        var (ticket, resumed, failure) = lastNotified.with { reported -> (Int?, Resumed, MakoError?) in
+            var resumed = Resumed()
+            guard store.isSuspended else { return (nil, resumed, nil) }
             // The ticket is taken before the newer commits are visible, as in `refresh()`.
             let ticket = hub.takeTicket()
-            do throws(MakoError) { return (ticket, .success(try takeFile(&reported, timeout))) } catch {
-                return (ticket, .failure(error))
+            do throws(MakoError) { try resumeStore(&resumed, &reported, timeout) } catch {
+                return (ticket, resumed, error)
             }
+            return (ticket, resumed, nil)
         }
-        guard let ticket else { return false }
-        var failure: MakoError?
+        guard let ticket else { return TakenFile() }
+        return TakenFile(hasNews: resumed.news != nil, failure: failure) { () throws(MakoError) in
+            if failure == nil {
+                // Before live queries run again, because they need the tables of their types.
+                do throws(MakoError) { try self.prepare(resumed.unbound) } catch { failure = error }
+            }
+            self.hub.follow(ticket, resumed.news?.commit)
+            CurrentCancellation.without {
+                if let news = resumed.news { self.hub.publish(ticket, news, self) } else { self.hub.pass(ticket) }
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    private struct Resumed {
+        /// The commits of other processes during the suspension.
         var news: News?
-        switch outcome {
-        case .failure(let error): failure = error
-        case .success(let taken):
-            news = taken?.news
-            // Before live queries run again, because they need the tables of their types.
-            do throws(MakoError) { try prepare(taken?.unbound ?? []) } catch { failure = error }
-        }
-        hub.follow(ticket, news?.commit)
-        CurrentCancellation.without {
-            if let news { hub.publish(ticket, news, self) } else { hub.pass(ticket) }
-        }
-        if let failure { throw failure }
-        return news != nil
-    }
-
-    /// The commits of other processes during a suspension.
-    private struct TakenOver {
-        var news: News
         /// The types to bind again, because the tables have changed.
-        var unbound: [EntityModel]
+        var unbound: [EntityModel] = []
     }
 
-    private func takeFile(_ reported: inout UInt64, _ timeout: Duration) throws(MakoError) -> TakenOver? {
+    private func resumeStore(
+        _ resumed: inout Resumed, _ reported: inout UInt64, _ timeout: Duration
+    ) throws(MakoError) {
         var failure: MakoError?
-        var taken: TakenOver?
         do throws(StorageError) {
             _ = try store.resume(timeout: timeout) { view, hasNews in
                 // A read-only database has opened the file again, and its tables belong to one opening.
                 guard hasNews || options.readOnly else { return true }
                 do throws(MakoError) {
                     let now = try takeOver(view)
-                    if hasNews { taken = now }
+                    if hasNews { (resumed.news, resumed.unbound) = now }
                     reported = view.commitNumber
                     return true
                 } catch {
@@ -111,12 +130,11 @@ extension Database {
                 }
             }
         } catch { throw failure ?? MakoError(error) }
-        return taken
     }
 
     /// Replaces the schemas of readers and of the next writer by those of a snapshot, before anything else can be read or
     /// written.
-    private func takeOver(_ view: Snapshot) throws(MakoError) -> TakenOver {
+    private func takeOver(_ view: Snapshot) throws(MakoError) -> (news: News, unbound: [EntityModel]) {
         let (before, writers) = state.with { ($0.schema, $0.writerSchema) }
         var unbound: [EntityModel] = []
         let schema: SchemaState
@@ -137,6 +155,33 @@ extension Database {
         historyWriter.invalidate()
         // Which rows differ is unknown, because the earlier commit cannot be read any more.
         let news = News(base: max(view.commitNumber, 1) - 1, schema: schema, covered: [])
-        return TakenOver(news: news, unbound: unbound)
+        return (news, unbound)
+    }
+}
+
+// MARK: - Turns
+
+extension Database {
+    /// Locks the file until the turn has ended, where it is locked for each transaction; elsewhere nil.
+    @inline(__always)
+    func takeTurn() throws(MakoError) -> FileTurn<Database>? {
+        guard let turns else { return nil }
+        return try turn(turns)
+    }
+
+    @inline(never)
+    private func turn(_ turns: FileTurns<Database>) throws(MakoError) -> FileTurn<Database> {
+        do throws(MakoError) { return try turns.take(self, timeout: options.writerTimeout).turn } catch {
+            guard case .alreadyOpen = error, let timeout = options.writerTimeout else { throw error }
+            throw .writerTimeout(seconds: timeout.seconds)
+        }
+    }
+
+    /// A snapshot of the newest commit. Where the file is locked for each transaction, it is as long as the snapshot lives.
+    func newestView() throws(MakoError) -> Snapshot {
+        let turn = try takeTurn()
+        let view = try storage { () throws(StorageError) in try store.snapshot() }
+        if let turn { view.keep(turn) }
+        return view
     }
 }

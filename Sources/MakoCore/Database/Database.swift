@@ -16,9 +16,12 @@ import MakoStorage
 public final class Database: MadeElsewhere, Sendable {
     /// The file's path, or `:memory:`.
     public let path: String
-    /// The storage engine: statistics, checkpoints, verification.
+    /// The storage engine: statistics, checkpoints, verification. With ``FileLocking/perTransaction`` it is suspended
+    /// between transactions and reads, and its calls throw an error then.
     public let store: Store
     let pressure: CachePressure
+    /// Where the file is locked for each transaction.
+    let turns: FileTurns<Database>?
     /// The options it was opened with.
     public let options: DatabaseOptions
 
@@ -86,7 +89,9 @@ public final class Database: MadeElsewhere, Sendable {
     ) throws(MakoError) {
         if mode == .sandbox {
             let sandbox = try Sandbox(copying: path, options)
-            let store = try Self.store(at: sandbox.path, options)
+            let store = try storage { () throws(StorageError) in
+                try Store(at: sandbox.path, options: options.storeOptions)
+            }
             try self.init(path: path, store: store, entities: entities, options: options, sandbox: sandbox)
         } else {
             try self.init(at: path, entities: entities, options: options) { () throws(MakoError) in
@@ -117,7 +122,16 @@ public final class Database: MadeElsewhere, Sendable {
     }
 
     private static func store(at path: String, _ options: DatabaseOptions) throws(MakoError) -> Store {
-        try storage { () throws(StorageError) in try Store(at: path, options: options.storeOptions) }
+        var opening = options.storeOptions
+        if options.fileLocking == .perTransaction {
+            guard opening.logArchiveBytes == 0 else {
+                throw .invalidArgument("\(path) is opened for replication, which needs FileLocking.whileOpen")
+            }
+            // A thread would end with each turn. The end of a turn does what it would do.
+            opening.background = .manual
+            opening.lockTimeout = options.writerTimeout ?? .seconds(1 << 30)
+        }
+        return try storage { () throws(StorageError) in try Store(at: path, options: opening) }
     }
 
     /// Opens a database file by its URL, or creates it; see ``init(at:mode:entities:options:)-(String,_,_,_)``.
@@ -182,6 +196,8 @@ public final class Database: MadeElsewhere, Sendable {
         self.sandbox = sandbox
         self.store = store
         pressure = CachePressure(store)
+        let hasTurns = options.fileLocking == .perTransaction && sandbox == nil && path != Store.memoryPath
+        turns = hasTurns ? FileTurns() : nil
         self.options = options
         if options.propertyKey != nil && !Encryption.isAvailable {
             throw .storage(.encryptionUnavailable(path: path))
@@ -197,6 +213,7 @@ public final class Database: MadeElsewhere, Sendable {
         historyWriter = HistoryWriter(options.storage.entropy)
         number = DatabaseRegistry.nextNumber()
         DatabaseRegistry.register(self)
+        let opening = turns.map { FileTurn(of: $0, self) }
         do throws(MakoError) {
             // First, so that the history includes the migrations of the types.
             try applyHistoryOption()
@@ -207,6 +224,7 @@ public final class Database: MadeElsewhere, Sendable {
             do throws(MakoError) { try close() } catch {}
             throw error
         }
+        opening?.end()
     }
 
     /// Binds the types, and migrates their tables where the file is written.
@@ -304,6 +322,8 @@ public final class Database: MadeElsewhere, Sendable {
         to path: String, compacting: Bool = false, progress: (CopyProgress) -> Void = { _ in }
     ) throws(MakoError) -> CopyReport {
         try requireOpen()
+        let turn = try takeTurn()
+        defer { turn?.end() }
         return try storage { () throws(StorageError) in
             // The file system of an in-memory database would keep the copy in memory too.
             if isInMemory {
@@ -345,6 +365,8 @@ public final class Database: MadeElsewhere, Sendable {
     /// - Throws: `MakoError.storage` when the database is not encrypted, or the key is invalid.
     public func changeKey(to new: Encryption) throws(MakoError) {
         try requireOpen()
+        let turn = try takeTurn()
+        defer { turn?.end() }
         try storage { () throws(StorageError) in try store.changeKey(to: new) }
     }
 

@@ -24,7 +24,10 @@ public struct DatabaseOptions: Sendable {
     public var readOnly: Bool
     /// Removes retired columns with their values at open; by default their values stay in the file.
     public var dropsRetired: Bool
-    /// How long a writer waits for the writer lock; nil: without limit.
+    /// When the file is locked; another choice is for files that several processes use by turns.
+    public var fileLocking = FileLocking.whileOpen
+    /// How long a writer waits for the writer lock; nil: without limit. With ``FileLocking/perTransaction`` also how long
+    /// opening, reads and writes wait for another process.
     public var writerTimeout: Duration?
     /// The encryption of the files; nil: the database is not encrypted. Needs the package trait `Encryption`.
     public var encryption: Encryption?

@@ -120,7 +120,7 @@ extension DatabaseOptions {
 
     private var values: [AnyHashable] {
         [
-            durability, cacheBytes, dropsRetired, writerTimeout, tableNaming, slowQueryThreshold, history,
+            durability, cacheBytes, dropsRetired, writerTimeout, tableNaming, slowQueryThreshold, history, fileLocking,
             storage.background,
             storage.logSegmentBytes, storage.logArchiveBytes, storage.checkpointBytes,
             storage.shrinksWhenIdle, storage.diskReserveBytes,

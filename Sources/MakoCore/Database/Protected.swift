@@ -16,9 +16,23 @@ final class Protected<Value>: @unchecked Sendable {
     }
 
     /// Waits while `condition` holds. Every access that may end it signals `change`.
-    func wait(for change: ConditionVariable, while condition: (Value) -> Bool) {
-        lock.lock()
-        defer { lock.unlock() }
-        while condition(value) { change.wait(lock) }
+    ///
+    /// - Returns: false if the condition holds at the deadline.
+    @discardableResult
+    func wait(
+        for change: ConditionVariable, until deadline: ContinuousClock.Instant? = nil, while condition: (Value) -> Bool
+    ) -> Bool {
+        with { value in
+            while condition(value) {
+                guard let deadline else {
+                    change.wait(lock)
+                    continue
+                }
+                let now = ContinuousClock.now
+                if now >= deadline { return false }
+                _ = change.wait(lock, timeout: now.duration(to: deadline))
+            }
+            return true
+        }
     }
 }

@@ -31,14 +31,16 @@ extension Database {
     ///
     /// - Throws: `MakoError.migration` for a type that does not match its table after another process migrated it.
     func moment(_ model: EntityModel? = nil) throws(MakoError) -> (view: Snapshot, schema: SchemaState) {
+        let turn = try takeTurn()
+        defer { turn?.end() }
         guard options.readOnly else {
             // The schema before the snapshot: a table of the schema must be in the snapshot; one that appears later is
             // not needed.
             let schema = if let model { try bound(model) } else { schema }
-            return (try storage { () throws(StorageError) in try store.snapshot() }, schema)
+            return (try newestView(), schema)
         }
         try requireOpen()
-        let view = try storage { () throws(StorageError) in try store.snapshot() }
+        let view = try newestView()
         let tables = try tables(of: view)
         return (view, try model.map { (model) throws(MakoError) in try reading(tables, with: model) } ?? tables)
     }

@@ -53,7 +53,7 @@ final class ThreadScope {
                 )
             }
             known = nil
-            snapshot = try storage { () throws(StorageError) in try database.store.snapshot() }
+            snapshot = try database.newestView()
         }
         pinnedSchema = schema
         known = nil

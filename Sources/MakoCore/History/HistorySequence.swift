@@ -91,12 +91,15 @@ final class HistoryStream: Sendable {
         while true {
             if Task.isCancelled { return nil }
             if let event = take() { return event }
-            guard await bell.isRung(poll: database.options.readOnly ? .seconds(1) : nil) else { return nil }
+            // Other processes do not notify this one.
+            let hasOtherWriters = database.options.readOnly || database.turns != nil
+            guard await bell.isRung(poll: hasOtherWriters ? .seconds(1) : nil) else { return nil }
             do throws(MakoError) {
                 try await database.onOwnThread(writes: false) { () throws(MakoError) in try self.read() }
             } catch {
                 if case .cancelled = error { return nil }
                 if case .closed = error, bell.isFinished { return nil }
+                if case .storage(.suspended) = error, hasOtherWriters { continue }
                 throw error
             }
         }

@@ -149,7 +149,7 @@ extension Database {
         if let known = knownCipher.with({ $0 }) { return known }
         if options.propertyKey == nil { throw .missing }
         let view: Snapshot
-        do throws(StorageError) { view = try store.snapshot() } catch { throw .unreadable(reason: "\(error)") }
+        do throws(MakoError) { view = try newestView() } catch { throw .unreadable(reason: "\(error)") }
         defer { view.close() }
         if let committed = try view.propertyLock() {
             let cipher = try options.valueCipher(committed)

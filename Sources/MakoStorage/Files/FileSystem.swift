@@ -129,6 +129,13 @@ public protocol File: AnyObject, Sendable {
     /// Acquires the file's advisory lock without waiting; `false` if another handle holds it. `close()` releases it.
     func lock(exclusive: Bool) throws(FileError) -> Bool
 
+    /// Acquires the right to be the next that gets the lock, without waiting; `false` if another handle has it. `close()`
+    /// releases it.
+    func takePlaceInLine() throws(FileError) -> Bool
+
+    /// Releases that right.
+    func leaveLine()
+
     /// Releases the lock and the pins of this handle, which stays open and can acquire them again.
     func unlock() throws(FileError)
 
@@ -179,6 +186,35 @@ extension File {
 
     /// Returns false: blocks cannot be shared.
     public func shareBlocks(of other: any File) throws(FileError) -> Bool { false }
+
+    /// Waits for the exclusive lock. The handle that waits first gets it before one that has had it meanwhile.
+    ///
+    /// - Returns: false after the timeout. Without time to wait, the lock is tried once, out of line.
+    func lock(within timeout: Duration) throws(FileError) -> Bool {
+        guard timeout > .zero else { return try lock(exclusive: true) }
+        let deadline = ContinuousClock.now.advanced(by: timeout)
+        guard try wait(until: deadline, for: { () throws(FileError) in try takePlaceInLine() }) else { return false }
+        defer { leaveLine() }
+        return try wait(until: deadline, for: { () throws(FileError) in try lock(exclusive: true) })
+    }
+
+    private func wait(
+        until deadline: ContinuousClock.Instant, for attempt: () throws(FileError) -> Bool
+    ) throws(FileError) -> Bool {
+        let (pause, never) = (Lock(), ConditionVariable())
+        while !(try attempt()) {
+            guard ContinuousClock.now < deadline else { return false }
+            // The system has no wait for a lock that ends after a time.
+            pause.withLock { _ = never.wait(pause, timeout: .milliseconds(1)) }
+        }
+        return true
+    }
+
+    /// Returns true: there is no line.
+    public func takePlaceInLine() throws(FileError) -> Bool { true }
+
+    /// Does nothing.
+    public func leaveLine() {}
 
     /// Throws, because only `close()` releases the lock: a store with such files cannot be suspended.
     public func unlock() throws(FileError) { throw .noUnlock(path) }

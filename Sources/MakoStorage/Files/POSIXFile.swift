@@ -186,7 +186,7 @@ final class POSIXFile: File, @unchecked Sendable {
         hasLocks.store(true, ordering: .relaxed)
         #if canImport(Darwin)
             // Without open file description locks: flock here would exclude the pins of other handles.
-            let result = mako_lock_byte(descriptor, Pins.start - 1, exclusive ? 1 : 0)
+            let result = mako_lock_byte(descriptor, Pins.fileLock, exclusive ? 1 : 0)
             if result >= 0 { return result == 1 }
             if result != MAKO_NO_SUCH_LOCKS { throw FileError(operation: "lock", path: path, code: errno) }
         #endif
@@ -196,9 +196,26 @@ final class POSIXFile: File, @unchecked Sendable {
         throw FileError(operation: "lock", path: path, code: errno)
     }
 
+    func takePlaceInLine() throws(FileError) -> Bool {
+        hasLocks.store(true, ordering: .relaxed)
+        let result = mako_lock_byte(descriptor, Pins.line, 1)
+        if result == -1 { throw FileError(operation: "lock", path: path, code: errno) }
+        // Without locks of bytes there is no line: all try at once.
+        return result != 0
+    }
+
+    func leaveLine() {
+        guard generation == Forks.generation else { return }
+        mako_unlock_bytes(descriptor, Pins.line, 1)
+    }
+
     /// Pins are shared locks of single bytes far behind the end of any file; the offset of the byte is the number.
     private enum Pins {
         static let start: Int64 = 1 << 62
+        /// The byte for the lock of the file, where that is not `flock`.
+        static let fileLock = start - 1
+        /// The byte for the place of the next handle that gets the lock.
+        static let line = start - 2
         /// A longer range is not a pin, but a lock of the whole file by another program.
         static let longestRun: Int64 = 1 << 16
     }
@@ -335,7 +352,7 @@ final class POSIXFile: File, @unchecked Sendable {
     func unlock() {
         // After a fork the parent has the same open file, so the child must not release its locks.
         guard hasLocks.load(ordering: .relaxed), generation == Forks.generation else { return }
-        mako_unlock_bytes(descriptor)
+        mako_unlock_bytes(descriptor, 0, 0)
         _ = uninterrupted { flock(descriptor, LOCK_UN) }
     }
 

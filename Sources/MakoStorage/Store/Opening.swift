@@ -206,7 +206,7 @@ struct Opening {
             do throws(StorageError) {
                 // Readers do not lock the file; they pin a checkpoint.
                 let isLocked = try storage { () throws(FileError) in
-                    options.readOnly ? true : try file.lock(exclusive: true)
+                    options.readOnly ? true : try file.lock(within: options.lockTimeout)
                 }
                 guard isLocked else { throw .alreadyOpen(path: path) }
                 // A compaction replaces the file that it has locked; a file opened before is then no longer the

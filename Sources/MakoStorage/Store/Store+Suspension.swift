@@ -182,13 +182,17 @@ extension Store {
     // MARK: Resuming
 
     private func lockFile(within timeout: Duration) throws(StorageError) {
-        let start = ContinuousClock.now
-        let (pause, never) = (Lock(), ConditionVariable())
-        while !(try storage { () throws(FileError) in try dataFile.file.lock(exclusive: true) }) {
-            guard start.duration(to: .now) < timeout else { throw .alreadyOpen(path: path) }
-            // The system has no wait for a lock that ends after a time.
-            pause.withLock { _ = never.wait(pause, timeout: .milliseconds(5)) }
-        }
+        let isLocked = try storage { () throws(FileError) in try dataFile.file.lock(within: timeout) }
+        guard isLocked else { throw .alreadyOpen(path: path) }
+    }
+
+    /// Whether another process waits for the lock.
+    package var isFileAwaited: Bool {
+        let file = dataFile.file
+        // Where that cannot be found out, the turn ends by itself.
+        guard let isFirst = try? file.takePlaceInLine() else { return false }
+        if isFirst { file.leaveLine() }
+        return !isFirst
     }
 
     /// Compares the fixed pages with those at the suspension.

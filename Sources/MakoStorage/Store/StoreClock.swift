@@ -19,7 +19,7 @@ struct StoreClock: Sendable {
 }
 
 extension Duration {
-    var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+    package var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 
     /// The duration in nanoseconds, clamped: not negative, and at most some centuries.
     var nanoseconds: UInt64 {

@@ -118,6 +118,8 @@ public struct StoreOptions: Sendable {
     /// The source of keys for ``encryption``; its output must be unpredictable.
     public var entropy: any Entropy = SystemEntropy()
 
+    /// How long opening waits for another process that has the file open for writing.
+    package var lockTimeout = Duration.zero
     /// Whether a follower's file may be opened for writing.
     var writesFollower = false
     /// Whether an empty file becomes a database.

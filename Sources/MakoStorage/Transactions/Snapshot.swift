@@ -24,6 +24,8 @@ public final class Snapshot: @unchecked Sendable {
     private(set) var writer: Unmanaged<Writer>?
     /// For the view of an ended transaction: the version that it has committed, or the one before, whose trees it still names.
     private var shown: Version?
+    /// What ends with the snapshot.
+    private var companion: AnyObject?
 
     /// What a snapshot reads from, in unmanaged memory, so that a lookup touches no reference counts.
     struct ViewState: ~Copyable {
@@ -144,7 +146,11 @@ public final class Snapshot: @unchecked Sendable {
             store.keepTrees(of: slot)
             store.snapshots.unpin(slot)
         }
+        companion = nil
     }
+
+    /// Keeps an object alive until the snapshot is closed or released. Before the snapshot is shared with other threads.
+    package func keep(_ object: AnyObject) { companion = object }
 
     /// Runs `body` unless the snapshot has ended; it stays open until `body` returns.
     func whileOpen(_ body: () throws(StorageError) -> Void) throws(StorageError) {

@@ -6,13 +6,16 @@ import MakoTestSupport
 struct ReaderPlace {
     let disk = SimulatedDisk()
 
-    private func open(_ entities: [any Entity.Type], readOnly: Bool) throws -> Database {
+    private func open(
+        _ entities: [any Entity.Type], readOnly: Bool, _ change: (inout DatabaseOptions) -> Void = { _ in }
+    ) throws -> Database {
         var storage = StoreOptions()
         storage.fileSystem = disk
         storage.background = .manual
         storage.logSegmentBytes = 256 << 10
-        return try Database(
-            at: "d/world.mako", entities: entities, options: DatabaseOptions(readOnly: readOnly, storage: storage))
+        var options = DatabaseOptions(readOnly: readOnly, storage: storage)
+        change(&options)
+        return try Database(at: "d/world.mako", entities: entities, options: options)
     }
 
     func writer(_ entities: [any Entity.Type] = [Country.self, City.self]) throws -> Database {
@@ -21,6 +24,16 @@ struct ReaderPlace {
 
     func reader(_ entities: [any Entity.Type] = [Country.self, City.self]) throws -> Database {
         try open(entities, readOnly: true)
+    }
+
+    /// A process that locks the file for each transaction.
+    func sharer(
+        _ entities: [any Entity.Type] = [Country.self, City.self], readOnly: Bool = false, patience: Duration? = nil
+    ) throws -> Database {
+        try open(entities, readOnly: readOnly) { options in
+            options.fileLocking = .perTransaction
+            options.writerTimeout = patience
+        }
     }
 }
 

@@ -41,6 +41,11 @@ import Testing
         #expect(text.contains("none lost"), "\(text)")
     }
 
+    @Test func databasesThatLockTheirFileForEachTransactionLoseNothing() throws {
+        let text = try KillTests.output("sharing", "40")
+        #expect(text.contains("none lost"), "\(text)")
+    }
+
     @Test func theChildOfAForkLeavesTheFilesToItsParent() throws {
         let folder = NSTemporaryDirectory() + "mako-fork-\(UInt64.random(in: 0...UInt64.max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -48,6 +48,8 @@ extension PassingFile {
     public func allocate(_ range: Range<UInt64>) throws(FileError) { try inner.allocate(range) }
     public func sync() throws(FileError) { try inner.sync() }
     public func lock(exclusive: Bool) throws(FileError) -> Bool { try inner.lock(exclusive: exclusive) }
+    public func takePlaceInLine() throws(FileError) -> Bool { try inner.takePlaceInLine() }
+    public func leaveLine() { inner.leaveLine() }
     public func unlock() throws(FileError) { try inner.unlock() }
     public func isNamed(_ path: String) throws(FileError) -> Bool { try inner.isNamed(path) }
     public func access() throws(FileError) -> FileAccess? { try inner.access() }

@@ -1,0 +1,28 @@
+/// When a database has the lock of its file, which one process at a time can have.
+public enum FileLocking: Sendable, Hashable {
+    /// From opening to closing. Faster, and the choice for a file that one process writes.
+    case whileOpen
+    /// For opening, and for each transaction and each read, so that several processes, as an app and its extensions, use
+    /// one file by turns and each sees the commits of the others.
+    ///
+    /// ```swift
+    /// var options = DatabaseOptions()
+    /// options.fileLocking = .perTransaction
+    /// options.writerTimeout = .seconds(5)
+    /// let db = try Database(at: group.appendingPathComponent("people.mako"), entities: [Person.self], options: options)
+    /// ```
+    ///
+    /// All processes need the option; one without it keeps the others waiting as long as it has the file open. While a
+    /// process waits for the file, those that have used it wait behind it. A wait longer than
+    /// ``DatabaseOptions/writerTimeout`` throws `MakoError.writerTimeout`, by reads too.
+    ///
+    /// No lock is held while nothing runs. Streams of rows, cursors and batched results lock the file until they have
+    /// ended or are released. Before an app is suspended, ``Database/suspend(timeout:)`` makes sure that nothing holds it.
+    ///
+    /// The end of a transaction writes a checkpoint, and the cache is empty after a commit of another process: gather
+    /// writes in `transaction { }`, and reads in `read { }`. Every commit is durable once the file is unlocked. Live
+    /// queries and handlers learn of commits of other processes at the next transaction, read or
+    /// ``Database/refresh()``. `Database.store` is suspended between transactions and reads. Replication needs
+    /// ``whileOpen``. Without effect in memory and in a sandbox.
+    case perTransaction
+}

@@ -1,0 +1,276 @@
+import Dispatch
+import MakoStorage
+import Synchronization
+
+/// What turns lock and release: a database.
+protocol FileOwner: AnyObject, Sendable {
+    var path: String { get }
+    /// Whether this is the child of a fork, in which the locks of other threads stay locked.
+    var isInherited: Bool { get }
+    /// Whether the calling thread is inside a read or transaction, and so has a turn.
+    var isInsideScope: Bool { get }
+    /// Whether another process waits for the file.
+    var isFileAwaited: Bool { get }
+    func requireOpen() throws(MakoError)
+    /// Locks the file; another call releases it unless this one fails.
+    func takeFile(within timeout: Duration) -> TakenFile
+    func releaseFile() throws(StorageError)
+}
+
+/// The outcome of locking the file.
+struct TakenFile {
+    /// Whether other processes have committed since it was released.
+    var hasNews = false
+    /// Why it is not locked.
+    var failure: MakoError?
+    /// Must be called afterwards, without locks: notifies watchers, or throws the failure. Any other error is of a type
+    /// that does not fit its table any more, and is thrown at its next use again.
+    var announce: () throws(MakoError) -> Void = {}
+}
+
+/// The turns of a database that locks its file for each transaction (decision 112): while there is one, the file is locked
+/// and the store is not suspended.
+///
+///     resting → changing → taken      the first turn resumes the store
+///     taken → changing → resting      the last one suspends it
+final class FileTurns<Owner: FileOwner>: Sendable {
+    private enum Phase { case resting, changing, taken }
+
+    private struct State {
+        var phase = Phase.taken
+        /// The turns that have not ended. That of opening is the first.
+        var count = 1
+        /// Counts the calls of `suspend()`, which end all turns.
+        var era = 0
+        var isStopped = false
+        /// New turns wait until those that run have ended, because another process waits.
+        var isYielding = false
+        /// When to look next whether another process waits.
+        var nextLook = ContinuousClock.now + FileTurns.share
+
+        mutating func rest() {
+            phase = .resting
+            isYielding = false
+        }
+
+        mutating func begin() {
+            phase = .taken
+            count += 1
+        }
+    }
+
+    private enum Step {
+        case stopped, lock, joined(Int), wait
+    }
+
+    /// How long turns may overlap before another process is looked for.
+    private static var share: Duration { .milliseconds(50) }
+    /// How long new turns wait for those that run: these may be of their own thread, or wait for it.
+    private static var longestYield: Duration { .milliseconds(100) }
+    /// How long turns then overlap until another process is looked for again.
+    private static var pauseOfYielding: Duration { .seconds(1) }
+    /// How long the file is waited for without looking whether the turns were stopped.
+    private static var slice: Duration { .milliseconds(250) }
+
+    private let state = Protected(State())
+    private let change = ConditionVariable()
+
+    /// Whether `suspend()` was called.
+    var isStopped: Bool { state.with { $0.isStopped } }
+
+    // MARK: Beginning
+
+    /// Begins a turn, for which it waits until another process has ended its turn.
+    ///
+    /// - Parameter starts: whether it ends the time in which turns were stopped, with no other turn between.
+    /// - Returns: the turn, and whether other processes have committed since the one before.
+    /// - Throws: `MakoError.alreadyOpen` after the timeout, and as ``Database/resume(timeout:)``.
+    func take(
+        _ owner: Owner, timeout: Duration?, starts: Bool = false
+    ) throws(MakoError) -> (turn: FileTurn<Owner>, hasNews: Bool) {
+        let deadline = timeout.map { ContinuousClock.now + $0 }
+        // A thread inside a read or transaction has a turn already, whose end it would wait for.
+        var yields = !owner.isInsideScope
+        while true {
+            try owner.requireOpen()
+            switch state.with({ next(&$0, owner, yields: yields, starts: starts) }) {
+            case .stopped: throw .storage(.suspended(path: owner.path))
+            case .joined(let era): return (FileTurn(of: self, owner, era), false)
+            case .lock:
+                if let taken = try lock(owner, until: deadline) { return taken }
+            case .wait:
+                let isYielding = state.with { $0.isYielding && $0.phase == .taken }
+                let end = isYielding ? ContinuousClock.now + Self.longestYield : deadline
+                let hasChanged = state.wait(for: change, until: end) {
+                    $0.phase == .changing || isYielding && $0.isYielding
+                }
+                if hasChanged { continue }
+                guard isYielding else { throw .alreadyOpen(path: owner.path) }
+                yields = false
+                state.with { state in
+                    state.isYielding = false
+                    state.nextLook = ContinuousClock.now + Self.pauseOfYielding
+                }
+            }
+        }
+    }
+
+    private func next(_ state: inout State, _ owner: Owner, yields: Bool, starts: Bool) -> Step {
+        if state.isStopped && !starts { return .stopped }
+        state.isStopped = false
+        switch state.phase {
+        case .changing: return .wait
+        case .resting:
+            state.phase = .changing
+            return .lock
+        case .taken:
+            if yields, state.count > 0 {
+                let now = ContinuousClock.now
+                if !state.isYielding, state.nextLook < now {
+                    state.isYielding = owner.isFileAwaited
+                    state.nextLook = now + .milliseconds(10)
+                }
+                if state.isYielding { return .wait }
+            }
+            state.begin()
+            return .joined(state.era)
+        }
+    }
+
+    /// Resumes the store; nil if another process has the file, and there is time left.
+    private func lock(
+        _ owner: Owner, until deadline: ContinuousClock.Instant?
+    ) throws(MakoError) -> (turn: FileTurn<Owner>, hasNews: Bool)? {
+        let left = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+        let taken = owner.takeFile(within: min(left ?? Self.slice, Self.slice))
+        let era = state.with { state -> Int? in
+            if taken.failure != nil {
+                state.rest()
+                return nil
+            }
+            assert(state.count == 0, "turns end before the store is suspended")
+            state.begin()
+            state.nextLook = ContinuousClock.now + Self.share
+            return state.era
+        }
+        change.broadcast()
+        guard let era else {
+            do throws(MakoError) { try taken.announce() } catch {
+                guard case .alreadyOpen = error, deadline.map({ ContinuousClock.now < $0 }) ?? true else { throw error }
+            }
+            return nil
+        }
+        let turn = FileTurn(of: self, owner, era)
+        do throws(MakoError) { try taken.announce() } catch {}
+        return (turn, taken.hasNews)
+    }
+
+    // MARK: Ending
+
+    /// Ends a turn. The last one suspends the store.
+    fileprivate func end(_ era: Int, _ owner: Owner) {
+        let isLast = state.with { state in
+            // Otherwise `suspend()` has ended it.
+            guard state.era == era else { return false }
+            state.count -= 1
+            return Self.beginRelease(&state)
+        }
+        if isLast { release(owner, pause: .milliseconds(10)) }
+    }
+
+    private static func beginRelease(_ state: inout State) -> Bool {
+        assert(state.count >= 0, "a turn ends once")
+        guard state.count == 0, state.phase == .taken else { return false }
+        state.phase = .changing
+        return true
+    }
+
+    /// Suspends the store. If it cannot be now, because the turn ends inside a borrowed read or in an event handler, or by
+    /// an I/O error, it keeps its lock and is tried again after a pause.
+    private func release(_ owner: Owner, pause: DispatchTimeInterval) {
+        do throws(StorageError) {
+            try owner.releaseFile()
+            state.with { $0.rest() }
+            change.broadcast()
+        } catch {
+            state.with { $0.phase = .taken }
+            change.broadcast()
+            // A store that has failed stays so until it is opened again.
+            switch error {
+            case .closed, .readOnly, .inherited: return
+            default: break
+            }
+            DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak owner] in
+                guard let owner, self.state.with({ Self.beginRelease(&$0) }) else { return }
+                self.release(owner, pause: .seconds(1))
+            }
+        }
+    }
+
+    // MARK: Suspension
+
+    /// Refuses new turns, and ends those that run by suspending the store.
+    func stop(_ owner: Owner, _ suspend: () throws(MakoError) -> Void) throws(MakoError) {
+        state.with { $0.isStopped = true }
+        var before = Phase.changing
+        while before == .changing {
+            state.wait(for: change) { $0.phase == .changing }
+            before = state.with { state in
+                defer { if state.phase == .taken { state.phase = .changing } }
+                return state.phase
+            }
+        }
+        if before == .resting { return }
+        do throws(MakoError) { try suspend() } catch {
+            let isUnused = state.with { state in
+                state.isStopped = false
+                state.phase = .taken
+                return Self.beginRelease(&state)
+            }
+            change.broadcast()
+            if isUnused { release(owner, pause: .milliseconds(10)) }
+            throw error
+        }
+        state.with { state in
+            state.rest()
+            state.era += 1
+            state.count = 0
+        }
+        change.broadcast()
+    }
+
+    /// Allows turns again, and takes one.
+    ///
+    /// - Returns: whether there are commits of other processes; false if the turns were not stopped.
+    func start(_ owner: Owner, timeout: Duration) throws(MakoError) -> Bool {
+        guard isStopped else { return false }
+        do throws(MakoError) {
+            let (turn, hasNews) = try take(owner, timeout: timeout, starts: true)
+            turn.end()
+            return hasNews
+        } catch {
+            state.with { $0.isStopped = true }
+            throw error
+        }
+    }
+}
+
+/// The right to use the file of a database that locks it for each transaction. Ends with its last reference at the latest.
+final class FileTurn<Owner: FileOwner>: Sendable {
+    private let turns: FileTurns<Owner>
+    private let owner: Owner
+    private let era: Int
+    private let hasEnded = Atomic(false)
+
+    /// - Parameter era: 0 for the turn of opening.
+    init(of turns: FileTurns<Owner>, _ owner: Owner, _ era: Int = 0) {
+        (self.turns, self.owner, self.era) = (turns, owner, era)
+    }
+
+    deinit { end() }
+
+    func end() {
+        if hasEnded.exchange(true, ordering: .relaxed) || owner.isInherited { return }
+        turns.end(era, owner)
+    }
+}
