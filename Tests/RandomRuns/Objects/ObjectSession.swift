@@ -57,7 +57,7 @@ public final class ObjectSession: RandomSession {
 
     public func shows(_ states: ArraySlice<State>) throws -> Bool {
         guard let database else { return true }
-        let found = try database.store.read { try RecordState(reading: $0) }
+        let found = try database.read { try database.store.read { try RecordState(reading: $0) } }
         return states.contains { $0.file.state == found }
     }
 
@@ -97,6 +97,7 @@ public final class ObjectSession: RandomSession {
         let entities: [any Entity.Type] = [Badge.self, Club.self, Member.self]
         let isNew = model.file.tables.isEmpty
         if isNew, plan.seed % 2 == 0 { options.history = .kept() }
+        if plan.seed % 3 == 0 { options.fileLocking = .perTransaction }
         if isNew {
             // The tables are made while the database is opened, in one transaction.
             for schema in try Database.inMemory(entities: entities).tables {
@@ -126,7 +127,7 @@ public final class ObjectSession: RandomSession {
     /// After a failure the state of the open database decides what has happened; the run continues with it.
     private func settle() throws {
         guard let database else { return }
-        let found = try database.store.read { try RecordState(reading: $0) }
+        let found = try database.read { try database.store.read { try RecordState(reading: $0) } }
         // A sync that lies takes with it what there was every reason to acknowledge.
         let first = plan.diskLies ? 0 : history.span.acknowledged
         let files = history.states[first...history.span.begun].map(\.file)
@@ -144,12 +145,14 @@ public final class ObjectSession: RandomSession {
         switch random.below(100) {
         case 0..<5:
             log("checkpoint")
-            try opened().store.checkpoint()
+            let database = try opened()
+            try database.read { try database.store.checkpoint() }
             history.acknowledge()
         case 5..<12:
             let count = 1 + random.below(4)
             log("step \(count)")
-            for _ in 0..<count { _ = try opened().store.step() }
+            let database = try opened()
+            try database.read { for _ in 0..<count { _ = try database.store.step() } }
         case 12..<16: try reopen()
         case 16..<18: try verify()
         case 18..<50: try act()
@@ -206,7 +209,8 @@ public final class ObjectSession: RandomSession {
     }
 
     private func compare() throws {
-        let found = try opened().store.read { try RecordState(reading: $0) }
+        let database = try opened()
+        let found = try database.read { try database.store.read { try RecordState(reading: $0) } }
         if let difference = found.difference(from: model.file.state) { throw Disagreement(difference) }
         try replay()
     }
@@ -267,7 +271,8 @@ public final class ObjectSession: RandomSession {
 
     private func verify() throws {
         log("verify")
-        let report = try opened().store.verify()
+        let database = try opened()
+        let report = try database.read { try database.store.verify() }
         // On a failing disk a finding is an answer.
         guard report.isClean || plan.diskFails else { throw Disagreement("verify: \(report.findings)") }
     }
