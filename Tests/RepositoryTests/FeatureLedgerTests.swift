@@ -30,7 +30,7 @@ import Testing
     @Test(arguments: ["SharkORM", "BZObjectStore", "SwiftyDB"])
     func theGuidesSayWhatIsMissing(_ library: String) throws {
         let guide = try #require(Repository.read("Sources/Mako/Mako.docc/From\(library).md"))
-        let listed = try #require(Self.section("## What is not there", of: guide))
+        let listed = Self.section("## What is not there", of: guide) ?? ""
         for row in try Self.rows(of: library) {
             let isListed = listed.contains("|\(row.promise)|")
             #expect(isListed == row.tests.isEmpty, "From\(library).md and docs/features.md differ about\(row.promise)")

@@ -1,15 +1,56 @@
+import Foundation
 import MakoStorage
 
 /// Selects the database of a call without a database argument.
 extension Database {
     @TaskLocal private static var taskDefault: Database?
     private static let processDefault = Protected<Database?>(nil)
+    /// What opens the default database at its first use, and the thread that does so now.
+    private static let opening = Protected<(open: DefaultOpening?, thread: ObjectIdentifier?)>((nil, nil))
+    private static let openingChange = ConditionVariable()
+
+    /// Opens the default database.
+    public typealias DefaultOpening = @Sendable () throws(MakoError) -> Database
     private static let named = Protected<[TextKey: Database]>([:])
 
     /// The database that `person.commit()` and `Person.query()` use without another one.
     public static var `default`: Database? {
         get { processDefault.with { $0 } }
         set { processDefault.with { $0 = newValue } }
+    }
+
+    /// Sets what opens the default database when it is needed for the first time.
+    ///
+    /// ```swift
+    /// Database.setDefault(opening: { () throws(MakoError) in try Database(named: "people", entities: [Person.self]) })
+    /// try Person(name: "Ada").commit()  // opens it
+    /// ```
+    ///
+    /// The closure runs once, on the thread of the first call that needs the database, and other threads wait. If it
+    /// throws, that call throws the error, and the next one tries again. ``default`` is nil until then. Nil removes it.
+    public static func setDefault(opening open: DefaultOpening?) { opening.with { $0.open = open } }
+
+    /// The default database, which is opened if ``setDefault(opening:)`` has set how.
+    private static func openedDefault() throws(MakoError) -> Database? {
+        if let database = Database.default { return database }
+        let thread = ObjectIdentifier(Thread.current)
+        opening.wait(for: openingChange) { $0.thread != nil && $0.thread != thread }
+        let open = opening.with { state -> DefaultOpening? in
+            // The closure itself uses the default database: it has none.
+            if state.thread != nil { return nil }
+            guard let open = state.open else { return nil }
+            state.thread = thread
+            return open
+        }
+        guard let open else { return Database.default }
+        defer {
+            opening.with { $0.thread = nil }
+            openingChange.broadcast()
+        }
+        if let database = Database.default { return database }
+        let database = try open()
+        Database.default = database
+        return database
     }
 
     /// Registers the database of the entities that name one; nil removes it.
@@ -42,7 +83,8 @@ extension Database {
             throw .noDatabase(entity: "\(model.name), which is of the database \"\(name)\"")
         }
         if let scope = ThreadScope.current { return scope.database }
-        if let database = taskDefault ?? Database.default { return database }
+        if let taskDefault { return taskDefault }
+        if let database = try openedDefault() { return database }
         throw .noDatabase(entity: model.name)
     }
 

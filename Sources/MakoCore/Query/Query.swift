@@ -95,6 +95,29 @@ public struct Query<T: Entity>: Sendable {
         adding(WhereText(text: text).condition(of: parameters, named))
     }
 
+    /// Adds the condition that properties have these values, each of a list that it has one of them, and nil that it has
+    /// none.
+    ///
+    /// ```swift
+    /// query.where(["name": "Ada", "department.name": ["Engines", "Hulls"], "mentor": nil])
+    /// ```
+    ///
+    /// - Parameter values: the values, by the names of properties or by paths over references; an empty dictionary adds
+    ///   no condition.
+    /// - Throws: the terminal throws `MakoError.query` for an unknown name.
+    public func `where`(_ values: [String: (any ConditionValue)?]) -> Query {
+        if values.isEmpty { return self }
+        let text = values.sorted { $0.key < $1.key }.map { name, value in
+            let path = name.split(separator: ".", omittingEmptySubsequences: false).map {
+                "\"\($0.replacing("\"", with: "\"\""))\""
+            }.joined(separator: ".")
+            guard let value else { return "\(path) IS NULL" }
+            return value.conditionList == nil ? "\(path) = ?" : "\(path) IN ?"
+        }
+        let given = values.sorted { $0.key < $1.key }.map(\.value).filter { $0 != nil }
+        return adding(WhereText(text: text.joined(separator: " AND ")).condition(of: given, [:]))
+    }
+
     /// Adds a typed condition: `where(\.age > 35 && \.department.name == "Engines")`.
     public func `where`(_ condition: Condition<T>) -> Query { adding(condition.source) }
 

@@ -16,6 +16,25 @@
         }
     }
 
+    extension GeoLocation {
+        /// Creates the location of a `CLLocation`, with all its measurements.
+        public init(_ location: CLLocation) {
+            self.init(
+                latitude: location.coordinate.latitude, longitude: location.coordinate.longitude,
+                altitude: location.altitude, horizontalAccuracy: location.horizontalAccuracy,
+                verticalAccuracy: location.verticalAccuracy, course: location.course, speed: location.speed,
+                timestamp: location.timestamp)
+        }
+
+        /// The location as a `CLLocation`.
+        public var location: CLLocation {
+            CLLocation(
+                coordinate: CLLocationCoordinate2D(latitude: latitude, longitude: longitude), altitude: altitude,
+                horizontalAccuracy: horizontalAccuracy, verticalAccuracy: verticalAccuracy, course: course,
+                speed: speed, timestamp: timestamp)
+        }
+    }
+
     extension Coordinate {
         /// Creates the coordinate of a `CLLocationCoordinate2D`.
         public init(_ coordinate: CLLocationCoordinate2D) {

@@ -35,6 +35,25 @@ import Testing
         #expect(try db.query(Person.self).where("grade = \(Grade.senior)").count() == 2)
     }
 
+    @Test func dictionariesAreValuesOfProperties() throws {
+        let db = try makePeople()
+        let people = db.query(Person.self)
+        #expect(try names(people.where(["name": "Ada", "age": 36])) == ["Ada"])
+        #expect(try names(people.where(["name": "Ada", "age": 37])) == [])
+        #expect(try names(people.where(["age": 36, "department.location.name": "Paris"])) == ["Dan"])
+        #expect(try names(people.where(["name": nil])) == ["-"])
+        #expect(try names(people.where(["name": ["Bob", "Cleo"]]).orderBy("name")) == ["Bob", "Cleo"])
+        #expect(try people.where([:]).count() == 6)
+        let asked: [String: (any ConditionValue)?] = ["grade": Grade.senior.rawValue, "payrollNumber": nil]
+        #expect(try names(people.where(asked)) == ["Dan"])
+        #expect(try people.where(["age": 36]).where(["name": "Dan"]).delete() == 1)
+        // A name is a name, whatever is in it.
+        for name in ["nam", "age = 36 OR 1", "a\"", "", "department..name", "department."] {
+            #expect(throws: MakoError.self, "\(name)") { try people.where([name: 36]).count() }
+        }
+        #expect(try people.count() == 5)
+    }
+
     @Test func parametersFollowTheText() throws {
         let db = try makePeople()
         #expect(try names(db.query(Person.self).where("age = ? AND name = ?", 36, "Ada")) == ["Ada"])

@@ -1,4 +1,5 @@
 import Mako
+import MakoStorage
 import TestHelpers
 import Testing
 
@@ -204,6 +205,34 @@ import Testing
         let other = try makeDatabase()
         #expect(try Database.withDefault(other) { try Owner.query().count() } == 0)
         #expect(try Owner.query().first()?.name == "Ada")
+        try theDefaultIsOpenedWhenItIsNeeded()
+    }
+
+    /// Once, at the first use, and again after an error. Here, because other tests must not have a default meanwhile.
+    private func theDefaultIsOpenedWhenItIsNeeded() throws {
+        let attempts = Guarded(0)
+        Database.default = nil
+        Database.setDefault(opening: { () throws(MakoError) in
+            let attempt = attempts.withLock { count in
+                count += 1
+                return count
+            }
+            if attempt == 1 { throw .invalidArgument("not yet") }
+            let db = try Database.inMemory(entities: [Owner.self])
+            // While it is being opened there is none.
+            do throws(MakoError) { _ = try Owner.query().count() } catch {
+                guard case .noDatabase = error else { throw error }
+                return db
+            }
+            throw .invalidArgument("a default database was there")
+        })
+        defer { Database.setDefault(opening: nil) }
+        #expect(Database.default == nil && attempts.withLock { $0 } == 0)
+        #expect(throws: MakoError.invalidArgument("not yet")) { try Owner.query().count() }
+        for number in 1...4 { try Owner(name: "\(number)").commit() }
+        #expect(attempts.withLock { $0 } == 2)
+        #expect(try Owner.query().count() == 4)
+        #expect(Database.default != nil)
     }
 }
 
