@@ -19,6 +19,16 @@ import Testing
         return try file.lock(exclusive: true)
     }
 
+    /// Waits until it is free.
+    private func becomesFree(_ place: ReaderPlace) throws -> Bool {
+        let end = ContinuousClock.now + .seconds(10)
+        while try !isFree(place) {
+            if ContinuousClock.now > end { return false }
+            Thread.sleep(forTimeInterval: 0.005)
+        }
+        return true
+    }
+
     // MARK: When the file is locked
 
     @Test func theFileIsFreeBetweenCalls() throws {
@@ -277,7 +287,7 @@ import Testing
         #expect(try people(db) == ["FR 68"])
         #expect(try !isFree(place))
         own.rollback()
-        while try !isFree(place) { Thread.sleep(forTimeInterval: 0.005) }
+        #expect(try becomesFree(place))
         // Inside a borrowed read, for whose end the suspension would wait.
         let other = try Store.inMemory()
         let tree = try other.write { transaction in
@@ -290,7 +300,7 @@ import Testing
             try view.withValue(of: 1, in: tree) { _ in cursor = nil }
         }
         #expect(cursor == nil)
-        while try !isFree(place) { Thread.sleep(forTimeInterval: 0.005) }
+        #expect(try becomesFree(place))
         try db.close()
     }
 
