@@ -6,7 +6,7 @@
     extension Mirror {
         /// Makes a mirror of a database of objects; see ``init(_:to:options:)``.
         ///
-        /// - Parameter database: a database with a history: `DatabaseOptions.history`.
+        /// - Parameter database: a database with a history, `DatabaseOptions.history`, and `FileLocking.whileOpen`.
         public convenience init(
             _ database: Database, to connection: PostgresConnection, options: Options = Options()
         ) {

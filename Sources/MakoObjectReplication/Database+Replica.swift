@@ -32,6 +32,8 @@ extension Database {
     ) throws {
         var reading = options.database
         var following = options.follower
+        // A follower's thread uses the file at any time.
+        reading.fileLocking = .whileOpen
         reading.readOnly = false
         following.store = reading.storeOptions
         reading.readOnly = true
@@ -117,6 +119,7 @@ extension Replicator {
         _ database: Database, to objectStore: any ObjectStore, prefix: String = "", branch: Branch = .continued,
         options: Options = Options()
     ) throws(ReplicationError) {
+        do throws(StorageError) { try database.requireFile(for: "a replicator") } catch { throw .storage(error) }
         try self.init(database.store, to: objectStore, prefix: prefix, branch: branch, options: options)
     }
 }

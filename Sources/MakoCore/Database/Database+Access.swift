@@ -57,7 +57,8 @@ extension Database {
             transaction.abandon(error)
             throw error
         }
-        try transaction.commit(durability: durability)
+        try transaction.commit(durability: turnDurability(durability))
+        checkpointIfDue()
         return result
     }
 
@@ -132,7 +133,8 @@ extension Database {
             transaction.abandon(error)
             throw error
         }
-        try transaction.commit(durability: nil)
+        try transaction.commit(durability: turnDurability(nil))
+        checkpointIfDue()
         return result
     }
 
@@ -166,10 +168,9 @@ extension Database {
         }
         // The common case: the table is bound. The schema is read before the snapshot, as in `moment(_:)`.
         let turn = try takeTurn()
-        defer { turn?.end() }
         let known = try openSchema
         if !options.readOnly, let binding = known.binding(model) {
-            let view = try newestView()
+            let view = try newestView(in: turn)
             return try body(view, binding, known)
         }
         let (view, schema) = try moment(model)

@@ -41,13 +41,14 @@ extension Database {
     /// Without a new commit the call costs a few system calls. Otherwise the cost is proportional to the changes in the
     /// watched tables; if the writer has reused pages of the old snapshot, every row of those tables is compared.
     ///
-    /// - Returns: whether there is a newer commit than before; always false for a database that is open for writing.
+    /// - Returns: whether there is a newer commit of another process than before; always false for a database that is
+    ///   open for writing with ``FileLocking/whileOpen``.
     /// - Throws: `MakoError.closed`; `.storage` and `.damaged` for read errors. The database then shows the earlier
     ///   commit, or the newer one, whose changes the next call delivers.
     @discardableResult
     public func refresh() throws(MakoError) -> Bool {
         try requireOpen()
-        let first = try turns?.take(self, timeout: options.writerTimeout)
+        let first = try turns.map { (turns) throws(MakoError) in try turn(turns) }
         defer { first?.turn.end() }
         if first?.hasNews == true { return true }
         guard options.readOnly else { return false }
@@ -56,7 +57,9 @@ extension Database {
             // until followers have processed the ticket.
             let ticket = hub.takeTicket()
             let outcome: Result<News?, MakoError>
-            do throws(MakoError) { outcome = .success(try look(&lastReported)) } catch { outcome = .failure(error) }
+            do throws(MakoError) { outcome = .success(try look(&lastReported, first?.turn)) } catch {
+                outcome = .failure(error)
+            }
             let news = (try? outcome.get()) ?? nil
             hub.follow(ticket, news?.commit)
             return (ticket, outcome)
@@ -74,12 +77,14 @@ extension Database {
 
     /// Advances to the newest commit.
     ///
-    /// - Parameter notified: the commit that watchers have been notified of.
+    /// - Parameters:
+    ///   - notified: the commit that watchers have been notified of.
+    ///   - turn: the turn of this call, because another one must not be waited for here.
     /// - Returns: the changes since that commit; nil: none.
-    private func look(_ notified: inout UInt64) throws(MakoError) -> News? {
-        let before = try moment()
+    private func look(_ notified: inout UInt64, _ turn: FileTurn<Database>?) throws(MakoError) -> News? {
+        let before = try moment(in: turn)
         _ = try storage { () throws(StorageError) in try store.refresh() }
-        let view = try newestView()
+        let view = try newestView(in: turn)
         let schema = try goOn(from: before, to: view)
         if view.commitNumber == notified { return nil }
         var news = News(base: max(view.commitNumber, 1) - 1, schema: schema)

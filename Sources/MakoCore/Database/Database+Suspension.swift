@@ -42,8 +42,9 @@ extension Database {
                 "\(path) is replicated, for which it must stay open; close it instead of suspending it")
         }
         let suspend = { () throws(MakoError) in
-            try storage { () throws(StorageError) in try self.store.suspend(timeout: timeout) }
+            try storage { () throws(StorageError) in try self.store.suspendSilently(timeout: timeout) }
         }
+        defer { deliverEvents() }
         if let turns { try turns.stop(self, suspend) } else { try suspend() }
     }
 
@@ -76,7 +77,8 @@ extension Database: FileOwner {
     var isInsideScope: Bool { ThreadScope.current(of: self) != nil }
     var isFileAwaited: Bool { store.isFileAwaited }
 
-    func releaseFile() throws(StorageError) { try store.suspend(timeout: .zero) }
+    func releaseFile() throws(StorageError) { try store.suspendSilently(timeout: .zero) }
+    func deliverEvents() { store.deliverEvents() }
 
     /// Resumes the store, if it is suspended, and shows its newest commit.
     func takeFile(within timeout: Duration) -> TakenFile {
@@ -100,6 +102,8 @@ extension Database: FileOwner {
             CurrentCancellation.without {
                 if let news = resumed.news { self.hub.publish(ticket, news, self) } else { self.hub.pass(ticket) }
             }
+            // After the ticket, because the event handler may commit.
+            self.deliverEvents()
             if let failure { throw failure }
         }
     }
@@ -116,7 +120,7 @@ extension Database: FileOwner {
     ) throws(MakoError) {
         var failure: MakoError?
         do throws(StorageError) {
-            _ = try store.resume(timeout: timeout) { view, hasNews in
+            _ = try store.resumeSilently(timeout: timeout) { view, hasNews in
                 // A read-only database has opened the file again, and its tables belong to one opening.
                 guard hasNews || options.readOnly else { return true }
                 do throws(MakoError) {
@@ -166,20 +170,50 @@ extension Database {
     @inline(__always)
     func takeTurn() throws(MakoError) -> FileTurn<Database>? {
         guard let turns else { return nil }
-        return try turn(turns)
+        return try turn(turns).turn
     }
 
     @inline(never)
-    private func turn(_ turns: FileTurns<Database>) throws(MakoError) -> FileTurn<Database> {
-        do throws(MakoError) { return try turns.take(self, timeout: options.writerTimeout).turn } catch {
+    func turn(_ turns: FileTurns<Database>) throws(MakoError) -> (turn: FileTurn<Database>, hasNews: Bool) {
+        do throws(MakoError) { return try turns.take(self, timeout: options.writerTimeout) } catch {
             guard case .alreadyOpen = error, let timeout = options.writerTimeout else { throw error }
             throw .writerTimeout(seconds: timeout.seconds)
         }
     }
 
-    /// A snapshot of the newest commit. Where the file is locked for each transaction, it is as long as the snapshot lives.
-    func newestView() throws(MakoError) -> Snapshot {
-        let turn = try takeTurn()
+    /// - Throws: `invalidArgument` where the file is locked for each transaction only.
+    package func requireFile(for user: String) throws(StorageError) {
+        guard turns != nil else { return }
+        throw .invalidArgument("\(user) needs a database with FileLocking.whileOpen; \(path) has perTransaction")
+    }
+
+    /// The durability of a commit: without a background thread nothing would flush an `async` one before the end of the
+    /// last turn.
+    func turnDurability(_ durability: Durability?) -> Durability? {
+        guard turns != nil, case .async = durability ?? options.durability else { return durability }
+        return .ordered
+    }
+
+    /// Keeps the log short where turns overlap for long.
+    func checkpointIfDue() {
+        if turns == nil { return }
+        // The commit is durable without it, and the end of the turn writes one.
+        do throws(StorageError) { try store.checkpointIfDue() } catch {}
+    }
+
+    /// Whether an error passes once the database is resumed, or another process has ended its turn. What observes the
+    /// database waits for that.
+    func isUnavailable(_ error: MakoError) -> Bool {
+        switch error {
+        case .storage(.suspended): isOpen
+        case .writerTimeout: turns != nil && isOpen
+        default: false
+        }
+    }
+
+    /// A snapshot of the newest commit, in a turn that was taken, or in one of its own. It keeps the turn.
+    func newestView(in taken: FileTurn<Database>? = nil) throws(MakoError) -> Snapshot {
+        let turn = if let taken { taken } else { try takeTurn() }
         let view = try storage { () throws(StorageError) in try store.snapshot() }
         if let turn { view.keep(turn) }
         return view

@@ -26,7 +26,7 @@ extension Database {
     /// try Person(name: "Ada").commit()  // opens it
     /// ```
     ///
-    /// The closure runs once, on the thread of the first call that needs the database, and other threads wait. If it
+    /// The closure runs on the thread of the first call that needs the database, and other threads wait. If it
     /// throws, that call throws the error, and the next one tries again. ``default`` is nil until then. Nil removes it.
     public static func setDefault(opening open: DefaultOpening?) { opening.with { $0.open = open } }
 

@@ -20,9 +20,12 @@ public enum FileLocking: Sendable, Hashable {
     /// ended or are released. Before an app is suspended, ``Database/suspend(timeout:)`` makes sure that nothing holds it.
     ///
     /// The end of a transaction writes a checkpoint, and the cache is empty after a commit of another process: gather
-    /// writes in `transaction { }`, and reads in `read { }`. Every commit is durable once the file is unlocked. Live
-    /// queries and handlers learn of commits of other processes at the next transaction, read or
-    /// ``Database/refresh()``. `Database.store` is suspended between transactions and reads. Replication needs
-    /// ``whileOpen``. Without effect in memory and in a sandbox.
+    /// writes in `transaction { }`, and reads in `read { }`. A commit with `async` is `ordered`, and every commit is
+    /// durable once the file is unlocked. Live queries and handlers learn of commits of other processes at the next
+    /// transaction, read or ``Database/refresh()``; a history sequence looks once a second.
+    ///
+    /// `Database.store` is suspended between transactions and reads. There is no background work: `snapshotAgeLimit`,
+    /// `statisticsInterval` and `shrinksWhenIdle` have no effect. Replication and mirrors need ``whileOpen``. Without
+    /// effect in memory and in a sandbox.
     case perTransaction
 }

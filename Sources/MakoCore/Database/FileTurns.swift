@@ -15,6 +15,8 @@ protocol FileOwner: AnyObject, Sendable {
     /// Locks the file; another call releases it unless this one fails.
     func takeFile(within timeout: Duration) -> TakenFile
     func releaseFile() throws(StorageError)
+    /// Calls the event handler of the store, which may begin a turn.
+    func deliverEvents()
 }
 
 /// The outcome of locking the file.
@@ -43,6 +45,10 @@ final class FileTurns<Owner: FileOwner>: Sendable {
         /// Counts the calls of `suspend()`, which end all turns.
         var era = 0
         var isStopped = false
+        /// Counts the stops, so that a `resume()` does not undo a later one.
+        var stops = 0
+        /// Whether a release that was not possible is tried again later.
+        var isRetrying = false
         /// New turns wait until those that run have ended, because another process waits.
         var isYielding = false
         /// When to look next whether another process waits.
@@ -53,9 +59,10 @@ final class FileTurns<Owner: FileOwner>: Sendable {
             isYielding = false
         }
 
-        mutating func begin() {
+        /// After an attempt to suspend the store that failed.
+        mutating func stayTaken() {
             phase = .taken
-            count += 1
+            isYielding = false
         }
     }
 
@@ -82,22 +89,23 @@ final class FileTurns<Owner: FileOwner>: Sendable {
 
     /// Begins a turn, for which it waits until another process has ended its turn.
     ///
-    /// - Parameter starts: whether it ends the time in which turns were stopped, with no other turn between.
+    /// - Parameter stop: the stop that ends with this turn, by its number.
     /// - Returns: the turn, and whether other processes have committed since the one before.
     /// - Throws: `MakoError.alreadyOpen` after the timeout, and as ``Database/resume(timeout:)``.
     func take(
-        _ owner: Owner, timeout: Duration?, starts: Bool = false
+        _ owner: Owner, timeout: Duration?, ending stop: Int? = nil
     ) throws(MakoError) -> (turn: FileTurn<Owner>, hasNews: Bool) {
         let deadline = timeout.map { ContinuousClock.now + $0 }
-        // A thread inside a read or transaction has a turn already, whose end it would wait for.
-        var yields = !owner.isInsideScope
+        // A thread inside a read or transaction has a turn already, for whose end it would wait.
+        let hasTurn = owner.isInsideScope
+        var yields = true
         while true {
             try owner.requireOpen()
-            switch state.with({ next(&$0, owner, yields: yields, starts: starts) }) {
+            switch state.with({ next(&$0, owner, hasTurn: hasTurn, yields: yields, ending: stop) }) {
             case .stopped: throw .storage(.suspended(path: owner.path))
             case .joined(let era): return (FileTurn(of: self, owner, era), false)
             case .lock:
-                if let taken = try lock(owner, until: deadline) { return taken }
+                if let taken = try lock(owner, until: deadline, ending: stop) { return taken }
             case .wait:
                 let isYielding = state.with { $0.isYielding && $0.phase == .taken }
                 let end = isYielding ? ContinuousClock.now + Self.longestYield : deadline
@@ -111,13 +119,20 @@ final class FileTurns<Owner: FileOwner>: Sendable {
                     state.isYielding = false
                     state.nextLook = ContinuousClock.now + Self.pauseOfYielding
                 }
+                change.broadcast()
             }
         }
     }
 
-    private func next(_ state: inout State, _ owner: Owner, yields: Bool, starts: Bool) -> Step {
-        if state.isStopped && !starts { return .stopped }
-        state.isStopped = false
+    private func next(
+        _ state: inout State, _ owner: Owner, hasTurn: Bool, yields: Bool, ending stop: Int?
+    ) -> Step {
+        // Also while `suspend()` waits for the transaction that this thread is in.
+        if hasTurn && state.count > 0 {
+            state.count += 1
+            return .joined(state.era)
+        }
+        if state.isStopped && stop != state.stops { return .stopped }
         switch state.phase {
         case .changing: return .wait
         case .resting:
@@ -132,14 +147,14 @@ final class FileTurns<Owner: FileOwner>: Sendable {
                 }
                 if state.isYielding { return .wait }
             }
-            state.begin()
+            state.count += 1
             return .joined(state.era)
         }
     }
 
     /// Resumes the store; nil if another process has the file, and there is time left.
     private func lock(
-        _ owner: Owner, until deadline: ContinuousClock.Instant?
+        _ owner: Owner, until deadline: ContinuousClock.Instant?, ending stop: Int?
     ) throws(MakoError) -> (turn: FileTurn<Owner>, hasNews: Bool)? {
         let left = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
         let taken = owner.takeFile(within: min(left ?? Self.slice, Self.slice))
@@ -149,7 +164,9 @@ final class FileTurns<Owner: FileOwner>: Sendable {
                 return nil
             }
             assert(state.count == 0, "turns end before the store is suspended")
-            state.begin()
+            (state.phase, state.count) = (.taken, 1)
+            // A later stop waits for this change, and then ends the turn.
+            if stop == state.stops { state.isStopped = false }
             state.nextLook = ContinuousClock.now + Self.share
             return state.era
         }
@@ -192,18 +209,31 @@ final class FileTurns<Owner: FileOwner>: Sendable {
             try owner.releaseFile()
             state.with { $0.rest() }
             change.broadcast()
+            owner.deliverEvents()
         } catch {
-            state.with { $0.phase = .taken }
+            let isFirst = state.with { state in
+                state.stayTaken()
+                defer { state.isRetrying = true }
+                return !state.isRetrying
+            }
             change.broadcast()
-            // A store that has failed stays so until it is opened again.
-            switch error {
-            case .closed, .readOnly, .inherited: return
-            default: break
+            owner.deliverEvents()
+            if isFirst { retry(owner, error, pause) }
+        }
+    }
+
+    private func retry(_ owner: Owner, _ error: StorageError, _ pause: DispatchTimeInterval) {
+        // A store that has failed stays so until it is opened again.
+        switch error {
+        case .closed, .readOnly, .inherited: return
+        default: break
+        }
+        DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak owner] in
+            let isUnused = self.state.with { state in
+                state.isRetrying = false
+                return Self.beginRelease(&state)
             }
-            DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak owner] in
-                guard let owner, self.state.with({ Self.beginRelease(&$0) }) else { return }
-                self.release(owner, pause: .seconds(1))
-            }
+            if let owner, isUnused { self.release(owner, pause: .seconds(1)) }
         }
     }
 
@@ -211,11 +241,16 @@ final class FileTurns<Owner: FileOwner>: Sendable {
 
     /// Refuses new turns, and ends those that run by suspending the store.
     func stop(_ owner: Owner, _ suspend: () throws(MakoError) -> Void) throws(MakoError) {
-        state.with { $0.isStopped = true }
+        state.with { state in
+            state.isStopped = true
+            state.stops += 1
+        }
         var before = Phase.changing
         while before == .changing {
             state.wait(for: change) { $0.phase == .changing }
             before = state.with { state in
+                // Another call of `suspend()` may have failed meanwhile.
+                state.isStopped = true
                 defer { if state.phase == .taken { state.phase = .changing } }
                 return state.phase
             }
@@ -224,7 +259,7 @@ final class FileTurns<Owner: FileOwner>: Sendable {
         do throws(MakoError) { try suspend() } catch {
             let isUnused = state.with { state in
                 state.isStopped = false
-                state.phase = .taken
+                state.stayTaken()
                 return Self.beginRelease(&state)
             }
             change.broadcast()
@@ -243,15 +278,10 @@ final class FileTurns<Owner: FileOwner>: Sendable {
     ///
     /// - Returns: whether there are commits of other processes; false if the turns were not stopped.
     func start(_ owner: Owner, timeout: Duration) throws(MakoError) -> Bool {
-        guard isStopped else { return false }
-        do throws(MakoError) {
-            let (turn, hasNews) = try take(owner, timeout: timeout, starts: true)
-            turn.end()
-            return hasNews
-        } catch {
-            state.with { $0.isStopped = true }
-            throw error
-        }
+        guard let stop = state.with({ $0.isStopped ? $0.stops : nil }) else { return false }
+        let (turn, hasNews) = try take(owner, timeout: timeout, ending: stop)
+        turn.end()
+        return hasNews
     }
 }
 

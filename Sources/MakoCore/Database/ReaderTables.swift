@@ -30,17 +30,19 @@ extension Database {
     /// A new snapshot and its schema, with a type bound.
     ///
     /// - Throws: `MakoError.migration` for a type that does not match its table after another process migrated it.
-    func moment(_ model: EntityModel? = nil) throws(MakoError) -> (view: Snapshot, schema: SchemaState) {
-        let turn = try takeTurn()
-        defer { turn?.end() }
+    func moment(
+        _ model: EntityModel? = nil, in taken: FileTurn<Database>? = nil
+    ) throws(MakoError) -> (view: Snapshot, schema: SchemaState) {
+        // Before the schema is read, because taking the file may change it.
+        let turn = if let taken { taken } else { try takeTurn() }
         guard options.readOnly else {
             // The schema before the snapshot: a table of the schema must be in the snapshot; one that appears later is
             // not needed.
             let schema = if let model { try bound(model) } else { schema }
-            return (try newestView(), schema)
+            return (try newestView(in: turn), schema)
         }
         try requireOpen()
-        let view = try newestView()
+        let view = try newestView(in: turn)
         let tables = try tables(of: view)
         return (view, try model.map { (model) throws(MakoError) in try reading(tables, with: model) } ?? tables)
     }

@@ -99,7 +99,7 @@ final class HistoryStream: Sendable {
             } catch {
                 if case .cancelled = error { return nil }
                 if case .closed = error, bell.isFinished { return nil }
-                if case .storage(.suspended) = error, hasOtherWriters { continue }
+                if hasOtherWriters, database.isUnavailable(error) { continue }
                 throw error
             }
         }

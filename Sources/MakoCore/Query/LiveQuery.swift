@@ -54,7 +54,7 @@ final class LiveQuery<T: Entity>: Sendable {
             guard case .changed(let difference) = try step(waits: false) else { return nil }
             return difference
         } catch {
-            guard case .storage(.suspended) = error, database.isOpen else { throw error }
+            guard database.isUnavailable(error) else { throw error }
             return nil
         }
     }
@@ -69,7 +69,7 @@ final class LiveQuery<T: Entity>: Sendable {
             } catch {
                 if case .cancelled = error { return nil }
                 if case .closed = error, mailbox.isFinished { return nil }
-                guard case .storage(.suspended) = error, database.isOpen else { throw error }
+                guard database.isUnavailable(error) else { throw error }
                 await waitForResumption()
                 continue
             }
@@ -103,7 +103,7 @@ final class LiveQuery<T: Entity>: Sendable {
                 // Only the first snapshot may create the table.
                 if state.rows == nil { try query.prepareJoins(database) }
                 // The binding reports a type that does not fit the table as another process has changed it.
-                let isBound = state.rows == nil || database.options.readOnly
+                let isBound = state.rows == nil || database.options.readOnly || database.turns != nil
                 let moment = try isBound ? database.moment(T.entityModel) : database.moment()
                 state.view = (moment.view, moment.schema)
                 if waits, let ticket = database.hub.unfollowedTicket { return .waits(ticket) }

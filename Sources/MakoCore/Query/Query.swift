@@ -107,15 +107,20 @@ public struct Query<T: Entity>: Sendable {
     /// - Throws: the terminal throws `MakoError.query` for an unknown name.
     public func `where`(_ values: [String: (any ConditionValue)?]) -> Query {
         if values.isEmpty { return self }
-        let text = values.sorted { $0.key < $1.key }.map { name, value in
+        var parts: [String] = []
+        var given: [(any ConditionValue)?] = []
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) {
             let path = name.split(separator: ".", omittingEmptySubsequences: false).map {
                 "\"\($0.replacing("\"", with: "\"\""))\""
             }.joined(separator: ".")
-            guard let value else { return "\(path) IS NULL" }
-            return value.conditionList == nil ? "\(path) = ?" : "\(path) IN ?"
+            if let value, value.conditionList != nil || value.conditionValue != .null {
+                parts.append(value.conditionList == nil ? "\(path) = ?" : "\(path) IN ?")
+                given.append(value)
+            } else {
+                parts.append("\(path) IS NULL")
+            }
         }
-        let given = values.sorted { $0.key < $1.key }.map(\.value).filter { $0 != nil }
-        return adding(WhereText(text: text.joined(separator: " AND ")).condition(of: given, [:]))
+        return adding(WhereText(text: parts.joined(separator: " AND ")).condition(of: given, [:]))
     }
 
     /// Adds a typed condition: `where(\.age > 35 && \.department.name == "Engines")`.

@@ -79,6 +79,9 @@ extension Store {
         return try checkpointer.begin(self)
     }
 
+    /// Writes a checkpoint if one is due: for a store with manual background work whose log grows.
+    package func checkpointIfDue() throws(StorageError) { if needsCheckpoint { try checkpoint() } }
+
     /// Whether a checkpoint is due, by the bytes of log or by the share of dirty pages.
     private var needsCheckpoint: Bool {
         guard let logged = bytesToReplay else { return false }

@@ -29,6 +29,12 @@ extension Store {
     ///   suspended then, and has its lock.
     /// - Complexity: linear in the pages that were changed since the last checkpoint.
     public func suspend(timeout: Duration? = nil) throws(StorageError) {
+        try suspendSilently(timeout: timeout)
+        events?.deliver()
+    }
+
+    /// The same, without a call of the event handler: ``deliverEvents()`` must follow.
+    package func suspendSilently(timeout: Duration?) throws(StorageError) {
         try requireUnclosed()
         try requireOutside("suspend()")
         try life.lock.withLock { () throws(StorageError) in
@@ -43,8 +49,9 @@ extension Store {
                 throw error
             }
         }
-        events?.deliver()
     }
+
+    package func deliverEvents() { events?.deliver() }
 
     /// Acquires the lock again, and moves to the newest commit.
     ///
@@ -57,18 +64,21 @@ extension Store {
     ///   opening, and I/O errors: the store is still suspended then.
     @discardableResult
     public func resume(timeout: Duration = .zero) throws(StorageError) -> Bool {
-        try resume(timeout: timeout) { _, _ in true }
+        defer { events?.deliver() }
+        return try resumeSilently(timeout: timeout) { _, _ in true }
     }
+
+    /// The same, without a call of the event handler: ``deliverEvents()`` must follow.
+    ///
 
     /// - Parameter prepare: called with the newest commit, and whether it is newer than at the suspension, before any
     ///   other thread can read it. It must not write. If it returns false, the store stays suspended, and
     ///   ``StorageError/suspended(path:)`` is thrown.
-    package func resume(
+    package func resumeSilently(
         timeout: Duration, _ prepare: (_ view: Snapshot, _ hasNews: Bool) -> Bool
     ) throws(StorageError) -> Bool {
         try requireUnclosed()
         try requireOutside("resume()")
-        defer { events?.deliver() }
         return try life.lock.withLock { () throws(StorageError) in
             guard isSuspended else { return false }
             if let follower { return try resumeReader(follower, prepare) }
@@ -103,7 +113,7 @@ extension Store {
     /// Throws inside an operation of this thread, for whose end the call would wait, and in an event handler, because
     /// the background thread may run it.
     private func requireOutside(_ call: String) throws(StorageError) {
-        if let events, events.isInside {
+        if options.background == .threads, let events, events.isInside {
             throw .invalidArgument("\(call) was called by an event handler; let it signal another thread instead")
         }
         guard !Epochs.isInside else {

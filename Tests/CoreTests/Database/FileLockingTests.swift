@@ -323,6 +323,47 @@ import Testing
         #expect(try people(place.writer()).count == 1)
     }
 
+    /// The handler of the store runs at the end of a turn as well, when the file is free.
+    @Test func theEventHandlerOfTheStoreMayUseTheDatabase() throws {
+        let place = ReaderPlace()
+        let notes = Notes()
+        let known = Guarded<Database?>(nil)
+        var options = DatabaseOptions(storage: options(on: place.disk))
+        options.fileLocking = .perTransaction
+        options.storage.eventHandler = { event in
+            guard let db = known.withLock({ $0 }), case .checkpointed = event else { return }
+            do {
+                notes.add("\(try db.query(Country.self).count())")
+                if try db.query(City.self).count() == 0 { try db.save(City(name: "Oslo")) }
+            } catch { notes.add("\(error)") }
+        }
+        let db = try Database(at: path, entities: [Country.self, City.self], options: options)
+        known.withLock { $0 = db }
+        try db.set("FR", 68)
+        try db.suspend()
+        try db.resume()
+        known.withLock { $0 = nil }
+        #expect(Set(notes.take()) == ["1"])
+        #expect(try db.query(City.self).count() == 1)
+        #expect(try isFree(place))
+        try db.close()
+    }
+
+    @Test func whatObservesWaitsForTheFile() async throws {
+        let place = ReaderPlace()
+        let db = try place.sharer(patience: .milliseconds(10))
+        try db.set("FR", 68)
+        let plain = try place.writer()
+        var live = db.query(Country.self).observe().makeAsyncIterator()
+        let first = Task {
+            try await Task.sleep(for: .milliseconds(150))
+            try await plain.close()
+        }
+        #expect(try await live.next()?.results.map(\.people) == [68])
+        try await first.value
+        try await db.close()
+    }
+
     @Test func replicationNeedsTheFile() throws {
         let place = ReaderPlace()
         var options = DatabaseOptions(storage: options(on: place.disk))
