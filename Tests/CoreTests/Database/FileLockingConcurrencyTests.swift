@@ -121,4 +121,40 @@ import Testing
         #expect(db.store.isSuspended)
         try db.close()
     }
+
+    // MARK: Observers
+
+    /// Once a second, also after a suspension that it has met.
+    @Test func aHistorySequenceLooksForTheCommitsOfOthers() async throws {
+        let place = ReaderPlace()
+        let (app, widget) = (try place.sharer(history: .kept()), try place.sharer())
+        var events = app.changes(since: try await app.historyToken()).makeAsyncIterator()
+        try widget.set("FR", 68)
+        #expect(try await events.next()?.text == "insert Country 'FR'")
+        try await app.suspend()
+        try widget.set("IT", 59)
+        let resumption = Task {
+            try await Task.sleep(for: .milliseconds(1200))
+            return try await app.resume()
+        }
+        #expect(try await events.next()?.text == "insert Country 'IT'")
+        #expect(try await resumption.value)
+        try await widget.close()
+        try await app.close()
+    }
+
+    @Test func whatObservesWaitsForTheFile() async throws {
+        let place = ReaderPlace()
+        let db = try place.sharer(patience: .milliseconds(10))
+        try db.set("FR", 68)
+        let plain = try place.writer()
+        var live = db.query(Country.self).observe().makeAsyncIterator()
+        let first = Task {
+            try await Task.sleep(for: .milliseconds(150))
+            try await plain.close()
+        }
+        #expect(try await live.next()?.results.map(\.people) == [68])
+        try await first.value
+        try await db.close()
+    }
 }

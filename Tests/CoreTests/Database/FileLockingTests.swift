@@ -328,8 +328,7 @@ import Testing
         let place = ReaderPlace()
         let notes = Notes()
         let known = Guarded<Database?>(nil)
-        var options = DatabaseOptions(storage: options(on: place.disk))
-        options.fileLocking = .perTransaction
+        var options = options(on: place.disk).perTransaction
         options.storage.eventHandler = { event in
             guard let db = known.withLock({ $0 }), case .checkpointed = event else { return }
             do {
@@ -349,25 +348,9 @@ import Testing
         try db.close()
     }
 
-    @Test func whatObservesWaitsForTheFile() async throws {
-        let place = ReaderPlace()
-        let db = try place.sharer(patience: .milliseconds(10))
-        try db.set("FR", 68)
-        let plain = try place.writer()
-        var live = db.query(Country.self).observe().makeAsyncIterator()
-        let first = Task {
-            try await Task.sleep(for: .milliseconds(150))
-            try await plain.close()
-        }
-        #expect(try await live.next()?.results.map(\.people) == [68])
-        try await first.value
-        try await db.close()
-    }
-
     @Test func replicationNeedsTheFile() throws {
         let place = ReaderPlace()
-        var options = DatabaseOptions(storage: options(on: place.disk))
-        options.fileLocking = .perTransaction
+        var options = options(on: place.disk).perTransaction
         options.storage.logArchiveBytes = 1 << 20
         do throws(MakoError) {
             _ = try Database(at: path, options: options)
@@ -385,5 +368,14 @@ import Testing
         try db.set("FR", 68)
         #expect(!db.store.isSuspended)
         try db.close()
+    }
+}
+
+extension StoreOptions {
+    /// Options of a database that locks its file for each transaction.
+    fileprivate var perTransaction: DatabaseOptions {
+        var options = DatabaseOptions(storage: self)
+        options.fileLocking = .perTransaction
+        return options
     }
 }

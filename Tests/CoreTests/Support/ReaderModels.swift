@@ -28,11 +28,13 @@ struct ReaderPlace {
 
     /// A process that locks the file for each transaction.
     func sharer(
-        _ entities: [any Entity.Type] = [Country.self, City.self], readOnly: Bool = false, patience: Duration? = nil
+        _ entities: [any Entity.Type] = [Country.self, City.self], readOnly: Bool = false, patience: Duration? = nil,
+        history: HistoryOption = .asInFile
     ) throws -> Database {
         try open(entities, readOnly: readOnly) { options in
             options.fileLocking = .perTransaction
             options.writerTimeout = patience
+            options.history = history
         }
     }
 }

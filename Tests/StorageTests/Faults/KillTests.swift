@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func databasesThatLockTheirFileForEachTransactionLoseNothing() throws {
-        let text = try KillTests.output("sharing", "40")
+        let text = try KillTests.output("sharing", "20")
         #expect(text.contains("none lost"), "\(text)")
     }
 
