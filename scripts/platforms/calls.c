@@ -106,7 +106,10 @@ static void files(const char *folder) {
     close(reader);
     int found = mako_find_lock(second, place, INT64_MAX - 1, &from, &to);
     printf("found: %d at %lld to %lld\n", found, (long long)(from - place), (long long)(to - place));
-    mako_unlock_bytes(first);
+    mako_unlock_bytes(first, place + 5, 1);
+    found = mako_find_lock(second, place, INT64_MAX - 1, &from, &to);
+    printf("one unlocked: %d at %lld to %lld\n", found, (long long)(from - place), (long long)(to - place));
+    mako_unlock_bytes(first, 0, 0);
     printf("unlocked: %d\n", mako_find_lock(second, place, INT64_MAX - 1, &from, &to));
     mako_start_writing(first, 0, 4096);
     mako_start_reading(first, 0, 4096);
