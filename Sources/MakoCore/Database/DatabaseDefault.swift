@@ -8,10 +8,10 @@ extension Database {
     /// What opens the default database at its first use, and the thread that does so now.
     private static let opening = Protected<(open: DefaultOpening?, thread: ObjectIdentifier?)>((nil, nil))
     private static let openingChange = ConditionVariable()
+    private static let named = Protected<[TextKey: Database]>([:])
 
     /// Opens the default database.
     public typealias DefaultOpening = @Sendable () throws(MakoError) -> Database
-    private static let named = Protected<[TextKey: Database]>([:])
 
     /// The database that `person.commit()` and `Person.query()` use without another one.
     public static var `default`: Database? {
@@ -32,25 +32,27 @@ extension Database {
 
     /// The default database, which is opened if ``setDefault(opening:)`` has set how.
     private static func openedDefault() throws(MakoError) -> Database? {
-        if let database = Database.default { return database }
         let thread = ObjectIdentifier(Thread.current)
-        opening.wait(for: openingChange) { $0.thread != nil && $0.thread != thread }
-        let open = opening.with { state -> DefaultOpening? in
-            // The closure itself uses the default database: it has none.
-            if state.thread != nil { return nil }
-            guard let open = state.open else { return nil }
-            state.thread = thread
-            return open
+        while true {
+            if let database = Database.default { return database }
+            let (open, isOther) = opening.with { state -> (DefaultOpening?, Bool) in
+                // The closure itself uses the default database: it has none.
+                if let running = state.thread { return (nil, running != thread) }
+                if state.open != nil { state.thread = thread }
+                return (state.open, false)
+            }
+            if isOther {
+                opening.wait(for: openingChange) { $0.thread != nil && $0.thread != thread }
+                continue
+            }
+            guard let open else { return nil }
+            defer {
+                opening.with { $0.thread = nil }
+                openingChange.broadcast()
+            }
+            // Another thread may have opened it since.
+            if Database.default == nil { Database.default = try open() }
         }
-        guard let open else { return Database.default }
-        defer {
-            opening.with { $0.thread = nil }
-            openingChange.broadcast()
-        }
-        if let database = Database.default { return database }
-        let database = try open()
-        Database.default = database
-        return database
     }
 
     /// Registers the database of the entities that name one; nil removes it.

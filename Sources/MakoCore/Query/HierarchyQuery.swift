@@ -34,6 +34,11 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
     /// Adds a condition on properties of the superclass.
     public func `where`(_ condition: Condition<T>) -> HierarchyQuery { HierarchyQuery(query.where(condition)) }
 
+    /// Adds the condition that properties have these values.
+    public func `where`(_ values: [String: (any ConditionValue)?]) -> HierarchyQuery {
+        HierarchyQuery(query.where(values))
+    }
+
     /// Adds the condition that a Boolean property is true.
     public func `where`(_ flag: KeyPath<Row<T>, Column<Bool>>) -> HierarchyQuery { HierarchyQuery(query.where(flag)) }
 

@@ -43,6 +43,7 @@ import Testing
         all[1].name = "renamed"
         try db.save(all[1])
         #expect(try db.query(Car.self).fetch().map(\.name) == ["renamed"])
+        #expect(try db.query(Vehicle.self).includingSubclasses().where(["name": "renamed"]).count() == 1)
     }
 
     @Test func orderLimitAndOffsetAreThoseOfAll() throws {
