@@ -47,7 +47,7 @@ struct GroupsCommand {
         let meter = MemoryMeter()
         let found = Groups()
         try query.give(in: view, rows: 256, bytes: 64 << 10) { rows in
-            for row in rows { found.take(row) }
+            for row in rows { found.take(Array(row)) }
             return true
         }
         let memory = meter.end()

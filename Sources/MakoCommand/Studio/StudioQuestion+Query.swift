@@ -55,7 +55,7 @@ extension StudioQuestion {
                     return false
                 }
                 bytes += row.reduce(0) { $0 + Self.size($1) }
-                rows.append(row)
+                rows.append(Array(row))
             }
             return true
         }
@@ -147,7 +147,7 @@ extension StudioQuestion {
                 let planned = try statement.planned(catalogue, view: view)
                 var printer = RowPrinter(columns: planned.columns, format: form) { body += Array($0.utf8) }
                 try planned.give(in: view, cancellation: cancellation, rows: 256, bytes: 64 << 10) { batch in
-                    for row in batch { printer.row(row) }
+                    for row in batch { printer.row(Array(row)) }
                     return body.count <= Self.exportLimit
                 }
                 // A truncated file would be taken for the complete export.

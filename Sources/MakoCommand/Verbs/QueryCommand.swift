@@ -117,7 +117,7 @@ struct QueryCommand: Verb {
                 Terminal.write($0)
             }
             try rows.give(in: view, rows: 256, bytes: 64 << 10) { batch in
-                for row in batch { printer.row(row) }
+                for row in batch { printer.row(Array(row)) }
                 return true
             }
             printer.finish()

@@ -39,7 +39,7 @@ public final class Database: MadeElsewhere, Sendable {
     let transactionWatchers = TransactionWatchers()
     let metricsCounters = MetricsCounters()
     /// Channels between the threads that scan rows and the consumers of the rows.
-    let channels = RowChannels<[StoredValue], MakoError>()
+    let channels = RowChannels<RowBatch, MakoError>()
     let historyWriter: HistoryWriter
     let naming: NamingAgreement
     /// The cipher of the encrypted properties, once it was needed.

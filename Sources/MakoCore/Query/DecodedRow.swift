@@ -23,20 +23,24 @@ final class ColumnPlaces: Sendable {
 
     func place(_ name: String) -> Int? {
         let expected = next.load(ordering: .relaxed)
-        if expected < names.count, isFirst[expected], names[expected] == name {
-            next.store(expected + 1 < names.count ? expected + 1 : 0, ordering: .relaxed)
-            return expected
-        }
-        guard let place = exact[name] ?? folded[name.lowercased()].flatMap({ $0 < 0 ? nil : $0 }) else { return nil }
+        let isExpected = expected < names.count && isFirst[expected] && names[expected] == name
+        guard let place = isExpected ? expected : known(name) else { return nil }
+        // No look-up: the next call waits for this value.
         next.store(place + 1 < names.count ? place + 1 : 0, ordering: .relaxed)
         return place
+    }
+}
+
+extension ColumnPlaces {
+    private func known(_ name: String) -> Int? {
+        exact[name] ?? folded[name.lowercased()].flatMap { $0 < 0 ? nil : $0 }
     }
 }
 
 /// One row of a result as a decoder for a `Decodable` type.
 struct DecodedRow: Decoder {
     let places: ColumnPlaces
-    let values: [StoredValue]
+    let values: ArraySlice<StoredValue>
     let number: Int
 
     var codingPath: [any CodingKey] { [] }
@@ -55,14 +59,14 @@ struct DecodedRow: Decoder {
         guard values.count == 1 else {
             throw MakoError.columnMissing(column: nil, expected: "a single value", columns: places.names)
         }
-        return DecodedValue(value: values[0], column: places.names[0], number: number)
+        return DecodedValue(value: values[values.startIndex], column: places.names[0], number: number)
     }
 
     func value(_ name: String, _ expected: @autoclosure () -> String) throws(MakoError) -> DecodedValue {
         guard let place = places.place(name) else {
             throw .columnMissing(column: name, expected: expected(), columns: places.names)
         }
-        return DecodedValue(value: values[place], column: places.names[place], number: number)
+        return DecodedValue(value: values[values.startIndex + place], column: places.names[place], number: number)
     }
 
     /// Runs a type's own decoding and translates its errors to `MakoError`.

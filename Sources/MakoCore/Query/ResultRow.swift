@@ -8,21 +8,50 @@ import MakoRecords
 ///     print(row["name"] ?? .null, try row.value("age", as: Int?.self) ?? 0)
 /// }
 /// ```
+///
+/// A row shares the memory of the rows that were read with it, some hundred. To hold few of many rows, hold their
+/// ``values``.
 public struct ResultRow: Sendable, Hashable {
     let places: ColumnPlaces
-    /// The values, in the order of the columns.
-    public let values: [StoredValue]
+    @usableFromInline let batch: RowBatch
+    /// The position of the row in the batch, and of its first value.
+    private var place = 0
+    @usableFromInline private(set) var start = 0
     /// The row number from 0, for errors.
-    let number: Int
+    private(set) var number: Int
+
+    /// The first row of a batch that has one.
+    init(_ places: ColumnPlaces, firstOf batch: RowBatch, number: Int) {
+        (self.places, self.batch, self.number) = (places, batch, number)
+    }
+
+    /// Becomes the next row of the batch. False: it is the last one.
+    mutating func advance() -> Bool {
+        guard place + 1 < batch.count else { return false }
+        place += 1
+        start += batch.width
+        number += 1
+        return true
+    }
+
+    /// The values, in the order of the columns.
+    ///
+    /// - Complexity: linear in the number of columns; a single value is `row[0]` or `row["name"]`.
+    public var values: [StoredValue] { Array(slice) }
+
+    private var slice: ArraySlice<StoredValue> { batch.values[start..<start + batch.width] }
 
     /// The names of the columns, in the order of the values.
     public var columns: [String] { places.names }
 
     /// The value of the column at a position, from 0; nil if there is none.
-    public subscript(place: Int) -> StoredValue? { values.indices.contains(place) ? values[place] : nil }
+    @inlinable
+    public subscript(place: Int) -> StoredValue? {
+        place >= 0 && place < batch.width ? batch.values[start &+ place] : nil
+    }
 
     /// The value of the column with a name: the exact one, else the case-insensitive one; nil if there is none.
-    public subscript(column: String) -> StoredValue? { places.place(column).map { values[$0] } }
+    public subscript(column: String) -> StoredValue? { places.place(column).map { batch.values[start &+ $0] } }
 
     /// Returns the value of a column as a Swift type.
     ///
@@ -39,11 +68,11 @@ public struct ResultRow: Sendable, Hashable {
     ///
     /// - Throws: as ``value(_:as:)-(String,_)``.
     public func value<V: StorableValue>(at place: Int, as type: V.Type = V.self) throws(MakoError) -> V {
-        guard values.indices.contains(place) else {
+        guard let stored = self[place] else {
             throw .columnMissing(column: "\(place)", expected: RawResults.name(of: type), columns: columns)
         }
-        if let value = V(stored: values[place]) { return value }
-        throw RawResults.mismatch(columns[place], number, RawResults.name(of: type), values[place])
+        if let value = V(stored: stored) { return value }
+        throw RawResults.mismatch(columns[place], number, RawResults.name(of: type), stored)
     }
 
     /// Returns the values as a tuple, one for each column.
@@ -52,7 +81,7 @@ public struct ResultRow: Sendable, Hashable {
     public func values<each V: StorableValue>(as type: (repeat each V).Type) throws(MakoError) -> (repeat each V) {
         var width = 0
         for _ in repeat (each V).self { width += 1 }
-        if width != values.count { throw .columnMissing(column: nil, expected: "\(type)", columns: columns) }
+        if width != batch.width { throw .columnMissing(column: nil, expected: "\(type)", columns: columns) }
         var place = -1
         func next<T: StorableValue>(_ type: T.Type) throws(MakoError) -> T {
             place += 1
@@ -67,14 +96,14 @@ public struct ResultRow: Sendable, Hashable {
     /// - Throws: `MakoError.columnMissing` for a property without a column; `.columnMismatch` as for a single value.
     public func decoded<V: Decodable>(as type: V.Type) throws(MakoError) -> V {
         try DecodedRow.decoding(type, "\(type)", number, "a row") { () throws in
-            try V(from: DecodedRow(places: places, values: values, number: number))
+            try V(from: DecodedRow(places: places, values: slice, number: number))
         }
     }
 
     /// Returns whether two rows have equal values and equal column names.
     public static func == (first: ResultRow, second: ResultRow) -> Bool {
-        first.values == second.values && first.columns == second.columns
+        first.slice == second.slice && first.columns == second.columns
     }
 
-    public func hash(into hasher: inout Hasher) { hasher.combine(values) }
+    public func hash(into hasher: inout Hasher) { hasher.combine(slice) }
 }

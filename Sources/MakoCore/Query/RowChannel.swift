@@ -2,10 +2,8 @@ import MakoRecords
 import MakoStorage
 
 /// A bounded queue of row batches between the thread that finds rows and their consumer. Each side waits for the other.
-final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
+final class RowChannel<Batch: Sendable, Failure: Error>: @unchecked Sendable {
     // Unchecked: the lock guards all mutable state.
-
-    typealias Batch = [Item]
 
     /// The capacity, in batches.
     private let mostBatches = 2
@@ -117,15 +115,15 @@ final class RowChannel<Item: Sendable, Failure: Error>: @unchecked Sendable {
 }
 
 /// The channels of a database with running threads, which closing the database ends.
-final class RowChannels<Item: Sendable, Failure: Error>: @unchecked Sendable {
+final class RowChannels<Batch: Sendable, Failure: Error>: @unchecked Sendable {
     // Unchecked: the lock guards all mutable state.
 
     private let lock = Lock()
-    private var channels: [ObjectIdentifier: RowChannel<Item, Failure>] = [:]
+    private var channels: [ObjectIdentifier: RowChannel<Batch, Failure>] = [:]
 
-    func add(_ channel: RowChannel<Item, Failure>) { lock.withLock { channels[ObjectIdentifier(channel)] = channel } }
+    func add(_ channel: RowChannel<Batch, Failure>) { lock.withLock { channels[ObjectIdentifier(channel)] = channel } }
 
-    func remove(_ channel: RowChannel<Item, Failure>) { lock.withLock { channels[ObjectIdentifier(channel)] = nil } }
+    func remove(_ channel: RowChannel<Batch, Failure>) { lock.withLock { channels[ObjectIdentifier(channel)] = nil } }
 
     func stop(_ error: Failure) {
         let all = lock.withLock { Array(channels.values) }

@@ -26,12 +26,13 @@ public final class RowStream: AsyncSequence {
 
     private let places: ColumnPlaces
     private let database: Database
-    private let channel = RowChannel<[StoredValue], MakoError>()
+    private let channel = RowChannel<RowBatch, MakoError>()
     /// The input of the thread; nil after its start.
     private var work: Work?
-    private var batch: RowChannel<[StoredValue], MakoError>.Batch = []
-    private var place = 0
-    private var number = 0
+    /// The next row of the last batch.
+    private var following: ResultRow?
+    /// The number of rows of all batches.
+    private var count = 0
     private var isAtEnd = false
     private var fault: MakoError?
 
@@ -85,7 +86,7 @@ public final class RowStream: AsyncSequence {
     /// Ends the stream: there are no more rows, and its resources are released soon. Releasing the stream has the same
     /// effect.
     public func close() {
-        (batch, place, isAtEnd, work) = ([], 0, true, nil)
+        (following, isAtEnd, work) = (nil, true, nil)
         channel.leave()
     }
 
@@ -111,17 +112,18 @@ public final class RowStream: AsyncSequence {
     // MARK: Steps
 
     private func taken() -> ResultRow? {
-        guard place < batch.count else { return nil }
-        defer {
-            place += 1
-            number += 1
-        }
-        return ResultRow(places: places, values: batch[place], number: number)
+        guard let row = following else { return nil }
+        if following?.advance() != true { following = nil }
+        return row
     }
 
-    private func take(_ next: RowChannel<[StoredValue], MakoError>.Batch?) -> ResultRow? {
-        (batch, place) = (next ?? [], 0)
-        if next == nil { isAtEnd = true }
+    private func take(_ batch: RowBatch?) -> ResultRow? {
+        guard let batch else {
+            isAtEnd = true
+            return nil
+        }
+        if !batch.isEmpty { following = ResultRow(places, firstOf: batch, number: count) }
+        count += batch.count
         return taken()
     }
 
@@ -161,7 +163,7 @@ public final class RowStream: AsyncSequence {
         try database.requireOpen()
     }
 
-    private static func run(_ work: Work, _ channel: RowChannel<[StoredValue], MakoError>) -> Result<Void, MakoError> {
+    private static func run(_ work: Work, _ channel: RowChannel<RowBatch, MakoError>) -> Result<Void, MakoError> {
         do throws(MakoError) {
             try CurrentCancellation.with(channel.cancellation) { () throws(MakoError) in
                 try records { () throws(RecordError) in
@@ -259,13 +261,11 @@ extension Database {
                             in: view, cancellation: CurrentCancellation.current, rows: RowStream.batchRows,
                             bytes: RowStream.batchBytes
                         ) { (batch) in
-                            for values in batch {
-                                do { try body(ResultRow(places: places, values: values, number: number)) } catch {
-                                    fault = error
-                                    return false
-                                }
-                                number += 1
+                            do { try batch.forEachRow(places, number, body) } catch {
+                                fault = error
+                                return false
                             }
+                            number += batch.count
                             return true
                         }
                     }
@@ -275,6 +275,16 @@ extension Database {
             try result.get()
         }
         if let fault { throw fault }
+    }
+}
+
+extension RowBatch {
+    /// - Parameter number: that of the first row.
+    fileprivate func forEachRow(_ places: ColumnPlaces, _ number: Int, _ body: (ResultRow) throws -> Void) throws {
+        if isEmpty { return }
+        // One variable for all rows: making one for each would retain and release the batch.
+        var row = ResultRow(places, firstOf: self, number: number)
+        repeat { try body(row) } while row.advance()
     }
 }
 

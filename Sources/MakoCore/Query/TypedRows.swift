@@ -78,7 +78,7 @@ extension RawResults {
         for (number, row) in rows.enumerated() {
             result.append(
                 try DecodedRow.decoding(type, "\(type)", number, "a row") { () throws in
-                    try V(from: DecodedRow(places: places, values: row, number: number))
+                    try V(from: DecodedRow(places: places, values: row[...], number: number))
                 })
         }
         return result

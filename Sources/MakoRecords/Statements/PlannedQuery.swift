@@ -39,14 +39,17 @@ public struct PlannedQuery: Sendable {
     /// - Throws: `cancelled`; `storage` if a row cannot be read, or a temporary file cannot be written.
     public func give(
         in view: Snapshot, cancellation: Cancellation? = nil, rows: Int, bytes: Int,
-        to take: @escaping ([[Value]]) throws(RecordError) -> Bool
+        to take: @escaping (RowBatch) throws(RecordError) -> Bool
     ) throws(RecordError) {
         switch source {
-        case .found(let found): _ = try take(found)
+        case .found(let found):
+            var batch = RowBatch(width: columns.count)
+            for row in found { batch.append(row) }
+            _ = try take(batch)
         case .plan(let plan, let isDeep):
             try followingTree(isDeep) { () throws(RecordError) in
                 try plan.ended(by: cancellation).give(
-                    to: RowBatches(rows: rows, bytes: bytes, view, cancellation, take), in: view)
+                    to: RowBatches(width: columns.count, rows: rows, bytes: bytes, view, cancellation, take), in: view)
             }
         }
     }

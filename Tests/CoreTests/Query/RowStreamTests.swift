@@ -102,6 +102,28 @@ import Testing
         #expect(try db.prepare("SELECT id FROM Log WHERE id > ?").rows(5).next()?[0] == .integer(6))
     }
 
+    /// Rows that the caller holds stay as they were, whatever is read after them.
+    @Test func heldRowsStay() throws {
+        let db = try database(rows: 600)
+        let expected = try db.rawQuery("SELECT word, id FROM Log").rows
+        var (lent, streamed) = ([ResultRow](), [ResultRow]())
+        try db.forEachRow("SELECT word, id FROM Log") { lent.append($0) }
+        let stream = try db.rows("SELECT word, id FROM Log")
+        while let row = try stream.next() { streamed.append(row) }
+        let areEqual = lent.map(\.values) == expected && lent == streamed
+        #expect(areEqual)
+        #expect(Set(lent).count == 600 && Set(lent + streamed).count == 600)
+        #expect(lent[300]["id"] == .integer(300) && lent[300][0] == .text("w300"))
+        #expect(throws: MakoError.columnMismatch(column: "word", row: 599, expected: "Int", found: "text 'w599'")) {
+            try lent[599].value("word", as: Int.self)
+        }
+        struct Entry: Decodable {
+            let id: Int
+            let word: String
+        }
+        #expect(try streamed[599].decoded(as: Entry.self).word == "w599")
+    }
+
     /// Errors of the text are thrown before the first row.
     @Test func faultsAreThoseOfTheText() throws {
         let db = try database(rows: 3)

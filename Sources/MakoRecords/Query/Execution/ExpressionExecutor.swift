@@ -11,6 +11,10 @@ public struct ExpressionExecutor {
     private let resolved: [BoundExpr]
     /// The columns of the row itself, by the index of the expression.
     private let slots: [ColumnSlot?]
+    /// The same if all expressions are such columns; else empty.
+    private let plainSlots: [ColumnSlot]
+    /// Whether no value is a text or blob.
+    let areFixedWidth: Bool
 
     init(
         bound: [BoundExpr], _ table: TableHandle?, _ joins: [JoinNode], _ view: Snapshot, _ supply: RowContext? = nil
@@ -22,6 +26,9 @@ public struct ExpressionExecutor {
         resolved = bound
         self.program = program
         slots = places.map { if case .column(let slot) = program.values[Int($0)] { slot } else { nil } }
+        let plain = slots.compactMap(\.self)
+        plainSlots = plain.count == slots.count ? plain : []
+        areFixedWidth = !plainSlots.isEmpty && plainSlots.allSatisfy { !$0.type.isVariable }
         evaluator = Evaluator(program, view, supply)
     }
 
@@ -41,6 +48,10 @@ public struct ExpressionExecutor {
 
     /// Appends the expressions' values for a row.
     public func append(_ row: RowReader, _ key: RowKey, to values: inout [Value]) throws(RecordError) {
+        if !plainSlots.isEmpty {
+            for slot in plainSlots { values.append(Operand(row, slot).value) }
+            return
+        }
         evaluator.reset()
         for index in places.indices {
             if let slot = slots[index] {

@@ -95,13 +95,8 @@ final class ResultPipeline {
             left -= 1
             return true
         }
-        return try give(outputs.all(row, key))
-    }
-
-    @inline(__always)
-    private func give(_ values: [Value]) throws(RecordError) -> Bool {
         given &+= 1
-        return try output.append(values) && given < limit
+        return try output.append(outputs, row, key) && given < limit
     }
 
     /// Spills a row that may be a duplicate: its sort key and its values.
@@ -141,7 +136,8 @@ final class ResultPipeline {
             return true
         }
         if given >= limit { return false }
-        return try give(reader.values(forms.count))
+        given &+= 1
+        return try output.append(reader.values(forms.count)) && given < limit
     }
 }
 

@@ -5,13 +5,15 @@ import MakoStorage
 /// A batch is passed on only while no read lends bytes, because the consumer may be slow and pages must not stay pinned
 /// meanwhile. Inside a read a full batch waits in memory, or in a file.
 final class RowBatches {
-    /// The rows after the last batch that was passed on.
+    /// The rows, if all are collected.
     @exclusivity(unchecked) private(set) var rows: [[Value]] = []
+    /// The rows after the last batch that was passed on.
+    @exclusivity(unchecked) private var batch: RowBatch
     private let mostRows: Int
     private let mostBytes: Int
     private let view: Snapshot?
     private let cancellation: Cancellation?
-    private let take: ([[Value]]) throws(RecordError) -> Bool
+    private let take: (RowBatch) throws(RecordError) -> Bool
     @exclusivity(unchecked) private var bytes = 0
     @exclusivity(unchecked) private var isWanted = true
     /// Full batches that wait, by the numbers of their rows.
@@ -21,18 +23,21 @@ final class RowBatches {
     /// Collects all rows.
     init() {
         (mostRows, mostBytes, view, cancellation) = (.max, .max, nil, nil)
+        batch = RowBatch(width: 0)
         take = { (_) throws(RecordError) in true }
     }
 
     /// - Parameters:
+    ///   - width: the number of values of a row.
     ///   - rows: the largest number of rows of a batch.
     ///   - bytes: the approximate size of the texts and blobs of a batch.
     ///   - view: has the temporary file for waiting rows; `nil` if this thread consumes them at once.
     ///   - take: receives each batch; returns `false` if no more rows are wanted.
     init(
-        rows: Int, bytes: Int, _ view: Snapshot?, _ cancellation: Cancellation?,
-        _ take: @escaping ([[Value]]) throws(RecordError) -> Bool
+        width: Int, rows: Int, bytes: Int, _ view: Snapshot?, _ cancellation: Cancellation?,
+        _ take: @escaping (RowBatch) throws(RecordError) -> Bool
     ) {
+        batch = RowBatch(width: width)
         (mostRows, mostBytes, self.view, self.cancellation) = (rows, bytes, view, cancellation)
         self.take = take
     }
@@ -41,18 +46,35 @@ final class RowBatches {
     var isHandedOver: Bool { mostRows != .max }
 
     /// Adds a row. Returns `false` if no more are wanted.
-    @inline(__always)
     func append(_ row: [Value]) throws(RecordError) -> Bool {
-        rows.append(row)
-        return mostRows == .max ? true : try giveIfFull(row)
+        if !isHandedOver {
+            rows.append(row)
+            return true
+        }
+        batch.append(row)
+        countContent()
+        return try giveIfFull()
     }
 
-    private func giveIfFull(_ row: [Value]) throws(RecordError) -> Bool {
-        for value in row { bytes += value.contentBytes }
-        if rows.count < mostRows && bytes < mostBytes { return isWanted }
+    /// Adds the values of some expressions over a row. Returns `false` if no more rows are wanted.
+    @inline(__always)
+    func append(_ outputs: ExpressionExecutor, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
+        if !isHandedOver { return try append(outputs.all(row, key)) }
+        try outputs.append(row, key, to: &batch.values)
+        batch.count &+= 1
+        if !outputs.areFixedWidth { countContent() }
+        return try giveIfFull()
+    }
+
+    /// Counts the texts and blobs of the last row.
+    private func countContent() { for value in batch[batch.count - 1] { bytes += value.contentBytes } }
+
+    private func giveIfFull() throws(RecordError) -> Bool {
+        assert(batch.values.count == batch.count * batch.width)
+        if batch.count < mostRows && bytes < mostBytes { return isWanted }
         // Most reads end soon, so that the batch may grow to twice its size before it is spilled.
         if let view, Snapshot.isLending {
-            return rows.count < 2 * mostRows && bytes < 2 * mostBytes ? isWanted : try wait(view)
+            return batch.count < 2 * mostRows && bytes < 2 * mostBytes ? isWanted : try wait(view)
         }
         return try flush()
     }
@@ -61,47 +83,47 @@ final class RowBatches {
         let entries = waiting ?? SpilledEntries(memory: view.queryMemory / 4)
         entries.cancellation = cancellation
         waiting = entries
-        for row in rows {
+        for row in batch {
             let start = entries.content.count
             entries.content.append(bigEndian: number)
             number += 1
             let middle = entries.content.count
-            entries.content.append(varint: UInt64(row.count))
             for value in row { entries.content.append(coded: value) }
             try entries.end(start, middle, view)
         }
-        (rows, bytes) = ([], 0)
+        batch.removeAll()
+        bytes = 0
         return isWanted
     }
 
     /// Passes on the remaining rows, unless all are collected. Must not be called while a read lends bytes.
     @discardableResult
     func flush() throws(RecordError) -> Bool {
-        if mostRows == .max || !isWanted { return isWanted }
+        if !isHandedOver || !isWanted { return isWanted }
         if let entries = waiting {
-            let last = rows
-            (rows, bytes, waiting) = ([], 0, nil)
+            let last = batch
+            (batch, bytes, waiting) = (RowBatch(width: last.width), 0, nil)
             try entries.forEachUntil { (_, row) throws(RecordError) in
                 var reader = OperandReader(row)
-                let values = reader.values(Int(truncatingIfNeeded: reader.varint()))
-                rows.append(values)
+                let values = reader.values(last.width)
+                batch.append(values)
                 for value in values { bytes += value.contentBytes }
-                return rows.count < mostRows && bytes < mostBytes ? true : try give()
+                return batch.count < mostRows && bytes < mostBytes ? true : try give()
             }
             for row in last where isWanted {
-                rows.append(row)
-                if rows.count >= mostRows { _ = try give() }
+                batch.append(Array(row))
+                if batch.count >= mostRows { _ = try give() }
             }
         }
         return try give()
     }
 
     private func give() throws(RecordError) -> Bool {
-        if rows.isEmpty || !isWanted { return isWanted }
+        if batch.isEmpty || !isWanted { return isWanted }
         if cancellation?.isCancelled == true { throw .cancelled }
-        let batch = rows
-        (rows, bytes) = ([], 0)
         isWanted = try take(batch)
+        batch.removeAll()
+        bytes = 0
         return isWanted
     }
 }
@@ -110,11 +132,12 @@ extension RowBatches {
     /// Runs a query in batches of some hundred rows, and passes its rows to a closure one by one. Returns `false` if no
     /// more are wanted.
     static func lend(
-        to body: ([Value]) throws(RecordError) -> Bool, _ run: (RowBatches) throws(RecordError) -> Void
+        width: Int, to body: ([Value]) throws(RecordError) -> Bool, _ run: (RowBatches) throws(RecordError) -> Void
     ) throws(RecordError) -> Bool {
         let result: Result<Bool, RecordError> = withoutActuallyEscaping(body) { body in
-            let batches = RowBatches(rows: 256, bytes: 64 << 10, nil, nil) { (rows) throws(RecordError) in
-                for row in rows { guard try body(row) else { return false } }
+            let batches = RowBatches(width: width, rows: 256, bytes: 64 << 10, nil, nil) {
+                (batch) throws(RecordError) in
+                for row in batch { guard try body(Array(row)) else { return false } }
                 return true
             }
             do throws(RecordError) {

@@ -24,7 +24,9 @@ extension StatementPlan {
     func forEachRow(
         in view: Snapshot, _ body: ([Value]) throws(RecordError) -> Bool
     ) throws(RecordError) {
-        _ = try RowBatches.lend(to: body) { (batches) throws(RecordError) in try give(to: batches, in: view) }
+        _ = try RowBatches.lend(width: first.names.count, to: body) { (batches) throws(RecordError) in
+            try give(to: batches, in: view)
+        }
     }
 
     /// Runs the plan once and returns what its operators did.
@@ -145,7 +147,9 @@ extension SelectPlan {
     fileprivate func forEachRow(
         in view: Snapshot, _ body: ([Value]) throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
-        return try RowBatches.lend(to: body) { (batches) throws(RecordError) in try give(to: batches, in: view) }
+        try RowBatches.lend(width: names.count, to: body) { (batches) throws(RecordError) in
+            try give(to: batches, in: view)
+        }
     }
 }
 

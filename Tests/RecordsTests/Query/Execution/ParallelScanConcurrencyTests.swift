@@ -370,7 +370,7 @@ import Testing
                     var batches = 0
                     try query.give(in: view, rows: 50, bytes: 1 << 20) { rows in
                         batches += 1
-                        found += rows
+                        found += rows.map(Array.init)
                         return found.count < wanted
                     }
                     let isSame = Self.bits(found) == Array(expected.prefix(found.count))

@@ -219,7 +219,7 @@ import Testing
             let rows = try CachedStatement(query).planned(catalogue, view: view)
             try rows.give(in: view, rows: 3, bytes: 1 << 20) { batch in
                 #expect(batch.count <= 3)
-                found += batch
+                found += batch.map(Array.init)
                 return found.count < 10
             }
             #expect(found == Array(all.prefix(min(all.count, 12))), "\(query)")
