@@ -317,6 +317,8 @@ enum QueryingExample {
             try insert.run("Saane", 128)
         }
         try insert.run(rows: found.map { [$0.0, $0.1] })
+        let named = try db.prepare("INSERT INTO River (name, length) VALUES (:name, :length)")
+        try named.run(named: ["name": "Doubs", "length": 453])
         let longer = try db.prepare("SELECT name FROM River WHERE length > ? ORDER BY length")
         let names = try longer.run(130).rows(as: String.self)
         // EXAMPLE ends

@@ -8,16 +8,50 @@ extension Transaction {
     /// Stores the row of such an INSERT with the values of its parameters. Nil: another kind of statement, or pending
     /// work must come first.
     ///
+    /// - Parameter byName: whether they are the values of `kept.valueNames`.
     /// - Throws: as ``Database/rawQuery(_:_:named:)``.
-    func insertPlain(_ kept: CachedStatement, _ values: [StoredValue]) throws(MakoError) -> RawResults? {
+    func insertPlain(
+        _ kept: CachedStatement, _ values: [StoredValue], byName: Bool = false
+    ) throws(MakoError) -> RawResults? {
         guard kept.isInsert, batch == nil, !isEncoding, !changes.hasUniqueClashes, releases.isEmpty else { return nil }
         try throwIfDoomed()
-        guard let insert = try prepared(kept), insert.plainParameters == values.count else { return nil }
+        guard let insert = try prepared(kept) else { return nil }
+        guard byName ? insert.isPlain : insert.plainParameters == values.count else { return nil }
         let isDeferred = changes.defersUnique
         // A unique clash must fail at once, because there is no savepoint to roll back to.
         changes.defersUnique = false
         defer { changes.defersUnique = isDeferred }
         return try store(insert, values)
+    }
+
+    /// Stores the row of such an INSERT with named values. Nil: as above, or the names are not those of the values, which
+    /// the general path reports.
+    func insertPlain(
+        _ kept: CachedStatement, named: [String: (any ConditionValue)?]
+    ) throws(MakoError) -> RawResults? {
+        let names = kept.valueNames
+        guard !names.isEmpty, names.count == named.count else { return nil }
+        var values = takePlainValues()
+        defer { giveBack(&values) }
+        for name in names {
+            guard let value = named[name], value.append(to: &values) else { return nil }
+        }
+        return try insertPlain(kept, values, byName: true)
+    }
+
+    /// Takes the empty buffer for the values of a row, because a value's own code may run a statement.
+    @inline(__always)
+    func takePlainValues() -> [StoredValue] {
+        var values: [StoredValue] = []
+        swap(&values, &plainValues)
+        return values
+    }
+
+    /// Keeps the memory of a row's values for the next one.
+    @inline(__always)
+    func giveBack(_ values: inout [StoredValue]) {
+        values.removeAll(keepingCapacity: true)
+        swap(&values, &plainValues)
     }
 
     func prepared(_ kept: CachedStatement) throws(MakoError) -> PreparedInsert? {
@@ -47,5 +81,17 @@ extension ConditionValue {
         let value = conditionValue
         values.append(value)
         return !value.isNull || conditionList == nil
+    }
+}
+
+extension Optional where Wrapped == any ConditionValue {
+    /// Appends the value, or NULL, to the values of a row. False: it is a list of values.
+    @inline(__always)
+    fileprivate func append(to values: inout [StoredValue]) -> Bool {
+        guard let self else {
+            values.append(.null)
+            return true
+        }
+        return self.append(to: &values)
     }
 }

@@ -37,14 +37,10 @@ public struct PreparedStatement: Sendable {
     /// - Throws: as ``Database/rawQuery(_:_:named:)``; `MakoError.query` for missing values or too many.
     @discardableResult
     public func run<each V: ConditionValue>(_ parameters: repeat each V) throws(MakoError) -> RawResults {
-        var values: [StoredValue] = []
         if kept.isInsert, let writer = ThreadScope.current(of: database)?.transaction {
-            // Moved out and back, because a value's own code may run a statement.
-            swap(&values, &writer.plainValues)
-            defer {
-                values.removeAll(keepingCapacity: true)
-                swap(&values, &writer.plainValues)
-            }
+            // No closure: one that captures a pack looks up its type at each call.
+            var values = writer.takePlainValues()
+            defer { writer.giveBack(&values) }
             var isPlain = true
             repeat isPlain = (each parameters).append(to: &values) && isPlain
             if isPlain, let stored = try writer.insertPlain(kept, values) { return stored }
@@ -55,11 +51,21 @@ public struct PreparedStatement: Sendable {
     }
 
     /// Runs the statement with named values, with nil for NULL, or with values whose types are known only at run time.
+    ///
+    /// ```swift
+    /// let insert = try db.prepare("INSERT INTO Person (name, age) VALUES (:name, :age)")
+    /// try insert.run(named: ["name": "Ada", "age": 36])
+    /// ```
     @_disfavoredOverload @discardableResult
     public func run(
         _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RawResults {
-        try database.run(try call(parameters, named))
+        if parameters.isEmpty, kept.isInsert, let writer = ThreadScope.current(of: database)?.transaction,
+            let stored = try writer.insertPlain(kept, named: named)
+        {
+            return stored
+        }
+        return try database.run(try call(parameters, named))
     }
 
     /// Runs the statement on a thread of the database; the async form of `run`.
@@ -97,8 +103,11 @@ public struct PreparedStatement: Sendable {
     func call(
         _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
     ) throws(MakoError) -> StatementCall {
-        if named.isEmpty, let values = parameters.plainValues { return StatementCall(kept, values) }
-        return try StatementCall(WhereText(text: text), parameters, named)
+        guard let values = parameters.plainValues, let names = named.plainValues else {
+            return try StatementCall(WhereText(text: text), parameters, named)
+        }
+        try records { () throws(RecordError) in try kept.places.check(names.keys, in: text) }
+        return StatementCall(kept, values, names)
     }
 }
 

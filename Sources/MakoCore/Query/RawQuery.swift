@@ -153,10 +153,8 @@ struct StatementCall: Sendable {
 
     var statement: Statement { kept.statement }
 
-    init(_ kept: CachedStatement, _ values: [StoredValue]) {
-        self.kept = kept
-        self.values = values
-        named = [:]
+    init(_ kept: CachedStatement, _ values: [StoredValue], _ named: [String: StoredValue]) {
+        (self.kept, self.values, self.named) = (kept, values, named)
     }
 
     init(

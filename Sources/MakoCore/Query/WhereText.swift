@@ -179,6 +179,16 @@ extension Array where Element == (any ConditionValue)? {
 
 extension Dictionary where Key == String, Value == (any ConditionValue)? {
     var parameterValues: [String: ParameterValue] { mapValues { $0.parameterValue } }
+
+    /// The values; nil if one is a list.
+    var plainValues: [String: StoredValue]? {
+        var values: [String: StoredValue] = [:]
+        for (name, value) in self {
+            if value?.conditionList != nil { return nil }
+            values[name] = value?.conditionValue ?? .null
+        }
+        return values
+    }
 }
 
 extension Optional where Wrapped == any ConditionValue {

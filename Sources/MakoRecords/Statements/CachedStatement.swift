@@ -17,8 +17,13 @@ public final class CachedStatement: @unchecked Sendable {
     public let isReadOnly: Bool
     /// Whether it is an INSERT.
     public let isInsert: Bool
+    /// The parameters of the text.
+    public let places: ParameterPlaces
+    /// The names of the parameters that are the values of an INSERT of one row, in the order of the values; empty for
+    /// other statements, and where a value is anything else or a name occurs twice.
+    package let valueNames: [String]
     /// Whether it has parameters.
-    private let takesValues: Bool
+    private var takesValues: Bool { !places.isEmpty }
     /// Whether a plan of a query may be reused.
     private let isPlanKept: Bool
     private let isDeep: Bool
@@ -39,10 +44,11 @@ public final class CachedStatement: @unchecked Sendable {
         parameterCount = statement.parameterCount
         isReadOnly = statement.isReadOnly
         if case .insert = statement { isInsert = true } else { isInsert = false }
-        takesValues = !parser.places.isEmpty
+        places = parser.places
+        valueNames = statement.valueNames
         isDeep = statement.isDeep
         if case .select(let select) = statement, select.compounds.isEmpty, select.commonTables.isEmpty {
-            isPlanKept = !takesValues || select.hasValuesInConditionOnly
+            isPlanKept = places.isEmpty || select.hasValuesInConditionOnly
         } else {
             isPlanKept = false
         }
@@ -190,6 +196,21 @@ extension SelectPlan {
         try followingTree(isDeep) { () throws(RecordError) in
             QueryRows(columns: names, rows: try ended(by: cancellation).rows(in: view))
         }
+    }
+}
+
+extension Statement {
+    /// See ``CachedStatement/valueNames``.
+    fileprivate var valueNames: [String] {
+        guard case .insert(let insert) = self, case .values(let rows) = insert.source, rows.count == 1 else {
+            return []
+        }
+        var names: [String] = []
+        for value in rows[0] {
+            guard case .parameter(.name(let name), _) = value, !names.contains(name) else { return [] }
+            names.append(name)
+        }
+        return names
     }
 }
 

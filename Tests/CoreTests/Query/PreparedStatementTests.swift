@@ -47,6 +47,39 @@ import Testing
         #expect(throws: MakoError.self) { try db.prepare("INSERT INTO Missing VALUES (?)").run(1) }
     }
 
+    /// Named values are stored by their names; wrong names are refused and store nothing.
+    @Test(arguments: [true, false]) func valuesHaveNames(inTransaction: Bool) throws {
+        let db = try database()
+        let insert = try db.prepare("INSERT INTO Log (n, word) VALUES (:n, :word)")
+        let same = try db.prepare("INSERT INTO Log (n, word) VALUES (:n, :n)")
+        let position = try db.prepare("INSERT INTO Log (n, word) VALUES (:n, ?)")
+        func run() throws {
+            #expect(try insert.run(named: ["n": 1, "word": "a"]).lastKey == [.integer(1)])
+            try insert.run(named: ["word": "b", "n": 2])
+            try insert.run(named: ["word": "c", "n": nil])
+            let all: [String: (any ConditionValue)?] = ["n": 4, "word": "d"]
+            #expect(try insert.run(named: all).changedRows == 1)
+            let some: [String: any ConditionValue] = ["n": 5, "word": "e"]
+            try insert.run(named: some)
+            try position.run("f", named: ["n": 6])
+            #expect(throws: MakoError.self) { try insert.run(named: ["n": 7, "word": 7]) }
+            #expect(throws: MakoError.self) { try insert.run(named: ["n": 7, "wrd": "x"]) }
+            #expect(throws: MakoError.self) { try insert.run(named: ["n": 7]) }
+            #expect(throws: MakoError.self) { try insert.run(named: ["n": 7, "word": "x", "more": 1]) }
+            #expect(throws: MakoError.self) { try insert.run(named: ["n": [7, 8], "word": "x"]) }
+            #expect(throws: MakoError.self) { try insert.run(7, "x") }
+            #expect(throws: MakoError.self) { try insert.run(named: ["n": "x", "word": "x"]) }
+            #expect(throws: MakoError.duplicate(entity: "Log", properties: ["word"], values: [.text("a")])) {
+                try insert.run(named: ["n": 7, "word": "a"])
+            }
+            #expect(throws: MakoError.self) { try same.run(named: ["n": "x"]) }
+        }
+        if inTransaction { try db.transaction { _ in try run() } } else { try run() }
+        let rows = try db.rawQuery("SELECT word, n FROM Log ORDER BY word").rows
+        let numbers: [StoredValue] = [.integer(1), .integer(2), .null, .integer(4), .integer(5), .integer(6)]
+        #expect(rows == zip("abcdef", numbers).map { [.text(String($0)), $1] })
+    }
+
     /// All rows, or none.
     @Test func manyRowsAreOne() throws {
         let db = try database()

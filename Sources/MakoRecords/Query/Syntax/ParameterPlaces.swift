@@ -50,13 +50,18 @@ public struct ParameterPlaces: Sendable {
 
     private var parameters: [(parameter: Parameter, at: SourcePosition)] = []
     private var lists: [List] = []
+    /// The names of the named parameters.
+    public private(set) var names: Set<String> = []
 
     init() {}
 
     /// Whether the text has no parameters.
     var isEmpty: Bool { parameters.isEmpty }
 
-    mutating func note(_ parameter: Parameter, _ at: SourcePosition) { parameters.append((parameter, at)) }
+    mutating func note(_ parameter: Parameter, _ at: SourcePosition) {
+        parameters.append((parameter, at))
+        if case .name(let name) = parameter { names.insert(name) }
+    }
 
     mutating func note(_ items: [Item], isEnclosed: Bool) {
         if items.contains(where: { $0.parameter != nil }) { lists.append(List(items: items, isEnclosed: isEnclosed)) }
@@ -85,20 +90,13 @@ public struct ParameterPlaces: Sendable {
         return parser.places
     }
 
-    /// The names of the named parameters.
-    public var names: Set<String> {
-        Set(parameters.compactMap { if case .name(let name) = $0.parameter { name } else { nil } })
-    }
-
     /// Checks that every given name is that of a parameter.
     ///
     /// - Throws: `syntax`, with the nearest existing name.
     public func check(_ given: some Sequence<String>, in text: String) throws(RecordError) {
-        let names = names
-        for name in given.sorted() where !names.contains(name) {
-            throw SourcePosition(text: text, offset: text.utf8.count, length: 1).error(
-                "the text has no parameter :\(name)", nearest: Spelling.nearest(to: name, in: Array(names)))
-        }
+        guard let name = given.lazy.filter({ !names.contains($0) }).min() else { return }
+        throw SourcePosition(text: text, offset: text.utf8.count, length: 1).error(
+            "the text has no parameter :\(name)", nearest: Spelling.nearest(to: name, in: Array(names)))
     }
 
     /// Returns the text with each list expanded in place of its parameter: one parameter for each value, none for an

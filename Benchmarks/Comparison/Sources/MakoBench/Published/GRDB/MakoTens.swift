@@ -11,7 +11,7 @@ final class MakoTens: TenEngine {
         let entities: [any Entity.Type] =
             switch use {
             case .reading: [MakoTen.self, MakoTenObject.self, MakoTenMoment.self]
-            case .inserting(.named), .inserting(.class): [MakoTenObject.self]
+            case .inserting(.class): [MakoTenObject.self]
             case .inserting: [MakoTen.self]
             case .arguments: [MakoTenText.self]
             }
@@ -63,12 +63,15 @@ final class MakoTens: TenEngine {
                 for i in 0..<rows { try insert.run(i, i, i, i, i, i, i, i, i, i) }
             }
         case .named:
-            try database.save(
-                (0..<rows).map { i in
-                    try MakoTenObject([
+            let names = Ten.names.map { ":" + $0 }.joined(separator: ", ")
+            let insert = try database.prepare("INSERT INTO item (\(Ten.list)) VALUES (\(names))")
+            try database.transaction { _ in
+                for i in 0..<rows {
+                    try insert.run(named: [
                         "i0": i, "i1": i, "i2": i, "i3": i, "i4": i, "i5": i, "i6": i, "i7": i, "i8": i, "i9": i,
                     ])
-                })
+                }
+            }
         case .class: try database.save((0..<rows).map { MakoTenObject($0) })
         case .struct, .codable, .optimized: try database.save((0..<rows).map { MakoTen($0) })
         }
@@ -76,7 +79,7 @@ final class MakoTens: TenEngine {
 
     func stored() throws -> UInt64 {
         switch use {
-        case .inserting(.named), .inserting(.class): try database.query(MakoTenObject.self).fetch().sum
+        case .inserting(.class): try database.query(MakoTenObject.self).fetch().sum
         default: try database.query(MakoTen.self).fetch().sum
         }
     }
