@@ -95,7 +95,8 @@ struct Referee {
     }
 
     /// A shipment leaves a gap only where a backup passes over a transaction that is not in frames: no log reaches the limit of the archive, the folder
-    /// always answers, log that is not shipped outlives a kill, and the full backup of a promotion follows the frames before it.
+    /// always answers, log that is not shipped outlives a kill, and the full backup of a promotion follows the frames before it. Such a transaction may also
+    /// be one that a kill interrupted behind its barrier in the log: its number is another's in the history.
     ///
     /// - Parameter gaps: behind the transactions of `branch`.
     private mutating func checkGaps(
@@ -105,10 +106,10 @@ struct Referee {
         if isWithoutLarge && history.count > branch.count { gaplessCycles += 1 }
         guard !gaps.isEmpty else { return }
         let gap = gaps[random.below(gaps.count)]
-        let isAllowed =
-            try !isWithoutLarge
-            && !Referee.areSelfContained(
-                restored(gap.lowerBound - 1, replica).count..<restored(gap.upperBound + 1, replica).count, of: history)
+        let first = try restored(gap.lowerBound - 1, replica).count
+        let end = try restored(gap.upperBound + 1, replica).count
+        let isInterrupted = first > 0 && !Workload.isSelfContained(Life(id: history[first - 1]), UInt64(first) + 1)
+        let isAllowed = isInterrupted || !isWithoutLarge && !Referee.areSelfContained(first..<end, of: history)
         guard isAllowed else {
             throw Failure("commits \(gap) cannot be restored, and all of them are in frames, unless the disk was full")
         }

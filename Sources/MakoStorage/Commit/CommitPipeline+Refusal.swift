@@ -3,7 +3,7 @@
 // unlocked. So a refused write fails the commit, and with it every commit that waits for publication, because those
 // build on it. The next writer starts from the last published version.
 //
-// This holds only if no byte was written. After a partial write or a failed sync the bytes may be on the device and
+// This holds only if no byte of a frame was written. After a partial write or a failed sync the bytes may be on the device and
 // reappear at the next opening although their committers got an error, so the store becomes read-only, as for any other
 // error. The store also becomes read-only if an `async` commit follows the refused one, because it is acknowledged and
 // cannot be undone, if the refused group is the last of its segment, and behind commits that wait for a confirmation.

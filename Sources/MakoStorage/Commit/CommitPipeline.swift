@@ -414,7 +414,8 @@ final class CommitPipeline: @unchecked Sendable {
         lock.withLock { failure == nil ? log.bytes(since: lsn) : nil }
     }
 
-    /// Creates the next log segment ahead of time, so that committers do not wait until it is filled with zeros.
+    /// Creates the next log segment ahead of time, filled with zeros, so that committers neither wait for a file nor sync
+    /// its metadata.
     ///
     /// One thread at a time. After a failure, waits before the next attempt, because other work may free disk space.
     ///

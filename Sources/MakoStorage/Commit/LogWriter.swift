@@ -9,19 +9,21 @@ final class LogWriter {
     let fileSystem: any FileSystem
     let path: String
     let database: DatabaseID
-    private let dataFile: any File
+    let dataFile: any File
     let segmentBytes: Int
     private let keys: DatabaseKeys?
     /// The number of bytes that encryption adds to a frame.
     private let overhead: Int
     private let entropy: any Entropy
 
-    private struct Segment {
+    struct Segment {
         var number: UInt64
         var path: String
         var file: any File
         var salt: UInt64
         var cipher: SegmentCipher?
+        /// Up to here the log or zeros were written; the rest may only be allocated, which costs time alone.
+        var cleared: UInt64
         /// Whether the header of the data file names this segment or a later one.
         var isRecorded: Bool
     }
@@ -30,6 +32,8 @@ final class LogWriter {
     struct Group {
         /// Whether everything before this group is durable, so that a durable write of this group alone is enough.
         var isAlone: Bool
+        /// The allocated range after the group that is filled with zeros before it is written; nil for none.
+        var zeros: Range<UInt64>?
         /// The frames, in the log's memory until the next group is taken. Empty when there is only something to sync.
         var bytes: UnsafeRawBufferPointer
         var file: any File
@@ -49,16 +53,16 @@ final class LogWriter {
     }
 
     /// The segments that recovery may still need; the last one is being written.
-    @exclusivity(unchecked) private var segments: [Segment] = []
+    @exclusivity(unchecked) private(set) var segments: [Segment] = []
     /// Files of retired segments, for reuse.
-    private var spare: [String] = []
+    var spare: [String] = []
     /// Files of retired segments that replication still wants.
     @exclusivity(unchecked) var archive: SegmentArchive
     private var lastNumber: UInt64
     /// Whether the last segment was written before this opening, so that nothing may be appended to it.
-    @exclusivity(unchecked) private var isSealed = false
+    @exclusivity(unchecked) private(set) var isSealed = false
     /// Whether a segment was filled since opening, so that the next one may be needed soon.
-    @exclusivity(unchecked) private var hasFilledSegment = false
+    @exclusivity(unchecked) private(set) var hasFilledSegment = false
     /// The position after the last appended frame.
     @exclusivity(unchecked) private(set) var position: LogPosition
     @exclusivity(unchecked) private(set) var durable: UInt64
@@ -68,7 +72,8 @@ final class LogWriter {
     /// The group being written; its memory is reused for the group after the next.
     @exclusivity(unchecked) private var inFlight = GrowingBytes(alignment: SegmentHeader.blockBytes)
     /// The state before that group was taken, for `putBack`; nil for the last group of a segment.
-    @exclusivity(unchecked) private var taken: (start: UInt64, nextStart: UInt64, hasUnsynced: Bool)?
+    @exclusivity(unchecked)
+    private var taken: (start: UInt64, nextStart: UInt64, hasUnsynced: Bool, cleared: UInt64)?
     @exclusivity(unchecked) private var closed: ClosedGroup?
     /// The frames of `closed`.
     @exclusivity(unchecked) private var closedBytes = GrowingBytes(alignment: SegmentHeader.blockBytes)
@@ -108,6 +113,12 @@ final class LogWriter {
 
     /// The most memory that an idle buffer keeps.
     private static let keptBytes = 1 << 20
+    /// Returns the number of bytes to fill with zeros behind a group: as many as the segment has before, so that few
+    /// commits pay for them; little behind a large group, which others may follow.
+    private func bytesToClear(behind end: UInt64, group: Int) -> UInt64 {
+        let least = UInt64(max(64 << 10, segmentBytes / 64))
+        return group > least ? least : max(least, min(end, UInt64(segmentBytes / 4)))
+    }
 
     /// The largest payload of one frame.
     var payloadLimit: Int {
@@ -149,8 +160,12 @@ final class LogWriter {
     /// thread may flush before the frame is appended, and the frame then starts in a new block.
     func hasRoom(payload: Int) -> Bool { place(payload, isFlushed: true) != nil }
 
-    /// Starts the next segment, in a spare file or a new one. The file is filled with zeros, so that later syncs change
-    /// no metadata.
+    /// Starts the next segment, in a spare file or a new one.
+    ///
+    /// Space for a new file is allocated, so that no commit finds the disk full. The first use of a block changes
+    /// metadata, which a sync must write, too. So the part ahead of the log is filled with zeros and synced together
+    /// with a group: many small commits change no metadata, and neither a short session nor a large commit writes a
+    /// segment twice.
     ///
     /// The segment is started in memory only, so committers wait for no write here. The header goes to the file with
     /// the first group of the segment. The frames appended before are set aside as a closed group, which a flush makes
@@ -172,7 +187,12 @@ final class LogWriter {
         } else {
             file = try create(target)
         }
-        do throws(FileError) { try fillWithZeros(file) } catch {
+        let isWritten: Bool
+        do throws(FileError) {
+            isWritten = try file.size() >= UInt64(segmentBytes)
+            // A file of another process may have holes.
+            try file.allocate(0..<UInt64(segmentBytes))
+        } catch {
             file.close()
             try? fileSystem.remove(target)
             throw error
@@ -181,11 +201,13 @@ final class LogWriter {
             database: database, number: number, salt: entropy.next(), previousEnd: position.lsn,
             chain: position.chain, segmentBytes: UInt64(segmentBytes))
         closeGroup()
+        // A group that is being written was the last one of its segment.
+        taken = nil
         lastNumber = number
         segments.append(
             Segment(
                 number: number, path: target, file: file, salt: header.salt, cipher: keys?.segment(header),
-                isRecorded: false))
+                cleared: isWritten ? UInt64(segmentBytes) : 0, isRecorded: false))
         hasFilledSegment = !isSealed && segments.count > 1
         isSealed = false
         bufferStart = number * UInt64(segmentBytes)
@@ -206,53 +228,6 @@ final class LogWriter {
     }
 
     private var isAlone: Bool { !hasUnsynced }
-
-    // MARK: The next segment, made ready ahead of time
-
-    /// Whether a spare file is needed: the current segment is half full, or a segment was filled before, and there is
-    /// no spare.
-    var wantsSpare: Bool {
-        guard !isSealed, spare.isEmpty, let segment = segments.last else { return false }
-        return hasFilledSegment
-            || position.lsn > segment.number * UInt64(segmentBytes) + UInt64(segmentBytes / 2)
-    }
-
-    /// Creates a spare segment file. Shares no state with committers.
-    func makeSpare() throws(FileError) {
-        let file = try create(LogFile.sparePath(path))
-        defer { file.close() }
-        do throws(FileError) {
-            try fillWithZeros(file)
-        } catch {
-            // Remove the incomplete file, because it would take disk space that others need.
-            try? fileSystem.remove(LogFile.sparePath(path))
-            throw error
-        }
-    }
-
-    private func create(_ path: String) throws(FileError) -> any File {
-        let access = try fileAccess()
-        return try UnfinishedFiles.whileUnfinished(path) { () throws(FileError) in
-            try fileSystem.open(path, .create, access: access)
-        }
-    }
-
-    /// Returns the access rights of the database file, which log files get too.
-    private func fileAccess() throws(FileError) -> FileAccess? { try dataFile.access()?.forNewFile }
-
-    func noteSpare() { spare.append(LogFile.sparePath(path)) }
-
-    private func fillWithZeros(_ file: any File) throws(FileError) {
-        guard try file.size() < UInt64(segmentBytes) else { return }
-        let zeros = [UInt8](repeating: 0, count: min(segmentBytes, 1 << 16))
-        var offset = 0
-        while offset < segmentBytes {
-            let count = min(zeros.count, segmentBytes - offset)
-            try writeBytes(file, zeros, count: count, at: UInt64(offset))
-            offset += count
-        }
-        try file.sync()
-    }
 
     // MARK: Appending
 
@@ -311,14 +286,22 @@ final class LogWriter {
         if let closed { return take(closed) }
         guard !segments.isEmpty else { return nil }
         let start = buffer.isEmpty ? position.lsn : bufferStart
-        taken = (start, nextStart, hasUnsynced)
+        let last = segments.count - 1
+        taken = (start, nextStart, hasUnsynced, segments[last].cleared)
         if synced { nextStart = roundedUp(position.lsn) }
         let isAlone = isAlone
         hasUnsynced = level == .durable ? false : hasUnsynced || !buffer.isEmpty
         swap(&buffer, &inFlight)
         buffer.removeAll(keeping: LogWriter.keptBytes)
-        let last = segments.count - 1
-        return group(of: segments[last], from: start, to: position.lsn, padded: synced, isAlone: isAlone)
+        var group = group(of: segments[last], from: start, to: position.lsn, padded: synced, isAlone: isAlone)
+        let end = group.offset + UInt64(group.bytes.count)
+        if end > segments[last].cleared {
+            let cleared = min(UInt64(segmentBytes), end + bytesToClear(behind: end, group: group.bytes.count))
+            segments[last].cleared = cleared
+            group.zeros = end..<cleared
+            group.isAlone = false
+        }
+        return group
     }
 
     private func take(_ closed: ClosedGroup) -> Group {
@@ -340,8 +323,10 @@ final class LogWriter {
             inFlight.appendZeros(Int(filled - start) - inFlight.count)
             filledBytes += UInt64(inFlight.count)
         }
+        // The first group of a segment is synced with the whole file, because the size must be durable, too.
+        let isFirst = start == base
         return Group(
-            isAlone: isAlone, bytes: inFlight.bytes, file: segment.file,
+            isAlone: isAlone && !isFirst, bytes: inFlight.bytes, file: segment.file,
             offset: inFlight.isEmpty ? 0 : start - base, end: end,
             unrecorded: segment.isRecorded ? nil : segment.number)
     }
@@ -353,6 +338,7 @@ final class LogWriter {
             if synced { try group.file.sync() } else if level == .ordered { try group.file.barrier() }
             return
         }
+        if let zeros = group.zeros { try group.file.writeZeros(zeros) }
         if synced && group.isAlone {
             try group.file.writeDurably(group.bytes, at: group.offset)
         } else {
@@ -362,8 +348,8 @@ final class LogWriter {
         }
     }
 
-    /// Puts back a group of which no byte was written, so that it is again part of the group being collected. Returns
-    /// false, and changes nothing, for the last group of a segment.
+    /// Puts back a group, no byte of whose frames was written, so that it is again part of the group being collected.
+    /// Returns false, and changes nothing, for the last group of a segment.
     func putBack(_ group: Group) -> Bool {
         guard let taken, closed == nil else { return false }
         self.taken = nil
@@ -378,6 +364,7 @@ final class LogWriter {
             inFlight.removeAll(keeping: LogWriter.keptBytes)
             bufferStart = taken.start
         }
+        segments[segments.count - 1].cleared = taken.cleared
         nextStart = taken.nextStart
         hasUnsynced = hasUnsynced || taken.hasUnsynced
         return true
@@ -419,7 +406,8 @@ final class LogWriter {
         segments = []
         for found in tail.segments {
             segments.append(
-                Segment(number: found.number, path: found.path, file: found.file, salt: 0, isRecorded: true))
+                Segment(
+                    number: found.number, path: found.path, file: found.file, salt: 0, cleared: .max, isRecorded: true))
         }
         isSealed = true
         spare = archive.adopt(tail.spare, of: path, before: tail.end.lsn)

@@ -248,12 +248,20 @@ extension File {
 
     /// Writes zeros from the end of the file to its new end.
     func writeZeros(upTo size: UInt64) throws(FileError) {
-        var end = try self.size()
-        let zeros = [UInt8](repeating: 0, count: ByteCount.step(size > end ? size - end : 0, most: 1 << 20))
-        while end < size {
-            let count = ByteCount.step(size - end, most: zeros.count)
-            try writeBytes(self, zeros, count: count, at: end)
-            end += UInt64(count)
+        let end = try self.size()
+        if end < size { try writeZeros(end..<size) }
+    }
+
+    /// Writes zeros to a range, 64 KiB at a time: after larger writes the system's cache has larger pieces, of which each
+    /// direct write of a block must drop one.
+    func writeZeros(_ range: Range<UInt64>) throws(FileError) {
+        let zeros = [UInt8](
+            repeating: 0, count: ByteCount.step(range.upperBound - range.lowerBound, most: 1 << 16))
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let count = ByteCount.step(range.upperBound - offset, most: zeros.count)
+            try writeBytes(self, zeros, count: count, at: offset)
+            offset += UInt64(count)
         }
     }
 

@@ -16,7 +16,7 @@ extension Store {
         }
         if endOldSnapshots() { return true }
         // Check the log before each step of a checkpoint, because a checkpoint has many steps, and a writer without a
-        // spare segment must wait until one is filled with zeros.
+        // spare segment must wait until a file is created, and then syncs metadata.
         if try lookAfterLog() { return true }
         if try stepCheckpoint() { return true }
         frames.returnTable()

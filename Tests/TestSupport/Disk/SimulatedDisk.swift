@@ -382,7 +382,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
-    /// Makes pending writes durable, all of them or those to the sectors of a range, with the size.
+    /// Makes pending writes durable, all of them or those to the sectors of a range, with the size that they need.
     ///
     /// - Parameter told: the number of the file's failures that the handle has reported.
     func sync(
@@ -420,11 +420,16 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
-    /// Whether a sync of a range, or of everything, makes a change durable.
+    /// Whether a sync of a range, or of everything, makes a change durable. A sync of a range leaves a size open that
+    /// its bytes do not need.
     private func isMeant(_ change: CrashState.PendingChange, by range: Range<UInt64>?) -> Bool {
-        guard let range, case .sector(let index, _) = change else { return true }
-        let start = UInt64(index * state.sectorBytes)
-        return range.overlaps(start..<start + UInt64(state.sectorBytes))
+        guard let range else { return true }
+        switch change {
+        case .size(let size): return size <= range.upperBound
+        case .sector(let index, _):
+            let start = UInt64(index * state.sectorBytes)
+            return range.overlaps(start..<start + UInt64(state.sectorBytes))
+        }
     }
 
     func takeLock(_ file: Int, _ path: String, exclusive: Bool, held: Bool?) throws(FileError) -> Bool {
