@@ -29,9 +29,7 @@ final class ColumnPlaces: Sendable {
         next.store(place + 1 < names.count ? place + 1 : 0, ordering: .relaxed)
         return place
     }
-}
 
-extension ColumnPlaces {
     private func known(_ name: String) -> Int? {
         exact[name] ?? folded[name.lowercased()].flatMap { $0 < 0 ? nil : $0 }
     }
