@@ -7,7 +7,10 @@ import MakoTestSupport
 /// sum stays, and counts its transactions; another one reads.
 struct SharingProcess {
     let path: String
-    let index: Int
+    let life: TurnLife
+    private var index: Int { life.index }
+
+    init(path: String, life: TurnLife) { (self.path, self.life) = (path, life) }
 
     private static let accounts = 60
     private static let start = 1000
@@ -37,6 +40,7 @@ struct SharingProcess {
         }
         var random = SplitMix(seed: UInt64.random(in: 0...UInt64.max))
         var last = try SharingProcess.count(db, index)
+        try life.expect(UInt64(last))
         while true {
             try turn(db, &last, &random)
             FileHandle.standardOutput.write(Data("\(last)\n".utf8))

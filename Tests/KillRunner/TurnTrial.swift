@@ -14,9 +14,9 @@ struct TurnTrial {
 
     func run() throws {
         var random = SplitMix(seed: trial.seed)
-        var lives = try (0..<TurnTrial.processes).map(life)
         /// The last number that each process has printed.
         var acknowledged = [UInt64](repeating: 0, count: TurnTrial.processes)
+        var lives = try acknowledged.indices.map { try life($0, 0) }
         defer { for life in lives { life.kill() } }
         func end(_ index: Int) {
             lives[index].kill()
@@ -30,7 +30,7 @@ struct TurnTrial {
             }
             let index = random.below(lives.count)
             end(index)
-            lives[index] = try life(index)
+            lives[index] = try life(index, acknowledged[index])
         }
         for index in lives.indices { end(index) }
         let stored = try verb == "share" ? SharingProcess.numbers(path) : TurnProcess.numbers(path)
@@ -41,15 +41,35 @@ struct TurnTrial {
         print("\(trial.cycles) kills, \(acknowledged.reduce(0, +)) turns, none lost")
     }
 
-    private func life(_ index: Int) throws -> ReaderTrial.Life {
-        try ReaderTrial.Life(trial.program, verb, path, ["\(index)"])
+    private func life(_ index: Int, _ acknowledged: UInt64) throws -> ReaderTrial.Life {
+        try ReaderTrial.Life(trial.program, verb, path, ["\(index)", "\(acknowledged)"])
+    }
+}
+
+/// A process that takes turns, in one of its lives.
+struct TurnLife {
+    let index: Int
+    /// The number that the lives before have committed and printed. A later one would hide a loss.
+    let committed: UInt64
+
+    init(_ words: [String]) {
+        index = words.count > 2 ? Int(words[2]) ?? 0 : 0
+        committed = words.count > 3 ? UInt64(words[3]) ?? 0 : 0
+    }
+
+    func expect(_ stored: UInt64) throws {
+        guard stored < committed else { return }
+        throw Referee.Failure(description: "process \(index) had committed \(committed); it finds \(stored)")
     }
 }
 
 /// One of these processes: moves values between accounts, whose sum stays, and counts its turns.
 struct TurnProcess {
     let path: String
-    let index: Int
+    let life: TurnLife
+    private var index: Int { life.index }
+
+    init(path: String, life: TurnLife) { (self.path, self.life) = (path, life) }
 
     private static let accounts: UInt64 = 300
     private static let start: UInt64 = 1000
@@ -68,6 +88,7 @@ struct TurnProcess {
         }
         var random = SplitMix(seed: UInt64.random(in: 0...UInt64.max))
         var last = try store.read { try TurnProcess.number(of: index, in: $0) }
+        try life.expect(last)
         while true {
             for _ in 0..<1 + random.below(3) {
                 try turn(store, &last, &random)

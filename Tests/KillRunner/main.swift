@@ -6,8 +6,8 @@ import MakoTestSupport
 /// cut. `readers CYCLES [SEED]`: readers beside a writer are killed so many times, and now and then the writer. `write PATH`, `read PATH`,
 /// `processes SECONDS [SEED]`: two and three processes at the same files are stopped before each call. `fork FOLDER`: a child is forked off a process
 /// with an open store, `fork-database FOLDER`: with an open database. `transfer PATH`, `audit PATH` and `step -` are the processes that these start.
-/// `turns CYCLES [SEED]`, `sharing CYCLES [SEED]`: processes that write one file by turns (`turn PATH NUMBER`, `share PATH NUMBER`) are killed so
-/// many times.
+/// `turns CYCLES [SEED]`, `sharing CYCLES [SEED]`: processes that write one file by turns (`turn PATH NUMBER
+/// COMMITTED`, `share PATH NUMBER COMMITTED`) are killed so many times.
 /// `commit PATH` commits what it reads, for `make kill-mirror`.
 let words = Array(CommandLine.arguments.dropFirst())
 let folder = NSTemporaryDirectory() + "mako-kill-\(ProcessInfo.processInfo.processIdentifier)"
@@ -24,8 +24,8 @@ do {
         print(Digest.of(try store.read { try ModelStore(reading: $0) }))
     case "transfer": try Bank(path: words[1]).transfer()
     case "audit": try Bank(path: words[1]).audit()
-    case "turn": try TurnProcess(path: words[1], index: words.count > 2 ? Int(words[2]) ?? 0 : 0).run()
-    case "share": try SharingProcess(path: words[1], index: words.count > 2 ? Int(words[2]) ?? 0 : 0).run()
+    case "turn": try TurnProcess(path: words[1], life: TurnLife(words)).run()
+    case "share": try SharingProcess(path: words[1], life: TurnLife(words)).run()
     case "step": try SteppedProcess().run()
     case "commit": try CommitProcess(path: words[1]).run()
     case "fork": try ForkTrial(folder: words[1]).run()

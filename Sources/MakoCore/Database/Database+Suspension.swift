@@ -190,8 +190,11 @@ extension Database {
     /// The durability of a commit: without a background thread nothing would flush an `async` one before the end of the
     /// last turn.
     func turnDurability(_ durability: Durability?) -> Durability? {
-        guard turns != nil, case .async = durability ?? options.durability else { return durability }
-        return .ordered
+        guard turns != nil else { return durability }
+        switch durability ?? options.durability {
+        case .async, .asyncWithin: return .ordered
+        case .full, .barrier, .ordered: return durability
+        }
     }
 
     /// Keeps the log short where turns overlap for long.

@@ -243,4 +243,16 @@ enum LogFile {
     static func segmentPath(_ path: String, _ number: UInt64) -> String { "\(path)\(infix)\(number)" }
 
     static func sparePath(_ path: String) -> String { "\(path)\(infix)spare" }
+
+    /// Returns the numbers of the segment files next to the data file, whatever their contents. Skips names that no
+    /// segment gets, because they belong to other programs.
+    static func numbers(of path: String, in fileSystem: any FileSystem) throws(FileError) -> [UInt64] {
+        let prefix = FilePath.name(of: path) + infix
+        return try fileSystem.list(directory: FilePath.directory(of: path)).compactMap { name in
+            guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count)),
+                number < SegmentHeader.numberLimit, TextKey(name) == TextKey(prefix + String(number))
+            else { return nil }
+            return number
+        }.sorted()
+    }
 }

@@ -52,17 +52,7 @@ struct LogReader {
     /// The number of bytes that encryption adds to a payload.
     private var overhead: Int { keys != nil || isLocked ? SegmentCipher.overhead : 0 }
 
-    /// Returns the numbers of the segment files next to the data file, whatever their contents. Skips names that no
-    /// segment gets, because they belong to other programs.
-    func segmentNumbers() throws(FileError) -> [UInt64] {
-        let prefix = FilePath.name(of: path) + "-wal-"
-        return try fileSystem.list(directory: FilePath.directory(of: path)).compactMap { name in
-            guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count)),
-                number < SegmentHeader.numberLimit, TextKey(name) == TextKey(prefix + String(number))
-            else { return nil }
-            return number
-        }.sorted()
-    }
+    func segmentNumbers() throws(FileError) -> [UInt64] { try LogFile.numbers(of: path, in: fileSystem) }
 
     /// Reads all complete frames after `start`, in order.
     ///

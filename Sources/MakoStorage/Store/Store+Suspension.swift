@@ -62,6 +62,7 @@ extension Store {
     /// - Returns: whether there are newer commits than at the suspension; false if the store is not suspended.
     /// - Throws: ``StorageError/alreadyOpen(path:)`` after the timeout, ``StorageError/replaced(path:)``, the errors of
     ///   opening, and I/O errors: the store is still suspended then.
+    /// - Complexity: linear in the files of the directory, and in the log that was left.
     @discardableResult
     public func resume(timeout: Duration = .zero) throws(StorageError) -> Bool {
         defer { events?.deliver() }
@@ -70,7 +71,6 @@ extension Store {
 
     /// The same, without a call of the event handler: ``deliverEvents()`` must follow.
     ///
-
     /// - Parameter prepare: called with the newest commit, and whether it is newer than at the suspension, before any
     ///   other thread can read it. It must not write. If it returns false, the store stays suspended, and
     ///   ``StorageError/suspended(path:)`` is thrown.
@@ -205,10 +205,12 @@ extension Store {
         return !isFirst
     }
 
-    /// Compares the fixed pages with those at the suspension.
+    /// Compares the fixed pages with those at the suspension, and looks for a log.
     ///
-    /// A writer raises the ceiling of serials in the header before its first page, and each change of the header counts
-    /// its generation. So an equal header means that no other process has written.
+    /// A writer changes the header before its first page, or when it records a log segment, and each change of the header
+    /// counts its generation. But a segment is recorded after its first sync: commits of ``Durability/ordered`` may be
+    /// in a log that the header does not name. A store at rest has no log. So an equal header without a log means that no
+    /// other process has committed.
     private func hasForeignCommits() throws(StorageError) -> Bool {
         guard try storage({ () throws(FileError) in try dataFile.file.isNamed(path) }) else {
             throw .replaced(path: path)
@@ -217,7 +219,9 @@ extension Store {
         let metas = try found.readMetas()
         let header = dataFile.lock.withLock { dataFile.header }
         let last = checkpointer.last.meta
-        if found.header == header && metas.first == last && found.findings.isEmpty { return false }
+        if found.header == header && metas.first == last && found.findings.isEmpty {
+            return try storage { () throws(FileError) in try !LogFile.numbers(of: path, in: options.files).isEmpty }
+        }
         // Without a readable meta, opening the file reports the damage.
         let isLater = metas.first.map { $0.commit >= last.commit && $0.point >= last.point } ?? true
         guard found.header.id == header.id, found.header.generation >= header.generation, isLater else {

@@ -96,6 +96,25 @@ import Testing
         }
     }
 
+    /// No thread would write an `async` commit while another turn of the process keeps the file.
+    @Test func whatIsCommittedSurvivesTheProcess() throws {
+        let durabilities: [Durability] = [.full, .ordered, .async, .async(maxDelay: .seconds(1))]
+        for durability in durabilities {
+            let place = ReaderPlace()
+            let db = try place.sharer()
+            let rows = try db.rows("SELECT name FROM City")
+            try db.transaction(durability: durability) { try db.set("FR", 68) }
+            let image = SimulatedDisk(place.disk.settledImage())
+            rows.close()
+            try db.close()
+            let other = try Database(
+                at: path, entities: [Country.self], options: DatabaseOptions(storage: options(on: image)))
+            #expect(other.store.recovery.replayedCommits > 0, "the file was kept during the commit")
+            #expect(try people(other) == ["FR 68"], "\(durability)")
+            try other.close()
+        }
+    }
+
     private func options(on disk: SimulatedDisk) -> StoreOptions {
         var options = StoreOptions()
         options.fileSystem = disk

@@ -5,93 +5,6 @@ import Testing
 
 /// Ends of processes and power failures while two processes take turns.
 @Suite struct SuspensionCrashTests: RoundValues {
-    /// The files of a process that ends before a change of the disk: its locks are released, and what it has written stays
-    /// in the cache of the machine.
-    private final class MortalProcess: PassingFileSystem, @unchecked Sendable {
-        let inner: any FileSystem
-        private let lock = Lock()
-        // Guarded by `lock`.
-        private var files: [any MakoStorage.File] = []
-        private var changes: Int
-        private var isOver = false
-
-        init(_ inner: any FileSystem, changes: Int = .max) {
-            self.inner = inner
-            self.changes = changes
-        }
-
-        var isDead: Bool { lock.withLock { isOver } }
-
-        func die() {
-            lock.withLock {
-                isOver = true
-                for file in files { file.close() }
-                files = []
-            }
-        }
-
-        func change(_ path: String) throws(FileError) {
-            let isLast = lock.withLock {
-                changes -= 1
-                return changes < 0
-            }
-            if isLast { die() }
-            if isDead { throw FileError(operation: "write", path: path, code: 5) }
-        }
-
-        func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any MakoStorage.File {
-            if isDead { throw FileError(operation: "open", path: path, code: 5) }
-            let file = try inner.open(path, mode)
-            lock.withLock { files.append(file) }
-            return MortalFile(inner: file, process: self)
-        }
-
-        func remove(_ path: String) throws(FileError) {
-            try change(path)
-            try inner.remove(path)
-        }
-
-        func rename(_ from: String, to: String) throws(FileError) {
-            try change(from)
-            try inner.rename(from, to: to)
-        }
-
-        func syncDirectory(_ path: String) throws(FileError) {
-            try change(path)
-            try inner.syncDirectory(path)
-        }
-    }
-
-    private final class MortalFile: PassingFile {
-        let inner: any MakoStorage.File
-        private let process: MortalProcess
-
-        init(inner: any MakoStorage.File, process: MortalProcess) {
-            self.inner = inner
-            self.process = process
-        }
-
-        func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
-            try process.change(path)
-            try inner.write(buffer, at: offset)
-        }
-
-        func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
-            try write(buffer, at: offset)
-            try sync()
-        }
-
-        func resize(to size: UInt64) throws(FileError) {
-            try process.change(path)
-            try inner.resize(to: size)
-        }
-
-        func sync() throws(FileError) {
-            try process.change(path)
-            try inner.sync()
-        }
-    }
-
     private static let path = "d/s.mako"
 
     private func open(_ files: any FileSystem) throws -> Store {
@@ -100,9 +13,21 @@ import Testing
         return try Store(at: Self.path, options: options)
     }
 
-    /// The other process ends before each of its changes of the disk, from its opening to its own suspension. Large
-    /// transactions commit by checkpoint, small ones by the log.
-    @Test(arguments: [20, 100]) func theOtherProcessMayEndAnywhere(count: UInt64) throws {
+    /// How the other process comes to its turn, and what it has committed when it ends.
+    struct Turn: Sendable {
+        var count: UInt64
+        var durability = Durability.full
+        /// Whether it has written in an earlier turn, so that its first page may need no change of the header.
+        var isResumed = false
+    }
+
+    /// The other process ends before each of its changes of the disk, from the beginning of its turn to its suspension.
+    /// Large transactions commit by checkpoint, small ones by the log.
+    @Test(arguments: [
+        Turn(count: 20), Turn(count: 100), Turn(count: 20, isResumed: true),
+        Turn(count: 20, durability: .ordered, isResumed: true), Turn(count: 100, durability: .ordered, isResumed: true),
+    ]) func theOtherProcessMayEndAnywhere(turn: Turn) throws {
+        let count = turn.count
         let blank = SimulatedDisk()
         let made = try open(blank)
         try fill(made, round: 1, count: count)
@@ -114,14 +39,24 @@ import Testing
             let store = try open(disk)
             try fill(store, round: 2, count: count)
             try store.suspend()
-            let process = MortalProcess(disk, changes: changes)
+            let process = MortalProcess(disk)
             var acknowledged: UInt8 = 2
             var other: Store?
-            do {
+            if turn.isResumed {
                 let opened = try open(process)
+                try fill(opened, round: 2, count: count)
+                try opened.suspend()
                 other = opened
+                // To the same state of the file.
+                try store.resume()
+                try store.suspend()
+            }
+            process.live(changes: changes)
+            do {
+                if turn.isResumed { try other?.resume() } else { other = try open(process) }
+                guard let opened = other else { break }
                 for round in 3...5 as ClosedRange<UInt8> {
-                    try fill(opened, round: round, count: count)
+                    try fill(opened, round: round, count: count, turn.durability)
                     acknowledged = round
                     if round == 4 { try opened.checkpoint() }
                 }

@@ -179,6 +179,29 @@ import Testing
         try first.close()
     }
 
+    /// A segment is named in the header after its first sync, for which a commit of `ordered` does not wait. The process
+    /// has serials left from an earlier turn, so that its first page needs no change of the header either.
+    @Test func commitsOfAProcessThatEndsAreSeenWithoutASync() throws {
+        let disk = SimulatedDisk()
+        let first = try open(disk)
+        try first.suspend()
+        let process = MortalProcess(disk)
+        let second = try open(process)
+        try fill(second, round: 1, count: 20)
+        try second.suspend()
+        #expect(try first.resume())
+        try first.suspend()
+        #expect(try !second.resume())
+        try fill(second, round: 2, count: 20, .ordered)
+        process.die()
+        #expect(try first.resume())
+        #expect(try round(first) == [2])
+        try fill(first, round: 3, count: 20, .ordered)
+        try first.close()
+        #expect(try round(open(disk)) == [3])
+        withExtendedLifetime(second) {}
+    }
+
     @Test func commitNumbersGoOn() throws {
         let disk = SimulatedDisk()
         let store = try open(disk)
