@@ -133,7 +133,8 @@ struct TableImport {
         in table: TableHandle, _ plan: ImportPlan, _ catalogue: Catalogue, _ tx: borrowing WriteTransaction
     ) throws -> Int {
         let columns = plan.stored.map { table.schema.column(named: $0.name) }
-        var check = ReferenceCheck(options.ignoresReferences ? [] : columns, of: table, catalogue)
+        var check = ReferenceCheck(
+            options.ignoresReferences ? [] : columns, of: table, catalogue, insertsRows: !options.ignoresReferences)
         let layout = try table.layout(for: plan.stored.map(\.name))
         var reader = try reader()
         var writer = RowWriter()

@@ -142,6 +142,9 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
     func filled(
         _ parameters: [ParameterValue], _ named: [String: ParameterValue], isStatement: Bool
     ) throws(MakoError) -> FilledText {
+        if let name = named.keys.first(where: { interpolated[$0] != nil }) {
+            throw .invalidArgument(":\(name) is the name of a value that is written into the text; choose another name")
+        }
         let all = interpolated.merging(named) { own, _ in own }
         if named.isEmpty, let positions = parameters.ones, let names = all.ones {
             return FilledText(text: text, positions: positions, named: names)

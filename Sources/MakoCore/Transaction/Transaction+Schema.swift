@@ -22,7 +22,8 @@ extension Transaction {
             try saveFile(defersUnique: changes.defersUnique)
             try lockProperties(of: models)
             reports = try migrate(tables, from: old)
-            let catalogue = try catalogue(describing: old.models + models, previous: old.catalogue)
+            let isMigrated = reports.contains { !$0.steps.isEmpty }
+            let catalogue = try catalogue(describing: old.models + models, after: old.catalogue, isMigrated: isMigrated)
             schema = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
             cleared = try DanglingReferences(reports, before: old.catalogue, after: catalogue).clear(schema, in: self)
             try keepPart()
@@ -41,13 +42,17 @@ extension Transaction {
     }
 
     /// The current catalogue, with the models' delete rules, which then apply to every writer of the file.
-    private func catalogue(describing models: [EntityModel], previous: Catalogue) throws(MakoError) -> Catalogue {
+    ///
+    /// - Parameter isMigrated: whether tables differ from those of the previous catalogue.
+    private func catalogue(
+        describing models: [EntityModel], after previous: Catalogue, isMigrated: Bool
+    ) throws(MakoError) -> Catalogue {
         try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in
-                let loaded = try Catalogue.load(view: tx.view, previous: previous)
-                var rules = loaded.rules
+                let current = isMigrated ? try Catalogue.load(view: tx.view, previous: previous) : previous
+                var rules = current.rules
                 rules.adopt(models)
-                return try loaded.adopting(rules, in: tx)
+                return try current.adopting(rules, in: tx)
             }
         }
     }

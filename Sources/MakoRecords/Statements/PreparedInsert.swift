@@ -49,9 +49,11 @@ package final class PreparedInsert: Sendable {
         positions = places.map(\.position)
         text = statement.table.at.text
         parameterCount = statement.parameterCount
+        let columns = places.map(\.column)
         let isPlain =
             statement.conflict == .refuse && statement.onConflict == nil && statement.returning.isEmpty
-            && !places.contains { $0.column?.target != nil || $0.column?.sealedType != nil || $0.column?.type == .keys }
+            && !columns.contains { $0?.target != nil || $0?.sealedType != nil || $0?.type == .keys }
+            && !target.schema.liveColumns.contains { ReferenceCheck.hasDefault($0, besides: columns) }
         guard isPlain, case .values(let rows) = statement.source, rows.count == 1, rows[0].count == places.count else {
             row = nil
             plainParameters = nil

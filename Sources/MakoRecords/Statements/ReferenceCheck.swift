@@ -18,23 +18,37 @@ public struct ReferenceCheck {
     private let table: TableHandle
     private let catalogue: Catalogue
     private let references: [Reference]
+    /// The defaults of references that are not among the columns.
+    private let defaults: [(reference: Reference, value: Value)]
     private var missing: [(column: String, value: Value)] = []
     private var missingRows: [RowPlace] = []
 
     /// Makes a check.
     ///
-    /// - Parameter columns: the columns of the values, in their order; `nil` for values that are not references.
-    public init(_ columns: [ColumnSchema?], of table: TableHandle, _ catalogue: Catalogue) {
-        self.table = table
-        self.catalogue = catalogue
-        references = columns.enumerated().compactMap { position, column in
+    /// - Parameters:
+    ///   - columns: the columns of the values, in their order; `nil` for values that are not references.
+    ///   - insertsRows: whether all other columns get their defaults.
+    public init(
+        _ columns: [ColumnSchema?], of table: TableHandle, _ catalogue: Catalogue, insertsRows: Bool = false
+    ) {
+        func reference(_ column: ColumnSchema?, _ position: Int) -> Reference? {
             guard let column, let target = column.target, column.type != .keys else { return nil }
             return Reference(position: position, column: column, target: catalogue.table(named: target))
         }
+        self.table = table
+        self.catalogue = catalogue
+        references = columns.enumerated().compactMap { position, column in reference(column, position) }
+        let unset = table.schema.liveColumns.filter { insertsRows && ReferenceCheck.hasDefault($0, besides: columns) }
+        defaults = unset.compactMap { column in reference(column, -1).map { ($0, column.defaultValue) } }
+    }
+
+    /// Whether a reference gets its default when a row is inserted.
+    static func hasDefault(_ column: ColumnSchema, besides columns: [ColumnSchema?]) -> Bool {
+        column.target != nil && !column.defaultValue.isNull && !columns.contains { $0?.ordinal == column.ordinal }
     }
 
     /// Whether no column is a reference.
-    public var isEmpty: Bool { references.isEmpty }
+    public var isEmpty: Bool { references.isEmpty && defaults.isEmpty }
 
     /// The number of missing targets so far.
     var count: Int { missingRows.count }
@@ -44,17 +58,19 @@ public struct ReferenceCheck {
     /// - Throws: `RecordError.danglingReference` for a value that cannot be a key.
     public mutating func note(_ values: some Collection<Value>, _ view: Snapshot) throws(RecordError) {
         for reference in references {
-            let value = values[values.index(values.startIndex, offsetBy: reference.position)]
-            // Inserting the row reports values of another type.
-            if value.isNull || reference.column.type.coerced(value) == nil {
-                continue
-            }
-            let found = try place(of: value, reference)
-            guard let row = found else { throw dangling(reference.column.name, value) }
-            if try catalogue.contains(row, in: view) { continue }
-            missing.append((reference.column.name, value))
-            missingRows.append(row)
+            try note(values[values.index(values.startIndex, offsetBy: reference.position)], reference, view)
         }
+        for (reference, value) in defaults { try note(value, reference, view) }
+    }
+
+    private mutating func note(_ value: Value, _ reference: Reference, _ view: Snapshot) throws(RecordError) {
+        // Inserting the row reports values of another type.
+        if value.isNull || reference.column.type.coerced(value) == nil { return }
+        let found = try place(of: value, reference)
+        guard let row = found else { throw dangling(reference.column.name, value) }
+        if try catalogue.contains(row, in: view) { return }
+        missing.append((reference.column.name, value))
+        missingRows.append(row)
     }
 
     /// Returns the target row of a value.
@@ -72,10 +88,13 @@ public struct ReferenceCheck {
         return target.key(referredToBy: value).map { RowPlace(target, $0) }
     }
 
-    /// Discards references of the row to itself, which are valid.
-    mutating func forget(ownKey key: RowKey) {
+    /// Discards references of the last row to itself, which are valid.
+    ///
+    /// - Parameter count: the number of missing targets of the rows before. These may lead to the same key, and the row may
+    ///   be skipped.
+    mutating func forget(ownKey key: RowKey, after count: Int) {
         let own = RowPlace(table, key)
-        for place in missingRows.indices.reversed() where missingRows[place] == own {
+        for place in (count..<missingRows.count).reversed() where missingRows[place] == own {
             missing.remove(at: place)
             missingRows.remove(at: place)
         }

@@ -15,7 +15,8 @@ extension StatementRun {
         let batch = isBatched ? IndexBatch() : nil
         var writer = RowWriter()
         var outcome = StatementOutcome()
-        var references = ReferenceCheck(ignoresReferences ? [] : places.map(\.column), of: target, catalogue)
+        var references = ReferenceCheck(
+            ignoresReferences ? [] : places.map(\.column), of: target, catalogue, insertsRows: !ignoresReferences)
         var removal = RowRemoval(catalogue)
         let upsert = try statement.onConflict.map { (clause) throws(RecordError) in
             try Upsert(clause, target, self, tx.view)
@@ -37,14 +38,14 @@ extension StatementRun {
                 writer.set(place.position, value)
             }
             if references.count > noted {
-                if let own = try ownKey(id, &writer, target) { references.forget(ownKey: own) }
+                if let own = try ownKey(id, &writer, target) { references.forget(ownKey: own, after: noted) }
                 // A single row needs no savepoint, unless it may be skipped.
                 if rows.count == 1, statement.conflict == .refuse, statement.onConflict == nil {
                     try references.finish(tx.view)
                 }
             }
             if let upsert, let other = try upsert.conflict(&writer, id, tx.view) {
-                references.forget(after: min(noted, references.count))
+                references.forget(after: noted)
                 guard let found = try upsert.values(for: other, &writer, id, tx.view) else { continue }
                 if !changed.isEmpty { try changed.note(found[...], tx.view) }
                 if upsert.changesOwned { try removal.noteOwned(by: [other], target, tx.view) }
@@ -72,7 +73,7 @@ extension StatementRun {
                 key = try target.insert(&writer, key: id, in: tx, changes: &changes, batch: batch, check: rowCheck)
             } catch {
                 guard statement.conflict == .ignore, error.isConflict else { throw error }
-                references.forget(after: min(noted, references.count))
+                references.forget(after: noted)
                 continue
             }
             outcome.changed += 1

@@ -100,6 +100,44 @@ import Testing
         #expect(try session.faults().isEmpty)
     }
 
+    /// A row that is left out takes only its own references with it.
+    @Test func rowsThatAreLeftOutLeaveTheReferencesOfOthers() throws {
+        try session.run(
+            """
+            CREATE TABLE Node (
+                id INTEGER PRIMARY KEY, parent INTEGER REFERENCES Node, o INTEGER REFERENCES Owner, u TEXT UNIQUE)
+            """)
+        for clause in ["INSERT OR IGNORE INTO Node (id, parent, u)", "INSERT INTO Node (id, parent, u)"] {
+            let end = clause.contains("IGNORE") ? "" : " ON CONFLICT (u) DO NOTHING"
+            #expect(session.refusal("\(clause) VALUES (1, 2, 'a'), (2, 2, 'a')\(end)").contains("parent cannot be 2"))
+        }
+        #expect(try ids("Node").isEmpty)
+        // Neither do they need anything.
+        try session.run("INSERT INTO Node (id, u) VALUES (5, 'a')")
+        try session.run("INSERT OR IGNORE INTO Node (id, parent, o, u) VALUES (1, 1, 1, 'b'), (2, 2, 99, 'a')")
+        #expect(try ids("Node") == [1, 5])
+        #expect(try dangling.isEmpty)
+    }
+
+    @Test func defaultsAreReferencesToo() throws {
+        try session.run(
+            "CREATE TABLE Pet (id INTEGER PRIMARY KEY, name TEXT UNIQUE, owner INTEGER DEFAULT 7 REFERENCES Owner)")
+        for text in [
+            "INSERT INTO Pet (name) VALUES ('x')", "INSERT INTO Pet DEFAULT VALUES",
+            "INSERT INTO Pet (name) SELECT name FROM Owner", "INSERT INTO Pet (name) VALUES (?1)",
+        ] {
+            let refusal = session.refusal(text, text.contains("?1") ? [.text("x")] : [])
+            #expect(refusal.contains("owner cannot be 7"), "\(text)")
+        }
+        try session.run("INSERT INTO Pet (name, owner) VALUES ('x', 1)")
+        try session.run("INSERT OR IGNORE INTO Pet (name) VALUES ('x')")
+        try session.run("UPDATE Pet SET name = 'y'")
+        try session.run("INSERT INTO Owner VALUES (7, 'Di')")
+        try session.run("INSERT INTO Pet (name) VALUES ('z')")
+        #expect(try session.rows("SELECT owner FROM Pet ORDER BY id") == [[.integer(1)], [.integer(7)]])
+        #expect(try dangling.isEmpty)
+    }
+
     @Test func aReferenceToATableThatIsNotThereIsNamed() throws {
         try session.run("CREATE TABLE Toy (dog INTEGER REFERENCES Dogg)")
         #expect(
