@@ -21,8 +21,15 @@ struct Bank {
     // MARK: The writer
 
     /// Moves money without end, in small transactions and in such that are too large for the log; makes the file grow and shrink.
-    func transfer() throws -> Never {
+    /// Prints the numbers of commits that the end of the process must not take.
+    ///
+    /// - Parameter committed: the newest commit that must be there.
+    func transfer(after committed: UInt64) throws -> Never {
         let store = try Store(at: path, options: options(readOnly: false))
+        let newest = try store.read { $0.commitNumber }
+        guard newest >= committed else {
+            throw Referee.Failure(description: "commit \(committed) was there; commit \(newest) is the newest")
+        }
         try store.write { transaction in
             if transaction.view.tree(named: Bank.ballast) == nil {
                 _ = try transaction.createTree(named: Bank.ballast, keys: .integer)
@@ -36,7 +43,8 @@ struct Bank {
         fflush(nil)
         while true {
             let isLarge = random.below(80) == 0
-            try store.write(durability: random.pick([.full, .ordered, .async, .async])) { transaction in
+            let durability: Durability = random.pick([.full, .ordered, .async, .async])
+            try store.write(durability: durability) { transaction in
                 guard let tree = transaction.view.tree(named: Bank.tree) else { return }
                 for _ in 0..<(isLarge ? 800 : 1 + random.below(8)) {
                     let (from, to) = (random.next() % Bank.accounts, random.next() % Bank.accounts)
@@ -44,6 +52,10 @@ struct Bank {
                     try put(balance(from, tree, transaction.view) - amount, from, tree, transaction)
                     try put(balance(to, tree, transaction.view) + amount, to, tree, transaction)
                 }
+            }
+            if durability != .async {
+                print(try store.read { $0.commitNumber })
+                fflush(nil)
             }
             switch random.below(400) {
             case 0: try store.checkpoint()
@@ -83,14 +95,19 @@ struct Bank {
         var random = SplitMix(seed: UInt64.random(in: 0...UInt64.max))
         var kept: [(snapshot: Snapshot, digest: UInt64)] = []
         var latest: UInt64 = 0
+        var latestDigest: UInt64 = 0
         while true {
             try store.refresh()
             let snapshot = try store.snapshot()
             guard snapshot.commitNumber >= latest else {
                 throw Referee.Failure(description: "commit \(snapshot.commitNumber) after commit \(latest)")
             }
-            latest = snapshot.commitNumber
-            kept.append((snapshot, try check(snapshot)))
+            let digest = try check(snapshot)
+            guard snapshot.commitNumber > latest || latest == 0 || digest == latestDigest else {
+                throw Referee.Failure(description: "commit \(latest) was another one before")
+            }
+            (latest, latestDigest) = (snapshot.commitNumber, digest)
+            kept.append((snapshot, digest))
             if kept.count > 4 { kept.remove(at: random.below(kept.count)) }
             let old = random.pick(kept)
             guard try check(old.snapshot) == old.digest else {

@@ -169,7 +169,7 @@ final class ProcessTrial {
                 rows += worker.acknowledged
             }
             acknowledged += worker.acknowledged.count
-            if let refusal = worker.refusal { try note(refusal) }
+            if let refusal = worker.refusal { try note(refusal, isThere) }
             if worker.isDone, let origin = worker.deed?.origin { rows.append(origin) }
         }
         let files = POSIXFileSystem()
@@ -226,10 +226,11 @@ final class ProcessTrial {
     }
 
     /// A process may be refused because of another one, in the engine's words; every other failure is one.
-    private func note(_ refusal: String) throws {
-        let reasons = [
-            "is in use elsewhere", "exists already", "no database at", "without the database it belongs to",
-        ]
+    ///
+    /// - Parameter isThere: whether there is a database throughout.
+    private func note(_ refusal: String, _ isThere: Bool) throws {
+        var reasons = ["is in use elsewhere", "exists already"]
+        if !isThere { reasons += ["no database at", "without the database it belongs to"] }
         guard let reason = reasons.first(where: refusal.contains) else {
             throw Referee.Failure(description: "a process failed: \(refusal)")
         }

@@ -17,6 +17,12 @@ struct ReaderTrial {
         var readers = try (0..<ReaderTrial.readers).map { _ in try life("audit") }
         var killed = (readers: 0, writers: 0)
         var states = 0
+        // The newest commit that a reader has shown, or that was acknowledged; a writer that begins below it has lost it.
+        var committed: UInt64 = 0
+        func end(_ life: Life) {
+            life.kill()
+            committed = max(committed, life.numbers.max() ?? 0)
+        }
         defer { for life in readers + [writer] { life.kill() } }
         for number in 1...max(1, trial.cycles) {
             Thread.sleep(forTimeInterval: Double(random.below(80)) / 1000)
@@ -24,12 +30,13 @@ struct ReaderTrial {
                 throw Referee.Failure(description: "cycle \(number): \(life.verb) ended by itself: \(life.complaint)")
             }
             if random.chance(12) {
-                writer.kill()
+                end(writer)
+                for reader in readers { committed = max(committed, reader.numbers.last ?? 0) }
                 killed.writers += 1
-                writer = try life("transfer")
+                writer = try life("transfer", "\(committed)")
             } else {
                 let index = random.below(readers.count)
-                readers[index].kill()
+                end(readers[index])
                 states += readers[index].lines
                 killed.readers += 1
                 readers[index] = try life("audit")
@@ -60,7 +67,9 @@ struct ReaderTrial {
         try store.close()
     }
 
-    private func life(_ verb: String) throws -> Life { try Life(trial.program, verb, path) }
+    private func life(_ verb: String, _ more: String...) throws -> Life {
+        try Life(trial.program, verb, path, more)
+    }
 
     /// A process and the lines that it has printed so far.
     final class Life: @unchecked Sendable {
@@ -90,6 +99,7 @@ struct ReaderTrial {
 
         var isAlive: Bool { process.isRunning }
         var lines: Int { lock.withLock { notified.reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) } } }
+        var numbers: [UInt64] { text.split(separator: "\n").compactMap { UInt64($0) } }
         var text: String { lock.withLock { String(decoding: notified, as: UTF8.self) } }
 
         /// How the process ended, and the last that it printed.

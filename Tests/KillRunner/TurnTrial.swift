@@ -20,8 +20,7 @@ struct TurnTrial {
         defer { for life in lives { life.kill() } }
         func end(_ index: Int) {
             lives[index].kill()
-            let numbers = lives[index].text.split(separator: "\n").compactMap { UInt64($0) }
-            acknowledged[index] = max(acknowledged[index], numbers.max() ?? 0)
+            acknowledged[index] = max(acknowledged[index], lives[index].numbers.max() ?? 0)
         }
         for number in 1...max(1, trial.cycles) {
             Thread.sleep(forTimeInterval: Double(random.below(60)) / 1000)

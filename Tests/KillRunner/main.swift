@@ -22,7 +22,7 @@ do {
         let store = try Store(at: words[1], options: Workload.options(readOnly: true))
         guard try store.verify().isClean else { throw Referee.Failure(description: "verify is not clean") }
         print(Digest.of(try store.read { try ModelStore(reading: $0) }))
-    case "transfer": try Bank(path: words[1]).transfer()
+    case "transfer": try Bank(path: words[1]).transfer(after: words.count > 2 ? UInt64(words[2]) ?? 0 : 0)
     case "audit": try Bank(path: words[1]).audit()
     case "turn": try TurnProcess(path: words[1], life: TurnLife(words)).run()
     case "share": try SharingProcess(path: words[1], life: TurnLife(words)).run()

@@ -25,7 +25,10 @@ import Testing
 
         func add(_ read: History.Read) { lock.withLock { history.reads.append(read) } }
         func add(_ write: History.Write) { lock.withLock { history.writes.append(write) } }
-        func note(_ error: any Error) { lock.withLock { errors.append("\(error)") } }
+        func note(_ error: any Error) {
+            let isDisk = (error as? any DiskFailure)?.isDiskFailure ?? false
+            lock.withLock { errors.append((isDisk ? "failed disk: " : "") + "\(error)") }
+        }
         var all: (history: History, errors: [String]) { lock.withLock { (history, errors) } }
     }
 
@@ -230,7 +233,9 @@ import Testing
         var (store, tree, history) = try prepare(disk)
         var random = SplitMix(seed: seed &+ 900)
         disk.inject(.crashBefore, atCall: disk.callCount + 20 + random.below(400))
-        _ = try run(store, tree, &history, seed: seed, 80)
+        // A thread that meets the cut says that the device has failed, and nothing else.
+        let errors = try run(store, tree, &history, seed: seed, 80)
+        #expect(errors.allSatisfy { $0.hasPrefix("failed disk: ") }, "\(errors)")
         disk.cutPower()
         let contradictions = history.contradictions()
         #expect(contradictions.prefix(5).isEmpty)

@@ -193,7 +193,12 @@ public final class ObjectSession: RandomSession {
         try compareObjects()
         guard isOuter else { return }
         // An empty commit promises nothing, not even for the commits before it.
-        if durability == nil || durability == .full, model.file != before.model.file { history.acknowledge() }
+        // Once the file is unlocked, every commit is durable.
+        let isUnlocked = try opened().store.isSuspended
+        if durability == nil || durability == .full || isUnlocked, model.file != before.model.file {
+            history.acknowledge()
+        }
+        if durability == .ordered { history.noteWritten() }
         try checkNotifications(from: before.model.file)
     }
 

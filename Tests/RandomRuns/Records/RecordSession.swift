@@ -172,6 +172,7 @@ public final class RecordSession: RandomSession {
             try tx.commit(durability: durability)
             // An empty commit promises nothing, not even for the commits before it.
             if durability == nil || durability == .full, model != before.model { history.acknowledge() }
+            if durability == .ordered { history.noteWritten() }
         } catch {
             (model, catalogue) = before
             throw error

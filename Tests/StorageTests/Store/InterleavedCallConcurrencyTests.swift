@@ -42,8 +42,10 @@ import Testing
         private var store: Store
         private var random: SplitMix
         private var noises: [UInt8: [UInt8]] = [:]
-        /// The commits that changed values, and the rounds of the trees from then on; zero without values.
-        private var states: [(commit: UInt64, rounds: [UInt8])] = [(0, [0, 0, 0, 0])]
+        /// The commits that changed values, with the rounds of the trees and the numbers of their values from then on.
+        private var states: [(commit: UInt64, rounds: [UInt8], counts: [UInt64])] = [(0, [0, 0, 0, 0], [0, 0, 0, 0])]
+        /// The newest commit that the end of the process must not take: it was written, or a reader has shown it.
+        private var written: UInt64 = 0
 
         init(_ files: any FileSystem, seed: UInt64) throws {
             self.files = files
@@ -68,15 +70,19 @@ import Testing
             let durability = random.pick([.full, .ordered, .async] as [Durability])
             switch random.below(42) {
             case 0..<18: try fill(100 + UInt64(random.below(300)), durability)
-            case 18..<32: try store.checkpoint()
+            case 18..<32:
+                try store.checkpoint()
+                try noteWritten()
             // Too large for the log.
             case 32: try fill(1500, durability)
             case 33..<36: try fill(0, durability)
             case 36: try store.shrink()
             case 37:
+                try noteWritten()
                 try store.close()
                 try reopen()
             case 38, 39:
+                try noteWritten()
                 try store.suspend()
                 try store.resume()
             default:
@@ -100,15 +106,23 @@ import Testing
         private func reopen() throws {
             store = try Store(at: Rounds.path, options: Rounds.options(files))
             let newest = try store.read { $0.commitNumber }
+            guard newest >= written else {
+                throw Disagreement("commit \(written) was written; commit \(newest) is the newest")
+            }
             states.removeAll { $0.commit > newest }
+            try check(store.snapshot())
         }
+
+        private func noteWritten() throws { written = try max(written, store.read { $0.commitNumber }) }
 
         private func fill(_ count: UInt64, _ durability: Durability) throws {
             let index = random.below(4)
             var rounds = states[states.count - 1].rounds
             rounds[index] = count == 0 ? 0 : UInt8(random.below(255)) + 1
-            states.append((try store.read { $0.commitNumber } + 1, rounds))
             let isNamed = count > 0 && random.below(3) == 0
+            var counts = states[states.count - 1].counts
+            counts[index] = count + (isNamed ? 1 : 0)
+            states.append((try store.read { $0.commitNumber } + 1, rounds, counts))
             try store.write(durability: durability) { transaction in
                 let name = "t\(index)"
                 let tree = try transaction.view.tree(named: name) ?? transaction.createTree(named: name, keys: .integer)
@@ -118,6 +132,7 @@ import Testing
                 // Written before the commit, to pages that the log names.
                 if isNamed { try transaction.put(noise(rounds[index]), for: Rounds.named, in: tree) }
             }
+            if durability != .async { try noteWritten() }
         }
 
         // MARK: The reader
@@ -139,6 +154,7 @@ import Testing
                 }
                 kept.append(try reader.snapshot())
                 #expect(kept[kept.count - 1].commitNumber >= latest)
+                written = max(written, kept[kept.count - 1].commitNumber)
                 if kept.count > 4 { kept.remove(at: random.below(3)) }
                 for snapshot in [random.pick(kept), kept[kept.count - 1]] { try check(snapshot) }
             }
@@ -146,10 +162,10 @@ import Testing
         }
 
         private func check(_ snapshot: Snapshot) throws {
-            let rounds = states.last { $0.commit <= snapshot.commitNumber }?.rounds ?? []
-            for (index, round) in rounds.enumerated() {
+            guard let state = states.last(where: { $0.commit <= snapshot.commitNumber }) else { return }
+            for (index, round) in state.rounds.enumerated() {
                 let value = [UInt8](repeating: round, count: 200)
-                var (count, wrong) = (0, 0)
+                var (count, wrong) = (0 as UInt64, 0)
                 if let tree = snapshot.tree(named: "t\(index)") {
                     var cursor = try snapshot.cursor(in: tree)
                     var isThere = try cursor.first()
@@ -162,7 +178,7 @@ import Testing
                     }
                 }
                 #expect(wrong == 0, "tree \(index) of commit \(snapshot.commitNumber)")
-                #expect((count > 0) == (round > 0), "tree \(index) of commit \(snapshot.commitNumber)")
+                #expect(count == state.counts[index], "tree \(index) of commit \(snapshot.commitNumber)")
             }
         }
     }

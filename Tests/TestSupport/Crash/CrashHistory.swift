@@ -27,7 +27,16 @@ public final class CrashHistory<State> {
     /// back to the last acknowledged one.
     public func begin(_ state: State) {
         states.append(state)
-        enter(CrashSpan(acknowledged: span.acknowledged, shown: span.shown, begun: states.count - 1))
+        var next = span
+        next.begun = states.count - 1
+        enter(next)
+    }
+
+    /// Everything that was begun has been written: it survives the end of the process, and not of the machine.
+    public func noteWritten() {
+        var next = span
+        next.written = states.count - 1
+        enter(next)
     }
 
     /// Everything that was begun has been promised to last.
@@ -37,7 +46,10 @@ public final class CrashHistory<State> {
 
     /// A state, given by its index, was made durable and shown to others by a reader.
     public func show(_ index: Int) {
-        enter(CrashSpan(acknowledged: span.acknowledged, shown: max(index, span.shown), begun: states.count - 1))
+        var next = span
+        next.shown = max(index, next.shown)
+        next.written = max(index, next.written)
+        enter(next)
     }
 
     /// This is what a restart within the run found. It was shown, so it lasts.
@@ -59,15 +71,20 @@ public struct CrashSpan: Sendable, Hashable {
     /// The last state that readers have shown after they made it durable. It survives unless a sector is torn that the
     /// writer, which does not know of the readers, writes next.
     public var shown: Int
+    /// The last state that was written to the files.
+    public var written: Int
     /// The last state that was begun.
     public var begun: Int
 
-    init(acknowledged: Int, shown: Int = 0, begun: Int) {
+    init(acknowledged: Int, begun: Int) {
         self.acknowledged = acknowledged
-        self.shown = max(acknowledged, shown)
+        shown = acknowledged
+        written = acknowledged
         self.begun = begun
     }
 
     /// What may be found where no sector was torn.
     var untorn: CrashSpan { CrashSpan(acknowledged: shown, begun: begun) }
+    /// What may be found when the process has ended, and the machine goes on.
+    public var ofEndedProcess: CrashSpan { CrashSpan(acknowledged: written, begun: begun) }
 }

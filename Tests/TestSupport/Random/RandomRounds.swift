@@ -90,7 +90,9 @@ public enum RandomRounds<Workload: RandomWorkload> {
         switch random.below(3) {
         case 0: image = state.randomImage(&random)
         // The process ends and the machine goes on. After a failed sync its cache is not what the disk holds.
-        case 1 where !fault.isSyncFailure: image = disk.settledImage()
+        case 1 where !fault.isSyncFailure:
+            image = disk.settledImage()
+            span = span.ofEndedProcess
         default:
             try surviving(&hasFailed) { try session.close() }
             image = disk.crashState().image([])

@@ -89,20 +89,31 @@ public struct FaultRunner {
         disk.clearFaults()
         // A change of key that failed leaves the old one or the new.
         let keys = Set(allowed.map(\.keyNumber))
-        let probed = probe(run, place).flatMap { state in
-            keys.map { key in
-                var state = state
-                state.keyNumber = key
-                return state
+        func withKeys(_ states: [ModelStore]) -> [ModelStore] {
+            states.flatMap { state in
+                keys.map { key in
+                    var state = state
+                    state.keyNumber = key
+                    return state
+                }
             }
         }
+        let (probed, isAcknowledged) = probe(run, place)
+        // What a device has written wrongly, or not at all, no store can know.
+        let isHonest = !isLie && faults.values.allSatisfy(\.isReported)
+        let states = isAcknowledged && isHonest ? withKeys(probed) : Array(allowed) + withKeys(probed)
+        let span = isHonest ? run.span.ofEndedProcess : run.span
+        let written = Array(isLie ? allowed : run.states[span.acknowledged...span.begun])
         let crash = disk.crashState()
         let settled = disk.settledImage()
         var random = SplitMix(seed: seed &+ UInt64(faults.keys.max() ?? 0))
-        var ends: [(String, () -> DiskImage)] = [("a power cut", { crash.image([]) })]
-        if !isLie { ends.append(("a power cut", { crash.randomImage(&random) })) }
+        var ends: [(String, [ModelStore], () -> DiskImage)] = [("a power cut", states, { crash.image([]) })]
+        if !isLie { ends.append(("a power cut", states, { crash.randomImage(&random) })) }
         // The process ends and the machine goes on. After a failed sync its cache is not what the disk holds.
-        if !faults.values.contains(where: \.isSyncFailure) { ends.append(("the end of the process", { settled })) }
+        if !faults.values.contains(where: \.isSyncFailure) {
+            let states = isAcknowledged && isHonest ? states : written + withKeys(probed)
+            ends.append(("the end of the process", states, { settled }))
+        }
         do {
             try run.close()
         } catch let error as StorageError {
@@ -110,11 +121,9 @@ public struct FaultRunner {
         } catch {
             report.failures.append("\(place): closing, \(error)")
         }
-        ends.append(("closing", { disk.crashState().image([]) }))
+        ends.append(("closing", states, { disk.crashState().image([]) }))
         if triesOneEnd { ends = [ends[Int(seed % UInt64(ends.count))]] }
-        for (end, image) in ends {
-            reopen(image(), Array(allowed) + probed, "\(place), then \(end)", isLie)
-        }
+        for (end, states, image) in ends { reopen(image(), states, "\(place), then \(end)", isLie) }
     }
 
     /// The open store must show a complete state.
@@ -132,27 +141,27 @@ public struct FaultRunner {
     }
 
     /// Makes one more commit, without faults: it either succeeds or the store is read-only. Returns the states that it
-    /// adds to those allowed.
-    private mutating func probe(_ run: ScriptRun, _ place: String) -> [ModelStore] {
-        guard let store = run.openStore, let before = try? run.visible() else { return [] }
+    /// leads to, and whether the commit is durable.
+    private mutating func probe(_ run: ScriptRun, _ place: String) -> (states: [ModelStore], isAcknowledged: Bool) {
+        guard let store = run.openStore, let before = try? run.visible() else { return ([], false) }
         var after = before
         after.createTree("probe", .integer)
         do {
-            try store.write { _ = try $0.createTree(named: "probe", keys: .integer) }
+            try store.write(durability: .full) { _ = try $0.createTree(named: "probe", keys: .integer) }
             if let visible = try run.visible(), visible != after {
                 report.failures.append("\(place): a commit after the fault is not to be seen")
             }
-            return [after]
+            return ([after], true)
         } catch StorageError.readOnly {
             // This commit's sync reports a failure that another handle caused before: the commit may be in the log, or
             // not.
-            return [after]
+            return ([after], false)
         } catch let error as StorageError {
             if !error.isDiskFailure { report.failures.append("\(place): writing on, \(error)") }
         } catch {
             report.failures.append("\(place): writing on, \(error)")
         }
-        return [after]
+        return ([after], false)
     }
 
     /// - Parameter isLie: a disk that lied about a sync may leave anything: to say so is right, to trap would not be.
@@ -180,6 +189,14 @@ public struct FaultRunner {
 }
 
 extension Fault {
+    /// Whether the call says that it has failed, or has its whole effect.
+    fileprivate var isReported: Bool {
+        switch self {
+        case .loseWrite, .misdirectWrite, .staleRead, .flipBit, .syncLies: false
+        default: true
+        }
+    }
+
     /// Whether the fault means something at such a call.
     fileprivate func concerns(_ kind: CallKind) -> Bool {
         switch self {

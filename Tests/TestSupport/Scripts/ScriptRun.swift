@@ -195,7 +195,7 @@ public final class ScriptRun {
         case nil, .full, .barrier:
             history.acknowledge()
             due = nil
-        case .ordered: break
+        case .ordered: history.noteWritten()
         case .async: noteDelay(.milliseconds(100))
         case .asyncWithin(let delay): noteDelay(delay)
         }
@@ -231,12 +231,12 @@ public final class ScriptRun {
             try compare()
         case .kill:
             disk.endProcess()
-            try openAfterDeath()
+            try openAfterDeath(span.ofEndedProcess)
         case .crash(let seed):
             var random = SplitMix(seed: seed ?? 0)
             let state = disk.crashState()
             disk.restart(on: seed == nil ? state.image([]) : state.randomImage(&random))
-            try openAfterDeath()
+            try openAfterDeath(span)
         case .backup(let name):
             let path = ScriptRun.copyPath(name)
             let report = try opened().backup(to: path)
@@ -266,7 +266,7 @@ public final class ScriptRun {
     }
 
     /// Opens the files of the former process. The state must be an allowed one, and is the model's from then on.
-    private func openAfterDeath() throws {
+    private func openAfterDeath(_ span: CrashSpan) throws {
         kept = [:]
         readers = [:]
         store = nil
