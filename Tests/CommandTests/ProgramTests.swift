@@ -516,7 +516,7 @@ import Testing
         try Data([UInt8](repeating: 0, count: 8192) + bytes[8192...]).write(
             to: URL(fileURLWithPath: folder + "people.mako"))
         let lost = try mako("salvage", "people.mako", "saved.mako")
-        #expect(lost.status == 1 && lost.errors.contains("both copies of the header of people.mako are lost"))
+        #expect(lost.status == 1 && lost.errors.contains("people.mako are lost"))
         #expect(!FileManager.default.fileExists(atPath: folder + "saved.mako"))
     }
 }

@@ -77,7 +77,7 @@ extension Database: FileOwner {
     var isInsideScope: Bool { ThreadScope.current(of: self) != nil }
     var isFileAwaited: Bool { store.isFileAwaited }
 
-    func releaseFile() throws(StorageError) { try store.suspendSilently(timeout: .zero) }
+    func releaseFile() throws(StorageError) { try store.suspendSilently(timeout: .zero, leavingLog: true) }
     func deliverEvents() { store.deliverEvents() }
 
     /// Resumes the store, if it is suspended, and shows its newest commit.

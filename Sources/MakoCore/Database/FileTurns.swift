@@ -108,6 +108,12 @@ final class FileTurns<Owner: FileOwner>: Sendable {
                 if let taken = try lock(owner, until: deadline, ending: stop) { return taken }
             case .wait:
                 let isYielding = state.with { $0.isYielding && $0.phase == .taken }
+                // The change may wait for the end of this thread's read.
+                if !isYielding && Snapshot.isLending {
+                    throw .invalidArgument(
+                        "\(owner.path) was used inside a borrowed read of a store, for whose end it would wait; "
+                            + "call it afterwards")
+                }
                 let end = isYielding ? ContinuousClock.now + Self.longestYield : deadline
                 let hasChanged = state.wait(for: change, until: end) {
                     $0.phase == .changing || isYielding && $0.isYielding

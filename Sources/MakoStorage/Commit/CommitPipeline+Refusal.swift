@@ -3,9 +3,9 @@
 // unlocked. So a refused write fails the commit, and with it every commit that waits for publication, because those
 // build on it. The next writer starts from the last published version.
 //
-// This holds only if no byte of a frame was written. After a partial write or a failed sync the bytes may be on the device and
-// reappear at the next opening although their committers got an error, so the store becomes read-only, as for any other
-// error. The store also becomes read-only if an `async` commit follows the refused one, because it is acknowledged and
+// This holds only if no byte of a frame was written. After a partial write, a failed sync or a refused change of the header
+// the bytes may be on the device and reappear at the next opening although their committers got an error, so the store
+// becomes read-only, as for any other error. The store also becomes read-only if an `async` commit follows the refused one, because it is acknowledged and
 // cannot be undone, if the refused group is the last of its segment, and behind commits that wait for a confirmation.
 extension CommitPipeline {
     /// Puts a refused group back, and fails the commits in it. Under the lock.

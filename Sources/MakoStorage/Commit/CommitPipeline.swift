@@ -312,7 +312,7 @@ final class CommitPipeline: @unchecked Sendable {
             if let group { try LogWriter.write(group, level) }
             // 9. Record the segment after its sync and before its commits are published, because the header must name
             //    every segment that holds acknowledged commits, and no other.
-            if let unrecorded { try dataFile.recordSegment(unrecorded) }
+            if let unrecorded { try dataFile.recordSegment(unrecorded, behind: group?.bytes) }
         } catch { failure = error }
         assert(failure != nil || flushing.end <= end ?? 0, "invariant 6: a published commit is in the file")
         // 10. Confirm after the sync, because a replica must not be ahead of this store; before the publication, because

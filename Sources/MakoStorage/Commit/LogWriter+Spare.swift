@@ -1,5 +1,12 @@
-// The next segment, made ready ahead of time.
+// The next segment, and the space of the present one, made ready ahead of time.
 extension LogWriter {
+    /// Returns the number of bytes to fill with zeros behind a group: as many as the segment has before, so that few
+    /// commits pay for them; little behind a large group, which others may follow.
+    func bytesToClear(behind end: UInt64, group: Int) -> UInt64 {
+        let least = UInt64(max(64 << 10, segmentBytes / 64))
+        return group > least ? least : max(least, min(end, UInt64(segmentBytes / 4)))
+    }
+
     /// Whether a spare file is needed: the current segment is half full, or a segment was filled before, and there is
     /// no spare.
     var wantsSpare: Bool {
@@ -21,6 +28,9 @@ extension LogWriter {
             throw error
         }
     }
+
+    /// The paths of the files with numbers, retired ones included.
+    var numberedPaths: Set<String> { Set(segments.map(\.path) + spare).subtracting([LogFile.sparePath(path)]) }
 
     func create(_ path: String) throws(FileError) -> any File {
         let access = try fileAccess()

@@ -113,12 +113,6 @@ final class LogWriter {
 
     /// The most memory that an idle buffer keeps.
     private static let keptBytes = 1 << 20
-    /// Returns the number of bytes to fill with zeros behind a group: as many as the segment has before, so that few
-    /// commits pay for them; little behind a large group, which others may follow.
-    private func bytesToClear(behind end: UInt64, group: Int) -> UInt64 {
-        let least = UInt64(max(64 << 10, segmentBytes / 64))
-        return group > least ? least : max(least, min(end, UInt64(segmentBytes / 4)))
-    }
 
     /// The largest payload of one frame.
     var payloadLimit: Int {
@@ -135,6 +129,8 @@ final class LogWriter {
     var closedEnd: UInt64? { closed?.end }
     /// Whether there are log files, spare ones included.
     var hasFiles: Bool { !segments.isEmpty || !spare.isEmpty }
+    /// Whether some of them are another store's, which may go on with them.
+    @exclusivity(unchecked) private(set) var hasFilesOfOthers = false
     /// Returns the bytes of log files since a position, padding included: what a checkpoint at that position would
     /// release.
     func bytes(since lsn: UInt64) -> UInt64 { position.lsn > lsn ? min(position.lsn - lsn, filledBytes) : 0 }
@@ -175,6 +171,7 @@ final class LogWriter {
         guard closed == nil else { preconditionFailure("a log segment was begun while the end of another waits") }
         let number = lastNumber + 1
         let target = LogFile.segmentPath(path, number)
+        guard number < SegmentHeader.numberLimit else { throw .noNumberLeft(target) }
         let file: any File
         if let old = spare.popLast() {
             try UnfinishedFiles.whileUnfinished(target) { () throws(FileError) in
@@ -338,7 +335,10 @@ final class LogWriter {
             if synced { try group.file.sync() } else if level == .ordered { try group.file.barrier() }
             return
         }
-        if let zeros = group.zeros { try group.file.writeZeros(zeros) }
+        if let zeros = group.zeros {
+            // They only save time, so that the group decides whether the disk is full.
+            do throws(FileError) { try group.file.writeZeros(zeros) } catch { if !error.isNoSpace { throw error } }
+        }
         if synced && group.isAlone {
             try group.file.writeDurably(group.bytes, at: group.offset)
         } else {
@@ -366,7 +366,7 @@ final class LogWriter {
         }
         segments[segments.count - 1].cleared = taken.cleared
         nextStart = taken.nextStart
-        hasUnsynced = hasUnsynced || taken.hasUnsynced
+        hasUnsynced = taken.hasUnsynced
         return true
     }
 
@@ -403,6 +403,10 @@ final class LogWriter {
 
     /// Continues the log after the end that recovery found, in a new segment.
     func adopt(_ tail: LogReader.Tail) {
+        assert(closed == nil && !hasUnsynced, "what was appended is durable")
+        // The header of a segment that was begun and got no frame.
+        buffer.removeAll(keeping: LogWriter.keptBytes)
+        (taken, filledBytes) = (nil, 0)
         segments = []
         for found in tail.segments {
             segments.append(
@@ -411,7 +415,9 @@ final class LogWriter {
         }
         isSealed = true
         spare = archive.adopt(tail.spare, of: path, before: tail.end.lsn)
-        lastNumber = max(lastNumber, tail.highestNumber)
+        hasFilesOfOthers = hasFiles
+        let known = max(lastNumber, tail.end.lsn / UInt64(segmentBytes))
+        lastNumber = LogFile.last(of: CollectionOfOne(tail.highestNumber), behind: known)
         position = tail.end
         durable = tail.end.lsn
         ordered = tail.end.lsn
@@ -420,7 +426,8 @@ final class LogWriter {
     /// Releases the segments before the one that holds `lsn`. Keeps up to two files for reuse; returns the others for
     /// the caller to remove.
     func retire(before lsn: UInt64) -> [String] {
-        let keep = lsn / UInt64(segmentBytes)
+        // A frame may end where its segment ends.
+        let keep = lsn == 0 ? 0 : (lsn - 1) / UInt64(segmentBytes)
         while segments.count > 1, let oldest = segments.first, oldest.number < keep {
             oldest.file.close()
             segments.removeFirst()
@@ -455,6 +462,7 @@ final class LogWriter {
             segments.removeFirst()
         }
         if keepsArchive { try removeSpare(archive.release()) }
+        (hasFilesOfOthers, taken, filledBytes) = (false, nil, 0)
     }
 
     /// Removes the spare files and others. The list never has a removed file, because the next segment would reuse it.

@@ -43,6 +43,11 @@ public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvert
     /// Whether the path is a device, a pipe or a socket.
     var isOfNoFile: Bool { operation == "open" && code == ENXIO }
 
+    /// The error for a log whose files have had all numbers.
+    static func noNumberLeft(_ path: String) -> FileError {
+        FileError(operation: "create", path: path, code: EOVERFLOW)
+    }
+
     /// The error for a name that is taken.
     static func taken(_ path: String) -> FileError { FileError(operation: "rename", path: path, code: EEXIST) }
 

@@ -7,9 +7,14 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`.
     private var files: [TextKey: MemoryContent] = [:]
+    /// How the paths of files begin that are never read: they have a size and no content.
+    private let forgotten: String?
 
     /// Creates an empty file system.
-    public init() {}
+    public init() { forgotten = nil }
+
+    /// Creates an empty file system that keeps nothing of what is written to files whose paths begin so.
+    init(forgetting paths: String?) { forgotten = paths }
 
     /// Opens or creates a file.
     public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
@@ -21,7 +26,7 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
             guard mode == .create || mode == .createNew else {
                 throw FileError(operation: "open", path: path, code: ENOENT)
             }
-            let created = MemoryContent()
+            let created = MemoryContent(isForgotten: forgotten.map(path.hasPrefix) ?? false)
             files[TextKey(path)] = created
             return created
         }
@@ -90,6 +95,8 @@ private final class MemoryContent: @unchecked Sendable {
     private static let pieceBytes = 64 << 10
 
     let lock = Lock()
+    /// Whether all bytes read as zeros, whatever is written.
+    private let isForgotten: Bool
     // All guarded by `lock`.
     private(set) var size: UInt64 = 0
     private var pieces: [[UInt8]] = []
@@ -97,6 +104,8 @@ private final class MemoryContent: @unchecked Sendable {
     var exclusiveHolders = 0
     /// The pins of each handle.
     var pins: [ObjectIdentifier: [UInt64]] = [:]
+
+    init(isForgotten: Bool) { self.isForgotten = isForgotten }
 
     /// The size and the chunks, which are copied when they are written.
     var all: (size: UInt64, pieces: [[UInt8]]) {
@@ -123,6 +132,7 @@ private final class MemoryContent: @unchecked Sendable {
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) {
         let end = offset + UInt64(buffer.count)
         if end > size { resize(to: end) }
+        if isForgotten { return }
         forEachPiece(offset, buffer.count) { piece, start, range in
             let source = UnsafeRawBufferPointer(rebasing: buffer[range])
             if pieces[piece].isEmpty {

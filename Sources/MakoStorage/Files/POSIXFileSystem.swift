@@ -98,14 +98,26 @@ public struct POSIXFileSystem: FileSystem {
     /// The largest number of symbolic links that are followed, as on Linux.
     private static let mostLinks = 40
 
-    /// Returns the target of the symbolic links at the end of a path.
+    /// Returns the target of the symbolic links at the end of a path, from the root on: the files of a log are created
+    /// later, when the process may have another working directory.
     public func target(of path: String) throws(FileError) -> String {
-        var path = path
+        var path = absolute(path)
         for _ in 0..<POSIXFileSystem.mostLinks {
             guard let link = try contents(ofLink: path) else { return path }
             path = link.hasPrefix("/") ? link : FilePath.sibling(link, of: path)
         }
         throw FileError(operation: "open", path: path, code: ELOOP)
+    }
+
+    /// Leaves the path as it is where the working directory cannot be named.
+    private func absolute(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let isKnown = bytes.withUnsafeMutableBytes { buffer in
+            buffer.baseAddress.map { getcwd($0.assumingMemoryBound(to: CChar.self), buffer.count) != nil } ?? false
+        }
+        guard isKnown, let directory = String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self) else { return path }
+        return directory + "/" + path
     }
 
     /// Returns the target of a symbolic link; nil for anything else.

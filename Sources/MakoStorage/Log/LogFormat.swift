@@ -244,6 +244,12 @@ enum LogFile {
 
     static func sparePath(_ path: String) -> String { "\(path)\(infix)spare" }
 
+    /// Returns the highest number that a segment may have had. A file far beyond the known ones was never one, and the
+    /// log must not go on behind its number, because the numbers are limited.
+    static func last(of numbers: some Sequence<UInt64>, behind known: UInt64) -> UInt64 {
+        numbers.reduce(known) { $1 < known + (1 << 16) ? max($0, $1) : $0 }
+    }
+
     /// Returns the numbers of the segment files next to the data file, whatever their contents. Skips names that no
     /// segment gets, because they belong to other programs.
     static func numbers(of path: String, in fileSystem: any FileSystem) throws(FileError) -> [UInt64] {

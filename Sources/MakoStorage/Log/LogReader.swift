@@ -174,8 +174,9 @@ struct LogReader {
             file.close()
             // A segment has its full size before the header names it, and is named before a commit in it is
             // acknowledged. A shorter segment that is not named was being created at a power failure, and is created
-            // again.
-            guard number <= required else { return nil }
+            // again; it may lie there when later ones are named. Without one that was in use the log ends early, which
+            // is noticed.
+            guard number == required else { return nil }
             throw .logDamaged(
                 path: path, reason: "\(segmentPath) is cut short: \(bytes.count) of \(header.segmentBytes) bytes")
         }

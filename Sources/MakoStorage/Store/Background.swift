@@ -92,6 +92,9 @@ extension Store {
     /// The bytes of log since the last checkpoint; nil if the store has failed.
     private var bytesToReplay: UInt64? { pipeline.bytes(since: checkpointer.last.meta.log.lsn) }
 
+    /// Whether the next opening replays the log so fast that it needs no checkpoint.
+    var isQuicklyReplayed: Bool { bytesToReplay.map { $0 < Store.idleLogBytes } ?? false && !needsCheckpoint }
+
     /// Begins a checkpoint if the store is idle and the log is long enough to slow down the next opening.
     private func checkpointWhenIdle() throws(StorageError) -> Bool {
         guard checkpointer.lock.tryLock() else { return false }

@@ -283,6 +283,13 @@ final class DataFile {
         }
     }
 
+    /// The same behind frames that are in the file, so that also a refusal by the system is final.
+    func recordSegment(_ number: UInt64, behind frames: UnsafeRawBufferPointer?) throws(FileError) {
+        do throws(FileError) { try recordSegment(number) } catch {
+            throw frames?.isEmpty == false ? error.ofRest : error
+        }
+    }
+
     /// Makes the names of the files durable.
     func syncDirectory() throws(FileError) { try directory?.sync() }
 

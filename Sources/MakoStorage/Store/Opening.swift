@@ -83,11 +83,11 @@ struct Opening {
                 required: dataFile.header.segmentNeeded(behind: meta.log),
                 keys: dataFile.keys, mayEndEarly: dataFile.header.isFollower)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
+            let known = max(dataFile.header.newestSegment, meta.log.lsn / dataFile.header.segmentBytes)
             log = LogWriter(
                 of: tail, dataFile: file, segmentBytes: Int(dataFile.header.segmentBytes), entropy: options.entropy,
                 position: meta.log,
-                lastNumber: max(
-                    numbers.last ?? 0, dataFile.header.newestSegment, meta.log.lsn / dataFile.header.segmentBytes))
+                lastNumber: LogFile.last(of: numbers, behind: known))
             log.archive.limitBytes = UInt64(clamping: options.logArchiveBytes)
             report = RecoveryReport(findings: dataFile.findings + chosen.findings)
             if options.readOnly { try readLog() }

@@ -1,5 +1,7 @@
 // A store without its file lock (decision 112). `suspend()` brings the file to rest, as `close()` does: the checkpoint has
 // every commit, and there is no log. So any other process may open it, and `resume()` only compares the fixed pages.
+// Between the turns of a database that locks its file for each transaction, a short log stays, whose commits are durable:
+// the next process replays it, as after a crash, and this one goes on with it if no other came.
 extension Store {
     /// Whether the store is suspended.
     public var isSuspended: Bool { life.isSuspended }
@@ -34,7 +36,9 @@ extension Store {
     }
 
     /// The same, without a call of the event handler: ``deliverEvents()`` must follow.
-    package func suspendSilently(timeout: Duration?) throws(StorageError) {
+    ///
+    /// - Parameter leavingLog: whether a short log may stay, whose commits are durable.
+    package func suspendSilently(timeout: Duration?, leavingLog: Bool = false) throws(StorageError) {
         try requireUnclosed()
         try requireOutside("suspend()")
         try life.lock.withLock { () throws(StorageError) in
@@ -42,7 +46,7 @@ extension Store {
             guard !isSuspended else { return }
             if let follower { return suspendReader(follower) }
             try refuseSuspension()
-            try comeToRest(timeout)
+            try comeToRest(timeout, leavingLog: leavingLog)
             endSnapshots()
             do throws(StorageError) { try releaseFile() } catch {
                 try wakeUp()
@@ -88,7 +92,7 @@ extension Store {
             return try checkpointer.lock.withLock { () throws(StorageError) in
                 try lockFile(within: timeout)
                 do throws(StorageError) {
-                    if try hasForeignCommits() { try adoptFile() }
+                    if try hasForeignCommits() { try adoptFile() } else { try noteFileSize() }
                     dataFile.lock.withLock { dataFile.isReleased = false }
                     versions.showAgain()
                     let hasNews = try prepareView(prepare)
@@ -132,8 +136,9 @@ extension Store {
 
     // MARK: Suspending
 
-    /// Writes the last checkpoint, removes the log and refuses everything from then on.
-    private func comeToRest(_ timeout: Duration?) throws(StorageError) {
+    /// Makes all commits durable, and refuses everything from then on. Writes the last checkpoint and removes the log,
+    /// unless it stays.
+    private func comeToRest(_ timeout: Duration?, leavingLog: Bool) throws(StorageError) {
         // Its steps write without the writer lock. Before that lock, because an event handler may wait for it.
         background.stop()
         do throws(StorageError) {
@@ -142,7 +147,7 @@ extension Store {
             try checkpointer.lock.withLock { () throws(StorageError) in
                 pipeline.rollBackRefused()
                 try checkpointer.runToEnd(self)
-                try finish()
+                if leavingLog && mayLeaveLog { try flush(.durable) } else { try finish() }
                 returnIdleNumbers()
                 life.suspend(at: newest.commit)
             }
@@ -151,6 +156,10 @@ extension Store {
             throw error
         }
     }
+
+    /// Whether the log is short, and this store's alone. The store that has left files to this one may go on with them, and
+    /// must find that they are gone.
+    private var mayLeaveLog: Bool { isQuicklyReplayed && !pipeline.lock.withLock { pipeline.log.hasFilesOfOthers } }
 
     /// Ends all snapshots, and returns when no operation reads a page any more.
     ///
@@ -205,12 +214,13 @@ extension Store {
         return !isFirst
     }
 
-    /// Compares the fixed pages with those at the suspension, and looks for a log.
+    /// Compares the fixed pages and the names of the log's files with those at the suspension.
     ///
     /// A writer changes the header before its first page, or when it records a log segment, and each change of the header
     /// counts its generation. But a segment is recorded after its first sync: commits of ``Durability/ordered`` may be
-    /// in a log that the header does not name. A store at rest has no log. So an equal header without a log means that no
-    /// other process has committed.
+    /// in one that the header does not name. Another process writes to no file of the log that it finds, and never rests
+    /// without removing them, which changes the header. So an equal header and the same files mean that no other process
+    /// has committed.
     private func hasForeignCommits() throws(StorageError) -> Bool {
         guard try storage({ () throws(FileError) in try dataFile.file.isNamed(path) }) else {
             throw .replaced(path: path)
@@ -220,7 +230,9 @@ extension Store {
         let header = dataFile.lock.withLock { dataFile.header }
         let last = checkpointer.last.meta
         if found.header == header && metas.first == last && found.findings.isEmpty {
-            return try storage { () throws(FileError) in try !LogFile.numbers(of: path, in: options.files).isEmpty }
+            let numbers = try storage { () throws(FileError) in try LogFile.numbers(of: path, in: options.files) }
+            let known = pipeline.lock.withLock { pipeline.log.numberedPaths }
+            return Set(numbers.map { LogFile.segmentPath(path, $0) }) != known
         }
         // Without a readable meta, opening the file reports the damage.
         let isLater = metas.first.map { $0.commit >= last.commit && $0.point >= last.point } ?? true
@@ -245,7 +257,7 @@ extension Store {
         if let reason = other.pipeline.lock.withLock({ other.pipeline.failure?.reason }) {
             throw .readOnly(reason: reason)
         }
-        guard other.newest.commit >= checkpointer.last.meta.commit else { throw .replaced(path: path) }
+        guard other.newest.commit >= life.suspendedCommit else { throw .replaced(path: path) }
         let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
         // Pages of the former version may have other contents in the file now.
         frames.discardPages()
@@ -254,6 +266,7 @@ extension Store {
         checkpointer.adopt(other.checkpointer, self)
         versions.adopt(other.versions, filePages: filePages)
         pipeline.lock.withLock {
+            pipeline.log.closeFiles()
             pipeline.log.adopt(
                 LogReader.Tail(
                     end: checkpointer.last.meta.log, lastCommit: other.newest.commit,
@@ -261,6 +274,25 @@ extension Store {
         }
         pipeline.adopt(other.newest)
         countSpace()
+    }
+
+    /// Another process that has committed nothing may have cut off unused pages.
+    private func noteFileSize() throws(StorageError) {
+        let pages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
+        versions.lock.withLock { if pages < versions.room.pages { versions.room = FileRoom(pages: pages) } }
+    }
+
+    /// Takes the file of a suspended store again, for its end, if it has left a log and no other process has used the file
+    /// since. Otherwise the log is the next process's.
+    func reclaimFile() -> Bool {
+        guard pipeline.log.hasFiles else { return false }
+        do throws(StorageError) {
+            try lockFile(within: .zero)
+            if try hasForeignCommits() { return false }
+            dataFile.lock.withLock { dataFile.isReleased = false }
+            versions.showAgain()
+            return true
+        } catch { return false }
     }
 
     /// Opens the file of another store, which holds its lock and does not use it meanwhile.

@@ -59,7 +59,9 @@ public final class Store: @unchecked Sendable {
     /// Creates a store in memory, which ends with its last reference.
     public static func inMemory(options: StoreOptions = .init()) throws(StorageError) -> Store {
         var options = options
-        options.fileSystem = MemoryFileSystem()
+        // The log ends with the store, so that only replication could read it.
+        let log = memoryPath + LogFile.infix
+        options.fileSystem = MemoryFileSystem(forgetting: options.logArchiveBytes > 0 ? nil : log)
         options.readOnly = false
         return try Store(at: memoryPath, options: options)
     }
@@ -201,7 +203,7 @@ public final class Store: @unchecked Sendable {
         let phase = life.close()
         guard phase != .closed else { return }
         pipeline.rollBackRefused()
-        do throws(StorageError) { try shutDownOnce(clean: clean && phase == .open) } catch {
+        do throws(StorageError) { try shutDownOnce(clean: clean && (phase == .open || reclaimFile())) } catch {
             events?.note(.closed(error: error))
             events?.deliver()
             throw error
@@ -210,7 +212,7 @@ public final class Store: @unchecked Sendable {
         events?.deliver()
     }
 
-    /// - Parameter clean: whether the file is brought to rest; that of a suspended store is, and may be another process's.
+    /// - Parameter clean: whether the file is brought to rest; that of a suspended store may be another process's.
     private func shutDownOnce(clean: Bool) throws(StorageError) {
         defer {
             pipeline.waitForWriters()

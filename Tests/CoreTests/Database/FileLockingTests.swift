@@ -77,22 +77,21 @@ import Testing
         #expect(try people(place.writer()) == ["DE 84", "FR 68", "IT 59"])
     }
 
-    /// A file at rest needs no recovery, whatever the durability of its commits.
+    /// Whatever the durability of its commits, a power failure between two turns loses none.
     @Test func whatIsCommittedIsDurable() throws {
         let durabilities: [Durability] = [.full, .ordered, .async(maxDelay: .seconds(1))]
         for durability in durabilities {
             let place = ReaderPlace()
             let db = try place.sharer()
             try db.transaction(durability: durability) { try db.set("FR", 68) }
-            #expect(try place.disk.list(directory: "d") == ["world.mako"])
             for image in place.disk.crashImages() {
                 let other = try Database(
                     at: path, entities: [Country.self], options: DatabaseOptions(storage: options(on: image)))
                 #expect(try people(other) == ["FR 68"], "\(durability)")
-                #expect(other.store.recovery.replayedCommits == 0)
                 try other.close()
             }
             try db.close()
+            #expect(try place.disk.list(directory: "d") == ["world.mako"])
         }
     }
 
@@ -323,23 +322,28 @@ import Testing
         try db.close()
     }
 
-    /// After a failure of the device nothing is written until the file is opened again.
+    /// After a failure of the device in the middle of a write nothing is written until the file is opened again.
     @Test func aStoreThatHasFailedKeepsTheFileUntilItIsClosed() throws {
-        let place = ReaderPlace()
-        let db = try place.sharer()
-        try db.set("FR", 68)
-        place.disk.inject(.persistentError(EIO), atCall: place.disk.callCount + 12)
-        var error: (any Error)?
-        for people in 69...99 where error == nil {
-            do { try db.set("FR", people) } catch let failure { error = failure }
+        var failed = 0
+        for call in 0..<60 {
+            let place = ReaderPlace()
+            let db = try place.sharer()
+            try db.set("FR", 68)
+            place.disk.inject(.persistentError(EIO), atCall: place.disk.callCount + call)
+            #expect(throws: (any Error).self) { for people in 69...99 { try db.set("FR", people) } }
+            place.disk.clearFaults()
+            do {
+                try db.set("IT", 1)
+                #expect(try isFree(place), "call \(call)")
+            } catch {
+                failed += 1
+                #expect(try !isFree(place), "call \(call): \(error)")
+            }
+            try? db.close()
+            #expect(try isFree(place), "call \(call)")
+            #expect(try !people(place.writer()).isEmpty, "call \(call)")
         }
-        #expect(error != nil)
-        place.disk.clearFaults()
-        #expect(throws: (any Error).self) { try db.set("IT", 1) }
-        #expect(try !isFree(place))
-        try? db.close()
-        #expect(try isFree(place))
-        #expect(try people(place.writer()).count == 1)
+        #expect(failed > 0)
     }
 
     /// The handler of the store runs at the end of a turn as well, when the file is free.
@@ -358,8 +362,12 @@ import Testing
         let db = try Database(at: path, entities: [Country.self, City.self], options: options)
         known.withLock { $0 = db }
         try db.set("FR", 68)
-        try db.suspend()
-        try db.resume()
+        // A long log does not stay.
+        var random = SplitMix(seed: 1)
+        let values = try db.store("notes")
+        for key in 0..<40 {
+            try values.set(Data((0..<40_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }), for: "\(key)")
+        }
         known.withLock { $0 = nil }
         #expect(Set(notes.take()) == ["1"])
         #expect(try db.query(City.self).count() == 1)

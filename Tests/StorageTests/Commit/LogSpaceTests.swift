@@ -42,6 +42,116 @@ import Testing
         try store.close()
     }
 
+    /// Space that a file system promised and does not have is no matter for zeros that are written ahead.
+    @Test func zerosAheadNeedNoSpace() throws {
+        let files = FilesWithoutZeros()
+        var options = StoreOptions()
+        options.fileSystem = files
+        options.background = .manual
+        let store = try Store(at: "d/s.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        for key in 0..<100 as Range<UInt64> { try store.write { try $0.put([1], for: key, in: tree) } }
+        #expect(files.refusals.withLock { $0 } > 0)
+        #expect(try store.verify().isClean)
+        try store.close()
+        #expect(try Store(at: "d/s.mako", options: options).read { try $0.count(of: tree) } == 100)
+    }
+
+    /// A file with a number that no segment gets, or the highest one, is not where the log goes on.
+    @Test(arguments: ["1073741823", "1073741824", "99999999999999999999"])
+    func filesOfOthersGiveNoNumbers(number: String) throws {
+        let disk = SimulatedDisk(seed: 1)
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.logSegmentBytes = 32 << 10
+        try Store(at: "d/s.mako", options: options).close()
+        try disk.open("d/s.mako-wal-\(number)", .create).write([1, 2, 3], at: 0)
+        let store = try Store(at: "d/s.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        for key in 0..<100 as Range<UInt64> {
+            try store.write { try $0.put(ValueShape(bytes: 900).value(seed: key), for: key, in: tree) }
+        }
+        #expect(store.pipeline.log.newestSegment < 100)
+        options.fileSystem = SimulatedDisk(disk.settledImage())
+        let again = try Store(at: "d/s.mako", options: options)
+        #expect(try again.read { try $0.count(of: tree) } == 100)
+    }
+
+    /// A frame ends where its segment ends, so that the position behind it is the next one's first byte. A checkpoint there
+    /// needs the segment before.
+    @Test func aSegmentThatIsFullToItsEndIsKept() throws {
+        let disk = SimulatedDisk(seed: 1)
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.logSegmentBytes = 32 << 10
+        let store = try Store(at: "d/s.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let log = store.pipeline.log
+        var random = SplitMix(seed: 1)
+        func start() -> UInt64 { (log.position.lsn + 4095) / 4096 * 4096 }
+        func put(_ bytes: Int) throws -> UInt64 {
+            let begin = start()
+            let value = (0..<bytes).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            try store.write { try $0.put(value, for: 1, in: tree) }
+            return log.position.lsn - begin
+        }
+        _ = try put(3000)
+        // What a frame takes beside a value of this length.
+        let overhead = try Int(put(3000)) - 3000
+        for _ in 0..<40 where log.position.lsn % (32 << 10) != 0 {
+            let room = (log.newestSegment + 1) << 15 - start()
+            _ = try put(room == 4096 ? Int(room) - overhead : 3000)
+        }
+        try #require(log.position.lsn % (32 << 10) == 0)
+        let full = log.newestSegment
+        try store.checkpoint()
+        try store.pipeline.lock.withLock { () throws in try log.addSegment() }
+        try store.checkpointer.lock.withLock { () throws(StorageError) in
+            for _ in 0..<3 {
+                _ = try store.checkpointer.begin(store, anyway: true)
+                try store.checkpointer.runToEnd(store)
+            }
+        }
+        #expect(log.numberedPaths.contains("d/s.mako-wal-\(full)"))
+        #expect(disk.exists("d/s.mako-wal-\(full)"))
+        options.fileSystem = SimulatedDisk(disk.settledImage())
+        let again = try Store(at: "d/s.mako", options: options)
+        #expect(try again.verify().isClean)
+    }
+
+    /// A segment that a power failure left short before the header named it lies there until its file is needed. When later
+    /// ones are named, it is still none of the log.
+    @Test func aShortSegmentOfBeforeIsNoDamage() throws {
+        let disk = SimulatedDisk(seed: 1)
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.logSegmentBytes = 32 << 10
+        let store = try Store(at: "d/s.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        func fill(_ count: UInt64) throws {
+            for _ in 0..<count {
+                let key = store.pipeline.log.position.lsn
+                try store.write { try $0.put(ValueShape(bytes: 900).value(seed: key), for: key, in: tree) }
+            }
+        }
+        try fill(5)
+        let first = try #require(disk.contents(of: "d/s.mako-wal-1"))
+        try fill(50)
+        try store.checkpoint()
+        try fill(50)
+        let rows = try store.read { try $0.count(of: tree) }
+        let image = SimulatedDisk(disk.settledImage())
+        let short = try image.open("d/s.mako-wal-1", .create)
+        try short.resize(to: 0)
+        try short.write(Array(first.prefix(5000)), at: 0)
+        options.fileSystem = image
+        let again = try Store(at: "d/s.mako", options: options)
+        #expect(try again.read { try $0.count(of: tree) } == rows)
+    }
+
     /// A group that was the last one of its segment when it was refused is not collected again, because the next
     /// segment has begun.
     @Test func theLastGroupOfASegmentIsNotPutBack() throws {
@@ -89,5 +199,30 @@ private final class CountingFile: PassingFile {
     func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         files.note(buffer.count, path)
         try inner.writeDurably(buffer, at: offset)
+    }
+}
+
+/// Files of a device without room for large writes of zeros.
+private final class FilesWithoutZeros: PassingFileSystem, Sendable {
+    let inner: any FileSystem = SimulatedDisk(seed: 1)
+    let refusals = Guarded(0)
+
+    func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any MakoStorage.File {
+        ZerolessFile(inner: try inner.open(path, mode), refusals: refusals)
+    }
+}
+
+private final class ZerolessFile: PassingFile {
+    let inner: any MakoStorage.File
+    private let refusals: Guarded<Int>
+
+    init(inner: any MakoStorage.File, refusals: Guarded<Int>) { (self.inner, self.refusals) = (inner, refusals) }
+
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        if buffer.count > 4096, buffer.allSatisfy({ $0 == 0 }) {
+            refusals.withLock { $0 += 1 }
+            throw FileError(operation: "write", path: path, code: 28)
+        }
+        try inner.write(buffer, at: offset)
     }
 }

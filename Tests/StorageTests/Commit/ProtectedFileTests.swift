@@ -126,6 +126,32 @@ import Testing
         #expect(throws: StorageError.self) { try store.write { try $0.put([1], for: 3, in: tree) } }
     }
 
+    /// Each call of the first durable commit of a segment is refused, those that name the segment in the header too. A commit
+    /// that failed is in no file, unless the store is read-only from then on.
+    @Test func theFirstCommitOfASegmentIsRefusedAnywhere() throws {
+        var latched = 0
+        for refusedAt in 0..<40 {
+            let disk = SimulatedDisk(seed: 1)
+            let store = try Store(at: "d/b", options: Self.options(disk))
+            disk.inject(.refused, atCall: disk.callCount + refusedAt)
+            var tree: Tree?
+            var failed = 0
+            while tree == nil, failed < 3 {
+                tree = try? store.write { try $0.createTree(named: "t\(failed)", keys: .integer) }
+                if tree == nil { failed += 1 }
+            }
+            if store.stats.latch != nil {
+                latched += 1
+                continue
+            }
+            disk.endProcess()
+            let again = try Store(at: "d/b", options: Self.options(SimulatedDisk(disk.settledImage())))
+            let names = try again.read { view in ["t0", "t1"].filter { view.tree(named: $0) != nil } }
+            #expect(names == ["t\(failed)"], "call \(refusedAt)")
+        }
+        #expect(latched > 1)
+    }
+
     /// The calls of each piece of a checkpoint and of a large commit, refused one after the other until all are through.
     @Test func checkpointsGoOnAfterwards() throws {
         var (failed, latched) = (0, 0)

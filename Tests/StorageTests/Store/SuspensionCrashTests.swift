@@ -19,6 +19,10 @@ import Testing
         var durability = Durability.full
         /// Whether it has written in an earlier turn, so that its first page may need no change of the header.
         var isResumed = false
+        /// Whether turns leave a short log.
+        var leavesLog = false
+
+        func suspend(_ store: Store) throws { try store.suspendSilently(timeout: nil, leavingLog: leavesLog) }
     }
 
     /// The other process ends before each of its changes of the disk, from the beginning of its turn to its suspension.
@@ -26,6 +30,9 @@ import Testing
     @Test(arguments: [
         Turn(count: 20), Turn(count: 100), Turn(count: 20, isResumed: true),
         Turn(count: 20, durability: .ordered, isResumed: true), Turn(count: 100, durability: .ordered, isResumed: true),
+        Turn(count: 20, leavesLog: true), Turn(count: 100, leavesLog: true),
+        Turn(count: 20, isResumed: true, leavesLog: true), Turn(count: 100, isResumed: true, leavesLog: true),
+        Turn(count: 20, durability: .ordered, isResumed: true, leavesLog: true),
     ]) func theOtherProcessMayEndAnywhere(turn: Turn) throws {
         let count = turn.count
         let blank = SimulatedDisk()
@@ -38,18 +45,18 @@ import Testing
             let disk = SimulatedDisk(image, seed: UInt64(changes))
             let store = try open(disk)
             try fill(store, round: 2, count: count)
-            try store.suspend()
+            try turn.suspend(store)
             let process = MortalProcess(disk)
             var acknowledged: UInt8 = 2
             var other: Store?
             if turn.isResumed {
                 let opened = try open(process)
                 try fill(opened, round: 2, count: count)
-                try opened.suspend()
+                try turn.suspend(opened)
                 other = opened
                 // To the same state of the file.
                 try store.resume()
-                try store.suspend()
+                try turn.suspend(store)
             }
             process.live(changes: changes)
             do {
@@ -59,8 +66,12 @@ import Testing
                     try fill(opened, round: round, count: count, turn.durability)
                     acknowledged = round
                     if round == 4 { try opened.checkpoint() }
+                    if turn.leavesLog {
+                        try turn.suspend(opened)
+                        #expect(try !opened.resume(), "change \(changes)")
+                    }
                 }
-                try opened.suspend()
+                try turn.suspend(opened)
             } catch is StorageError {}
             let isOver = !process.isDead
             process.die()
@@ -72,7 +83,7 @@ import Testing
             #expect(try store.verify().isClean, "change \(changes)")
             results.formUnion(seen)
             try fill(store, round: 9, count: count)
-            try store.suspend()
+            try turn.suspend(store)
             let next = try open(disk)
             #expect(try round(next) == [9], "change \(changes)")
             #expect(try next.verify().isClean, "change \(changes)")
@@ -85,14 +96,15 @@ import Testing
 
     /// What is acknowledged survives a power failure at each call of a suspension, of the work of another process, and of
     /// the resumption that replays its log.
-    @Test func thePowerMayFailAnywhere() throws {
+    @Test(arguments: [false, true]) func thePowerMayFailAnywhere(leavesLog: Bool) throws {
+        let turn = Turn(count: 20, leavesLog: leavesLog)
         let disk = SimulatedDisk()
         let store = try open(disk)
         try fill(store, round: 1, count: 20)
         try fill(store, round: 2, count: 20)
         disk.tag = 2
         disk.startRecording()
-        try store.suspend()
+        try turn.suspend(store)
         let process = MortalProcess(disk)
         let other = try open(process)
         try fill(other, round: 3, count: 20)
@@ -101,7 +113,7 @@ import Testing
         #expect(try store.resume())
         try fill(store, round: 4, count: 20)
         disk.tag = 4
-        try store.suspend()
+        try turn.suspend(store)
         #expect(try !store.resume())
         let points = disk.crashPoints()
         #expect(Set(points.map(\.tag)) == [2, 3, 4])
