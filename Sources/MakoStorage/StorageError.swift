@@ -103,7 +103,7 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "\(path) does not fit the backup it is to build on: \(reason); use the backups in the order in which they were made, unchanged"
         case .corrupted(let page, let reason):
             "page \(page) is damaged: \(reason); run a check, then restore a backup or salvage what can be read"
-        case .io(let error) where error.operation == "create" && error.isNotFound && "/\(error.path)".contains("/~"):
+        case .io(let error) where error.operation == "create" && error.isNotFound && error.hasTilde:
             "\(error.path) cannot be created: its directory does not exist, since '~' means the home directory in shells alone; write the path in full"
         case .io(let error) where error.operation == "create" && error.isNotFound:
             "\(error.path) cannot be created: its directory does not exist; make the directory first"

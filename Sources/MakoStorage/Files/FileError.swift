@@ -34,6 +34,9 @@ public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvert
     /// Whether the file, or a directory in its path, does not exist.
     public var isNotFound: Bool { code == ENOENT || code == ENOTDIR }
 
+    /// Whether a component of the path begins as the home directory does in shells.
+    var hasTilde: Bool { path.split(separator: "/").contains { $0.hasPrefix("~") } }
+
     /// Whether the code may come from a read-only file system, which may not support syncs.
     var isForReadOnlyMedium: Bool { code == EROFS || code == EINVAL }
 
