@@ -31,7 +31,6 @@ import Testing
     private func holdsNoSnapshot(_ db: Database) -> Bool {
         // The thread that read last may hold its own a little longer.
         for _ in 0..<20_000 where db.store.stats.oldestSnapshot.map({ $0.label != "vacuum" }) ?? false { usleep(1000) }
-        if let held = db.store.stats.oldestSnapshot, held.label != "vacuum" { print("HELD", held) }
         return db.store.stats.oldestSnapshot.map { $0.label == "vacuum" } ?? true
     }
 

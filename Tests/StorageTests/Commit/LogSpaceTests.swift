@@ -5,10 +5,11 @@ import Testing
 
 /// The space of log segments: allocated whole, written as it is needed.
 @Suite struct LogSpaceTests {
-    private static func options(_ files: CountingFiles) -> StoreOptions {
+    private static func options(_ files: any FileSystem, segmentBytes: Int? = nil) -> StoreOptions {
         var options = StoreOptions()
         options.fileSystem = files
         options.background = .manual
+        if let segmentBytes { options.logSegmentBytes = segmentBytes }
         return options
     }
 
@@ -45,9 +46,7 @@ import Testing
     /// Space that a file system promised and does not have is no matter for zeros that are written ahead.
     @Test func zerosAheadNeedNoSpace() throws {
         let files = FilesWithoutZeros()
-        var options = StoreOptions()
-        options.fileSystem = files
-        options.background = .manual
+        let options = Self.options(files)
         let store = try Store(at: "d/s.mako", options: options)
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         for key in 0..<100 as Range<UInt64> { try store.write { try $0.put([1], for: key, in: tree) } }
@@ -61,10 +60,7 @@ import Testing
     @Test(arguments: ["1073741823", "1073741824", "99999999999999999999"])
     func filesOfOthersGiveNoNumbers(number: String) throws {
         let disk = SimulatedDisk(seed: 1)
-        var options = StoreOptions()
-        options.fileSystem = disk
-        options.background = .manual
-        options.logSegmentBytes = 32 << 10
+        var options = Self.options(disk, segmentBytes: 32 << 10)
         try Store(at: "d/s.mako", options: options).close()
         try disk.open("d/s.mako-wal-\(number)", .create).write([1, 2, 3], at: 0)
         let store = try Store(at: "d/s.mako", options: options)
@@ -82,10 +78,7 @@ import Testing
     /// needs the segment before.
     @Test func aSegmentThatIsFullToItsEndIsKept() throws {
         let disk = SimulatedDisk(seed: 1)
-        var options = StoreOptions()
-        options.fileSystem = disk
-        options.background = .manual
-        options.logSegmentBytes = 32 << 10
+        var options = Self.options(disk, segmentBytes: 32 << 10)
         let store = try Store(at: "d/s.mako", options: options)
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         let log = store.pipeline.log
@@ -125,10 +118,7 @@ import Testing
     /// ones are named, it is still none of the log.
     @Test func aShortSegmentOfBeforeIsNoDamage() throws {
         let disk = SimulatedDisk(seed: 1)
-        var options = StoreOptions()
-        options.fileSystem = disk
-        options.background = .manual
-        options.logSegmentBytes = 32 << 10
+        var options = Self.options(disk, segmentBytes: 32 << 10)
         let store = try Store(at: "d/s.mako", options: options)
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         func fill(_ count: UInt64) throws {
