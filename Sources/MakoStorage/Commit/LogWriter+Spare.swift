@@ -30,12 +30,14 @@ extension LogWriter {
     }
 
     /// The paths of the files with numbers, retired ones included.
-    var numberedPaths: Set<String> { Set(segments.map(\.path) + spare).subtracting([LogFile.sparePath(path)]) }
+    var numberedPaths: Set<String> {
+        Set(segments.map(\.path) + spare + foreign).subtracting([LogFile.sparePath(path)])
+    }
 
     func create(_ path: String) throws(FileError) -> any File {
         let access = try fileAccess()
         return try UnfinishedFiles.whileUnfinished(path) { () throws(FileError) in
-            try fileSystem.open(path, .create, access: access)
+            try fileSystem.open(path, .createNew, access: access)
         }
     }
 

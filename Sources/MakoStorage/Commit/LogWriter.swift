@@ -56,6 +56,8 @@ final class LogWriter {
     @exclusivity(unchecked) private(set) var segments: [Segment] = []
     /// Files of retired segments, for reuse.
     var spare: [String] = []
+    /// Files of other programs under the names of segments.
+    private(set) var foreign: [String] = []
     /// Files of retired segments that replication still wants.
     @exclusivity(unchecked) var archive: SegmentArchive
     private var lastNumber: UInt64
@@ -169,7 +171,9 @@ final class LogWriter {
     /// closed group.
     func addSegment() throws(FileError) {
         guard closed == nil else { preconditionFailure("a log segment was begun while the end of another waits") }
-        let number = lastNumber + 1
+        var number = lastNumber + 1
+        // A file that another program created meanwhile stays.
+        while number < SegmentHeader.numberLimit, fileSystem.exists(LogFile.segmentPath(path, number)) { number += 1 }
         let target = LogFile.segmentPath(path, number)
         guard number < SegmentHeader.numberLimit else { throw .noNumberLeft(target) }
         let file: any File
@@ -414,7 +418,7 @@ final class LogWriter {
                     number: found.number, path: found.path, file: found.file, salt: 0, cleared: .max, isRecorded: true))
         }
         isSealed = true
-        spare = archive.adopt(tail.spare, of: path, before: tail.end.lsn)
+        (spare, foreign) = (archive.adopt(tail.spare, of: path, before: tail.end.lsn), tail.foreign)
         hasFilesOfOthers = hasFiles
         let known = max(lastNumber, tail.end.lsn / UInt64(segmentBytes))
         lastNumber = LogFile.last(of: CollectionOfOne(tail.highestNumber), behind: known)

@@ -39,6 +39,8 @@ struct LogReader {
         var frames = 0
         /// Files of this database's log that are no longer needed.
         var spare: [String] = []
+        /// Files of other programs under the names of segments.
+        var foreign: [String] = []
     }
 
     struct Segment {
@@ -69,7 +71,7 @@ struct LogReader {
         let first = try firstSegment(start, numbers)
         if first == nil && required == 0 {
             if !mayEndEarly { try refuseNewer(than: start, numbers) }
-            tail.spare = try unusedFiles(numbers, tail)
+            try findUnusedFiles(numbers, &tail)
             return tail
         }
         guard var segment = first else {
@@ -88,7 +90,7 @@ struct LogReader {
                 path: path,
                 reason: "it ends in segment \(last.number), but segment \(required) was in use")
         }
-        tail.spare = try unusedFiles(numbers, tail)
+        try findUnusedFiles(numbers, &tail)
         return tail
     }
 
@@ -105,23 +107,37 @@ struct LogReader {
         }
     }
 
-    /// Returns the segment files without needed frames. Throws if one belongs to another database, because it must not
-    /// be overwritten.
-    private func unusedFiles(_ numbers: [UInt64], _ tail: Tail) throws(StorageError) -> [String] {
+    /// Finds the segment files without needed frames. Throws if one belongs to another database, because it must not be
+    /// overwritten.
+    private func findUnusedFiles(_ numbers: [UInt64], _ tail: inout Tail) throws(StorageError) {
         let spare = LogFile.sparePath(path)
         // The spare file comes first, so it is reused last: an unused file with a number delays the search for the next
         // segment.
-        var unused = fileSystem.exists(spare) ? [spare] : []
+        if fileSystem.exists(spare), try !isForeign(spare) { tail.spare.append(spare) }
         for number in numbers where !tail.segments.contains(where: { $0.number == number }) {
             let path = LogFile.segmentPath(path, number)
+            if try isForeign(path) {
+                tail.foreign.append(path)
+                continue
+            }
             if let header = try header(number), header.database != database {
                 // Salvage overwrites no file.
                 if isSalvaging { continue }
                 throw .logDamaged(path: self.path, reason: "\(path) belongs to another database; move it away")
             }
-            unused.append(path)
+            tail.spare.append(path)
         }
-        return unused
+    }
+
+    /// Whether a file has content that is neither a segment nor the zeros of one that was never written: that of
+    /// another program, which is not removed, nor overwritten.
+    private func isForeign(_ path: String) throws(StorageError) -> Bool {
+        let file = try storage { () throws(FileError) in try fileSystem.open(path, .readOnly) }
+        defer { file.close() }
+        let start = try read(file, count: SegmentHeader.bytes)
+        guard start.contains(where: { $0 != 0 }) else { return false }
+        guard start.count == SegmentHeader.bytes else { return true }
+        return start.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self) } != SegmentHeader.magic
     }
 
     /// Returns the database ids in the segment headers.

@@ -55,6 +55,39 @@ import Testing
         }
     }
 
+    /// A file of another program under the name of a segment is neither reused nor removed.
+    @Test(arguments: ["not a log", String(repeating: "a longer text ", count: 4000)], ["2", "9", "spare"])
+    func aForeignFileUnderTheNameOfASegmentStays(text: String, name: String) throws {
+        try checkForeignFile(text, name, isLate: false)
+        try checkForeignFile(text, name, isLate: true)
+    }
+
+    /// - Parameter isLate: whether it is created while the database is open.
+    private func checkForeignFile(_ text: String, _ name: String, isLate: Bool) throws {
+        let disk = SimulatedDisk()
+        var store = try Store(at: Self.path, options: options(disk))
+        try fill(store, 0..<1)
+        try store.close()
+        let stray = Self.path + "-wal-" + name
+        if !isLate { disk.setContents(of: stray, to: Array(text.utf8)) }
+        for round in UInt64(1)...3 {
+            store = try Store(at: Self.path, options: options(disk))
+            if round == 1 { disk.setContents(of: stray, to: Array(text.utf8)) }
+            try fill(store, round * 60..<round * 60 + 20)
+            // The segment that it would make ready has another file's name.
+            do { _ = try store.step() } catch { #expect(name == "spare") }
+            try fill(store, round * 60 + 20..<round * 60 + 60)
+            try store.suspend()
+            try store.resume()
+            try fill(store, 0..<1)
+            if round == 2 { try store.checkpoint() }
+            try store.close()
+            #expect(disk.contents(of: stray) == Array(text.utf8))
+        }
+        #expect(try disk.list(directory: "d").filter { $0.contains("-wal-") } == ["s.mako-wal-" + name])
+        #expect(try Store(at: Self.path, options: options(disk)).verify().isClean)
+    }
+
     /// The file is truncated while it is open: reads of it report that.
     @Test func aFileThatIsCutMeanwhileIsNamed() throws {
         let disk = SimulatedDisk()
