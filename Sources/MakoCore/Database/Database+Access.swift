@@ -166,12 +166,11 @@ extension Database {
             let binding = try scope.bind(model)
             return try body(scope.view, binding, scope.schema)
         }
-        // The common case: the table is bound. The schema is read before the snapshot, as in `moment(_:)`.
         let turn = try takeTurn()
-        let known = try openSchema
-        if !options.readOnly, let binding = known.binding(model) {
-            let view = try newestView(in: turn)
-            return try body(view, binding, known)
+        if !options.readOnly {
+            let (view, schema) = try newest(in: turn)
+            // The common case: the table is bound.
+            if let binding = schema.binding(model) { return try body(view, binding, schema) }
         }
         let (view, schema) = try moment(model)
         guard let binding = schema.binding(model) else {

@@ -139,7 +139,7 @@ extension Database: FileOwner {
     /// Replaces the schemas of readers and of the next writer by those of a snapshot, before anything else can be read or
     /// written.
     private func takeOver(_ view: Snapshot) throws(MakoError) -> (news: News, unbound: [EntityModel]) {
-        let (before, writers) = state.with { ($0.schema, $0.writerSchema) }
+        let (before, writers) = state.with { ($0.schemas.published, $0.schemas.newest) }
         var unbound: [EntityModel] = []
         let schema: SchemaState
         if options.readOnly {
@@ -151,11 +151,8 @@ extension Database: FileOwner {
                 catalogue: catalogue, models: unbound.isEmpty ? before.models : [],
                 version: max(before.version, writers.version) + 1)
         }
-        state.with { state in
-            (state.schema, state.writerSchema) = (schema, schema)
-            state.shown = VisibleCommits(view)
-        }
-        schemaChange.broadcast()
+        state.with { $0.shown = VisibleCommits(view) }
+        changeSchemas { $0.replace(by: schema) }
         historyWriter.invalidate()
         // Which rows differ is unknown, because the earlier commit cannot be read any more.
         let news = News(base: max(view.commitNumber, 1) - 1, schema: schema, covered: [])

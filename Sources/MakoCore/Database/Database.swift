@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import MakoRecords
 import MakoStorage
+import Synchronization
 
 /// An object database in a file or in memory.
 ///
@@ -48,24 +49,23 @@ public final class Database: MadeElsewhere, Sendable {
     let readerQueue = DispatchQueue(label: "mako.readers", attributes: .concurrent)
 
     struct State {
-        /// The readers' schema: that of the newest published commit.
-        var schema: SchemaState
-        /// The schema with which the next writer starts. It is ahead of the readers' schema while a commit syncs.
-        var writerSchema: SchemaState
-        /// The newest commit that changed `writerSchema` and waits for its confirmation after its committer gave up.
-        var unconfirmedSchema: UInt64?
+        var schemas: Schemas
         var isClosed = false
         /// How many `close()` calls are outstanding.
         var holders = 1
         var migrations: [MigrationStep] = []
-        /// In a read-only database, the commits to which `schema` applies.
+        /// The next row ids of tables whose creation was rolled back, by the tables' names.
+        var lostIDs: [String: Int64] = [:]
+        /// In a read-only database, the commits to which the published schema applies.
         var shown: VisibleCommits
         /// The version of the newest schema.
         var lastVersion = 0
     }
     let state: Protected<State>
-    /// A change of `schema` or `writerSchema`.
+    /// A change of the schemas.
     let schemaChange = ConditionVariable()
+    /// `Schemas.sequence`, to be read without the lock.
+    let schemaSequence = Atomic<UInt64>(0)
     /// The commit that watchers of a read-only database have been notified of. Its lock serialises refreshes.
     let lastNotified: Protected<UInt64>
 
@@ -75,7 +75,7 @@ public final class Database: MadeElsewhere, Sendable {
     /// the last of as many `close()` calls. Read-only databases and sandboxes are exempt.
     ///
     /// - Parameters:
-    ///   - path: the file, relative to the working directory.
+    ///   - path: the file, relative to the working directory; `:memory:` as for ``inMemory(entities:options:)``.
     ///   - mode: `.sandbox` opens a temporary copy and does not change the file.
     ///   - entities: the types to migrate now, with the types that they refer to. Other types are migrated at first
     ///     use.
@@ -104,7 +104,7 @@ public final class Database: MadeElsewhere, Sendable {
     package convenience init(
         at path: String, entities: [any Entity.Type], options: DatabaseOptions, opening: () throws(MakoError) -> Store
     ) throws(MakoError) {
-        if options.isNoted {
+        if options.isNoted && path != Store.memoryPath {
             let found = try OpenDatabases.database(at: path, options) { (file) throws(MakoError) in
                 let store = try opening()
                 return try Database(path: path, store: store, entities: entities, options: options, file: file)
@@ -209,7 +209,7 @@ public final class Database: MadeElsewhere, Sendable {
         lastNotified = Protected(view.commitNumber)
         view.close()
         let schema = try SchemaState(catalogue: catalogue, models: [])
-        state = Protected(State(schema: schema, writerSchema: schema, shown: shown))
+        state = Protected(State(schemas: Schemas(schema), shown: shown))
         historyWriter = HistoryWriter(options.storage.entropy)
         number = DatabaseRegistry.nextNumber()
         DatabaseRegistry.register(self)
@@ -405,13 +405,11 @@ public final class Database: MadeElsewhere, Sendable {
 
     // MARK: - Internal
 
-    var schema: SchemaState { state.with { $0.schema } }
-
-    /// The schema, or an error when the database is closed, with one lock.
+    /// The readers' schema, or an error when the database is closed, with one lock.
     var openSchema: SchemaState {
         get throws(MakoError) {
             if isInherited { throw .storage(.inherited(path: path)) }
-            let (isClosed, schema) = state.with { ($0.isClosed, $0.schema) }
+            let (isClosed, schema) = state.with { ($0.isClosed, $0.schemas.published) }
             if isClosed { throw .closed(path: path) }
             return schema
         }
@@ -425,39 +423,6 @@ public final class Database: MadeElsewhere, Sendable {
     func requireOpen() throws(MakoError) {
         if isInherited { throw .storage(.inherited(path: path)) }
         if state.with({ $0.isClosed }) { throw .closed(path: path) }
-    }
-
-    var writerSchema: SchemaState {
-        get { state.with { $0.writerSchema } }
-        set {
-            state.with { $0.writerSchema = newValue }
-            schemaChange.broadcast()
-        }
-    }
-
-    func publish(_ schema: SchemaState, _ steps: [MigrationStep]) {
-        state.with { state in
-            if schema.version > state.schema.version { state.schema = schema }
-            state.migrations += steps
-        }
-        schemaChange.broadcast()
-    }
-
-    /// The readers' schema of a database that is open for writing, with a type bound. The first use of a type migrates
-    /// its table and those of the types it refers to.
-    func bound(_ model: EntityModel) throws(MakoError) -> SchemaState {
-        let known = schema
-        if known.binding(model) != nil { return known }
-        try requireOpen()
-        _ = try writing { (transaction) throws(MakoError) in try transaction.binding(model) }
-        // Another thread may have migrated first, and its commit may still be syncing: wait until it is published.
-        state.wait(for: schemaChange) {
-            $0.schema.binding(model) == nil && $0.writerSchema.binding(model) != nil && $0.unconfirmedSchema == nil
-        }
-        let (bound, unconfirmed) = state.with { ($0.schema, $0.unconfirmedSchema) }
-        if bound.binding(model) != nil { return bound }
-        if let unconfirmed { throw .storage(.unconfirmed(commit: unconfirmed)) }
-        throw .migration(entity: model.name, reason: "its table could not be made; try again")
     }
 }
 

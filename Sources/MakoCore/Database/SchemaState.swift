@@ -156,3 +156,59 @@ final class SchemaState: Sendable {
         return found.sorted { $0.table < $1.table }
     }
 }
+
+/// The schemas of a database that is open for writing: that of the newest published commit, and those of later ones.
+struct Schemas {
+    /// The readers' schema: that of the newest published commit.
+    private(set) var published: SchemaState
+    /// The schemas of commits that are being made, or that wait for their sync or confirmation, with rising versions,
+    /// all above that of `published`. They are noted before their commits become visible.
+    private var pending: [(commit: UInt64, schema: SchemaState)] = []
+    /// The newest commit of `pending` that waits for its confirmation after its committer gave up.
+    private(set) var unconfirmed: UInt64?
+    /// Counts the changes of these schemas, in steps of 2; odd while some are pending.
+    private(set) var sequence: UInt64 = 0
+
+    init(_ published: SchemaState) { self.published = published }
+
+    /// The schema with which the next writer starts.
+    var newest: SchemaState { pending.last?.schema ?? published }
+
+    /// The schema of a snapshot that was taken while `published` was the published schema.
+    func schema(at commit: UInt64) -> SchemaState { pending.last { $0.commit <= commit }?.schema ?? published }
+
+    /// Notes the schema of a commit, with the writer's lock held.
+    mutating func append(_ schema: SchemaState, of commit: UInt64) {
+        pending.append((commit, schema))
+        count()
+    }
+
+    /// Publishes a schema whose commit is visible. Those of earlier commits are part of it.
+    mutating func publish(_ schema: SchemaState) {
+        if schema.version > published.version { published = schema }
+        pending.removeAll { $0.schema.version <= published.version }
+        count()
+    }
+
+    /// Replaces all schemas by that of a file that another process changed, or of a read-only database.
+    mutating func replace(by schema: SchemaState) {
+        published = schema
+        pending = []
+        count()
+    }
+
+    /// Forgets the schema of a commit that was not made; nil: of all that will never be published.
+    mutating func forget(_ schema: SchemaState? = nil) {
+        if let schema { pending.removeAll { $0.schema === schema } } else { pending = [] }
+        if pending.isEmpty { unconfirmed = nil }
+        count()
+    }
+
+    mutating func noteUnconfirmed(_ commit: UInt64) { unconfirmed = commit }
+
+    mutating func noteConfirmed(_ commit: UInt64) {
+        if unconfirmed == commit { unconfirmed = nil }
+    }
+
+    private mutating func count() { sequence = (sequence | 1) + (pending.isEmpty ? 1 : 2) }
+}

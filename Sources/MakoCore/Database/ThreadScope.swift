@@ -39,29 +39,45 @@ final class ThreadScope {
     var view: Snapshot { transaction?.view ?? snapshot }
     var schema: SchemaState { transaction?.schema ?? pinnedSchema }
 
-    /// Binds a type to its table at its first use. If that migrates the table, the snapshot moves forward, as long as
-    /// no read used it.
+    /// Binds a type to its table at its first use. If that migrates the table, or another thread changed one meanwhile,
+    /// the snapshot moves forward, as long as no read used it.
     func bind(_ model: EntityModel) throws(MakoError) -> Binding {
         if let transaction { return try transaction.binding(model) }
-        let schema = try database.options.readOnly ? database.reading(pinnedSchema, with: model) : database.bound(model)
-        if database.migrations.contains(where: { $0.entity == model.table }) {
+        if database.options.readOnly {
+            pinnedSchema = try database.reading(pinnedSchema, with: model)
+        } else {
+            let newest = try database.moment(model)
             if hasRead {
-                throw .migration(
-                    entity: model.name,
-                    reason:
-                        "it is used for the first time inside a read that has begun; list it when the database is opened"
-                )
+                pinnedSchema = try pinnedSchema(with: model, orOf: newest)
+            } else {
+                (snapshot, pinnedSchema) = newest
             }
-            known = nil
-            snapshot = try database.newestView()
         }
-        pinnedSchema = schema
         known = nil
         hasRead = true
         guard let binding = schema.binding(model) else {
             throw .migration(entity: model.name, reason: "its table could not be bound")
         }
         return binding
+    }
+
+    /// The schema of the snapshot with a type bound: the newest one, if the tables are still those of the snapshot.
+    private func pinnedSchema(
+        with model: EntityModel, orOf newest: (view: Snapshot, schema: SchemaState)
+    ) throws(MakoError) -> SchemaState {
+        if try records({ () throws(RecordError) in try Catalogue.isSame(snapshot, newest.view) }) {
+            return newest.schema
+        }
+        do throws(MakoError) {
+            try model.checkReading(of: pinnedSchema.catalogue)
+            return try SchemaState(
+                catalogue: pinnedSchema.catalogue, models: pinnedSchema.models + [model], version: pinnedSchema.version)
+        } catch {
+            throw .migration(
+                entity: model.name,
+                reason:
+                    "it is used for the first time inside a read that has begun; list it when the database is opened")
+        }
     }
 
     /// Finds a row by number and copies it.

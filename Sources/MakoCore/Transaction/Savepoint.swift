@@ -132,7 +132,7 @@ extension Transaction {
         guard let file = part.file else { return }
         swap(&changes, &part.changes)
         events.putBack(&part.objects, keeping: false)
-        if let before = part.schema { schema = before }
+        if let before = part.schema { restore(before) }
         steps = part.steps
         rewrites = part.rewrites
         batch?.removeAll()

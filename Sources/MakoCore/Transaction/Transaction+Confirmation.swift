@@ -35,23 +35,16 @@ extension Transaction {
 extension Database {
     /// Ends waits for a table that is published when its commit is confirmed.
     fileprivate func noteUnconfirmedSchema(of commit: UInt64) {
-        state.with { $0.unconfirmedSchema = commit }
-        schemaChange.broadcast()
+        changeSchemas { $0.noteUnconfirmed(commit) }
     }
 
     fileprivate func publish(_ schema: SchemaState, _ steps: [MigrationStep], confirmed commit: UInt64) {
-        state.with { state in
-            if state.unconfirmedSchema == commit { state.unconfirmedSchema = nil }
-        }
+        changeSchemas { $0.noteConfirmed(commit) }
         publish(schema, steps)
     }
 
     /// The store is read-only or closed: no thread may wait for tables that will never be published.
     fileprivate func forgetUnconfirmedSchema() {
-        state.with { state in
-            state.unconfirmedSchema = nil
-            state.writerSchema = state.schema
-        }
-        schemaChange.broadcast()
+        changeSchemas { $0.forget() }
     }
 }

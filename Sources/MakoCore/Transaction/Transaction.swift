@@ -13,7 +13,7 @@ public final class Transaction: @unchecked Sendable {
     let hub: EventHub
     let writeLock: WriteLockGuard
     let view: Snapshot
-    @exclusivity(unchecked) var schema: SchemaState
+    @exclusivity(unchecked) private(set) var schema: SchemaState
     /// The schema at the start.
     let base: SchemaState
     var steps: [MigrationStep] = []
@@ -99,8 +99,8 @@ public final class Transaction: @unchecked Sendable {
         defer { end() }
         let ticket = hub.takeTicket()
         let isMigrated = schema !== base
-        if isMigrated { database.writerSchema = schema }
         let before = view.commitNumber
+        if isMigrated { database.changeSchemas { $0.append(schema, of: before + 1) } }
         do throws(MakoError) {
             try recordHistory()
             // Wait until the commit is visible before announcing a new table, even with async durability.
@@ -150,12 +150,14 @@ public final class Transaction: @unchecked Sendable {
             var isLatched = false
             if case .storage(.readOnly) = error { isLatched = true }
             // With the store read-only, no thread may wait for tables that will never be published.
-            database.writerSchema = isLatched ? database.schema : base
+            database.changeSchemas { $0.forget(isLatched ? nil : schema) }
+            restore(base)
         }
         writeLock.rollback()
     }
 
     func abandon(_ cause: any Error) {
+        restore(base)
         writeLock.rollback()
         undo.rollback(to: 0)
         end()
@@ -174,6 +176,34 @@ public final class Transaction: @unchecked Sendable {
     private func end() {
         if !hasEnded { hasEnded = true }
         RunningTransactions.end()
+    }
+
+    // MARK: - Schema
+
+    /// Goes on with another schema, after its tables were changed.
+    func adopt(_ new: SchemaState) {
+        schema = new
+        database.state.with { state in
+            if state.lostIDs.isEmpty { return }
+            for table in new.catalogue.handles {
+                if let id = state.lostIDs.removeValue(forKey: table.schema.name) { table.skipIDs(below: id) }
+            }
+        }
+    }
+
+    /// Returns to an earlier schema. Structs keep the ids of their rows when the creation of the table is rolled back:
+    /// a later table of this name must not assign these ids to other rows, which the structs would overwrite.
+    func restore(_ earlier: SchemaState) {
+        if schema === earlier { return }
+        for table in schema.catalogue.handles where table.unassignedID > 1 {
+            let name = table.schema.name
+            if let kept = earlier.catalogue.table(named: name) {
+                if kept.unassignedID < table.unassignedID { kept.skipIDs(below: table.unassignedID) }
+            } else {
+                database.state.with { $0.lostIDs[name] = max($0.lostIDs[name] ?? 1, table.unassignedID) }
+            }
+        }
+        schema = earlier
     }
 
     /// Runs a closure that stores many objects. Their index entries are written at its end, or before the next read.

@@ -12,6 +12,8 @@ final class RowIDSequence: Sendable {
 
     /// 0 if not read yet.
     private let next = Atomic<Int64>(0)
+    /// The lowest id to take, whatever the table holds.
+    private let lowest = Atomic<Int64>(1)
 
     /// Takes the next id.
     func take(_ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
@@ -39,6 +41,15 @@ final class RowIDSequence: Sendable {
 
     /// Ids up to this one are exact in doubles, as languages whose numbers are doubles need.
     private static let largestDrawn: Int64 = 1 << 53
+
+    /// The next id, if the session has assigned or looked for one; otherwise the lowest one to take.
+    var known: Int64 { max(next.load(ordering: .relaxed), lowest.load(ordering: .relaxed)) }
+
+    /// Skips ids that were assigned to rows of another table of this name, whose creation was rolled back.
+    func skip(below id: Int64) {
+        lowest.store(max(id, lowest.load(ordering: .relaxed)), ordering: .relaxed)
+        forget()
+    }
 
     /// Discards the counter, so that it is read again.
     func forget() { next.store(0, ordering: .relaxed) }
@@ -87,7 +98,7 @@ final class RowIDSequence: Sendable {
         if known != 0 { return known }
         let view = tx.view
         let stored = try engine { () throws(StorageError) in try view.get(UInt64(table.id), in: table.idTree) }
-        var number: Int64 = 1
+        var number = lowest.load(ordering: .relaxed)
         if let stored {
             guard let stored = RowIDSequence.number(stored) else {
                 throw .catalogueDamaged(reason: "the next id of \(table.schema.name) is not a number")

@@ -129,6 +129,12 @@ public final class TableHandle: Sendable {
             nearest: Spelling.nearest(to: name, in: schema.liveColumns.map(\.name)))
     }
 
+    /// The lowest id that the session has not assigned to a row yet. Ids of rolled-back transactions count as assigned.
+    package var unassignedID: Int64 { ids.known }
+
+    /// Assigns no id below this one.
+    package func skipIDs(below id: Int64) { ids.skip(below: id) }
+
     /// Returns the number of rows.
     public func count(in view: Snapshot) throws(RecordError) -> Int {
         Int(clamping: try engine { () throws(StorageError) in try view.count(of: rows) })

@@ -42,13 +42,12 @@ public final class Store: @unchecked Sendable {
     /// After a crash this replays the log and writes a checkpoint before it returns.
     ///
     /// - Parameters:
-    ///   - path: the path of the data file.
+    ///   - path: the path of the data file; `:memory:` is that of a new store in memory, as in SQLite.
     ///   - options: the options of the store.
     /// - Throws: ``StorageError``: the file is no database, has another version, is damaged or open elsewhere, or an
     ///   I/O error.
     public convenience init(at path: String, options: StoreOptions = .init()) throws(StorageError) {
-        let opening = try Opening(path: path, options: options)
-        try self.init(opening)
+        try self.init(Opening(path: path, options: path == Store.memoryPath ? options.inMemory : options))
     }
 
     /// Opens a newly created file for writing or reading, as the options say. The store closes the file.
@@ -58,12 +57,7 @@ public final class Store: @unchecked Sendable {
 
     /// Creates a store in memory, which ends with its last reference.
     public static func inMemory(options: StoreOptions = .init()) throws(StorageError) -> Store {
-        var options = options
-        // The log ends with the store, so that only replication could read it.
-        let log = memoryPath + LogFile.infix
-        options.fileSystem = MemoryFileSystem(forgetting: options.logArchiveBytes > 0 ? nil : log)
-        options.readOnly = false
-        return try Store(at: memoryPath, options: options)
+        try Store(at: memoryPath, options: options)
     }
 
     init(_ opening: Opening) throws(StorageError) {
@@ -263,4 +257,15 @@ public final class Store: @unchecked Sendable {
 extension Store {
     /// The path of a store in memory.
     package static let memoryPath = ":memory:"
+}
+
+extension StoreOptions {
+    fileprivate var inMemory: StoreOptions {
+        var options = self
+        // The log ends with the store, so that only replication could read it.
+        let log = Store.memoryPath + LogFile.infix
+        options.fileSystem = MemoryFileSystem(forgetting: logArchiveBytes > 0 ? nil : log)
+        options.readOnly = false
+        return options
+    }
 }

@@ -29,6 +29,19 @@ import Testing
         }
     }
 
+    /// SQLite's name for it makes no file of that name.
+    @Test func eachDatabaseInMemoryIsItsOwn() throws {
+        let first = try Database(at: ":memory:", entities: [City.self])
+        let second = try Database(at: ":memory:", entities: [City.self])
+        try first.save(City(name: "Oslo"))
+        #expect(try first.query(City.self).count() == 1)
+        #expect(try second.query(City.self).count() == 0)
+        #expect(!FileManager.default.fileExists(atPath: ":memory:"))
+        try first.close()
+        #expect(try second.query(City.self).count() == 0)
+        try second.close()
+    }
+
     @Test func otherOptionsAreRefused() throws {
         try withPath { path in
             let db = try Database(at: path)

@@ -33,6 +33,51 @@ import Testing
         #expect(try db.query(Person.self).count() == 2)
     }
 
+    /// The struct keeps the id that it got, which must not become that of another row.
+    @Test(arguments: RolledBackTable.allCases) func aStructOfARolledBackTableOverwritesNoRow(
+        _ table: RolledBackTable
+    ) throws {
+        let db = try Database.inMemory(entities: [Person.self])
+        var first = Reading(sensor: "first", value: 1)
+        switch table {
+        case .ofTransaction:
+            #expect(throws: Refused()) {
+                try db.transaction {
+                    try db.save(&first)
+                    throw Refused()
+                }
+            }
+            _ = try db.save(Reading(sensor: "second", value: 2))
+        case .ofNestedTransaction:
+            try db.transaction {
+                #expect(throws: Refused()) {
+                    try db.transaction {
+                        try db.save(&first)
+                        throw Refused()
+                    }
+                }
+                _ = try db.save(Reading(sensor: "second", value: 2))
+            }
+        case .madeAgain:
+            _ = try db.save(Reading(sensor: "second", value: 2))
+            #expect(throws: Refused()) {
+                try db.transaction {
+                    try db.rawQuery("DELETE FROM Reading")
+                    try db.drop(Reading.self)
+                    for _ in 0..<3 { first = try db.save(Reading(sensor: "first", value: 1)) }
+                    throw Refused()
+                }
+            }
+            for _ in 0..<3 { _ = try db.save(Reading(sensor: "third", value: 3)) }
+        }
+        let others = try db.query(Reading.self).count()
+        try db.save(&first)
+        #expect(try db.query(Reading.self).where("sensor = 'first'").count() == 1)
+        #expect(try db.query(Reading.self).count() == others + 1)
+    }
+
+    enum RolledBackTable: CaseIterable { case ofTransaction, ofNestedTransaction, madeAgain }
+
     @Test func rollbackOnRequest() throws {
         let db = try makeDatabase()
         let ada = Person(name: "Ada")
