@@ -95,9 +95,11 @@ extension StoredPropertyMacro: AccessorMacro {
                         lock.unlock()
                         let loaded = slot.loaded(by: self, property: \(raw: request.column))
                         lock.lock()
-                        defer { lock.unlock() }
-                        \(raw: field).settle(loaded, replacing: slot)
-                        return \(raw: field).value
+                        \(raw: settling(request, field: field))
+                        let value = \(raw: field).value
+                        lock.unlock()
+                        if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = slot } }
+                        return value
                     }
                     """,
                 setter(request, field: field, value: "\(EntityRender.codec(property)).slot(newValue)"),
@@ -150,10 +152,19 @@ extension StoredPropertyMacro: AccessorMacro {
             if slot.isSettled { return slot.value }
             let loaded = slot.loaded(by: self, property: \(raw: request.column))
             lock.lock()
-            \(raw: field).settle(loaded, replacing: slot)
+            \(raw: settling(request, field: field))
             lock.unlock()
+            if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = slot } }
             return loaded.value
         }
+        """
+    }
+
+    /// Another thread may have loaded or set the reference meanwhile.
+    private static func settling(_ request: Request, field: String) -> String {
+        """
+        let mark = \(field).isSettled ? WriteMark.none : EntityCoding.noteLoad(&self._$state, property: \(request.column))
+        \(field).settle(loaded, replacing: slot)
         """
     }
 

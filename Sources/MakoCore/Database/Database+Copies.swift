@@ -19,7 +19,7 @@ extension Database {
     /// - Complexity: linear in the number of reached objects.
     @discardableResult
     public func insert<T: ObjectEntity>(copyOf object: T) throws(MakoError) -> T {
-        var copies = ObjectCopies()
+        var copies = ObjectCopies(database: number)
         let copy = try copies.copy(of: object)
         try refused(try insert(copy), copy)
         return copy
@@ -28,9 +28,13 @@ extension Database {
 
 /// Copies of a graph of objects, cycles included.
 private struct ObjectCopies {
+    /// The number of the database that gets the copies.
+    let database: UInt32
     private var copies: [ObjectIdentifier: any ObjectEntity] = [:]
     /// Copies without values yet, with their originals. A list instead of recursion, because a chain may be long.
     private var waiting: [(original: any ObjectEntity, copy: any ObjectEntity)] = []
+
+    init(database: UInt32) { self.database = database }
 
     mutating func copy<T: ObjectEntity>(of object: T) throws(MakoError) -> T {
         let copy = try begun(object)
@@ -53,7 +57,10 @@ private struct ObjectCopies {
     /// Copies an original's values, and sets references to the copies of its objects.
     private mutating func fill<T: ObjectEntity>(_ copy: T, from original: any ObjectEntity) throws(MakoError) {
         guard let original = original as? T else { return }
-        let references = T.entityModel.columns.filter(\.isReference)
+        // A copy in the same database refers to the same structs. Assigned anew, they would be stored again, as they were
+        // when they were read.
+        let isHere = original.lockedState { $0.database } == database
+        let references = T.entityModel.columns.filter { $0.isReference && !(isHere && $0.coding?.holdsValue == true) }
         var held: [[any ObjectEntity]] = []
         for property in references {
             original.lockedState { $0.setLoadError(nil) }

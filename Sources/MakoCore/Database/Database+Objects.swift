@@ -170,8 +170,9 @@ extension Database {
     private func dropTable<T: Entity>(of type: T.Type) throws(MakoError) {
         try allOrNothing { (transaction) throws(MakoError) in
             _ = try transaction.binding(T.entityModel)
+            let first = transaction.orphans.count
             try query(type).delete()
-            try transaction.removeOrphans()
+            try transaction.removeOrphans(since: first)
             try transaction.drop(T.entityModel)
         }
     }

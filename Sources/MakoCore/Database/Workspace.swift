@@ -13,6 +13,9 @@ public final class Workspace: Sendable {
         var order: [ObjectIdentifier] = []
         var saved: [ObjectIdentifier: any ObjectEntity] = [:]
         var removed: [ObjectIdentifier: any ObjectEntity] = [:]
+
+        /// The first marked object.
+        var first: (any ObjectEntity)? { order.first.flatMap { saved[$0] ?? removed[$0] } }
     }
     private let database: Database?
     private let state = Protected(State())
@@ -66,10 +69,7 @@ public final class Workspace: Sendable {
 
     /// The database to commit to; nil: the workspace is empty.
     func target() throws(MakoError) -> Database? {
-        let first: (any ObjectEntity)? = state.with { state in
-            state.order.first.flatMap { state.saved[$0] ?? state.removed[$0] }
-        }
-        guard let first else { return nil }
+        guard let first = state.with({ $0.first }) else { return nil }
         if let database { return database }
         return try Database.resolve(number: first.lockedState { $0.database }, for: type(of: first).entityModel)
     }
@@ -83,6 +83,10 @@ public final class Workspace: Sendable {
         do throws(MakoError) { try perform(work, in: database) } catch {
             restoreMarks(work)
             throw error
+        }
+        // The transaction around this commit may still be rolled back.
+        if let transaction = ThreadScope.current(of: database)?.transaction, let first = work.first {
+            transaction.undo.record(first) { self.restoreMarks(work) }
         }
     }
 

@@ -147,6 +147,8 @@ private enum JSONTree: Codable {
     case integer(Int64)
     case unsigned(UInt64)
     case number(Double)
+    /// A number with more digits than a `Double` holds.
+    case decimal(Decimal)
     case text(String)
     case list([JSONTree])
     case object([String: JSONTree])
@@ -161,6 +163,9 @@ private enum JSONTree: Codable {
             self = .null
         } else if let flag = try? container.decode(Bool.self) {
             self = .flag(flag)
+        } else if let number = try? container.decode(Decimal.self) {
+            // First, because decoders round fractions to integers.
+            self.init(number)
         } else if let number = try? container.decode(Int64.self) {
             self = .integer(number)
         } else if let number = try? container.decode(UInt64.self) {
@@ -176,6 +181,19 @@ private enum JSONTree: Codable {
         }
     }
 
+    private init(_ number: Decimal) {
+        let text = "\(number)"
+        if let whole = Int64(text) {
+            self = .integer(whole)
+        } else if let whole = UInt64(text) {
+            self = .unsigned(whole)
+        } else if let double = Double(text), Decimal(string: "\(double)") == number {
+            self = .number(double)
+        } else {
+            self = .decimal(number)
+        }
+    }
+
     func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
@@ -184,6 +202,7 @@ private enum JSONTree: Codable {
         case .integer(let value): try container.encode(value)
         case .unsigned(let value): try container.encode(value)
         case .number(let value): try container.encode(value)
+        case .decimal(let value): try container.encode(value)
         case .text(let value): try container.encode(value)
         case .list(let value): try container.encode(value)
         case .object(let value): try container.encode(value)

@@ -301,7 +301,7 @@ final class ObjectExtra: Sendable {
             rows: rows)
     }
 
-    fileprivate init(
+    init(
         context: FetchContext?, key: RowKey?, loadError: MakoError?, options: CommitOptions?,
         joined: [String: StoredValue]?, prefetched: [String: PrefetchedMany]?, members: PendingMembers?,
         rows: RowArenaChunk? = nil

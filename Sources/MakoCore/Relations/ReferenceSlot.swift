@@ -73,10 +73,12 @@ extension RowKey {
     /// the last object of a property, after which a collection is rebuilt.
     static let removed = RowKey.bytes([])
     static let lastRemoved = RowKey.bytes([0xFF])
+    /// Resolves a weak reference after a rollback: its object has no row any more, and is retained until it has one.
+    static let unsaved = RowKey.bytes([0xFE])
 
     var isRemoved: Bool { if case .bytes(let bytes) = self { bytes.isEmpty || bytes == [0xFF] } else { false } }
     /// Whether the key is that of a row, not a marker.
-    var isRow: Bool { self != .noRow && !isRemoved }
+    var isRow: Bool { self != .noRow && self != .unsaved && !isRemoved }
 }
 
 /// The codec of a class's references, which are stored as the key of the other row.

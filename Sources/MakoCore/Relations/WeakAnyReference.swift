@@ -64,7 +64,7 @@ public struct WeakAnyReferenceSlot: PropertySlot {
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard value === object else { return }
         reference = key.isRow ? AnyReference(table: type(of: object).entityModel.table, key: key) : nil
-        unsaved = nil
+        unsaved = key == .unsaved ? value : nil
         if key.isRemoved { (self.object, fresh) = (nil, nil) }
     }
 

@@ -66,7 +66,7 @@ public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard value === object else { return }
         self.key = key.isRow ? key : nil
-        unsaved = nil
+        unsaved = key == .unsaved ? value : nil
         if key.isRemoved { (self.object, fresh) = (nil, nil) }
     }
 

@@ -156,15 +156,19 @@ extension Transaction {
         // A reference to a deleted row must not store its former number.
         if state.flags.contains(.removed) { return keyOfRemoved(child, in: property, of: parent) }
         noteSaved(parent, ofOwner: child, state.extra?.members)
+        let isSet = parent.lockedState { $0.dirty.contains(property) }
         if isLeftAlone(child, in: property, of: parent, binding.model) {
-            if let key = try keyOfIgnored(child, state) { return key }
+            let model = Swift.type(of: child).entityModel
+            let key = try keyOfIgnored(child, state)
+            if let key, state.flags.contains(.saving) { return key }
+            if let key, try !isReleased(key, model, isSet: isSet) { return key }
             graph.waiting[place].references.leftOut.insert(property)
             // A key from an earlier transaction, whose row is deleted or was rolled back, must not be stored.
             return .noRow
         }
         let isClean = state.flags.contains(.exists) && state.dirty.isEmpty
         if isClean && state.database == database.number, let key = state.key {
-            if try !isReleased(key, Swift.type(of: child).entityModel) {
+            if try !isReleased(key, Swift.type(of: child).entityModel, isSet: isSet) {
                 visitLater(child, &graph)
                 return key
             }
@@ -179,7 +183,11 @@ extension Transaction {
         }
         // The child may refer back to this object, whose key it then needs.
         try requireKey(of: parent, current(binding))
-        if state.flags.contains(.saving) { return child.lockedState { $0.key } ?? .noRow }
+        if state.flags.contains(.saving) {
+            // Its row is written later. Without a key it is in a hook, which saves this object.
+            try requireKey(of: child, self.binding(Swift.type(of: child).entityModel))
+            return child.lockedState { $0.key } ?? .noRow
+        }
         try willWriteFurtherRows()
         graph.waiting[place].references.isBegun = true
         _ = try begin(child, .upsert, nil, &graph)

@@ -40,17 +40,20 @@ extension Transaction {
     ///
     /// Runs at the end of the transaction, because an object that moves from one owner to another has no owner in
     /// between.
-    func removeOrphans() throws(MakoError) {
+    ///
+    /// - Parameter first: the first entry to go through. Earlier ones are older than the running part, which may be
+    ///   rolled back.
+    func removeOrphans(since first: Int = 0) throws(MakoError) {
         try deferringUnique { () throws(MakoError) in
-            try removeNotedOrphans()
+            try removeNotedOrphans(since: first)
             try settle()
         }
     }
 
-    private func removeNotedOrphans() throws(MakoError) {
-        while !orphans.isEmpty {
-            let noted = orphans
-            orphans = []
+    private func removeNotedOrphans(since first: Int) throws(MakoError) {
+        while orphans.count > first {
+            let noted = orphans[first...]
+            orphans.removeSubrange(first...)
             var last: [RowPlace: Bool] = [:]
             for (row, isStoredAnew) in noted { last[row] = isStoredAnew }
             // In the order of the entries, so that equal work produces equal files.
@@ -72,10 +75,13 @@ extension Transaction {
         }
     }
 
-    /// Whether an object's row may have been released and no longer exists. The object is then stored again with the
-    /// object that refers to it now.
-    func isReleased(_ key: RowKey, _ model: EntityModel) throws(MakoError) -> Bool {
-        guard schema.isOwned(model), let binding = schema.binding(model) else {
+    /// Whether the row of an unchanged object no longer exists. The object is then stored again with the object that
+    /// refers to it now.
+    ///
+    /// - Parameter isSet: whether the reference was set since the other object was saved. One that was not may be of
+    ///   before the deletion, which changed the row.
+    func isReleased(_ key: RowKey, _ model: EntityModel, isSet: Bool) throws(MakoError) -> Bool {
+        guard isSet || schema.isOwned(model), let binding = schema.binding(model) else {
             return false
         }
         return try !records { () throws(RecordError) in try binding.table.contains(key, in: view) }

@@ -77,8 +77,9 @@ extension Transaction {
     func noteWeakReferences<T: ObjectEntity>(of object: T, _ columns: PropertySet) {
         object.visitReferences { property, child in
             guard columns.contains(property) else { return }
-            undo.record(object) {
-                ObjectLock(object).locked { object.resolveReference(property, to: child, key: .noRow) }
+            undo.recordLast(object) {
+                let key = child.isDeletedObject ? .noRow : child.storedKey ?? .unsaved
+                ObjectLock(object).locked { object.resolveReference(property, to: child, key: key) }
             }
         }
     }

@@ -7,6 +7,8 @@ final class UndoLog {
         case property(any ObjectEntity, WriteMark, () -> Void)
         /// Anything else of an object.
         case step(any ObjectEntity, () -> Void)
+        /// What depends on the restored state of another object.
+        case last(any ObjectEntity, () -> Void)
         case array(ArrayNotes)
     }
     @exclusivity(unchecked) private var entries: [Entry] = []
@@ -20,6 +22,11 @@ final class UndoLog {
     }
 
     func record(_ object: any ObjectEntity, _ restore: @escaping () -> Void) { entries.append(.step(object, restore)) }
+
+    /// Records what a rollback does after everything else.
+    func recordLast(_ object: any ObjectEntity, _ restore: @escaping () -> Void) {
+        entries.append(.last(object, restore))
+    }
 
     /// Records how a property gets its value before a write.
     func record(_ object: any ObjectEntity, _ mark: WriteMark, _ restore: @escaping () -> Void) {
@@ -49,6 +56,7 @@ final class UndoLog {
 
     func rollback(to mark: Int) {
         kept.removeAll(keepingCapacity: true)
+        var last: [(object: any ObjectEntity, restore: () -> Void)] = []
         while entries.count > mark, let entry = entries.popLast() {
             switch entry {
             case .property(let object, let mark, let restore):
@@ -57,11 +65,16 @@ final class UndoLog {
             case .step(let object, let restore):
                 restore()
                 object.notifyObservers()
+            case .last(let object, let restore): last.append((object, restore))
             case .notes(let object, let before):
                 object.lockedState { before.restore(&$0) }
                 object.notifyObservers(.none)
             case .array(let notes): notes.restore()
             }
+        }
+        for (object, restore) in last {
+            restore()
+            object.notifyObservers(.none)
         }
     }
 }
@@ -117,8 +130,20 @@ struct ObjectMetadata {
         state.rowID = rowID
         state.database = database
         state.flags = flags.subtracting([.saving, .removing])
-        state.extra = extra
+        restoreExtra(&state)
         state.dirty.formUnion(dirty)
+    }
+
+    /// Restores what a save changes. The program may have given objects to this one since, and set its options.
+    private func restoreExtra(_ state: inout ObjectState) {
+        let before = extra
+        guard let now = state.extra, now !== before, now.members != nil || now.options != nil else {
+            state.extra = before
+            return
+        }
+        state.extra = ObjectExtra(
+            context: now.context, key: before?.key, loadError: now.loadError, options: now.options,
+            joined: now.joined, prefetched: now.prefetched, members: before?.members ?? now.members)
     }
 }
 
@@ -186,7 +211,8 @@ final class ArrayNotes {
 @frozen
 public struct WriteMark: Sendable {
     @usableFromInline let property: Int32
-    /// 0: nothing; 1: undo, the property was clean; 2: undo, it was dirty.
+    /// 0: nothing; 1: undo, the property was clean; 2: undo, it was dirty; 6: undo, and no further, because another
+    /// thread wrote the value that is restored.
     @usableFromInline let kind: UInt8
 
     @usableFromInline
@@ -194,6 +220,9 @@ public struct WriteMark: Sendable {
         self.property = Int32(truncatingIfNeeded: property)
         self.kind = kind
     }
+
+    /// Nothing is to be done.
+    public static let none = WriteMark(property: 0, kind: 0)
 
     /// Whether the write must be recorded for a rollback.
     @inlinable public var needsUndo: Bool { kind != 0 }
@@ -206,6 +235,7 @@ public struct WriteMark: Sendable {
         guard !object._$state.isOverwritten(Int(property)) else { return }
         restore()
         if kind == 1 { object._$state.dirty.remove(Int(property)) }
+        if kind == 6 { object._$state.noteOverwritten(Int(property)) }
     }
 }
 
@@ -228,10 +258,22 @@ extension EntityCoding {
         }
         // The first write to an object needs no look-up; a second one to the property then has an entry, too, and
         // a rollback ends with the value of the older.
-        if state.noteWritten(property), !transaction.undo.wants(object, property: property) {
+        let wasOverwritten = state.isOverwritten(property)
+        if state.noteWritten(property), !wasOverwritten, !transaction.undo.wants(object, property: property) {
             return WriteMark(property: property, kind: 0)
         }
-        return WriteMark(property: property, kind: wasDirty ? 2 : 1)
+        return WriteMark(property: property, kind: wasOverwritten ? 6 : wasDirty ? 2 : 1)
+    }
+
+    /// Records that a reference is being loaded in the running transaction, whose rollback makes it unloaded again: it
+    /// may lead to rows that the transaction has written, or not to those that it has deleted. The caller holds the
+    /// object's lock.
+    public static func noteLoad(_ state: inout ObjectState, property: Int) -> WriteMark {
+        guard RunningTransactions.any, let transaction = ThreadScope.transaction, !transaction.changes.isEmpty else {
+            return .none
+        }
+        _ = state.noteWritten(property)
+        return WriteMark(property: property, kind: 2)
     }
 
     /// Records how a rollback of the running transaction restores a property.

@@ -103,6 +103,18 @@ import Testing
         }
     }
 
+    struct Price: Codable, Equatable { var amount: Decimal }
+    @Entity final class Offer: Codable { var price: Price? }
+
+    @Test func numbersOfManyDigitsAreDecodedExactly() throws {
+        let amount = try #require(Decimal(string: "12345678901234567.89"))
+        for amount in [amount, 1.5, -7, 0] {
+            let offer = Offer(price: Price(amount: amount))
+            let twin = try JSONDecoder().decode(Offer.self, from: try JSONEncoder().encode(offer))
+            #expect(twin.price == Price(amount: amount))
+        }
+    }
+
     /// A new key makes a new row, like the old one but for what was assigned.
     @Test func aRowUnderAnotherKeyKeepsWhatTheObjectHasNotRead() throws {
         let db = try Database.inMemory(entities: [Seachart.self, Soundings.self])

@@ -25,6 +25,20 @@ import Testing
         #expect(try await new.query(Person.self).count() == 3)
     }
 
+    /// A copy in the same database refers to the same structs, which it does not store again.
+    @Test func structsStayAsTheyAre() throws {
+        let db = try makeDatabase([Holding.Bear.self, Holding.Lake.self, Holding.Den.self])
+        let bear = Holding.Bear(name: "Bo", lake: Holding.Lake(name: "one"), swims: [Holding.Lake(name: "two")])
+        try db.save(bear)
+        #expect(bear.lake?.name == "one" && bear.swims.map(\.name) == ["two"])
+        try db.update(Holding.Lake.self).set(\.depth, to: 9).run()
+        let copy = try db.insert(copyOf: bear)
+        #expect(copy.id == 2)
+        #expect(try db.query(Holding.Lake.self).fetch().map(\.depth) == [9, 9])
+        let read = try #require(try db.find(Holding.Bear.self, 2))
+        #expect(read.lake?.name == "one" && read.swims.map(\.name) == ["two"])
+    }
+
     @Test func circlesCollectionsAndKeysAreKept() throws {
         let entities: [any Entity.Type] = [Playlist.self, Tune.self, Ticket.self]
         let (old, new) = (try makeDatabase(entities), try makeDatabase(entities))

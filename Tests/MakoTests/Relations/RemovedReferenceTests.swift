@@ -58,6 +58,23 @@ import Testing
         #expect(handle.knot.isEmpty)
     }
 
+    /// An object whose row was deleted by a query is not removed itself: it is stored again with the one that was set to
+    /// refer to it.
+    @Test func anObjectWhoseRowIsGoneIsStoredAgainWithTheOneThatRefersToIt() throws {
+        let (link, gone, stays) = try link()
+        try db.query(Link.self).where(\.n == 1).delete()
+        let new = Link(n: 7, loose: gone, thing: gone, links: [gone, stays])
+        try db.save(new)
+        #expect(try db.query(Link.self).where(\.n == 7).first()?.links.map(\.n) == [1, 2])
+        #expect(try db.verify().danglingReferences.isEmpty)
+        // A reference that was not set since does not bring it back.
+        try db.query(Link.self).where(\.n == 1).delete()
+        link.n = 8
+        try db.save(link)
+        #expect(try db.query(Link.self).where(\.n == 1).count() == 0)
+        #expect(try db.verify().danglingReferences.isEmpty)
+    }
+
     @Test func aRollbackLeavesTheReferenceAsItWas() throws {
         struct Stop: Error {}
         let (link, gone, _) = try link()

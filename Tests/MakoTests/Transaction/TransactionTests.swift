@@ -238,6 +238,19 @@ import Testing
         }
         #expect(ada.age == 3)
         #expect(ada.name == "Ada")
+        // Also when the transaction wrote the property again.
+        #expect(throws: Refused()) {
+            try db.transaction { _ in
+                ada.age = 4
+                ThreadRun { ada.age = 5 }.wait()
+                ada.age = 6
+                ada.age = 7
+                throw Refused()
+            }
+        }
+        #expect(ada.age == 5 && ada.isDirty)
+        try db.save(ada)
+        #expect(try db.find(Person.self, 1)?.age == 5)
     }
 
     @Test func defaultDatabases() throws {
