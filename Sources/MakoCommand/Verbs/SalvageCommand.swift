@@ -60,6 +60,9 @@ struct SalvageCommand: Verb {
             )
         }
         if let reason = report.storage.logFailure { lines.append("The log was not used to its end: \(reason).") }
+        if !report.storage.knowsAllTrees {
+            lines.append("The list of what the file holds is damaged: tables and rows may be missing.")
+        }
         if !report.storage.isCertain {
             lines.append(
                 "What says which pages count is damaged too: rows may be older versions, or may have been deleted.")

@@ -15,7 +15,8 @@ public struct TableSalvageReport: Sendable, Hashable {
 
     /// Whether nothing is lost or doubtful. Damaged indexes do not count, because they are rebuilt.
     public var isComplete: Bool {
-        storage.logFailure == nil && storage.isCertain && undescribed.isEmpty && tables.allSatisfy(\.isComplete)
+        storage.logFailure == nil && storage.isCertain && storage.knowsAllTrees && undescribed.isEmpty
+            && tables.allSatisfy(\.isComplete)
             && storage.trees.allSatisfy { $0.isComplete || $0.name.hasPrefix(TableRecord.indexTreePrefix) }
     }
 

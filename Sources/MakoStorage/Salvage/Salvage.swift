@@ -94,6 +94,7 @@ package final class Salvage {
         checkpoint = try finder.find { page in reportProgress(.searching, page) }
         for finding in finder.findings { report.note(finding) }
         report.isCertain = finder.isCertain
+        report.knowsAllTrees = checkpoint.isListWhole
         report.checkpointCommit = checkpoint.meta?.commit
         if !checkpoint.isListWhole { checkpoint.names.merge(namesInLog()) { known, _ in known } }
         for state in checkpoint.trees { try addTree(state.id, state.kind, state) }

@@ -19,7 +19,12 @@ public struct SalvageReport: Sendable, Hashable {
     static let listLimit = 100
 
     /// Whether nothing is lost or doubtful: the new database has everything that the damaged one had.
-    public var isComplete: Bool { logFailure == nil && isCertain && trees.allSatisfy(\.isComplete) }
+    public var isComplete: Bool {
+        logFailure == nil && isCertain && knowsAllTrees && trees.allSatisfy(\.isComplete)
+    }
+
+    /// Whether the list of trees was complete. If false, trees of which no page was found are missing from ``trees``.
+    public internal(set) var knowsAllTrees = true
 
     /// Whether all records belong to the salvaged state. If false, some may be older versions or deleted, because the
     /// information which pages are in use was damaged.

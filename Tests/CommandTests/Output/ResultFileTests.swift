@@ -209,6 +209,15 @@ import Testing
         #expect(try !mako("info", "a.mako").output.contains("5 MB"))
     }
 
+    /// Only header, metas and bitmaps are left of the file: no table is found, which does not mean that there was none.
+    @Test func aSalvageOfTheStartOfAFileIsNotWhole() throws {
+        #expect(try mako("import", "people.csv", "a.mako").status == 0)
+        #expect(truncate(program.folder + "a.mako", 9 * 4096) == 0)
+        let saved = try mako("salvage", "a.mako", "b.mako")
+        #expect(saved.status == 1 && saved.output.contains("tables and rows may be missing"), "\(saved)")
+        #expect(!saved.output.contains("Nothing is lost"))
+    }
+
     /// A database must not get the number of standard output.
     @Test func closedStreamsAreNoFiles() throws {
         #expect(try mako("import", "people.csv", "a.mako").status == 0)

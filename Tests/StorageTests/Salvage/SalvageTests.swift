@@ -299,6 +299,15 @@ import Testing
         }
     }
 
+    /// The list of trees and all their pages are cut off: no tree is found, which does not mean that there was none.
+    @Test func aFileWithoutItsListOfTreesIsNotComplete() throws {
+        let sample = try SalvageSample(closing: true)
+        var file = sample.file
+        file.resize(to: UInt64(9 * pageBytes))
+        let report = try SalvageSample.salvage(sample.image(with: file)).report
+        #expect(report.trees.isEmpty && !report.knowsAllTrees && !report.isComplete)
+    }
+
     @Test func whatIsNoDatabaseIsRefused() throws {
         let disk = SimulatedDisk(
             DiskImage(files: [
