@@ -37,6 +37,8 @@ struct LogReader {
         /// The position before that barrier.
         var beforeBarrier: LogPosition?
         var frames = 0
+        /// For salvage: how short the last segment is, if it is cut.
+        var cut: String?
         /// Files of this database's log that are no longer needed.
         var spare: [String] = []
         /// Files of other programs under the names of segments.
@@ -49,6 +51,12 @@ struct LogReader {
         var file: any File
         var bytes: [UInt8]
         var cipher: SegmentCipher?
+
+        /// How short the segment is, read whole; nil if it has its full size.
+        var cut: String? {
+            guard UInt64(bytes.count) < header.segmentBytes else { return nil }
+            return "\(path) is cut short: \(bytes.count) of \(header.segmentBytes) bytes"
+        }
     }
 
     /// The number of bytes that encryption adds to a payload.
@@ -81,6 +89,7 @@ struct LogReader {
         }
         while true {
             tail.segments.append((segment.header.number, segment.path, segment.file))
+            tail.cut = segment.cut
             try readSegment(segment, &tail, apply)
             guard let next = try follower(of: segment.header.number, tail.end, numbers) else { break }
             segment = next

@@ -21,11 +21,22 @@ extension Salvage {
             for segment in tail.segments { segment.file.close() }
             if let barrier = tail.barrier, checkpoint.meta != nil {
                 report.logFailure = "commit \(barrier) was kept in a checkpoint that cannot be read"
+            } else {
+                report.logFailure = damage(of: tail, reader)
             }
         } catch {
             if let refusal { throw refusal }
             report.logFailure = error.finding
         }
+    }
+
+    /// Returns the reason why commits may be missing after the end of the log: its last segment is cut.
+    ///
+    /// A segment that the header does not name may be shorter, because a power failure stopped its creation, and has no
+    /// acknowledged commits. Without a header it is unknown which one this is.
+    private func damage(of tail: LogReader.Tail, _ reader: LogReader) -> String? {
+        guard let cut = tail.cut, let last = tail.segments.last else { return nil }
+        return source.header == nil || last.number <= reader.required ? cut : nil
     }
 
     /// Returns where to start in the log, and the first commit to replay.

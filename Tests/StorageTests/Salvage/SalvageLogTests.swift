@@ -59,6 +59,22 @@ import Testing
         #expect(outcome.report.trees.count == 1)
     }
 
+    /// The log is cut in its last segment, after frames and between them: commits that were acknowledged may be missing.
+    @Test func aCutSegmentIsReported() throws {
+        let sample = try SalvageSample(
+            closing: false,
+            "options log 1048576\ntree t int\n" + (1...40).map { "put t \($0) 500b" }.joined(separator: "\n"))
+        let segment = try #require(try log(of: sample).last)
+        for size in [12 << 10, 512 << 10] {
+            var image = sample.image
+            image.files[segment]?.resize(to: UInt64(size))
+            let outcome = try SalvageSample.salvage(image)
+            #expect(outcome.report.logFailure?.contains("is cut short: \(size) of ") == true)
+            #expect(!outcome.report.isComplete && outcome.report.logCommits > 0)
+            #expect((outcome.found == sample.latest) == (size > 100_000))
+        }
+    }
+
     /// A commit too large for the log is recorded only in a checkpoint; the power fails at each moment of it.
     @Test func aLargeCommitIsThereOrNotAtAll() throws {
         let disk = SimulatedDisk()
