@@ -3,7 +3,8 @@ import MakoStorage
 
 /// A file written sequentially. It gets its name when it is complete; an aborted one leaves nothing.
 ///
-/// Devices and pipes are written directly.
+/// Devices and pipes are written directly, and so are `/dev/stdout` and the like: at the position of that descriptor,
+/// which may be the end of a file.
 final class OutputFile {
     private let path: String
     private let descriptor: Int32
@@ -22,8 +23,9 @@ final class OutputFile {
         if path.isEmpty { throw Failure("'' is not the name of a file", .usage) }
         var information = stat()
         let exists = lstat(path, &information) == 0
-        if path.hasPrefix("/dev/") || (exists && stat(path, &information) == 0 && !Self.isReplaceable(information)) {
-            descriptor = open(path, O_WRONLY | O_CLOEXEC)
+        let inherited = Self.inherited(path)
+        if inherited != nil || (exists && stat(path, &information) == 0 && !Self.isReplaceable(information)) {
+            descriptor = inherited.map { fcntl($0, F_DUPFD_CLOEXEC, 0) } ?? open(path, O_WRONLY | O_CLOEXEC)
             temporary = nil
             isReplacing = false
             guard descriptor >= 0 else { throw Failure("\(path) cannot be written: \(systemMessage())", .inputOutput) }
@@ -47,6 +49,17 @@ final class OutputFile {
         guard !isFinished else { return }
         close(descriptor)
         if let temporary { TemporaryFiles.remove(temporary) }
+    }
+
+    /// The descriptor that a path names. On Linux, opening the path would give a file another position, its start.
+    private static func inherited(_ path: String) -> Int32? {
+        switch path {
+        case "/dev/stdout": return 1
+        case "/dev/stderr": return 2
+        default:
+            let prefix = "/dev/fd/"
+            return path.hasPrefix(prefix) ? Int32(path.dropFirst(prefix.count)).flatMap { $0 < 0 ? nil : $0 } : nil
+        }
     }
 
     private static func isReplaceable(_ information: stat) -> Bool {

@@ -187,6 +187,34 @@ import Testing
         #expect(devices.status == 0 && devices.output.hasPrefix("id,name\n1,Ada\n2,Bob\n"))
     }
 
+    /// `-o /dev/stdout >> FILE` appends, as without the option.
+    @Test(arguments: ["/dev/stdout", "/dev/fd/1"]) func aStreamIsWrittenAtItsPosition(_ name: String) throws {
+        #expect(try mako("import", "people.csv", "a.mako").status == 0)
+        try program.write("precious\n", to: "log.txt")
+        let process = try program.process(["export", "a.mako", "people", "-o", name, "-f", "csv"])
+        let log = try FileHandle(forWritingTo: URL(fileURLWithPath: program.folder + "log.txt"))
+        try log.seekToEnd()
+        process.standardOutput = log
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        let text = try String(contentsOfFile: program.folder + "log.txt", encoding: .utf8)
+        #expect(process.terminationStatus == 0 && text == "precious\nid,name\n1,Ada\n2,Bob\n")
+    }
+
+    #if os(Linux)
+        /// A file in the memory below /dev is a file like any other.
+        @Test func aFileBelowDevIsNoDevice() throws {
+            #expect(try mako("import", "people.csv", "a.mako").status == 0)
+            let path = "/dev/shm/mako-\(UUID().uuidString).csv"
+            defer { unlink(path) }
+            try String(repeating: "x", count: 100).write(toFile: path, atomically: false, encoding: .utf8)
+            #expect(try mako("export", "a.mako", "people", "-o", path).status == 64)
+            #expect(try mako("export", "a.mako", "people", "-o", path, "--overwrite").status == 0)
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == "id,name\n1,Ada\n2,Bob\n")
+        }
+    #endif
+
     @Test func aStatementThatFailsLeavesNoLog() throws {
         #expect(try mako("import", "people.csv", "a.mako").status == 0)
         #expect(try mako("query", "a.mako", "UPDATE people SET none = 1").status == 65)
