@@ -52,8 +52,7 @@ struct ImportPlan {
             rowID = keys[0]
             all.removeAll { $0.position == keys[0].position }
         } else {
-            let isTaken = all.contains { $0.name.lowercased() == "id" }
-            key = keys.isEmpty ? .rowID(column: isTaken ? "rowid" : "id") : .columns(keys.map(\.name))
+            key = keys.isEmpty ? .rowID(column: ImportPlan.freeID(beside: all)) : .columns(keys.map(\.name))
             rowID = nil
         }
         stored = all
@@ -72,25 +71,16 @@ struct ImportPlan {
         table = schema.name
         key = schema.key
         indexes = []
-        let names = ColumnNames(columns.map(\.name))
         renamed = []
         var stored: [Column] = []
         var rowID: Column?
-        for (position, name) in names.names.enumerated() {
-            let given = columns[position].name
-            func isMatch(_ column: String) -> Bool { column == given || column.lowercased() == name.lowercased() }
-            if case .rowID(let column) = schema.key, isMatch(column) {
-                rowID = Column(position: position, name: column, type: .integer, isOptional: false)
-            } else if let column = schema.column(named: given) ?? schema.liveColumns.first(where: { isMatch($0.name) })
-            {
+        let matches = try ColumnMatches(columns.map(\.name), in: schema, source: source)
+        for (position, name) in matches.columns.enumerated() {
+            if case .rowID(name) = schema.key {
+                rowID = Column(position: position, name: name, type: .integer, isOptional: false)
+            } else if let column = schema.column(named: name) {
                 stored.append(
-                    Column(position: position, name: column.name, type: column.type, isOptional: column.isOptional))
-            } else {
-                throw Failure(
-                    "table \(schema.name) has no column \(given), which \(source) has; its columns are "
-                        + schema.shownColumns.joined(separator: ", ")
-                        + ". Import into another table, or --replace this one",
-                    .badInput)
+                    Column(position: position, name: name, type: column.type, isOptional: column.isOptional))
             }
         }
         let missing = schema.liveColumns.first { column in
@@ -121,6 +111,15 @@ struct ImportPlan {
         }
     }
 
+    /// A name for the row number that no column has.
+    private static func freeID(beside columns: [Column]) -> String {
+        let taken = Set(columns.map { $0.name.lowercased() })
+        for name in ["id", "rowid", "_id"] where !taken.contains(name) { return name }
+        var number = 2
+        while taken.contains("id_\(number)") { number += 1 }
+        return "id_\(number)"
+    }
+
     private static func naturalKey(_ columns: [Column]) -> [Column] {
         columns.filter { $0.name.lowercased() == "id" && $0.type == .integer && !$0.isOptional }
     }
@@ -138,19 +137,21 @@ extension ImportPlan.Column {
     }
 }
 
-/// Column names that need no quotes in a query, derived from those of an input file.
+/// Column names that need no quotes in a query, derived from those of an input file. A name that needs no change stays,
+/// also behind one that would become the same.
 struct ColumnNames {
     private(set) var names: [String] = []
     private(set) var renamed: [(from: String, to: String)] = []
 
     init(_ given: [String]) {
+        let plain = given.map { ColumnNames.plain($0, otherwise: "column") }
         var taken: Set<String> = []
-        for name in given {
-            let plain = ColumnNames.plain(name, otherwise: "column")
-            var unique = plain
+        let stays = zip(given, plain).map { $0 == $1 && taken.insert($1.lowercased()).inserted }
+        for (position, name) in given.enumerated() {
+            var unique = plain[position]
             var number = 2
-            while !taken.insert(unique.lowercased()).inserted {
-                unique = "\(plain)_\(number)"
+            while !stays[position], !taken.insert(unique.lowercased()).inserted {
+                unique = "\(plain[position])_\(number)"
                 number += 1
             }
             names.append(unique)

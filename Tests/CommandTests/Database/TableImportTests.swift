@@ -70,6 +70,31 @@ import Testing
         #expect(try rows().count == 2)
     }
 
+    @Test func theRowNumberHasAFreeName() throws {
+        for (index, (header, name)) in [("id,ROWID", "_id"), ("Id,rowid,_ID", "id_2"), ("id,rowid,_id,id_2", "id_3")]
+            .enumerated()
+        {
+            let fields = header.split(separator: ",").map { _ in "x" }.joined(separator: ",")
+            try add("\(header)\n\(fields)\n", to: "T\(index)")
+            #expect(try schema("T\(index)").key == .rowID(column: name))
+        }
+    }
+
+    /// Both imports give the fields the same columns, and each column one field.
+    @Test func fieldsKeepTheirColumnsInALaterImport() throws {
+        for (index, text) in ["\"a b\",a_b,A,a\n1,2,3,4\n", "x-y,x y\n1,2\n", "id,\"i d\",ID\n1,2,3\n"].enumerated() {
+            try add(text, to: "T\(index)", key: [])
+            try add(text, to: "T\(index)")
+            let found = try rows("T\(index)").map { Array($0.dropFirst()) }
+            #expect(found.count == 2 && found.first == found.last, "\(text)")
+        }
+        #expect(try schema("T0").columns.map(\.name) == ["a_b_2", "a_b", "A", "a_2"])
+        try add("id,n\n1,1\n")
+        #expect(message("id,n,N\n2,2,3\n").contains("has two columns for column n of table T, 'n' and 'N'"))
+        #expect(message("ID,id,n\n2,3,2\n").contains("has two columns for column id of table T, 'id' and 'ID'"))
+        #expect(try rows() == [[.integer(1), .integer(1)]])
+    }
+
     @Test func keysOfOneOrSeveralColumns() throws {
         try add("code,n\nb,1\na,2\n", key: ["code"])
         #expect(try rows() == [[.text("a"), .integer(2)], [.text("b"), .integer(1)]])
