@@ -33,8 +33,9 @@ enum DateText {
         if inDay == 0 { return text }
         let whole = Int(inDay)
         let clock = "\(text)T\(padded(whole / 3600, 2)):\(padded(whole / 60 % 60, 2)):\(padded(whole % 60, 2))"
-        // Nine digits match the precision of a double in these years; near 2001 it has more.
-        for digits in [9, 12, 15] {
+        // Dates with milliseconds or microseconds are frequent, and more digits would show the rounding of the double.
+        // Nine match its precision in these years; near 2001 it has more.
+        for digits in [3, 6, 9, 12, 15] {
             let form = clock + fraction(inDay - Double(whole), digits) + "Z"
             if read(form) == seconds { return form }
         }

@@ -47,5 +47,11 @@ import Testing
         #expect(DateText.format(3600) == "2001-01-01T01:00:00Z")
         #expect(DateText.format(-0.5) == "2000-12-31T23:59:59.5Z")
         #expect(DateText.format(.infinity) == nil)
+        for text in [
+            "2026-01-31T10:20:45.123Z", "2026-01-31T10:20:45.1Z", "1970-01-01T00:00:00.001Z",
+            "2026-01-31T23:59:59.999999Z", "2001-01-01T00:00:00.000000001Z",
+        ] {
+            #expect(DateText.parse(text).flatMap { DateText.format($0) } == text)
+        }
     }
 }
