@@ -1,3 +1,5 @@
+import Foundation
+
 /// A number in JSON syntax.
 ///
 /// Texts with leading zeros or a plus sign are not numbers, so that postal codes and telephone numbers stay text.
@@ -8,9 +10,7 @@ enum NumberText: Equatable {
     case double(Double)
 
     init?(_ text: String) {
-        var shape = Shape()
-        for byte in text.utf8 where !shape.take(byte) { return nil }
-        guard shape.isComplete else { return nil }
+        guard let shape = Shape(of: text) else { return nil }
         if shape.isInteger {
             if let value = Int64(text) {
                 self = .integer(value)
@@ -25,10 +25,50 @@ enum NumberText: Equatable {
         }
     }
 
+    /// Whether a text is a number in JSON syntax, however large.
+    static func isNumber(_ text: String) -> Bool { Shape(of: text) != nil }
+
+    /// Whether a double has all significant digits of the text that was parsed to it: printed with as many digits, it
+    /// is the same number. Zeros at the end are not significant, as in `1.10`.
+    static func isExact(_ text: String, _ value: Double) -> Bool {
+        // A double has any 15 digits, except near zero, which such a short text without an exponent cannot express.
+        if text.utf8.count <= 16, !text.utf8.contains(where: { $0 | 32 == UInt8(ascii: "e") }) { return true }
+        let digits = significantDigits(text)
+        if digits.isEmpty || value == 0 { return digits.isEmpty && value == 0 }
+        if digits.count <= 15, abs(value) >= .leastNormalMagnitude { return true }
+        // The shortest digits of some powers of two are not the nearest ones.
+        if significantDigits("\(value)") == digits { return true }
+        // No double has more digits.
+        guard digits.count <= 767 else { return false }
+        return significantDigits(printed(value, digits: digits.count)) == digits
+    }
+
+    private static func printed(_ value: Double, digits: Int) -> String {
+        let size = digits + 16
+        var buffer = [CChar](repeating: 0, count: size)
+        _ = withVaList([value]) { vsnprintf(&buffer, size, "%.\(digits - 1)e", $0) }
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// The digits of a number's coefficient, without zeros at the start and the end.
+    private static func significantDigits(_ text: String) -> [UInt8] {
+        let coefficient = text.utf8.prefix { $0 | 32 != UInt8(ascii: "e") }
+        var digits = coefficient.filter { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
+            .drop { $0 == UInt8(ascii: "0") }
+        while digits.last == UInt8(ascii: "0") { digits.removeLast() }
+        return Array(digits)
+    }
+
     /// Checks the grammar of a number byte by byte.
     private struct Shape {
         private enum State { case start, sign, zero, whole, point, fraction, exponent, exponentSign, exponentDigits }
         private var state = State.start
+
+        /// - Returns: nil if the text is no number.
+        init?(of text: String) {
+            for byte in text.utf8 where !take(byte) { return nil }
+            if !isComplete { return nil }
+        }
 
         var isComplete: Bool {
             switch state {

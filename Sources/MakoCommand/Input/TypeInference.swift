@@ -12,7 +12,8 @@ struct InferredColumn: Equatable {
 /// Infers the type of each column from all its fields.
 ///
 /// A column gets a type only if every field fits it without loss: numbers with leading zeros stay text, and so do
-/// integers that a double cannot represent exactly, beside fractions.
+/// integers that a double cannot represent exactly, beside fractions, and fractions with more digits than a double has.
+/// Only the form may change: `1.10` becomes 1.1, and a date with an offset from UTC the same instant in UTC.
 struct TypeInference {
     private(set) var rows = 0
     private var columns: [Column] = []
@@ -83,6 +84,7 @@ struct TypeInference {
             hasValues = true
             if fits.isEmpty { return }
             if !fits.isDisjoint(with: [.integer, .unsigned, .double]), let number = NumberText(text) {
+                if case .double(let value) = number, !NumberText.isExact(text, value) { return take([]) }
                 take(number: number)
             } else if fits.contains(.double), DoubleText.special(text) != nil {
                 take(.double)

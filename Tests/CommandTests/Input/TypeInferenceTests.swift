@@ -1,3 +1,4 @@
+import Foundation
 import MakoRecords
 import Testing
 
@@ -34,6 +35,18 @@ import Testing
         #expect(infer("nan", "Infinity") == .text)
         #expect(infer("9007199254740993", "NaN") == .text)
         #expect(infer("1e999") == .text)
+        #expect(infer("1e-400") == .text)
+        #expect(infer("1.2345e-320") == .text)
+        #expect(infer("3.14159265358979323846") == .text)
+        #expect(infer("0.5", "12345678901234567.5") == .text)
+    }
+
+    /// What programs write for a double is one: its shortest digits, 17 digits, all of them.
+    @Test func theDigitsOfADoubleAreADouble() {
+        for value in [0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 123456.789, -2.5e-10, 0x1p-44] {
+            #expect(infer("\(value)", String(format: "%.17g", value), String(format: "%.60e", value)) == .double)
+        }
+        #expect(infer("1.10", "0.0", "0e5", "1.50000000000000000000") == .double)
     }
 
     @Test func emptyFieldsMakeAColumnOptional() {
