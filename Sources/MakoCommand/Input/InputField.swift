@@ -11,7 +11,7 @@ enum InputField: Hashable {
     /// An integer above `Int64.max`.
     case unsigned(UInt64)
     case double(Double)
-    /// A nested array or object, as JSON text.
+    /// A nested array or object, or a number that no type represents, as JSON text.
     case json(String)
 
     /// The field in an error message.

@@ -25,7 +25,7 @@ struct JSONReader: InputReader {
     init(_ input: ByteInput, layout: Layout) throws(InputError) {
         var input = input
         try input.skipByteOrderMark()
-        scanner = JSONScanner(input)
+        scanner = JSONScanner(input, keepsDigits: true)
         self.layout = layout
     }
 
@@ -85,7 +85,8 @@ struct JSONReader: InputReader {
             try scanner.input.append(to: &bytes, until: ByteSet(.lineFeed))
             _ = try scanner.input.next()
             guard bytes.contains(where: { $0 > 32 }) else { continue }
-            var one = JSONScanner(ByteInput(bytes: bytes, name: scanner.input.name), line: line)
+            var one = JSONScanner(
+                ByteInput(bytes: bytes, name: scanner.input.name), line: line, keepsDigits: true)
             let value = try one.value()
             guard try one.peekToken() == nil else { throw one.error("more than one value on the line") }
             return try row(of: value, line: line, orElse: "each line must hold one object {…}")
@@ -100,6 +101,7 @@ struct JSONReader: InputReader {
             throw InputError(source: scanner.input.name, line: line, message: message)
         }
         var fields = [InputField](repeating: .missing, count: columns.count)
+        var isSet = [Bool](repeating: false, count: columns.count)
         for (key, value) in members {
             let index: Int
             if let known = indexes[TextKey(key)] {
@@ -109,7 +111,13 @@ struct JSONReader: InputReader {
                 indexes[TextKey(key)] = index
                 columns.append(key)
                 fields.append(.missing)
+                isSet.append(false)
             }
+            if isSet[index] {
+                throw InputError(
+                    source: scanner.input.name, line: line, message: "the object has the key \"\(key)\" more than once")
+            }
+            isSet[index] = true
             fields[index] = InputField(value)
         }
         return InputRow(line: line, fields: fields)
@@ -125,8 +133,19 @@ extension InputField {
             case .integer(let value): .integer(value)
             case .unsigned(let value): .unsigned(value)
             case .double(let value): .double(value)
+            case .number(let text): Self.field(ofNumber: text)
             case .string(let text): .string(text)
             case .array, .object: .json(value.text)
             }
+    }
+
+    /// A number that no type represents stays text.
+    private static func field(ofNumber text: String) -> InputField {
+        switch NumberText(text) {
+        case .integer(let value): .integer(value)
+        case .unsigned(let value): .unsigned(value)
+        case .double(let value) where NumberText.isExact(text, value): .double(value)
+        default: .json(text)
+        }
     }
 }

@@ -5,6 +5,8 @@ enum JSONValue: Equatable {
     case integer(Int64)
     case unsigned(UInt64)
     case double(Double)
+    /// A number in its JSON syntax, for readers that need its digits.
+    case number(String)
     case string(String)
     case array([JSONValue])
     case object([(key: String, value: JSONValue)])
@@ -16,12 +18,15 @@ enum JSONValue: Equatable {
 struct JSONScanner {
     var input: ByteInput
     private(set) var line: Int
+    /// Whether numbers become ``JSONValue/number(_:)``.
+    private let keepsDigits: Bool
 
     static let deepest = 256
 
-    init(_ input: ByteInput, line: Int = 1) {
+    init(_ input: ByteInput, line: Int = 1, keepsDigits: Bool = false) {
         self.input = input
         self.line = line
+        self.keepsDigits = keepsDigits
     }
 
     /// Skips white space and returns the next byte without consuming it.
@@ -117,11 +122,13 @@ struct JSONScanner {
             _ = try input.next()
         }
         let text = String(decoding: digits, as: UTF8.self)
+        guard NumberText.isNumber(text) else { throw error("'\(text)' is not a number") }
+        if keepsDigits { return .number(text) }
         switch NumberText(text) {
         case .integer(let value): return .integer(value)
         case .unsigned(let value): return .unsigned(value)
         case .double(let value): return .double(value)
-        case nil: throw error("'\(text)' is not a number")
+        case nil: throw error("the number \(text) is out of range")
         }
     }
 

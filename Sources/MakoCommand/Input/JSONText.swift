@@ -21,6 +21,7 @@ extension JSONValue {
         case .integer(let value): text += String(value)
         case .unsigned(let value): text += String(value)
         case .double(let value): text += JSONText.number(value)
+        case .number(let digits): text += digits
         case .string(let string): text += JSONText.quoted(string)
         case .array(let elements):
             text += "["

@@ -70,6 +70,25 @@ import Testing
         #expect(rows[0].fields == [.integer(.max), .unsigned(.max), .double(1), .integer(0)])
     }
 
+    @Test func numbersThatNoTypeRepresentsStayText() throws {
+        let (_, rows) = try read(
+            "[{\"a\": 1e400, \"b\": 18446744073709551616, \"c\": 0.12345678901234567890, \"d\": 1e-400}]")
+        #expect(
+            rows[0].fields == [
+                .json("1e400"), .json("18446744073709551616"), .json("0.12345678901234567890"), .json("1e-400"),
+            ])
+        let nested = #"{"n":1.10,"big":12345678901234567890123,"z":[-0,1E5,0.12345678901234567890123,1e400]}"#
+        #expect(try read("[{\"a\": \(nested)}]").rows[0].fields == [.json(nested)])
+        #expect(try read("{\"a\": \(nested)}", .lines).rows[0].fields == [.json(nested)])
+    }
+
+    @Test func aRepeatedKeyIsRefused() throws {
+        #expect(
+            message("[{\"a\": 1},\n{\"a\": null, \"b\": 1, \"a\": 2}]")
+                == "a.json, line 2: the object has the key \"a\" more than once")
+        #expect(message("{\"a\": 1, \"a\": 1}", .lines).contains("line 1: the object has the key \"a\" more than once"))
+    }
+
     @Test func everyFaultIsNamedWithItsLine() {
         #expect(message("[{\"a\": 1},\n{\"a\": }]") == "a.json, line 2: expected a value, found '}'")
         #expect(message("[{\"a\": 1}\n{\"a\": 2}]") == "a.json, line 2: expected ',' or ']' after an object, found '{'")
