@@ -34,6 +34,7 @@ final class LineReader {
     }
 
     private func readLine() throws(InputError) -> Input {
+        if line == 0 { try input.skipByteOrderMark() }
         line += 1
         var bytes: [UInt8] = []
         try input.append(to: &bytes, until: ByteSet(.lineFeed))

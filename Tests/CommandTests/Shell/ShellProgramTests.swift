@@ -39,6 +39,13 @@ import Testing
         #expect(try shell("SELECT 1 FROM t;\n.nothing\n").status == 65)
     }
 
+    /// Other programs mark UTF-8 by a byte order mark, which is no part of the first statement.
+    @Test func aScriptMayBeginWithAByteOrderMark() throws {
+        let made = try shell("\u{FEFF}CREATE TABLE t (a TEXT);\nINSERT INTO t (a) VALUES ('\u{FEFF}');\n")
+        #expect(made.status == 0 && made.output == "done\n1 row changed\n", "\(made)")
+        #expect(try shell("\u{FEFF}.mode csv\nSELECT a FROM t;").output == "a\n\u{FEFF}\n")
+    }
+
     @Test func aScriptMustBeUTF8() throws {
         try Data([UInt8(ascii: "-"), 0xFF, 10]).write(to: URL(fileURLWithPath: program.folder + "latin.sql"))
         let process = try program.process(["shell", "a.mako"])
