@@ -6,10 +6,13 @@ import MakoStorage
 struct DatabaseFile {
     let path: String
     let store: Store
+    /// Why it is open for reading only; nil if it is writable, or if no command writes it.
+    private let refusal: Failure?
 
     init(path: String, store: Store) {
         self.path = path
         self.store = store
+        refusal = nil
     }
 
     /// Runs the body and closes the database, also after an error.
@@ -24,12 +27,15 @@ struct DatabaseFile {
     }
 
     /// Opens an existing file read-only.
-    init(reading path: String, _ key: KeyOptions) throws {
+    ///
+    /// - Parameter refusal: the error of a statement that writes.
+    init(reading path: String, _ key: KeyOptions, refusal: Failure? = nil) throws {
         try Self.requireName(path)
         guard FileManager.default.fileExists(atPath: path) else {
             throw Failure("there is no file \(path); 'mako import' makes a database out of a table", .noInput)
         }
         self.path = path
+        self.refusal = refusal
         store = try key.with(readOnly: true) { try Self.open(path, $0) }
     }
 
@@ -37,6 +43,7 @@ struct DatabaseFile {
     init(writing path: String, _ key: KeyOptions) throws {
         try Self.requireName(path)
         self.path = path
+        refusal = nil
         store = try key.with { try Self.open(path, $0) }
     }
 
@@ -83,7 +90,7 @@ struct DatabaseFile {
             }
             return outcome
         }
-        let own = try StatementTransaction(store)
+        let own = try begin()
         do {
             let outcome = try own.run(
                 statement, parameters, named, cancellation, ignoringReferences: ignoringReferences)
@@ -95,6 +102,14 @@ struct DatabaseFile {
         }
     }
 
+    /// Begins a write transaction.
+    ///
+    /// - Throws: the reason why the file is open for reading only, if it is.
+    func begin() throws -> StatementTransaction {
+        if let refusal { throw refusal }
+        return try StatementTransaction(store)
+    }
+
     /// Opens an existing file for reading and writing, or read-only when another process writes it or it is not
     /// writable.
     init(writingWherePossible path: String, _ key: KeyOptions) throws {
@@ -102,10 +117,11 @@ struct DatabaseFile {
             try self.init(reading: path, key)
             return
         }
-        do { try self.init(writing: path, key) } catch StorageError.alreadyOpen {
-            try self.init(reading: path, key)
-        } catch StorageError.io {
-            try self.init(reading: path, key)
+        do { try self.init(writing: path, key) } catch let error as StorageError {
+            switch error {
+            case .alreadyOpen, .io: try self.init(reading: path, key, refusal: Failure(error))
+            default: throw error
+            }
         }
     }
 

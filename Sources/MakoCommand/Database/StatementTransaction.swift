@@ -66,9 +66,9 @@ struct SessionTransaction {
     /// The open transaction; nil: each statement is a transaction of its own.
     private(set) var open: StatementTransaction?
 
-    mutating func take(_ step: TransactionStep, _ at: SourcePosition, _ store: Store) throws {
+    mutating func take(_ step: TransactionStep, _ at: SourcePosition, _ database: DatabaseFile) throws {
         switch (step, open) {
-        case (.begin, nil): open = try StatementTransaction(store)
+        case (.begin, nil): open = try database.begin()
         case (.commit, let current?):
             defer { open = nil }
             try current.commit()

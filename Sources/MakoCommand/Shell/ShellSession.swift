@@ -131,7 +131,7 @@ final class ShellSession {
                 case .foreignKeys(let areEnforced, _): ignoresReferences = !areEnforced
                 case .transaction(let step, let at):
                     defer { running.isInTransaction = transaction.open != nil }
-                    try transaction.take(step, at, database.store)
+                    try transaction.take(step, at, database)
                     output("done\n")
                 default: try answer(statement, cancellation)
                 }

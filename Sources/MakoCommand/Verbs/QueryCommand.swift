@@ -67,7 +67,7 @@ struct QueryCommand: Verb {
         var values = given.positions[...]
         for (place, statement) in statements.enumerated() {
             if case .transaction(let step, let at) = statement {
-                try transaction.take(step, at, database.store)
+                try transaction.take(step, at, database)
                 continue
             }
             let own = place == statements.count - 1 ? values : values.prefix(statement.parameterCount)

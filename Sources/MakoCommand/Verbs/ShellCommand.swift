@@ -59,7 +59,10 @@ struct ShellCommand: Verb {
     }
 
     private func open() throws -> DatabaseFile {
-        if readOnly { return try DatabaseFile(reading: file, access) }
+        if readOnly {
+            let refusal = Failure("\(file) is open for queries only; leave --read-only out to change it", .usage)
+            return try DatabaseFile(reading: file, access, refusal: refusal)
+        }
         if FileManager.default.fileExists(atPath: file) {
             return try DatabaseFile(writingWherePossible: file, access)
         }

@@ -39,6 +39,22 @@ import Testing
         #expect(try shell("SELECT 1 FROM t;\n.nothing\n").status == 65)
     }
 
+    /// A shell that can only read says why, as `query` does.
+    @Test func aRefusedStatementSaysWhy() throws {
+        _ = try shell("CREATE TABLE t (a TEXT);")
+        for statement in ["INSERT INTO t (a) VALUES ('x');", "BEGIN;"] {
+            let reading = try shell(statement, "--read-only")
+            #expect(reading.status == 64 && reading.errors.contains("leave --read-only out"), "\(reading)")
+        }
+        let store = try Store(at: program.folder + "a.mako")
+        defer { try? store.close() }
+        for statement in ["INSERT INTO t (a) VALUES ('x');", "BEGIN;"] {
+            let used = try shell("SELECT count(*) FROM t;\n" + statement)
+            #expect(used.status == 75 && used.output == "count(*)\n0\n", "\(used)")
+            #expect(used.errors.contains("mako: line 2: a.mako is in use elsewhere"), "\(used)")
+        }
+    }
+
     /// Other programs mark UTF-8 by a byte order mark, which is no part of the first statement.
     @Test func aScriptMayBeginWithAByteOrderMark() throws {
         let made = try shell("\u{FEFF}CREATE TABLE t (a TEXT);\nINSERT INTO t (a) VALUES ('\u{FEFF}');\n")
