@@ -32,6 +32,15 @@ struct ImportPlan {
                 position: index, name: names.names[index], type: columns[index].type,
                 isOptional: columns[index].isOptional)
         }
+        /// The columns of an option, each once.
+        func find(_ given: [String], _ option: String) throws -> [Column] {
+            var found: [Column] = []
+            for name in given {
+                let column = try find(name, option)
+                if !found.contains(where: { $0.position == column.position }) { found.append(column) }
+            }
+            return found
+        }
         func find(_ name: String, _ option: String) throws -> Column {
             let match = all.first { $0.name == name } ?? all.first { columns[$0.position].name == name }
             guard let match else {
@@ -39,15 +48,16 @@ struct ImportPlan {
             }
             return match
         }
-        indexes = try options.indexes.map { name in
-            let column = try find(name, "--index")
-            return IndexSchema("\(table)_\(column.name)", [IndexColumn(column.name)])
-        }
-        let keys = try options.key.map { try $0.map { try find($0, "--key") } } ?? ImportPlan.naturalKey(all)
+        let indexed = try find(options.indexes, "--index")
+        indexes = indexed.map { IndexSchema("\(table)_\($0.name)", [IndexColumn($0.name)]) }
+        let keys = try options.key.map { try find($0, "--key") } ?? ImportPlan.naturalKey(all)
         for column in keys where column.isOptional {
             throw Failure("column \(column.name) is empty in some rows and cannot be the key", .badInput)
         }
         if keys.count == 1, keys[0].type == .integer {
+            if indexed.contains(where: { $0.position == keys[0].position }) {
+                throw Failure("column \(keys[0].name) is the key, which needs no index; leave its --index out", .usage)
+            }
             key = .rowID(column: keys[0].name)
             rowID = keys[0]
             all.removeAll { $0.position == keys[0].position }

@@ -183,6 +183,18 @@ import Testing
         #expect(throws: Failure.self) { try add("a\n1\n", to: "U", indexes: ["z"]) }
     }
 
+    @Test func aColumnIsNamedByAnOptionOnce() throws {
+        try add("a b,c\n2,x\n1,y\n", key: ["c", "c"], indexes: ["a b", "a_b", "a b"])
+        #expect(try schema().indexes.map(\.name) == ["T_a_b"] && schema().key == .columns(["c"]))
+        try add("a,b\n2,x\n1,y\n", to: "U", key: ["a", "a"])
+        #expect(try schema("U").key == .rowID(column: "a"))
+        for (text, key) in [("a,b\n1,2\n", ["a"]), ("id,a\n1,2\n", nil)] {
+            let index = key?.first ?? "id"
+            let error = #expect(throws: Failure.self) { try add(text, to: "V", key: key, indexes: [index]) }
+            #expect(error?.status == .usage && error?.message.contains("column \(index) is the key") == true)
+        }
+    }
+
     @Test func columnNamesCanBeWrittenInAQuery() {
         let names = ColumnNames(["First name", "first-name", "größe", "2026", "%", "a_b", "order"])
         #expect(names.names == ["First_name", "first_name_2", "größe", "_2026", "column", "a_b", "order"])
