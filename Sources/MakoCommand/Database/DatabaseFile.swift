@@ -135,6 +135,17 @@ struct DatabaseFile {
         return ([path] + logs).compactMap { file in OpenFile.size(of: file).map { (file, $0) } }
     }
 
+    /// Whether a path is that of the database, or of a log file that it has or may get. The last symbolic link of the
+    /// path is followed, and its folder is compared as a file.
+    static func isPart(_ output: String, of path: String) -> Bool {
+        if files(of: path).contains(where: { OpenFile.isSame(output, $0.path) }) { return true }
+        guard let output = try? FilePlace.followed(output), let path = try? FilePlace.followed(path) else {
+            return false
+        }
+        return isLog(FilePath.name(of: output), of: path)
+            && OpenFile.isSame(FilePath.directory(of: output), FilePath.directory(of: path))
+    }
+
     /// Whether a name is that of a log file of the database: `NAME-wal-` and a number.
     static func isLog(_ name: String, of path: String) -> Bool {
         let prefix = FilePath.name(of: path) + "-wal-"

@@ -56,7 +56,7 @@ struct ExportCommand: Verb {
     }
 
     func perform() throws {
-        if let output, DatabaseFile.files(of: file).contains(where: { OpenFile.isSame(output, $0.path) }) {
+        if let output, DatabaseFile.isPart(output, of: file) {
             throw Failure("\(output) is the database itself, or its log; name another file to write", .usage)
         }
         TemporaryFiles.removeAtSignals()

@@ -233,6 +233,11 @@ import Testing
             let refused = try mako("export", "a.mako", "t", "-o", name, "--overwrite")
             #expect(refused.status == 64 && refused.errors.contains("is the database itself, or its log"))
         }
+        // A log that the database may get later.
+        for name in ["a.mako-wal-7", "./a.mako-wal-18446744073709551615", program.folder + "a.mako-wal-0"] {
+            let refused = try mako("export", "a.mako", "t", "-o", name)
+            #expect(refused.status == 64 && refused.errors.contains("is the database itself, or its log"), "\(refused)")
+        }
         try program.write(String(repeating: "x", count: 5_000_000), to: "a.mako-notes")
         #expect(try !mako("info", "a.mako").output.contains("5 MB"))
     }
