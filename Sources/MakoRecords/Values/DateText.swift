@@ -29,7 +29,9 @@ package enum DateText {
         var text = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
         if time != 0 || fraction != 0 {
             text += " \(padded(time / 3600, 2)):\(padded(time / 60 % 60, 2)):\(padded(time % 60, 2))"
-            if fraction != 0 { text += "." + digits(ofFraction: fraction) }
+            if fraction != 0 {
+                text += "." + (fewestDigits(fraction, behind: text, of: seconds) ?? digits(ofFraction: fraction))
+            }
         }
         return text
     }
@@ -40,6 +42,19 @@ package enum DateText {
         let total = whole + epoch
         let days = (total / 86_400).rounded(.down)
         return (Int(days), Int(total - days * 86_400))
+    }
+
+    /// Returns the milliseconds, microseconds or nanoseconds that are parsed to the same date; nil if it needs more
+    /// digits. Those of the double itself would show its rounding: .12300002574920654 for .123.
+    private static func fewestDigits(_ fraction: Double, behind text: String, of seconds: Double) -> String? {
+        for (places, unit) in [(3, 1e3), (6, 1e6), (9, 1e9)] {
+            let number = (fraction * unit).rounded()
+            guard number > 0, number < unit else { continue }
+            var digits = padded(Int(number), places)
+            while digits.hasSuffix("0") { digits.removeLast() }
+            if parse("\(text).\(digits)") == seconds { return digits }
+        }
+        return nil
     }
 
     /// Returns the digits after the point of a number below one: `5` and `00005`, which Swift prints as 0.5 and 5e-05.

@@ -59,6 +59,9 @@ import Testing
             }
         }
         #expect(DateText.format(0.00005) == "2001-01-01 00:00:00.00005")
+        for text in ["2026-01-31 10:20:45.123", "1969-12-31 23:59:59.000001", "2001-01-01 00:00:00.999999999"] {
+            #expect(DateText.parse(text).map { DateText.format($0) } == text)
+        }
     }
 
     @Test func datesTakeZonesAndRefuseNonsense() {
