@@ -26,7 +26,6 @@ extension StatementRun {
         for row in rows {
             try lookAtCancellation()
             let noted = references.count
-            if !references.isEmpty { try references.note(row, tx.view) }
             writer.begin(target.layout)
             var id: RowKey?
             for (place, value) in zip(places, row) {
@@ -37,8 +36,8 @@ extension StatementRun {
                 try check(value, column, place.name, target)
                 writer.set(place.position, value)
             }
-            if references.count > noted {
-                if let own = try ownKey(id, &writer, target) { references.forget(ownKey: own, after: noted) }
+            if statement.conflict != .replace {
+                try note(row, id, &writer, target, &references, tx.view)
                 // A single row needs no savepoint, unless it may be skipped.
                 if rows.count == 1, statement.conflict == .refuse, statement.onConflict == nil {
                     try references.finish(tx.view)
@@ -67,6 +66,8 @@ extension StatementRun {
                         _ = try removal.delete(other, of: target, tx, &changes)
                     }
                 }
+                // After the removal, because a removed row is no target any more.
+                try note(row, id, &writer, target, &references, tx.view)
             }
             let key: RowKey
             do throws(RecordError) {
@@ -86,6 +87,19 @@ extension StatementRun {
         try changed.finish(tx.view)
         try removal.finish(tx, &changes)
         return outcome
+    }
+
+    /// Records the missing targets of a row's references; the row itself is none of them.
+    private func note(
+        _ row: [Value], _ id: RowKey?, _ writer: inout RowWriter, _ target: TableHandle,
+        _ references: inout ReferenceCheck, _ view: Snapshot
+    ) throws(RecordError) {
+        if references.isEmpty { return }
+        let noted = references.count
+        try references.note(row, view)
+        if references.count > noted, let own = try ownKey(id, &writer, target) {
+            references.forget(ownKey: own, after: noted)
+        }
     }
 
     /// Returns the key of the new row; `nil` if the table must assign one.
