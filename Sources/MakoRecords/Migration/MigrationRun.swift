@@ -47,6 +47,7 @@ private struct MigrationRun {
         records = try StoredCatalogue.records(in: view)
         var migrations: [ResolvedMigration] = []
         for request in requests { migrations.append(try ResolvedMigration(request, records, view)) }
+        ResolvedMigration.shareNames(&migrations, records)
         self.migrations = try ResolvedMigration.ordered(migrations, records)
     }
 

@@ -52,6 +52,7 @@ extension Catalogue {
                 migrations.append(migration)
             } catch { try refuse(name, error) }
         }
+        ResolvedMigration.shareNames(&migrations, records)
         for migration in migrations {
             do throws(RecordError) { try keys.add(migration, among: migrations, records, view) } catch {
                 try refuse(migration.name, error)

@@ -9,6 +9,8 @@ struct ResolvedMigration {
     /// The version to store; `nil` for none.
     private(set) var version: UInt64?
     private(set) var storedVersion: UInt64 = 0
+    /// The new names of tables, by the present ones, of all migrations of the run.
+    var newNames: [String: String] = [:]
 
     var name: String { request.schema.name }
 

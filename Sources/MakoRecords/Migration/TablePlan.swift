@@ -52,6 +52,7 @@ struct TablePlan {
     let program: CompiledSteps?
     /// The columns that they have added, by ordinal.
     private let added: [Int: CompiledSteps.Origin]
+    private let targets: ReferenceTargets
 
     var report: MigrationReport { report(after: nil) }
 
@@ -70,17 +71,19 @@ struct TablePlan {
         let wanted = migration.request.schema
         // An earlier migration of the run may have made the table.
         let found = stored ?? records.first { $0.schema.name == wanted.name }
-        try self.init(wanted, migration.request.dropsRetired, found, program, view)
+        let targets = ReferenceTargets(records: records, newNames: migration.newNames)
+        try self.init(wanted, migration.request.dropsRetired, found, program, targets, view)
     }
 
     private init(
         _ wanted: EntitySchema, _ dropsRetired: Bool, _ found: TableRecord?, _ program: CompiledSteps?,
-        _ view: Snapshot
+        _ targets: ReferenceTargets, _ view: Snapshot
     ) throws(RecordError) {
         try wanted.validate()
         try wanted.validateConditions()
         stored = found
         self.program = program
+        self.targets = targets
         record = stored ?? TableRecord(id: 0, schema: wanted, columns: [], indexes: [], nextIndexID: 1)
         if let program, !program.isFresh { record = program.record }
         added = program.map { program in program.added.mapValues { program.slots[$0] } } ?? [:]
@@ -129,6 +132,7 @@ struct TablePlan {
         self.stored = stored
         record = after
         (program, added) = (nil, [:])
+        targets = ReferenceTargets(records: [], newNames: [:])
         rows = try StoredCatalogue.rowCount(of: stored, view)
         for column in columns {
             conversions.append(Conversion(from: column.ordinal, to: record.replace(column)))
@@ -211,6 +215,7 @@ struct TablePlan {
             record.columns[found.ordinal] = planned
             return
         }
+        try checkTarget(planned, from: found, view)
         let sharesSlot =
             found.sealedType == planned.sealedType
             && (found.type == planned.type || TablePlan.sharesSlot(found.type, planned.type))
@@ -315,17 +320,42 @@ struct TablePlan {
     private func needsValues(_ found: ColumnSchema, _ wanted: ColumnSchema, _ view: Snapshot) throws(RecordError)
         -> Bool
     {
-        guard rows > 0, !wanted.isOptional, found.isOptional || found.isRetired, let stored else { return false }
+        guard rows > 0, !wanted.isOptional, found.isOptional || found.isRetired else { return false }
+        return try hasRow(found, view) { $0.isNull(0) }
+    }
+
+    /// Checks that no row refers by a column to rows of another table than before: its key would mean any row of the
+    /// new one.
+    private func checkTarget(
+        _ planned: ColumnSchema, from found: ColumnSchema, _ view: Snapshot
+    ) throws(RecordError) {
+        // The conversion of a key to a list of keys compares the targets itself.
+        if planned.type == .keys && found.type != .keys { return }
+        guard rows > 0, let old = found.target, let new = planned.target, targets.differ(old, new),
+            try hasRow(found, view, where: { !$0.isNull(0) })
+        else { return }
+        func text(_ target: String) -> String { target == AnyReference.anyTable ? "any table" : target }
+        throw refuse(
+            record.schema,
+            "\(planned.name) has keys of rows of \(text(old)), which are none of \(text(new)); give the property another "
+                + "name, or let a migration step rename or merge the table, or compute the new value")
+    }
+
+    /// Returns whether a row with a certain value in a stored column exists.
+    private func hasRow(
+        _ column: ColumnSchema, _ view: Snapshot, where isFound: (RowReader) -> Bool
+    ) throws(RecordError) -> Bool {
+        guard let stored else { return false }
         let table = try StoredCatalogue.rows(of: stored, view)
-        let layout = RowLayout(stored, positions: [stored.columns[found.ordinal]])
-        var hasNull = false
+        let layout = RowLayout(stored, positions: [stored.columns[column.ordinal]])
+        var hasOne = false
         try recorded {
             try table.scan(layout: layout, in: view) { _, row in
-                hasNull = row.isNull(0)
-                return !hasNull
+                hasOne = isFound(row)
+                return !hasOne
             }
         }
-        return hasNull
+        return hasOne
     }
 
     // MARK: Keys

@@ -108,6 +108,44 @@ import Testing
         #expect(try fixture.migrate(wanted).isEmpty)
     }
 
+    /// A key of one table means nothing in another one.
+    @Test func aReferenceDoesNotChangeToAnotherTableWithItsValues() throws {
+        func table(_ name: String) -> EntitySchema { EntitySchema(name: name, columns: [ColumnSchema("x", .integer)]) }
+        func holder(_ target: String) -> EntitySchema {
+            EntitySchema(
+                name: "Holder",
+                columns: [
+                    ColumnSchema("pet", .reference, isOptional: true, target: target),
+                    ColumnSchema("pets", .keys, isOptional: true, target: target),
+                ])
+        }
+        let list = Value.blob(KeyTree.list([.key(.rowID(1))]).encoded)
+        for (row, name) in [([Value.integer(1), .null], "pet"), ([.null, list], "pets")] {
+            var fixture = try Fixture(table("Dog"), table("Cat"), holder("Dog"))
+            try fixture.insertAll("Dog", [[.integer(7)]])
+            try fixture.insertAll("Cat", [[.integer(8)]])
+            try fixture.insertAll("Holder", [[.null, .null], row])
+            let view = try fixture.store.snapshot()
+            let error = Fixture.error { try fixture.migrate(holder("Cat")) }
+            #expect("\(String(describing: error))".contains("\(name) has keys of rows of Dog, which are none of Cat"))
+            let survey = try #require(try Catalogue.survey([TableMigration(holder("Cat"))], view: view).first)
+            #expect("\(String(describing: survey.refusal))".contains("another name"))
+            // A target that is renamed is the same.
+            let renamed = [
+                TableMigration(holder("Hound")),
+                TableMigration(table("Hound")) { from in (from < 1 ? [.renameTable(from: "Dog")] : [], 1) },
+            ]
+            #expect(try Catalogue.survey(renamed, view: view).allSatisfy { $0.refusal == nil })
+            try fixture.store.write { tx in _ = try Catalogue.migrate(renamed, in: tx) }
+            let catalogue = try Catalogue.load(view: fixture.store.snapshot())
+            #expect(try catalogue.requireTable("Holder").schema.column(named: name)?.target == "Hound")
+        }
+        var fixture = try Fixture(table("Dog"), table("Cat"), holder("Dog"))
+        try fixture.insertAll("Holder", [[.null, .null]])
+        #expect(try fixture.migrate(holder("Cat")).steps == [.changeColumnRules("pet"), .changeColumnRules("pets")])
+        try fixture.expectSound()
+    }
+
     @Test func retiredColumnsKeepTheirBytes() throws {
         var fixture = try fixture()
         var narrow = Self.first
