@@ -107,7 +107,9 @@ struct ForeignKeyRewrite {
         let table = try StoredCatalogue.handle(record, idTree, RowIDSequence(), tx.view)
         let layout = RowLayout(record, positions: columns)
         var writer = RowWriter()
+        // A row may get a key that a later row gives up.
         var changes = ChangeSet()
+        changes.defersUnique = true
         var pieces = try RowPieces(table, tx.view)
         while try pieces.next() {
             for place in 0..<pieces.count {
@@ -123,8 +125,11 @@ struct ForeignKeyRewrite {
                 for (position, value) in values { writer.set(position, value) }
                 _ = try table.update(&writer, key: pieces.keys[place], in: tx, changes: &changes)
             }
+            let clashes = changes.clashes
             changes.removeAll()
+            changes.clashes = clashes
         }
+        try changes.settleUnique(tx.view)
     }
 
     // MARK: Changed keys

@@ -11,6 +11,8 @@ final class TableMerge {
     private(set) var ids: [Int64: Int64]?
     /// The new keys by the old ones, if the primary key changes.
     private(set) var keys: [RowKey: RowKey]?
+    /// The old keys of rows that move with their keys, or get new ids.
+    private var present: Set<RowKey> = []
     /// Whether any row refers to the moved ones.
     private var isReferredTo = false
     let rows: Int
@@ -25,8 +27,11 @@ final class TableMerge {
         keepsIDs = request.keepsIDs
         let table = try StoredCatalogue.rows(of: record, view)
         rows = try table.count(in: view)
-        guard rows > 0, table.isRowID, !keepsIDs, let free = next else { return }
-        let old = try table.allKeys(in: view).compactMap(\.rowID)
+        if rows == 0 { return }
+        let all = try table.allKeys(in: view)
+        present = Set(all)
+        guard table.isRowID, !keepsIDs, let free = next else { return }
+        let old = all.compactMap(\.rowID)
         guard let first = old.first, let last = old.last else { return }
         if free == 1 || first >= free, last < .max {
             next = max(free, last + 1)
@@ -114,6 +119,8 @@ final class TableMerge {
     /// Returns the new value of a column that refers to these rows.
     func followed(_ value: Value, _ column: ColumnSchema, of table: String) throws(RecordError) -> Value {
         if value.isNull { return value }
+        // The old key of a row that is gone may be that of a row of the other table.
+        if keys == nil && !hasRow(value) { return .null }
         isReferredTo = true
         if let keys { return try rekeyed(value, keys, column, table) }
         try checkKeys(column, table)
@@ -143,6 +150,13 @@ final class TableMerge {
         return try new.values(in: target)[0]
     }
 
+    /// Returns whether a reference leads to a row that moves with its key.
+    private func hasRow(_ value: Value) -> Bool {
+        if !hasIDs { return present.contains(RowKey(values: [value])) }
+        guard case .integer(let id) = value else { return false }
+        return present.contains(.rowID(id))
+    }
+
     /// The type of columns that refer to its rows; `nil` for a key of several columns, which no column can hold.
     var referenceType: ColumnType? {
         guard case .columns(let names) = target.key else { return .reference }
@@ -151,8 +165,8 @@ final class TableMerge {
 
     /// Returns whether a key, according to its table number, is of this table and dangling.
     func isWithoutRow(_ number: UInt32, _ key: RowKey, isTarget: Bool) -> Bool {
-        guard let keys, isTarget && number == 0 || number == record.id else { return false }
-        return keys[key] == nil
+        guard isTarget && number == 0 || number == record.id else { return false }
+        return keys.map { $0[key] == nil } ?? !present.contains(key)
     }
 
     private func checkKeys(_ column: ColumnSchema, _ table: String) throws(RecordError) {

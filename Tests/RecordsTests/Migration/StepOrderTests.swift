@@ -279,6 +279,47 @@ import Testing
         #expect(try Catalogue.load(view: view).requireTable("List").schema.column(named: "held")?.target == "P")
     }
 
+    /// The new id of a moved row may be the old one of another, of which a row further on gives the reference up.
+    @Test func uniqueReferencesFollow() throws {
+        let holder = EntitySchema(
+            name: "Holder", columns: [ColumnSchema("held", .reference, isOptional: true, target: "Q")],
+            indexes: [IndexSchema("held", [IndexColumn("held")], isUnique: true)])
+        let fixture = try Fixture(
+            Self.p, Self.schema("Q", ColumnSchema("name", .text), ColumnSchema("size", .integer)), holder)
+        try fixture.insertAll(
+            "P", [[.text("a"), .integer(1)], [.text("b"), .integer(2)], [.text("c"), .integer(3)]])
+        try fixture.insertAll("Q", (1...600).map { [.text("q"), .integer($0)] })
+        try fixture.insertAll("Holder", (1...600).map { [.integer($0)] })
+        try migrate(fixture.store, Self.p, .merge(from: "Q", nil))
+        let held = try rows(fixture.store, "Holder")
+        #expect(held.count == 600)
+        #expect((1...600).allSatisfy { held[.rowID($0)] == [.integer($0 + 3)] })
+    }
+
+    /// A key of no row of the table that moves may be that of a row of the other one.
+    @Test func referencesToNoRowDoNotFollow() throws {
+        let fixture = try Fixture(
+            Self.p, Self.schema("Q", ColumnSchema("name", .text), ColumnSchema("size", .integer)),
+            Self.schema(
+                "Holder", ColumnSchema("held", .reference, isOptional: true, target: "Q"),
+                ColumnSchema("list", .keys, isOptional: true, target: "Q"),
+                ColumnSchema("any", .text, isOptional: true, target: AnyReference.anyTable)))
+        try fixture.insertAll("P", (1...4).map { [.text("p"), .integer($0)] })
+        try fixture.insertAll("Q", [[.text("q"), .integer(9)]])
+        func list(_ keys: [Int64]) -> Value { .blob(KeyTree.list(keys.map { .key(.rowID($0)) }).encoded) }
+        try fixture.insertAll(
+            "Holder",
+            [
+                [.integer(3), list([3, 1, 4]), .text("Q:2")], [.integer(1), list([2]), .text("Q:1")],
+                [.null, .null, .text("P:2")],
+            ])
+        try migrate(fixture.store, Self.p, .merge(from: "Q", nil))
+        let held = try rows(fixture.store, "Holder")
+        #expect(held[.rowID(1)] == [.null, list([5]), .null])
+        #expect(held[.rowID(2)] == [.integer(5), .null, .text("P:5")])
+        #expect(held[.rowID(3)] == [.null, .null, .text("P:2")])
+    }
+
     /// References to any table, and keys of other tables in lists, follow rows and names; everything else stays as it
     /// is.
     @Test func referencesOfAllKindsFollow() throws {
