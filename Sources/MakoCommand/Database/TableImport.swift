@@ -121,7 +121,7 @@ struct TableImport {
                 try TableReplacement(of: old, keepsKeys: plan.keepsKeys(of: old.schema), catalogue, tx.view)
             }
         }
-        _ = try Catalogue.dropTable(old.schema.name, in: tx)
+        _ = try Catalogue.dropTable(old.schema.name, isReplaced: true, in: tx)
         return replacement
     }
 

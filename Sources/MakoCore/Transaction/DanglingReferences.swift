@@ -34,9 +34,12 @@ struct DanglingReferences {
         var made: [String] = []
         for report in reports {
             for case .createTable(let name) in report.steps { made.append(name) }
-            let table = after.table(named: report.table)
-            for case .restoreColumn(let name) in report.steps where table?.schema.column(named: name)?.target != nil {
-                columns.append(Column(table: report.table, name: name))
+            guard let table = after.table(named: report.table) else { continue }
+            let old = before.table(numbered: table.number)?.schema
+            for column in table.schema.liveColumns where column.target != nil {
+                if DanglingReferences.isRestored(column, old, report.steps) {
+                    columns.append(Column(table: report.table, name: column.name))
+                }
             }
         }
         if made.isEmpty { return }
@@ -49,6 +52,22 @@ struct DanglingReferences {
                 } else if made.contains(target) {
                     columns.append(column)
                 }
+            }
+        }
+    }
+
+    /// Returns whether a migration shows a column again that was retired, under any name.
+    private static func isRestored(
+        _ column: ColumnSchema, _ old: EntitySchema?, _ steps: [MakoRecords.MigrationStep]
+    ) -> Bool {
+        if old?.retiredColumns.contains(where: { $0.ordinal == column.ordinal }) == true { return true }
+        // A column whose values were converted has another ordinal.
+        return steps.contains { step in
+            switch step {
+            case .restoreColumn(let name): name == column.name
+            case .renameColumn(let from, let name):
+                name == column.name && old?.liveColumns.contains { $0.name == from } == false
+            default: false
             }
         }
     }

@@ -41,9 +41,14 @@ extension Catalogue {
     }
 
     /// Drops a table with its rows and indexes; returns `false` if there is none.
-    public static func dropTable(_ name: String, in tx: borrowing WriteTransaction) throws(RecordError) -> Bool {
+    ///
+    /// - Parameter isReplaced: whether a table with the same keys takes its place, so that hidden references stay.
+    public static func dropTable(
+        _ name: String, isReplaced: Bool = false, in tx: borrowing WriteTransaction
+    ) throws(RecordError) -> Bool {
         let view = tx.view
-        guard let record = try StoredCatalogue.records(in: view).first(where: { $0.schema.name == name }),
+        let records = try StoredCatalogue.records(in: view)
+        guard let record = records.first(where: { $0.schema.name == name }),
             let catalogue = view.tree(named: treeName), let ids = view.tree(named: RowIDSequence.treeName)
         else { return false }
         do throws(StorageError) {
@@ -51,12 +56,18 @@ extension Catalogue {
                 if let tree = view.tree(named: tree) { try tx.dropTree(tree) }
             }
             _ = try tx.delete(UInt64(record.id), in: ids)
-            _ = try tx.delete(StoredCatalogue.key(name), in: catalogue)
+            // The name that is stored may have another composition.
+            _ = try tx.delete(StoredCatalogue.key(record.schema.name), in: catalogue)
             try StoredCatalogue.forgetStepVersion(of: record.id, catalogue, tx)
         } catch { throw .storage(error) }
         let rules = try ReferenceRules.stored(in: tx.view)
-        let left = try rules.without(table: name)
+        let left = try rules.without(table: record.schema.name)
         if left != rules { try left.store(in: tx) }
+        if isReplaced { return true }
+        for other in records where other.id != record.id {
+            let after = other.withoutRetired(referringTo: record.schema.name)
+            if after != other { try StoredCatalogue.store(after, catalogue, tx) }
+        }
         return true
     }
 }

@@ -238,6 +238,17 @@ extension TableRecord {
         return new.ordinal
     }
 
+    /// Returns the table without its retired references to a table that is dropped: rows of a later one of the same name
+    /// may have their keys.
+    func withoutRetired(referringTo target: String) -> TableRecord {
+        var result = self
+        for column in columns where column.isRetired && !column.isDead && column.target == target {
+            result.columns[column.ordinal].name = ""
+            result.schema.columns.removeAll { $0.ordinal == column.ordinal }
+        }
+        return result
+    }
+
     mutating func retarget(_ ordinal: Int, to target: String?) {
         columns[ordinal].target = target
         for place in schema.columns.indices where schema.columns[place].ordinal == ordinal {

@@ -4,7 +4,7 @@ import MakoStorage
 /// that they owned.
 ///
 ///     var replacement = try TableReplacement(of: table, catalogue, tx.view)
-///     _ = try Catalogue.dropTable(table.schema.name, in: tx)
+///     _ = try Catalogue.dropTable(table.schema.name, isReplaced: true, in: tx)
 ///     …
 ///     try replacement.finish(catalogue, in: tx)
 public struct TableReplacement {

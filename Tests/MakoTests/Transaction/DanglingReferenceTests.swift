@@ -24,6 +24,13 @@ private enum WithoutOwners {
     static let all: [any Entity.Type] = [Dog.self, WithOwners.Keeper.self, WithOwners.Badge.self]
 }
 
+private enum WithRenamed {
+    @Entity("LostDog") final class Dog {
+        var name = ""
+        @Attribute(.originalName("owner")) var master: WithOwners.Keeper?
+    }
+}
+
 /// References to rows that went while nothing looked after them: memory and queries agree.
 @Suite struct DanglingReferenceTests {
     private func fill(_ path: String) throws {
@@ -64,6 +71,41 @@ private enum WithoutOwners {
             try check(path, lost: ["rex", "max"], friends: ["Bob", "Bob"], tagless: ["lux"])
             // Nothing is left to be done.
             try check(path, lost: ["rex", "max"], friends: ["Bob", "Bob"], tagless: ["lux"])
+        }
+    }
+
+    @Test func propertyThatComesBackUnderAnotherNameLeadsToNoRowThatWent() throws {
+        try withTemporaryFile { path in
+            try fill(path)
+            let before = try Database(at: path, entities: WithoutOwners.all)
+            try before.query(WithOwners.Keeper.self).where(\.name == "Ada").delete()
+            try before.close()
+            let db = try Database(at: path, entities: [WithRenamed.Dog.self, WithOwners.Keeper.self])
+            let dogs = try db.query(WithRenamed.Dog.self).where(\.master == nil).fetch()
+            #expect(Set(dogs.map(\.name)) == ["rex", "max"])
+            #expect(try db.query(WithRenamed.Dog.self).where(\.master != nil).count() == 1)
+            #expect(try db.verify().danglingReferences.isEmpty)
+            try db.close()
+        }
+    }
+
+    /// A reference that is hidden while its target is dropped and created again leads to no row of the new one.
+    @Test func hiddenReferencesGoWithTheirTable() throws {
+        try withTemporaryFile { path in
+            try fill(path)
+            let db = try Database(at: path, entities: WithoutOwners.all)
+            try db.close()
+            let store = try Store(at: path)
+            try store.write { tx in _ = try Catalogue.dropTable("LostKeeper", in: tx) }
+            try store.close()
+            let keepers = try Database(at: path, entities: [WithOwners.Keeper.self])
+            for name in ["Cleo", "Dora"] { try keepers.save(WithOwners.Keeper(name: name)) }
+            try keepers.close()
+            let last = try Database(at: path, entities: WithOwners.all)
+            let dogs = try last.query(WithOwners.Dog.self).fetch()
+            #expect(dogs.count == 3 && dogs.allSatisfy { $0.owner == nil && $0.friends.isEmpty })
+            #expect(try last.verify().isClean)
+            try last.close()
         }
     }
 
