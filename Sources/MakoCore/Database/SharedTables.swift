@@ -58,12 +58,29 @@ extension EntitySchema {
                     entity: model.name,
                     reason: "another type has the table \(name) too, and \(column.name) of another type there")
             }
+            try joined.adopt(column, model)
         }
         for index in other.indexes where !joined.indexes.contains(index) {
             joined.indexes.removeAll { $0.name == index.name && !$0.isUnique }
             if !joined.indexes.contains(where: { $0.name == index.name }) { joined.indexes.append(index) }
         }
         return joined
+    }
+}
+
+extension EntitySchema {
+    /// Takes over what another model declares for the migration of a column: either one may say where it comes from.
+    private mutating func adopt(_ other: ColumnSchema, _ model: EntityModel) throws(MakoError) {
+        for place in columns.indices where columns[place].name == other.name {
+            if let old = other.originalName, let known = columns[place].originalName, old != known {
+                throw .migration(
+                    entity: model.name,
+                    reason: "another type has the table \(name) too, and \(other.name) has the original name \(known) "
+                        + "there, not \(old); declare the same one in both")
+            }
+            columns[place].originalName = columns[place].originalName ?? other.originalName
+            columns[place].takesOneKey = columns[place].takesOneKey || other.takesOneKey
+        }
     }
 }
 

@@ -50,6 +50,24 @@ import Testing
     var name = 0
 }
 
+private enum Stalls {
+    @Entity("stalls") final class Old {
+        var label = ""
+        var keeper: Client?
+    }
+    @Entity("stalls") final class Plain {
+        var name = ""
+        var keepers: [Client] = []
+    }
+    @Entity("stalls") final class Renamed {
+        @Attribute(.originalName("label")) var name = ""
+        @Attribute(.originalName("keeper")) var keepers: [Client] = []
+    }
+    @Entity("stalls") final class Other {
+        @Attribute(.originalName("title")) var name = ""
+    }
+}
+
 @Entity("yards") class Yard {
     var name = ""
     var twin: Yard?
@@ -281,6 +299,25 @@ import Testing
         #expect(try db.query(BuyersThing.self).count() == 0)
         try db.save(BuyersThing(name: "rug"))
         #expect(try db.query(SellersThing.self).fetch().map(\.name) == ["rug"])
+    }
+
+    /// Either type of a table may say which name a property had, whatever the order of the types.
+    @Test func anOriginalNameOfOneTypeIsThatOfTheTable() throws {
+        let orders: [[any Entity.Type]] = [
+            [Stalls.Plain.self, Stalls.Renamed.self], [Stalls.Renamed.self, Stalls.Plain.self],
+        ]
+        for types in orders {
+            try withTemporaryFile { path in
+                let old = try Database(at: path, entities: [Stalls.Old.self, Client.self])
+                try old.save(Stalls.Old(label: "fruit", keeper: Client(name: "Ada")))
+                try old.close()
+                let db = try Database(at: path, entities: types + [Client.self])
+                let stall = try #require(try db.query(Stalls.Plain.self).first())
+                #expect(stall.name == "fruit" && stall.keepers.map(\.name) == ["Ada"])
+                #expect(throws: MakoError.self) { try db.query(Stalls.Other.self).count() }
+                try db.close()
+            }
+        }
     }
 }
 
