@@ -61,7 +61,7 @@ extension Catalogue {
             try StoredCatalogue.forgetStepVersion(of: record.id, catalogue, tx)
         } catch { throw .storage(error) }
         let rules = try ReferenceRules.stored(in: tx.view)
-        let left = try rules.without(table: record.schema.name)
+        let left = rules.without(table: record.schema.name)
         if left != rules { try left.store(in: tx) }
         if isReplaced { return true }
         for other in records where other.id != record.id {

@@ -35,7 +35,7 @@ extension Catalogue {
     public func adopting(
         _ rules: ReferenceRules, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> Catalogue {
-        let fitting = try rules.fitting(tables)
+        let fitting = rules.fitting(tables)
         if fitting == self.rules { return self }
         try fitting.store(in: tx)
         return with(fitting)

@@ -32,7 +32,7 @@ struct ForeignKeyRewrite {
         var steps: [String: [MigrationStep]] = [:]
         if merged.isEmpty && renamed.isEmpty { return steps }
         let rules = try ReferenceRules.stored(in: tx.view)
-        let followed = try rules.renamed(newName)
+        let followed = rules.renamed(newName)
         if followed != rules { try followed.store(in: tx) }
         for record in records {
             let columns = columns(of: record)

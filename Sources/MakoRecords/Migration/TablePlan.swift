@@ -111,6 +111,8 @@ struct TablePlan {
         if isChanged && steps.isEmpty { add(.reorder) }
 
         var schema = wanted
+        // A name in another Unicode composition is the same name: the catalogue's entry keeps its bytes.
+        if let old, old.name == wanted.name { schema.name = old.name }
         schema.columns = wantedColumns + record.columns.filter { $0.isRetired && !$0.isDead }
         schema.indexes = record.indexes.map(\.schema)
         schema.version = (old?.version ?? 0) + (isChanged ? 1 : 0)

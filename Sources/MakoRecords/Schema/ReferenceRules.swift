@@ -25,8 +25,24 @@ public struct ReferenceRules: Sendable, Hashable {
         }
     }
 
-    // By bytes, because names that differ in Unicode composition are different.
-    private var entries: [[UInt8]: Entry] = [:]
+    /// The names of a reference, which are equal in any Unicode composition (decision 56).
+    private struct Key: Hashable {
+        let table: String
+        let column: String
+        let target: String
+
+        init(_ table: String, _ column: String, _ target: String) {
+            (self.table, self.column, self.target) = (table, column, target)
+        }
+
+        var encoded: [UInt8] {
+            var sink = ByteSink()
+            for text in [table, column, target] { sink.text(text) }
+            return sink.bytes
+        }
+    }
+
+    private var entries: [Key: Entry] = [:]
 
     /// Makes an empty set of rules.
     public init() {}
@@ -37,46 +53,34 @@ public struct ReferenceRules: Sendable, Hashable {
     /// Returns the rule of a column for rows of one table. A column that refers to rows of any table has a rule for all
     /// tables, and may have others for single ones.
     func entry(_ table: String, _ column: String, target: String) -> Entry? {
-        entries[Self.key(table, column, target)] ?? entries[Self.key(table, column, AnyReference.anyTable)]
+        entries[Key(table, column, target)] ?? entries[Key(table, column, AnyReference.anyTable)]
     }
 
     /// Sets a rule.
     ///
     /// - Parameter target: the name of the referenced table, or ``AnyReference/anyTable``.
     public mutating func set(_ entry: Entry, table: String, column: String, target: String) {
-        entries[Self.key(table, column, target)] = entry
+        entries[Key(table, column, target)] = entry
     }
 
     /// Removes a rule.
     ///
     /// - Parameter target: the name of the referenced table, or ``AnyReference/anyTable``.
     public mutating func remove(table: String, column: String, target: String) {
-        entries[Self.key(table, column, target)] = nil
-    }
-
-    private static func key(_ table: String, _ column: String, _ target: String) -> [UInt8] {
-        var sink = ByteSink()
-        for text in [table, column, target] { sink.text(text) }
-        return sink.bytes
-    }
-
-    private static func names(_ key: [UInt8]) throws(RecordError) -> [String] {
-        var source = ByteSource(key, what: "the delete rules")
-        return [try source.text(), try source.text(), try source.text()]
+        entries[Key(table, column, target)] = nil
     }
 
     /// Returns the rules of references that exist in the tables.
-    func fitting(_ tables: [EntitySchema]) throws(RecordError) -> ReferenceRules {
-        var columns: Set<[UInt8]> = []
+    func fitting(_ tables: [EntitySchema]) -> ReferenceRules {
+        var columns: Set<Key> = []
         for table in tables {
             for column in table.liveColumns {
-                if let target = column.target { columns.insert(Self.key(table.name, column.name, target)) }
+                if let target = column.target { columns.insert(Key(table.name, column.name, target)) }
             }
         }
         var fitting = ReferenceRules()
         for (key, entry) in entries {
-            let names = try Self.names(key)
-            if columns.contains(key) || columns.contains(Self.key(names[0], names[1], AnyReference.anyTable)) {
+            if columns.contains(key) || columns.contains(Key(key.table, key.column, AnyReference.anyTable)) {
                 fitting.entries[key] = entry
             }
         }
@@ -84,19 +88,17 @@ public struct ReferenceRules: Sendable, Hashable {
     }
 
     /// Returns the rules without those of one table's columns.
-    func without(table: String) throws(RecordError) -> ReferenceRules {
+    func without(table: String) -> ReferenceRules {
         var left = ReferenceRules()
-        let name = Array(table.utf8)
-        for (key, entry) in entries where try Array(Self.names(key)[0].utf8) != name { left.entries[key] = entry }
+        for (key, entry) in entries where key.table != table { left.entries[key] = entry }
         return left
     }
 
     /// Returns the rules for renamed tables.
-    func renamed(_ newName: (String) -> String) throws(RecordError) -> ReferenceRules {
+    func renamed(_ newName: (String) -> String) -> ReferenceRules {
         var renamed = ReferenceRules()
         for (key, entry) in entries {
-            let names = try Self.names(key)
-            renamed.entries[Self.key(newName(names[0]), names[1], newName(names[2]))] = entry
+            renamed.entries[Key(newName(key.table), key.column, newName(key.target))] = entry
         }
         return renamed
     }
@@ -110,8 +112,10 @@ public struct ReferenceRules: Sendable, Hashable {
         sink.byte(Self.format)
         sink.number(UInt32(truncatingIfNeeded: entries.count))
         var bytes = sink.bytes
-        for (key, entry) in entries.sorted(by: { KeyOrder.precedes($0.key, $1.key) }) {
-            bytes += key
+        let sorted = entries.map { (names: $0.key.encoded, entry: $0.value) }
+            .sorted { KeyOrder.precedes($0.names, $1.names) }
+        for (names, entry) in sorted {
+            bytes += names
             bytes += [entry.rule.rawValue, entry.isOwned ? 1 : 0]
         }
         return bytes
@@ -127,22 +131,21 @@ public struct ReferenceRules: Sendable, Hashable {
             guard let rule = ReferenceRule(rawValue: try source.byte()) else { throw source.damaged }
             let flags = try source.byte()
             guard flags < 2 else { throw source.damaged }
-            entries[Self.key(names[0], names[1], names[2])] = Entry(rule, isOwned: flags == 1)
+            entries[Key(names[0], names[1], names[2])] = Entry(rule, isOwned: flags == 1)
         }
         guard source.isAtEnd else { throw source.damaged }
     }
 
     /// Returns the rules with the exact names of their targets. A rule for the exact name has precedence over one for a
     /// name in another case.
-    func resolved(_ names: TargetNames) throws(RecordError) -> ReferenceRules {
+    func resolved(_ names: TargetNames) -> ReferenceRules {
         var names = names
         var resolved = self
         for (key, entry) in entries {
-            let spelled = try Self.names(key)
-            let target = names.name(of: spelled[2])
-            if target == spelled[2] { continue }
+            let target = names.name(of: key.target)
+            if target == key.target { continue }
             resolved.entries[key] = nil
-            let own = Self.key(spelled[0], spelled[1], target)
+            let own = Key(key.table, key.column, target)
             if entries[own] == nil { resolved.entries[own] = entry }
         }
         return resolved

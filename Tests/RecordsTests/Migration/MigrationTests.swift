@@ -108,6 +108,36 @@ import Testing
         #expect(try fixture.migrate(wanted).isEmpty)
     }
 
+    /// An editor that normalises a source file changes the bytes of a name, and the table stays the same one.
+    @Test func aNameInAnotherCompositionIsTheSame() throws {
+        let (composed, decomposed) = ("Caf\u{e9}", "Cafe\u{301}")
+        func schema(_ name: String, _ columns: String...) -> EntitySchema {
+            EntitySchema(
+                name: name,
+                columns: columns.map { ColumnSchema($0, .integer, isOptional: true) } + [
+                    ColumnSchema("next", .reference, isOptional: true, target: name)
+                ])
+        }
+        var fixture = try Fixture(schema(composed, "a"))
+        try fixture.migrate(schema(decomposed, "a", "b"))
+        try fixture.migrate(schema(decomposed, "a", "b", "c"))
+        try fixture.store.write { tx in
+            let catalogue = try Catalogue.load(view: tx.view)
+            var rules = ReferenceRules()
+            rules.set(.init(.cascade, isOwned: false), table: decomposed, column: "next", target: decomposed)
+            let adopted = try catalogue.adopting(rules, in: tx)
+            #expect(try adopted.deleteRules(of: "next", in: adopted.requireTable(composed).schema) == "cascade")
+        }
+        let entries = try StoredCatalogue.entries(in: fixture.store.snapshot())
+        #expect(entries.map { Array($0.name.utf8) } == [Array(composed.utf8)])
+        try fixture.expectSound()
+        let isDropped = try fixture.store.write { tx in try Catalogue.dropTable(decomposed, in: tx) }
+        let view = try fixture.store.snapshot()
+        #expect(isDropped)
+        #expect(try StoredCatalogue.entries(in: view).isEmpty)
+        #expect(try ReferenceRules.stored(in: view).isEmpty)
+    }
+
     /// A key of one table means nothing in another one.
     @Test func aReferenceDoesNotChangeToAnotherTableWithItsValues() throws {
         func table(_ name: String) -> EntitySchema { EntitySchema(name: name, columns: [ColumnSchema("x", .integer)]) }
