@@ -32,25 +32,10 @@ struct ImportPlan {
                 position: index, name: names.names[index], type: columns[index].type,
                 isOptional: columns[index].isOptional)
         }
-        /// The columns of an option, each once.
-        func find(_ given: [String], _ option: String) throws -> [Column] {
-            var found: [Column] = []
-            for name in given {
-                let column = try find(name, option)
-                if !found.contains(where: { $0.position == column.position }) { found.append(column) }
-            }
-            return found
-        }
-        func find(_ name: String, _ option: String) throws -> Column {
-            let match = all.first { $0.name == name } ?? all.first { columns[$0.position].name == name }
-            guard let match else {
-                throw Failure("\(source) has no column \(name) for \(option); it has \(names.list)", .usage)
-            }
-            return match
-        }
-        let indexed = try find(options.indexes, "--index")
+        let named = NamedColumns(columns: all, given: columns.map(\.name), list: names.list, source: source)
+        let indexed = try named.find(options.indexes, "--index")
         indexes = indexed.map { IndexSchema("\(table)_\($0.name)", [IndexColumn($0.name)]) }
-        let keys = try options.key.map { try find($0, "--key") } ?? ImportPlan.naturalKey(all)
+        let keys = try options.key.map { try named.find($0, "--key") } ?? ImportPlan.naturalKey(all)
         for column in keys where column.isOptional {
             throw Failure("column \(column.name) is empty in some rows and cannot be the key", .badInput)
         }
@@ -132,6 +117,29 @@ struct ImportPlan {
 
     private static func naturalKey(_ columns: [Column]) -> [Column] {
         columns.filter { $0.name.lowercased() == "id" && $0.type == .integer && !$0.isOptional }
+    }
+}
+
+/// The columns of a new table, to be found by the names in options.
+private struct NamedColumns {
+    let columns: [ImportPlan.Column]
+    /// The names in the input.
+    let given: [String]
+    /// All names, for messages.
+    let list: String
+    let source: String
+
+    /// The columns of an option, each once.
+    func find(_ names: [String], _ option: String) throws -> [ImportPlan.Column] {
+        var found: [ImportPlan.Column] = []
+        for name in names {
+            let match = columns.first { $0.name == name } ?? columns.first { given[$0.position] == name }
+            guard let match else {
+                throw Failure("\(source) has no column \(name) for \(option); it has \(list)", .usage)
+            }
+            if !found.contains(where: { $0.position == match.position }) { found.append(match) }
+        }
+        return found
     }
 }
 

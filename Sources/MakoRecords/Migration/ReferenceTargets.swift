@@ -14,7 +14,7 @@ struct ReferenceTargets {
 }
 
 extension ResolvedMigration {
-    /// Tells each migration the names that tables get by all of them.
+    /// Gives each migration the names that tables get by all of them.
     static func shareNames(_ migrations: inout [ResolvedMigration], _ records: [TableRecord]) {
         var newNames: [String: String] = [:]
         let names = Set(records.map(\.schema.name))
