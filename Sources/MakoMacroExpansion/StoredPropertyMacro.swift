@@ -98,7 +98,7 @@ extension StoredPropertyMacro: AccessorMacro {
                         \(raw: settling(request, field: field))
                         let value = \(raw: field).value
                         lock.unlock()
-                        if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = slot } }
+                        if mark.needsUndo { EntityCoding.recordLoad(mark, of: self) { $0.\(raw: request.property.content) = slot } }
                         return value
                     }
                     """,
@@ -154,18 +154,21 @@ extension StoredPropertyMacro: AccessorMacro {
             lock.lock()
             \(raw: settling(request, field: field))
             lock.unlock()
-            if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = slot } }
+            if mark.needsUndo { EntityCoding.recordLoad(mark, of: self) { $0.\(raw: request.property.content) = slot } }
             return loaded.value
         }
         """
     }
 
-    /// Another thread may have loaded or set the reference meanwhile.
+    /// Another thread may have loaded or set the reference meanwhile, and a load may fail. A weak reference to an object
+    /// that is there stays unloaded without it.
     private static func settling(_ request: Request, field: String) -> String {
-        """
-        let mark = \(field).isSettled ? WriteMark.none : EntityCoding.noteLoad(&self._$state, property: \(request.column))
-        \(field).settle(loaded, replacing: slot)
-        """
+        let isLoaded = request.property.isWeak ? "loaded.isSettled && loaded.value == nil" : "loaded.isSettled"
+        return """
+            let isFirst = !\(field).isSettled && \(isLoaded)
+            \(field).settle(loaded, replacing: slot)
+            let mark = isFirst ? EntityCoding.noteLoad(&self._$state, property: \(request.column)) : WriteMark.none
+            """
     }
 
     /// Outside the object's lock, because observers may read the property.

@@ -69,7 +69,7 @@
                 }
                 count += Int(span.count)
                 if let first = span.key.rowID {
-                    for id in first...(first + Int64(span.count) - 1) { keys[number, default: []].insert(.rowID(id)) }
+                    for id in first...(first + (Int64(span.count) - 1)) { keys[number, default: []].insert(.rowID(id)) }
                 } else {
                     keys[number, default: []].insert(span.key)
                 }

@@ -319,7 +319,11 @@ public final class Follower: @unchecked Sendable {
         stop()
         lock.lock()
         defer { lock.unlock() }
-        repeat { _ = try followWithLock() } while try !putPromotion()
+        repeat {
+            // Objects that are missing because retention deleted them must be noticed before their numbers are used.
+            idleSteps = 0
+            _ = try followWithLock()
+        } while try !putPromotion()
         try storage { () throws(StorageError) in try file.release() }
         isClosed = true
         return try storage { () throws(StorageError) in try Store(at: path, options: options) }

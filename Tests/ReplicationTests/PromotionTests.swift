@@ -244,6 +244,25 @@ import Testing
         }
     }
 
+    /// An object behind the follower's last one is gone, as after a long pause, and its number is free.
+    @Test func aFollowerIsNotPromotedOverAGap() throws {
+        let (ledger, old) = try shipped(87)
+        var options = Follower.Options()
+        options.store = Ledger.options(SimulatedDisk(), seed: 5)
+        let follower = try Follower(ledger.objects, at: FollowerBench.path, options: options)
+        // The second step finds nothing, and the next ones do not look behind a missing object.
+        for _ in 0..<2 { try follower.follow() }
+        for _ in 0..<3 {
+            try ledger.commit(.small)
+            try old.ship()
+        }
+        try ledger.objects.delete(follower.reader.name(follower.state.number + 1))
+        #expect(throws: ReplicationError.self) { try follower.promote(options: options.store) }
+        // The writer is not fenced.
+        try ledger.commit(.small)
+        try old.ship()
+    }
+
     @Test(arguments: [SimulatedObjectStore.Fault.unavailable, .answerLost, .doubled, .endBefore, .endAfter])
     func aPromotionThatFailsAtAnyCallIsTriedAgain(_ fault: SimulatedObjectStore.Fault) throws {
         for index in 0..<40 {

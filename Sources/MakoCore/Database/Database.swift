@@ -123,7 +123,7 @@ public final class Database: MadeElsewhere, Sendable {
 
     private static func store(at path: String, _ options: DatabaseOptions) throws(MakoError) -> Store {
         var opening = options.storeOptions
-        if options.fileLocking == .perTransaction {
+        if options.fileLocking == .perTransaction && path != Store.memoryPath {
             guard opening.logArchiveBytes == 0 else {
                 throw .invalidArgument("\(path) is opened for replication, which needs FileLocking.whileOpen")
             }

@@ -145,7 +145,9 @@ final class LiveQuery<T: Entity>: Sendable {
             } else {
                 if mail.isComplete, schema.version == state.schema, changes.isEmpty { return nil }
                 rows = try run(binding, schema, view)
-                difference = rows.difference(from: before, mail.isComplete ? changes : nil)
+                difference = try records { () throws(RecordError) in
+                    try rows.difference(from: before, mail.isComplete ? changes : nil, in: view)
+                }
             }
         } else {
             rows = try run(binding, schema, view)

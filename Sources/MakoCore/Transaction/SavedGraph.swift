@@ -25,6 +25,8 @@ struct SavedGraph {
     private var visited: Set<ObjectIdentifier> = []
     /// Retains the visited objects, so that no new object gets the address of a visited one.
     private var kept: [any ObjectEntity] = []
+    /// Unchanged objects that others refer to, whose rows were looked for.
+    private var referred: Set<ObjectIdentifier> = []
     /// The saved objects to which others were given, in the order of their saves.
     var owners: [any ObjectEntity] = []
     /// The references of one unchanged object.
@@ -34,6 +36,14 @@ struct SavedGraph {
     mutating func noteOwner(_ object: any ObjectEntity) {
         if type(of: object).entityModel.hasMany, object.pendingMembers != nil { owners.append(object) }
     }
+
+    /// Records an unchanged object that another one refers to. False when it was recorded before.
+    fileprivate mutating func noteReferred(_ object: any ObjectEntity) -> Bool {
+        referred.insert(ObjectIdentifier(object)).inserted
+    }
+
+    /// Forgets the recorded objects, because a hook may delete their rows.
+    fileprivate mutating func forgetReferred() { referred.removeAll() }
 
     fileprivate func hasVisited(_ object: any ObjectEntity) -> Bool { visited.contains(ObjectIdentifier(object)) }
 
@@ -93,6 +103,8 @@ extension Transaction {
                 throw .foreignObject(entity: binding.model.name)
             }
             if !hooks.isDisjoint(with: .beforeWriting) {
+                // It may delete rows.
+                graph.forgetReferred()
                 try callWriteHook(object, before, mode, hooks)
                 binding = current(binding)
             }
@@ -160,7 +172,7 @@ extension Transaction {
         if isLeftAlone(child, in: property, of: parent, binding.model) {
             let model = Swift.type(of: child).entityModel
             let key = try keyOfIgnored(child, state)
-            if let key, state.flags.contains(.saving) { return key }
+            if state.flags.contains(.saving) { return try keyOfSaving(child) }
             if let key, try !isReleased(key, model, isSet: isSet) { return key }
             graph.waiting[place].references.leftOut.insert(property)
             // A key from an earlier transaction, whose row is deleted or was rolled back, must not be stored.
@@ -168,11 +180,16 @@ extension Transaction {
         }
         let isClean = state.flags.contains(.exists) && state.dirty.isEmpty
         if isClean && state.database == database.number, let key = state.key {
-            if try !isReleased(key, Swift.type(of: child).entityModel, isSet: isSet) {
+            let isGone =
+                try graph.noteReferred(child)
+                ? isReleased(key, Swift.type(of: child).entityModel, isSet: isSet) : false
+            if !isGone {
                 visitLater(child, &graph)
                 return key
             }
             undo.recordState(of: child, state)
+            // The row is there again after a rollback, and has what other objects and processes store in it since.
+            undo.record(child) { child.lockedState { $0.dirty = state.dirty } }
             child.lockedState { state in
                 state.flags.remove(.exists)
                 state.dirty = .all
@@ -183,15 +200,17 @@ extension Transaction {
         }
         // The child may refer back to this object, whose key it then needs.
         try requireKey(of: parent, current(binding))
-        if state.flags.contains(.saving) {
-            // Its row is written later. Without a key it is in a hook, which saves this object.
-            try requireKey(of: child, self.binding(Swift.type(of: child).entityModel))
-            return child.lockedState { $0.key } ?? .noRow
-        }
+        if state.flags.contains(.saving) { return try keyOfSaving(child) }
         try willWriteFurtherRows()
         graph.waiting[place].references.isBegun = true
         _ = try begin(child, .upsert, nil, &graph)
         return nil
+    }
+
+    /// The key of an object whose row is written later. Without a key it is in a hook, which saves the other object.
+    private func keyOfSaving(_ child: any ObjectEntity) throws(MakoError) -> RowKey {
+        try requireKey(of: child, binding(Swift.type(of: child).entityModel))
+        return child.lockedState { $0.key } ?? .noRow
     }
 
     /// The key of a removed object: none. The property becomes nil after the commit.

@@ -80,6 +80,9 @@ extension Transaction {
         try saveFile(defersUnique: true)
     }
 
+    /// Whether the transaction has changed rows.
+    var hasChanges: Bool { !changes.isEmpty || savepoints.contains { !$0.changes.isEmpty } }
+
     /// Whether the running part has deleted keys still to be removed from to-many columns.
     var partHasReleases: Bool { releases.reach(beyond: savepoints.last?.releases ?? PendingKeyRemovals.Mark()) }
 

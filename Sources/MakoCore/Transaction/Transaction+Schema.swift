@@ -24,7 +24,7 @@ extension Transaction {
             reports = try migrate(tables, from: old)
             let isMigrated = reports.contains { !$0.steps.isEmpty }
             let catalogue = try catalogue(describing: old.models + models, after: old.catalogue, isMigrated: isMigrated)
-            adopt(try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1))
+            try adopt(SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1))
             cleared = try DanglingReferences(reports, before: old.catalogue, after: catalogue).clear(schema, in: self)
             try keepPart()
         } catch {
@@ -104,7 +104,7 @@ extension Transaction {
         let others = old.models.filter { other in
             other.table != model.table && !other.related.contains { $0.table == model.table }
         }
-        adopt(try SchemaState(catalogue: catalogue, models: others, version: old.version + 1))
+        try adopt(SchemaState(catalogue: catalogue, models: others, version: old.version + 1))
         if !model.raisesEvents {
             for change in changes.changes where change.table == model.table {
                 events.setSilent(true, EventHub.Identity(table: change.table, key: change.key))
@@ -122,7 +122,7 @@ extension Transaction {
         let catalogue = try records { () throws(RecordError) in
             try Catalogue.load(view: view, previous: old.catalogue)
         }
-        adopt(try SchemaState(catalogue: catalogue, models: old.models, version: old.version + 1))
+        try adopt(SchemaState(catalogue: catalogue, models: old.models, version: old.version + 1))
         steps.append(MigrationStep(entity: table, description: description))
         if isRewritten { rewrites.append(table) }
     }

@@ -181,12 +181,18 @@ public final class Transaction: @unchecked Sendable {
     // MARK: - Schema
 
     /// Goes on with another schema, after its tables were changed.
-    func adopt(_ new: SchemaState) {
+    func adopt(_ new: SchemaState) throws(MakoError) {
         schema = new
-        database.state.with { state in
-            if state.lostIDs.isEmpty { return }
-            for table in new.catalogue.handles {
-                if let id = state.lostIDs.removeValue(forKey: table.schema.name) { table.skipIDs(below: id) }
+        let lost = database.state.with { state in
+            state.lostIDs.isEmpty
+                ? [] : new.catalogue.handles.filter { state.lostIDs[$0.schema.name] != nil }.map { table in
+                    (table, state.lostIDs.removeValue(forKey: table.schema.name) ?? 1)
+                }
+        }
+        // In the file, because other processes may use the table.
+        for (table, id) in lost {
+            try writeLock.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+                try records { () throws(RecordError) in try table.skipIDs(below: id, in: tx) }
             }
         }
     }

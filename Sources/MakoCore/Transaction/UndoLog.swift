@@ -7,6 +7,8 @@ final class UndoLog {
         case property(any ObjectEntity, WriteMark, () -> Void)
         /// Anything else of an object.
         case step(any ObjectEntity, () -> Void)
+        /// A reference that was loaded. Its owner is not retained: without one, nothing is to be restored.
+        case load(() -> Void)
         /// What depends on the restored state of another object.
         case last(any ObjectEntity, () -> Void)
         case array(ArrayNotes)
@@ -22,6 +24,15 @@ final class UndoLog {
     }
 
     func record(_ object: any ObjectEntity, _ restore: @escaping () -> Void) { entries.append(.step(object, restore)) }
+
+    func recordLoad<T: ObjectEntity>(of object: T, _ mark: WriteMark, _ restore: @escaping (T) -> Void) {
+        entries.append(
+            .load { [weak object] in
+                guard let object else { return }
+                mark.undo(in: object) { restore(object) }
+                object.notifyObservers()
+            })
+    }
 
     /// Records what a rollback does after everything else.
     func recordLast(_ object: any ObjectEntity, _ restore: @escaping () -> Void) {
@@ -65,6 +76,7 @@ final class UndoLog {
             case .step(let object, let restore):
                 restore()
                 object.notifyObservers()
+            case .load(let restore): restore()
             case .last(let object, let restore): last.append((object, restore))
             case .notes(let object, let before):
                 object.lockedState { before.restore(&$0) }
@@ -211,8 +223,8 @@ final class ArrayNotes {
 @frozen
 public struct WriteMark: Sendable {
     @usableFromInline let property: Int32
-    /// 0: nothing; 1: undo, the property was clean; 2: undo, it was dirty; 6: undo, and no further, because another
-    /// thread wrote the value that is restored.
+    /// 0: nothing; 1: undo, the property was clean; 2: undo, it was dirty. With 4: no further, because another thread
+    /// wrote the value that is restored.
     @usableFromInline let kind: UInt8
 
     @usableFromInline
@@ -234,8 +246,8 @@ public struct WriteMark: Sendable {
         defer { lock.unlock() }
         guard !object._$state.isOverwritten(Int(property)) else { return }
         restore()
-        if kind == 1 { object._$state.dirty.remove(Int(property)) }
-        if kind == 6 { object._$state.noteOverwritten(Int(property)) }
+        if kind & 1 != 0 { object._$state.dirty.remove(Int(property)) }
+        if kind & 4 != 0 { object._$state.noteOverwritten(Int(property)) }
     }
 }
 
@@ -262,18 +274,23 @@ extension EntityCoding {
         if state.noteWritten(property), !wasOverwritten, !transaction.undo.wants(object, property: property) {
             return WriteMark(property: property, kind: 0)
         }
-        return WriteMark(property: property, kind: wasOverwritten ? 6 : wasDirty ? 2 : 1)
+        return WriteMark(property: property, kind: (wasOverwritten ? 4 : 0) | (wasDirty ? 2 : 1))
     }
 
-    /// Records that a reference is being loaded in the running transaction, whose rollback makes it unloaded again: it
-    /// may lead to rows that the transaction has written, or not to those that it has deleted. The caller holds the
-    /// object's lock.
+    /// Records that a reference was loaded in the running transaction, whose rollback makes it unloaded again: it may
+    /// lead to rows that the transaction has written, or not to those that it has deleted. The caller holds the object's
+    /// lock.
     public static func noteLoad(_ state: inout ObjectState, property: Int) -> WriteMark {
-        guard RunningTransactions.any, let transaction = ThreadScope.transaction, !transaction.changes.isEmpty else {
+        guard RunningTransactions.any, let transaction = ThreadScope.transaction, transaction.hasChanges else {
             return .none
         }
         _ = state.noteWritten(property)
         return WriteMark(property: property, kind: 2)
+    }
+
+    /// Records how a rollback of the running transaction makes a reference unloaded.
+    public static func recordLoad<T: ObjectEntity>(_ mark: WriteMark, of object: T, _ restore: @escaping (T) -> Void) {
+        ThreadScope.transaction?.undo.recordLoad(of: object, mark, restore)
     }
 
     /// Records how a rollback of the running transaction restores a property.

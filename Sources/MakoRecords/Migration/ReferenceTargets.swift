@@ -9,7 +9,9 @@ struct ReferenceTargets {
     /// A target that is not there may have had another name when the column was stored: then nothing shows a change.
     func differ(_ old: String, _ new: String) -> Bool {
         if old == new || newNames[old] == new { return false }
-        return old == AnyReference.anyTable || newNames[old] != nil || records.contains { $0.schema.name == old }
+        // The step that renames a table may have run already.
+        let isKnown = newNames[old] != nil || newNames.values.contains(old)
+        return old == AnyReference.anyTable || isKnown || records.contains { $0.schema.name == old }
     }
 }
 

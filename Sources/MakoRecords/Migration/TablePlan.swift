@@ -334,13 +334,18 @@ struct TablePlan {
         // The conversion of a key to a list of keys compares the targets itself.
         if planned.type == .keys && found.type != .keys { return }
         guard rows > 0, let old = found.target, let new = planned.target, targets.differ(old, new),
-            try hasRow(found, view, where: { !$0.isNull(0) })
+            try hasRow(found, view, where: { found.type == .keys ? holdsKeys($0) : !$0.isNull(0) })
         else { return }
         func text(_ target: String) -> String { target == AnyReference.anyTable ? "any table" : target }
         throw refuse(
             record.schema,
             "\(planned.name) has keys of rows of \(text(old)), which are none of \(text(new)); give the property another "
                 + "name, or let a migration step rename or merge the table, or compute the new value")
+    }
+
+    /// Returns whether a collection is neither NULL nor empty.
+    private func holdsKeys(_ row: RowReader) -> Bool {
+        !row.isNull(0) && KeyTree(row.blob(0))?.keys.isEmpty != true
     }
 
     /// Returns whether a row with a certain value in a stored column exists.

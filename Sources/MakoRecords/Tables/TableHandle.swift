@@ -132,8 +132,14 @@ public final class TableHandle: Sendable {
     /// The lowest id that the session has not assigned to a row yet. Ids of rolled-back transactions count as assigned.
     package var unassignedID: Int64 { ids.known }
 
-    /// Assigns no id below this one.
+    /// Assigns no id below this one in this session.
     package func skipIDs(below id: Int64) { ids.skip(below: id) }
+
+    /// Assigns no id below this one.
+    package func skipIDs(below id: Int64, in tx: borrowing WriteTransaction) throws(RecordError) {
+        ids.skip(below: id)
+        try ids.write(try ids.peek(self, tx), self, tx)
+    }
 
     /// Returns the number of rows.
     public func count(in view: Snapshot) throws(RecordError) -> Int {

@@ -429,7 +429,12 @@ final class CommitPipeline: @unchecked Sendable {
         guard isWanted else { return false }
         do throws(FileError) { try log.makeSpare() } catch {
             let again = clock.now + CommitPipeline.spareDelay
-            lock.withLock { spareDue = again }
+            lock.withLock {
+                spareDue = again
+                // Another program created it meanwhile.
+                if error.isExists { log.foreign.append(LogFile.sparePath(log.path)) }
+            }
+            if error.isExists { return false }
             throw StorageError(error)
         }
         lock.withLock {

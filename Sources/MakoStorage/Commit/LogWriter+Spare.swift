@@ -10,7 +10,9 @@ extension LogWriter {
     /// Whether a spare file is needed: the current segment is half full, or a segment was filled before, and there is
     /// no spare.
     var wantsSpare: Bool {
-        guard !isSealed, spare.isEmpty, let segment = segments.last else { return false }
+        guard !isSealed, spare.isEmpty, let segment = segments.last, !foreign.contains(LogFile.sparePath(path)) else {
+            return false
+        }
         return hasFilledSegment
             || position.lsn > segment.number * UInt64(segmentBytes) + UInt64(segmentBytes / 2)
     }

@@ -57,7 +57,7 @@ final class LogWriter {
     /// Files of retired segments, for reuse.
     var spare: [String] = []
     /// Files of other programs under the names of segments.
-    private(set) var foreign: [String] = []
+    var foreign: [String] = []
     /// Files of retired segments that replication still wants.
     @exclusivity(unchecked) var archive: SegmentArchive
     private var lastNumber: UInt64

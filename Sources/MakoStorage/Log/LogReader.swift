@@ -122,7 +122,9 @@ struct LogReader {
         let spare = LogFile.sparePath(path)
         // The spare file comes first, so it is reused last: an unused file with a number delays the search for the next
         // segment.
-        if fileSystem.exists(spare), try !isForeign(spare) { tail.spare.append(spare) }
+        if fileSystem.exists(spare) {
+            if try isForeign(spare) { tail.foreign.append(spare) } else { tail.spare.append(spare) }
+        }
         for number in numbers where !tail.segments.contains(where: { $0.number == number }) {
             let path = LogFile.segmentPath(path, number)
             if try isForeign(path) {

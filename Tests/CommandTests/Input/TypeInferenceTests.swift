@@ -43,7 +43,7 @@ import Testing
 
     /// What programs write for a double is one: its shortest digits, 17 digits, all of them.
     @Test func theDigitsOfADoubleAreADouble() {
-        for value in [0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 123456.789, -2.5e-10, 0x1p-44] {
+        for value in [0.1, 1.0 / 3, .leastNonzeroMagnitude, 1.7976931348623157e308, 123456.789, -2.5e-10, 0x1p-44] {
             #expect(infer("\(value)", String(format: "%.17g", value), String(format: "%.60e", value)) == .double)
         }
         #expect(infer("1.10", "0.0", "0e5", "1.50000000000000000000") == .double)

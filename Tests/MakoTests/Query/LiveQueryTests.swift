@@ -31,6 +31,19 @@ import Testing
         return (db, players)
     }
 
+    /// Also when the query runs anew, because the schema has changed meanwhile.
+    @Test func joinedColumnsStayUpToDate() async throws {
+        let (db, _) = try makePlayers()
+        var live = db.query(Player.self).joinTo(\.team).orderBy(\.score).observe().makeAsyncIterator()
+        let first = try #require(try await live.next())
+        #expect(first.results[0].joinedResults["Team.city"] == .text("Oslo"))
+        try await db.rawQuery("CREATE TABLE Unrelated (a INTEGER)")
+        try await db.transaction { _ = try db.update(Team.self).set(\.city, to: "Rome").run() }
+        let second = try #require(try await live.next())
+        #expect(second.updates == [0, 1, 2])
+        #expect(second.results.map { $0.joinedResults["Team.city"] } == Array(repeating: .text("Rome"), count: 3))
+    }
+
     @Test func theFirstResultsAndThenEachCommit() async throws {
         let (db, players) = try makePlayers()
         var live = db.query(Player.self).where(\.score >= 15).orderBy(\.score).observe().makeAsyncIterator()

@@ -75,6 +75,23 @@ import Testing
         #expect(try db.verify().danglingReferences.isEmpty)
     }
 
+    /// A rollback brings the row back, of which another object may change columns.
+    @Test func anObjectWhoseRowReturnsIsClean() throws {
+        struct Stop: Error {}
+        let (_, gone, _) = try link()
+        #expect(throws: Stop.self) {
+            try db.transaction {
+                try db.query(Link.self).where(\.n == 1).delete()
+                try db.save(Link(n: 7, thing: gone))
+                throw Stop()
+            }
+        }
+        #expect(!gone.isDirty)
+        try db.update(Link.self).set(\.n, to: 11).where(\.n == 1).run()
+        try db.save(Link(n: 8, thing: gone))
+        #expect(try db.query(Link.self).where(\.n == 11).count() == 1)
+    }
+
     @Test func aRollbackLeavesTheReferenceAsItWas() throws {
         struct Stop: Error {}
         let (link, gone, _) = try link()

@@ -12,6 +12,7 @@ import Testing
 
         func willInsert() -> Bool {
             if name == "logged" { _ = try? Entry(text: "begins", voyage: self).commit() }
+            if name == "noticed" { _ = try? Entry(text: "begins", noticed: self).commit() }
             return true
         }
     }
@@ -19,7 +20,7 @@ import Testing
     @Entity final class Entry {
         var text = ""
         var voyage: Voyage?
-        var others: [Voyage] = []
+        @Relationship(.weak) var noticed: Voyage?
     }
 
     private let db: Database
@@ -35,6 +36,8 @@ import Testing
         _ = try Database.withDefault(db) { try db.save(Voyage(name: "logged", captain: Voyage(name: "Ada"))) }
         #expect(try db.query(Entry.self).where("voyage.name = 'logged'").count() == 1)
         #expect(try db.query(Entry.self).fetch().map { $0.voyage?.name } == ["logged"])
+        _ = try Database.withDefault(db) { try db.save(Voyage(name: "noticed")) }
+        #expect(try db.query(Entry.self).where("noticed.name = 'noticed'").count() == 1)
         #expect(try db.verify().danglingReferences.isEmpty)
     }
 
@@ -134,6 +137,20 @@ import Testing
         list.songs.append(Tune(title: "4"))
         try db.save(list)
         #expect(try db.find(Playlist.self, 1)?.songs.map(\.title) == ["1", "2", "3", "4"])
+    }
+
+    /// The transaction changed rows before the savepoint in which they are read first.
+    @Test func whatWasFirstReadInASavepointIsReadAnew() throws {
+        try db.save(Playlist(name: "mine", songs: (1...3).map { Tune(title: "\($0)") }))
+        let list = try #require(try db.find(Playlist.self, 1))
+        #expect(throws: Refused()) {
+            try db.transaction {
+                try db.query(Tune.self).where(\.title == "2").delete()
+                try db.transaction { #expect(list.songs.count == 2) }
+                throw Refused()
+            }
+        }
+        #expect(list.songs.map(\.title) == ["1", "2", "3"])
     }
 
     @Test func whatWasReadAndSetInsideIsAsBefore() throws {

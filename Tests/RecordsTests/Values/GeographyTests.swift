@@ -67,6 +67,19 @@ import Testing
         #expect(!found.isEmpty)
     }
 
+    /// A row of which one coordinate is valid has no place and no distance, and so comes first.
+    @Test(arguments: ["place_latitude > 0", "place_latitude IS NOT NULL", "n >= 0", "distance(place, 10, 20) >= 0"])
+    func theNearestRowsAreThoseWithoutAPlace(condition: String) throws {
+        var random = Seeded(6)
+        var places = Self.places(3000, &random)
+        places[100] = Place(latitude: 500, longitude: 0)
+        places[2000] = Place(latitude: 10, longitude: nil)
+        places[2900] = Place(latitude: 10, longitude: .infinity)
+        let text = "SELECT id FROM P WHERE \(condition) ORDER BY distance(place, 10, 20), id LIMIT 3"
+        let (plain, indexed) = (try session(places, isIndexed: false), try session(places, isIndexed: true))
+        #expect(try indexed.rows(text) == plain.rows(text))
+    }
+
     @Test func distancesAreThoseOfTheBall() throws {
         let session = try session([Place(latitude: 59.9139, longitude: 10.7522)], isIndexed: false)
         func distance(_ latitude: Double, _ longitude: Double) throws -> Double {

@@ -77,16 +77,23 @@ public struct LiveRows: Sendable {
     /// - Returns: the difference, or `nil` if there is none. After an error the rows are unchanged.
     public mutating func update(_ changes: [TableChanges], in view: Snapshot) throws(RecordError) -> RowsDifference? {
         var now = self
-        var difference = try now.updateOwn(changes, in: view)
-        let touched = try shown.places(of: now.window.map(\.key), showing: changes, in: view)
-        if !touched.isEmpty {
-            var updates = Set(difference?.updates ?? []).union(touched)
-            updates.subtract(difference?.insertions ?? [])
-            difference = difference ?? RowsDifference(updates: [])
-            difference?.updates = updates.sorted()
-        }
+        let difference = try now.updateOwn(changes, in: view)
+        let whole = try now.addingShown(changes, to: difference, in: view)
         self = now
-        return difference.flatMap(some)
+        return whole.flatMap(some)
+    }
+
+    /// Returns the difference with the rows that show changed columns of other tables.
+    private func addingShown(
+        _ changes: [TableChanges], to difference: RowsDifference?, in view: Snapshot
+    ) throws(RecordError) -> RowsDifference? {
+        let touched = try shown.places(of: window.map(\.key), showing: changes, in: view)
+        if touched.isEmpty { return difference }
+        var updates = Set(difference?.updates ?? []).union(touched)
+        updates.subtract(difference?.insertions ?? [])
+        var whole = difference ?? RowsDifference(updates: [])
+        whole.updates = updates.sorted()
+        return whole
     }
 
     private mutating func updateOwn(
@@ -109,17 +116,24 @@ public struct LiveRows: Sendable {
     /// Returns the difference from the rows of another selection, or of another catalogue.
     ///
     /// - Parameter changes: the changes since, if known; `nil` if every row may have changed.
-    public func difference(from before: LiveRows, _ changes: [TableChanges]?) -> RowsDifference? {
+    public func difference(
+        from before: LiveRows, _ changes: [TableChanges]?, in view: Snapshot
+    ) throws(RecordError) -> RowsDifference? {
+        let difference = ownDifference(from: before, changes)
+        guard let changes else { return some(difference) }
+        return try addingShown(changes, to: difference, in: view).flatMap(some)
+    }
+
+    private func ownDifference(from before: LiveRows, _ changes: [TableChanges]?) -> RowsDifference {
         var places: [RowKey: Int] = [:]
         for (place, entry) in before.window.enumerated() { places[entry.key] = place }
         let now = window
         let origins = now.map { places[$0.key] ?? -1 }
-        let difference = RowsDifference(origins: origins, before: before.window.count) { place in
+        return RowsDifference(origins: origins, before: before.window.count) { place in
             guard let changes else { return true }
             let key = now[now.startIndex + place].key
             return changes.contains { $0.table == plan.table.schema.name && $0.change(of: key) != nil }
         }
-        return some(difference)
     }
 
     private func some(_ difference: RowsDifference) -> RowsDifference? { difference.isEmpty ? nil : difference }
@@ -154,7 +168,7 @@ public struct LiveRows: Sendable {
         var now = self
         try now.run(in: view)
         self = now
-        return difference(from: before, mine)
+        return some(ownDifference(from: before, mine))
     }
 
     // MARK: - Single changes

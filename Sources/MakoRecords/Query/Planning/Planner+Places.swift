@@ -88,9 +88,6 @@ extension Planner {
         else { return nil }
         let (wanted, overflow) = limit.addingReportingOverflow(bound.offset)
         if overflow || wanted > 100_000 { return nil }
-        let columns = index.parts.map { part in
-            BoundColumn(node: -1, ordinal: Int(part.slot.ordinal), type: part.slot.type, path: "")
-        }
         var farthest = Double.infinity
         for conjunct in conjuncts {
             guard case .comparison(let operation, let side, .constant(let value)) = conjunct,
@@ -99,8 +96,14 @@ extension Planner {
             else { continue }
             farthest = min(farthest, radius)
         }
-        let isSomewhere = columns.contains { column in
-            conjuncts.contains { PredicateImplication.excludesNull($0, column) }
+        // A latitude alone does not make a place: the longitude may be NULL, and 500 is none.
+        let isSomewhere = conjuncts.contains { conjunct in
+            switch conjunct {
+            case .comparison(_, let side, .constant(let value)):
+                !value.isNull && PredicateImplication.isSame(side, first.expr)
+            case .not(.isNull(let side)): PredicateImplication.isSame(side, first.expr)
+            default: false
+            }
         }
         return NearestSearch(
             index: index, latitude: centre.latitude, longitude: centre.longitude, distance: first.expr, wanted: wanted,
