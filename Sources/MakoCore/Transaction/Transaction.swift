@@ -185,8 +185,9 @@ public final class Transaction: @unchecked Sendable {
         schema = new
         let lost = database.state.with { state in
             state.lostIDs.isEmpty
-                ? [] : new.catalogue.handles.filter { state.lostIDs[$0.schema.name] != nil }.map { table in
-                    (table, state.lostIDs.removeValue(forKey: table.schema.name) ?? 1)
+                ? []
+                : new.catalogue.handles.compactMap { table in
+                    state.lostIDs.removeValue(forKey: table.schema.name).map { (table, $0) }
                 }
         }
         // In the file, because other processes may use the table.

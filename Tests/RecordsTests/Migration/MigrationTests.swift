@@ -147,7 +147,7 @@ import Testing
                 columns: [
                     ColumnSchema("pet", .reference, isOptional: true, target: target),
                     ColumnSchema("pets", .keys, isOptional: true, target: target),
-                ])
+                ], indexes: [IndexSchema("pets", [IndexColumn("pets")])])
         }
         let list = Value.blob(KeyTree.list([.key(.rowID(1))]).encoded)
         for (row, name) in [([Value.integer(1), .null], "pet"), ([.null, list], "pets")] {

@@ -300,10 +300,13 @@ import Testing
     @Test func referencesToNoRowDoNotFollow() throws {
         let fixture = try Fixture(
             Self.p, Self.schema("Q", ColumnSchema("name", .text), ColumnSchema("size", .integer)),
-            Self.schema(
-                "Holder", ColumnSchema("held", .reference, isOptional: true, target: "Q"),
-                ColumnSchema("list", .keys, isOptional: true, target: "Q"),
-                ColumnSchema("any", .text, isOptional: true, target: AnyReference.anyTable)))
+            EntitySchema(
+                name: "Holder",
+                columns: [
+                    ColumnSchema("held", .reference, isOptional: true, target: "Q"),
+                    ColumnSchema("list", .keys, isOptional: true, target: "Q"),
+                    ColumnSchema("any", .text, isOptional: true, target: AnyReference.anyTable),
+                ], indexes: [IndexSchema("list", [IndexColumn("list")])]))
         try fixture.insertAll("P", (1...4).map { [.text("p"), .integer($0)] })
         try fixture.insertAll("Q", [[.text("q"), .integer(9)]])
         func list(_ keys: [Int64]) -> Value { .blob(KeyTree.list(keys.map { .key(.rowID($0)) }).encoded) }

@@ -50,7 +50,7 @@ import Testing
                 try rows.update(["Person", "Pet"].compactMap { changes.changes(of: $0) }, in: view) != nil || isSeen
             #expect(try rows.keys == LiveRows(selection, all.catalogue, in: view).keys)
             // Without knowing what happened each row that stayed may be another.
-            let unknown = rows.difference(from: before, nil)
+            let unknown = try rows.difference(from: before, nil, in: view)
             #expect(unknown?.updates.count ?? 0 == rows.keys.filter(before.keys.contains).count)
         }
         #expect(isSeen)
