@@ -51,15 +51,17 @@ import Testing
         for statement in ["INSERT INTO t (a) VALUES ('x');", "BEGIN;"] {
             let used = try shell("SELECT count(*) FROM t;\n" + statement)
             #expect(used.status == 75 && used.output == "count(*)\n0\n", "\(used)")
-            #expect(used.errors.contains("mako: line 2: a.mako is in use elsewhere"), "\(used)")
+            #expect(used.errors.hasPrefix("mako: line 2: "), "\(used)")
+            #expect(used.errors.contains("a.mako is in use elsewhere"), "\(used)")
         }
     }
 
     /// Other programs mark UTF-8 by a byte order mark, which is no part of the first statement.
     @Test func aScriptMayBeginWithAByteOrderMark() throws {
-        let made = try shell("\u{FEFF}CREATE TABLE t (a TEXT);\nINSERT INTO t (a) VALUES ('\u{FEFF}');\n")
+        let made = try shell("\u{FEFF}CREATE TABLE t (a TEXT);\nINSERT INTO t (a) VALUES ('x');\n")
         #expect(made.status == 0 && made.output == "done\n1 row changed\n", "\(made)")
-        #expect(try shell("\u{FEFF}.mode csv\nSELECT a FROM t;").output == "a\n\u{FEFF}\n")
+        let read = try shell("\u{FEFF}.mode csv\nSELECT a FROM t;")
+        #expect(read.output == "a\nx\n", "\(read)")
     }
 
     @Test func aScriptMustBeUTF8() throws {

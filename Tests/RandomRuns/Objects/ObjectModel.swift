@@ -145,6 +145,8 @@ struct ObjectModel {
                 objects[object].references[place]?.key = nil
                 continue
             }
+            let isSet = !objects[object].exists || objects[object].dirty.contains(place)
+            if isSet, !saving.contains(child), hasLostItsRow(child) { objects[child].exists = false }
             if !objects[child].exists || !objects[child].dirty.isEmpty {
                 // The child may lead back here: then it needs this object's key.
                 if objects[object].kind != .badge, objects[object].key == nil { objects[object].key = newID(object) }
@@ -159,6 +161,13 @@ struct ObjectModel {
         try write(object, inserts, newID)
         saving.remove(object)
         return true
+    }
+
+    /// Whether an unchanged object's row was deleted, so that the object is stored again with the one that was set to
+    /// refer to it.
+    private func hasLostItsRow(_ object: Int) -> Bool {
+        guard objects[object].exists, objects[object].dirty.isEmpty, let key = objects[object].key else { return false }
+        return file.tables[objects[object].kind.table]?.row(key) == nil
     }
 
     private mutating func write(_ object: Int, _ inserts: Bool, _ newID: (Int) -> RowKey) throws {

@@ -319,7 +319,7 @@ import Testing
         try migrate(fixture.store, Self.p, .merge(from: "Q", nil))
         let held = try rows(fixture.store, "Holder")
         #expect(held[.rowID(1)] == [.null, list([5]), .null])
-        #expect(held[.rowID(2)] == [.integer(5), .null, .text("P:5")])
+        #expect(held[.rowID(2)] == [.integer(5), list([]), .text("P:5")])
         #expect(held[.rowID(3)] == [.null, .null, .text("P:2")])
     }
 
