@@ -95,8 +95,6 @@ extension Database {
         throw .migration(entity: model.name, reason: "its table could not be made; try again")
     }
 
-    // MARK: - Read-only databases
-
     /// A new snapshot and its schema, with a type bound.
     ///
     /// - Throws: `MakoError.migration` for a type that does not match its table after another process migrated it.
@@ -114,6 +112,8 @@ extension Database {
         let tables = try tables(of: view)
         return (view, try model.map { (model) throws(MakoError) in try reading(tables, with: model) } ?? tables)
     }
+
+    // MARK: - Read-only databases
 
     /// The schema of a snapshot of a read-only database.
     private func tables(of view: Snapshot) throws(MakoError) -> SchemaState {
