@@ -46,12 +46,12 @@ extension Replicator {
     ///
     /// Ships everything first, so that nothing that an earlier process left unconfirmed is served afterwards, and starts the thread. A commit that
     /// the object store does not confirm in time throws ``StorageError/unconfirmed(commit:)``; it is durable here, and is published when it is
-    /// confirmed. When another database extends the branch, the store becomes read-only.
+    /// confirmed. When another database extends the branch, the store becomes read-only, also when this call finds it.
     ///
     /// - Parameter timeout: how long a commit waits.
+    /// - Throws: ``ReplicationError/fenced(branch:reason:)``, and what ``ship()`` throws; commits then do not wait.
     public func confirmCommits(timeout: Duration = .seconds(30)) throws(ReplicationError) {
-        try ship()
-        progress.isConfirming = true
+        try beginConfirming()
         store.awaitConfirmation(timeout: timeout)
         store.confirm(progress.end.lsn)
         try start()

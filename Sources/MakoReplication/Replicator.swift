@@ -184,6 +184,24 @@ public final class Replicator: @unchecked Sendable {
     public func ship() throws(ReplicationError) -> Report {
         lock.lock()
         defer { lock.unlock() }
+        return try shipWithLock()
+    }
+
+    /// Ships everything, and notes that commits wait from now on.
+    func beginConfirming() throws(ReplicationError) {
+        lock.lock()
+        defer { lock.unlock() }
+        do throws(ReplicationError) { try shipWithLock() } catch {
+            // Also one that an earlier shipment has found: commits must not go on that no object will have.
+            if case .fenced = error { store.fence("\(error)") }
+            throw error
+        }
+        // Under the lock, so that no shipment is fenced between without making the store read-only.
+        progress.isConfirming = true
+    }
+
+    @discardableResult
+    private func shipWithLock() throws(ReplicationError) -> Report {
         if let fence { throw fence }
         signal.take()
         var isShipped = false

@@ -162,6 +162,33 @@ import Testing
         }
     }
 
+    /// Commits that begin to wait after another database has extended the branch, which an earlier shipment may have found.
+    @Test(arguments: [false, true]) func aFenceFoundWhenCommitsBeginToWaitMakesTheStoreReadOnly(isKnown: Bool) throws {
+        let first = try Ledger(seed: 114)
+        let replicator = try first.replicator()
+        try first.commit(.small)
+        try replicator.ship()
+        let second = try Ledger(copying: first, seed: 115)
+        try second.commit(.several)
+        try second.replicator().ship()
+        try first.commit(.small)
+        if isKnown {
+            #expect(throws: ReplicationError.self) { try replicator.ship() }
+            // No commit waits: what is not shipped is the program's choice.
+            try first.commit(.small)
+        }
+        #expect {
+            try replicator.confirmCommits()
+        } throws: { error in
+            if case ReplicationError.fenced(branch: 1, _) = error { true } else { false }
+        }
+        #expect {
+            try first.commit(.small)
+        } throws: { error in
+            if case StorageError.readOnly(let reason) = error { reason.contains("branch 1") } else { false }
+        }
+    }
+
     /// A fault at one call, or at two: what was acknowledged is in the object store.
     ///
     /// - Parameter timeout: how long a commit waits, which an end of the process takes as long.
