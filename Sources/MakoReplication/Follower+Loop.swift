@@ -2,29 +2,44 @@ import MakoStorage
 
 /// The thread of a follower.
 final class FollowerLoop: @unchecked Sendable {
+    /// A thread, and whether it has to end: a flag of its own, because a start must not take back the stop of the thread
+    /// before, for which another caller may be waiting.
+    private final class Run: @unchecked Sendable {
+        // Guarded by the lock of the loop.
+        var thread: JoinableThread?
+        var hasToStop = false
+    }
+
     private let lock = Lock()
     private let change = ConditionVariable()
     // Guarded by `lock`.
-    private var thread: JoinableThread?
-    private var hasToStop = false
+    private var current: Run?
 
     /// Calls `step` again and again. It returns how long to wait; nil to end.
     func start(_ step: @escaping @Sendable () -> Duration?) throws(StorageError) {
-        stop()
         do throws(FileError) {
-            try lock.withLock { () throws(FileError) in
-                hasToStop = false
-                thread = try startThread(name: "mako follower") { [self] in
-                    while !lock.withLock({ hasToStop }), let delay = step() { wait(delay) }
-                }
-            }
+            // Where another call has started a thread meanwhile, this one ends it, too.
+            repeat { stop() } while try !begin(step)
         } catch { throw .io(error) }
     }
 
-    private func wait(_ delay: Duration) {
+    /// Starts a thread. Returns false when there is one.
+    private func begin(_ step: @escaping @Sendable () -> Duration?) throws(FileError) -> Bool {
+        try lock.withLock { () throws(FileError) in
+            guard current == nil else { return false }
+            let run = Run()
+            run.thread = try startThread(name: "mako follower") { [self] in
+                while !lock.withLock({ run.hasToStop }), let delay = step() { wait(delay, run) }
+            }
+            current = run
+            return true
+        }
+    }
+
+    private func wait(_ delay: Duration, _ run: Run) {
         let end = ContinuousClock.now + delay
         lock.withLock {
-            while !hasToStop {
+            while !run.hasToStop {
                 let rest = end - ContinuousClock.now
                 if rest <= .zero { return }
                 _ = change.wait(lock, timeout: rest)
@@ -35,10 +50,10 @@ final class FollowerLoop: @unchecked Sendable {
     /// Waits for the running step, unless the step itself calls it.
     func stop() {
         let running = lock.withLock {
-            hasToStop = true
+            current?.hasToStop = true
             change.broadcast()
-            defer { thread = nil }
-            return thread
+            defer { current = nil }
+            return current?.thread
         }
         running?.join()
     }

@@ -125,36 +125,47 @@ final class ShippingThread: @unchecked Sendable {
         guard !isRunning else { return }
         signal.restart()
         let weak = WeakReplicator(replicator)
-        thread = try startThread(name: "mako replicator") { [self] in
-            serve(weak, interval)
-            lock.withLock { isRunning = false }
+        thread = try startThread(name: "mako replicator") { [self, progress = replicator.progress] in
+            let failure = serve(weak, interval)
+            lock.withLock {
+                isRunning = false
+                // At once: a caller that sees the failure may start another thread.
+                if let failure { progress.failure = failure }
+            }
         }
         isRunning = true
     }
 
     func stop() {
-        signal.stop()
-        let running = lock.withLock { thread }
+        // Under the lock: a thread that another caller starts behind the stop is none to wait for.
+        let running = lock.withLock {
+            signal.stop()
+            return thread
+        }
         running?.join()
     }
 
-    private func serve(_ weak: WeakReplicator, _ interval: Duration) {
+    /// Ships until it is stopped, or the replicator is gone, or an error ends it.
+    ///
+    /// - Returns: the error.
+    private func serve(_ weak: WeakReplicator, _ interval: Duration) -> ReplicationError? {
         var next = ContinuousClock.now
         var delay: Duration?
         while signal.wait(until: next, isFirm: delay != nil) {
-            guard let replicator = weak.value else { return }
+            guard let replicator = weak.value else { return nil }
             let began = ContinuousClock.now
             do throws(ReplicationError) {
                 try replicator.ship()
                 replicator.progress.failure = nil
                 (delay, next) = (nil, began + interval)
             } catch {
+                guard error.isTransient else { return error }
                 replicator.progress.failure = error
-                guard error.isTransient else { return }
                 let pause = min(delay.map { $0 * 2 } ?? max(interval, ShippingThread.shortestPause), .seconds(60))
                 (delay, next) = (pause, .now + pause)
             }
         }
+        return nil
     }
 
     private static let shortestPause: Duration = .milliseconds(10)

@@ -1,8 +1,10 @@
-import MakoReplication
 import MakoStorage
 import MakoTestSupport
 import ReplicationTestSupport
+import Synchronization
 import Testing
+
+@testable import MakoReplication
 
 /// A writer, a replicator, the thread of a follower, and readers at the same time.
 @Suite struct FollowerConcurrencyTests {
@@ -88,6 +90,56 @@ import Testing
         var all: [String] { lock.withLock { found } }
 
         func add(_ text: String) { lock.withLock { found.append(text) } }
+    }
+
+    /// A stop waits for a step; before the step ends, another thread starts the loop again.
+    @Test func aStopEndsThoughTheLoopIsStartedAgain() async throws {
+        let loop = FollowerLoop()
+        let isInside = Atomic(false)
+        let isOpen = Atomic(false)
+        let isStopped = Atomic(false)
+        try loop.start {
+            isInside.store(true, ordering: .relaxed)
+            while !isOpen.load(ordering: .relaxed) { yieldThread() }
+            return .milliseconds(1)
+        }
+        while !isInside.load(ordering: .relaxed) { yieldThread() }
+        let stopper = try startThread(name: "stopper") {
+            loop.stop()
+            isStopped.store(true, ordering: .relaxed)
+        }
+        // For the stop to wait for the step. In the other order the start waits for it.
+        try await Task.sleep(for: .milliseconds(50))
+        let starter = try startThread(name: "starter") { try? loop.start { .milliseconds(1) } }
+        try await Task.sleep(for: .milliseconds(50))
+        isOpen.store(true, ordering: .relaxed)
+        for _ in 0..<1000 where !isStopped.load(ordering: .relaxed) { try await Task.sleep(for: .milliseconds(5)) }
+        let hasStopped = isStopped.load(ordering: .relaxed)
+        #expect(hasStopped)
+        starter.join()
+        loop.stop()
+        stopper.join()
+    }
+
+    @Test func aStopEndsEachThreadOfStartsAtOnce() async throws {
+        for _ in 0..<50 {
+            let loop = FollowerLoop()
+            let steps = Atomic(0)
+            let starters = try (0..<4).map { _ in
+                try startThread(name: "starter") {
+                    try? loop.start {
+                        steps.add(1, ordering: .relaxed)
+                        return .milliseconds(1)
+                    }
+                }
+            }
+            for starter in starters { starter.join() }
+            loop.stop()
+            let count = steps.load(ordering: .relaxed)
+            try await Task.sleep(for: .milliseconds(10))
+            let later = steps.load(ordering: .relaxed)
+            #expect(later == count)
+        }
     }
 
     @Test func theLoopWaitsLongerAfterErrors() async throws {
