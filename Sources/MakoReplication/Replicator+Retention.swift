@@ -4,13 +4,27 @@ extension Replicator {
     /// Half of the least grace time. A writer that was silent for longer may create a number that retention has deleted.
     static let silence: Duration = .seconds(300)
 
-    /// Reads the full backups of the branch.
+    /// The time between two attempts of retention, after a failure.
+    static let retentionPause: Duration = .seconds(60)
+
+    /// Why what is no longer kept was not deleted, or a damaged object that retention has passed by; nil after a success.
+    ///
+    /// Shipping and confirmation go on without it: the prefix grows meanwhile. The next shipment, after a minute at the earliest, tries it again.
+    /// Where the object store refuses deletions (`s3:DeleteObject`), permit them, or set ``Options/retention`` to nil.
+    public var retentionFailure: ReplicationError? { progress.retentionFailure }
+
+    /// Reads the full backups of the branch. Objects that cannot be used are none of them.
     static func keptBackups(_ reader: BranchReader, through newest: UInt64) throws(ReplicationError) -> KeptBackups {
         var backups = KeptBackups()
         backups.mark = try reader.kept()
-        for result in reader.headers(from: backups.mark?.number ?? 1, through: newest) {
-            guard let header = try result.get() else { continue }
-            backups.accept(header)
+        let first = backups.mark?.number ?? 1
+        for (number, result) in zip(first..., reader.headers(from: first, through: newest)) {
+            do throws(ReplicationError) {
+                if let header = try result.get() { backups.accept(header) }
+            } catch {
+                guard error.isOfUnusableObject else { throw error }
+                backups.note(error, of: number)
+            }
         }
         return backups
     }
@@ -22,11 +36,10 @@ extension Replicator {
         if let mark = backups.mark, !backups.isCleared {
             guard KeptBackups.mayDelete(mark, retention, now: now) else { return }
             try reader.clear(below: mark)
-            backups.isCleared = true
+            backups.noteCleared()
         }
         guard let floor = backups.floor(retention, now: now), floor.number > backups.mark?.number ?? 1 else { return }
         // Before anything is deleted: readers begin at the mark.
-        backups.mark = try reader.raise(to: RetentionMark(number: floor.number, commit: floor.commit, date: now))
-        backups.isCleared = false
+        backups.move(to: try reader.raise(to: RetentionMark(number: floor.number, commit: floor.commit, date: now)))
     }
 }

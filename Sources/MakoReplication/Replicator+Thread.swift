@@ -37,7 +37,7 @@ extension Replicator {
     /// Ends the thread after a running shipment. Commits that wait for a confirmation go on waiting.
     public func stop() { thread.stop() }
 
-    /// The error of the thread's last shipment; nil after a success.
+    /// The error of the thread's last shipment; nil after a success. That of retention is ``retentionFailure``.
     public var failure: ReplicationError? { progress.failure }
 
     // MARK: Confirmation
@@ -77,6 +77,7 @@ final class ShippingProgress: @unchecked Sendable {
         var end: LogPlace
         var hasBackup = false
         var failure: ReplicationError?
+        var retentionFailure: ReplicationError?
         var isConfirming = false
     }
 
@@ -92,6 +93,11 @@ final class ShippingProgress: @unchecked Sendable {
     var failure: ReplicationError? {
         get { lock.withLock { state.failure } }
         set { lock.withLock { state.failure = newValue } }
+    }
+
+    var retentionFailure: ReplicationError? {
+        get { lock.withLock { state.retentionFailure } }
+        set { lock.withLock { state.retentionFailure = newValue } }
     }
 
     var isConfirming: Bool {

@@ -113,6 +113,8 @@ public final class Replicator: @unchecked Sendable {
     private var fence: ReplicationError?
     /// The full backups, once retention has read them.
     private var backups: KeptBackups?
+    /// The moment from which on retention is tried, after a failure.
+    private var nextRetention: Duration = .zero
     /// The beginning of the last request that showed the end of the branch.
     private var contact: Duration
 
@@ -177,7 +179,8 @@ public final class Replicator: @unchecked Sendable {
 
     /// Makes everything committed until now durable, and ships it.
     ///
-    /// After an error of the object store the next call goes on where this one ended.
+    /// After an error of the object store the next call goes on where this one ended. A failure to delete what is no longer kept is no error of
+    /// this call; see ``retentionFailure``.
     ///
     /// - Throws: ``ReplicationError/fenced(branch:reason:)`` when another database extends the branch; every later call throws it, too.
     @discardableResult
@@ -229,16 +232,31 @@ public final class Replicator: @unchecked Sendable {
             try shipBackup(&report)
         }
         if state.frameBytes >= options.backupAfterBytes { try shipBackup(&report) }
-        if report.objects > 0 || backups == nil { try retain(&report) }
         // Releases shipped segments.
         store.noteShipped(state.end.lsn)
+        if report.objects > 0 || backups == nil { try retain(&report) }
         report.commit = state.end.commit
         return report
     }
 
     /// Deletes what is no longer kept.
+    ///
+    /// A failure is noted, and ends neither shipping nor confirmation, which do not depend on it: an object store may refuse
+    /// deletions for good. Only a fence is thrown.
     private func retain(_ report: inout Report) throws(ReplicationError) {
-        guard let retention = options.retention else { return }
+        guard let retention = options.retention, options.uptime() >= nextRetention else { return }
+        do throws(ReplicationError) {
+            try retain(retention, &report)
+            progress.retentionFailure = backups?.damage
+        } catch {
+            if case .fenced = error { throw error }
+            progress.retentionFailure = error
+            // Not with each object, so that commits which wait for the next one do not wait for requests that fail.
+            nextRetention = options.uptime() + Replicator.retentionPause
+        }
+    }
+
+    private func retain(_ retention: Retention, _ report: inout Report) throws(ReplicationError) {
         if backups == nil { backups = try Replicator.keptBackups(reader, through: state.number) }
         let now = max(options.now(), state.date)
         if backups?.isFullDue(retention, now: now) == true { try shipBackup(isFull: true, &report) }

@@ -78,6 +78,23 @@ struct KeptBackups {
     var mark: RetentionMark?
     /// Whether everything below the mark is deleted.
     var isCleared = false
+    /// The newest object that cannot be used, and why.
+    private var unusable: (number: UInt64, error: ReplicationError)?
+
+    /// The error of an object that cannot be used and is still kept.
+    var damage: ReplicationError? { unusable?.error }
+
+    /// Notes an object that cannot be used. Its bytes do not count, so that rather more is kept.
+    mutating func note(_ error: ReplicationError, of number: UInt64) { unusable = (number, error) }
+
+    /// Raises the mark.
+    mutating func move(to mark: RetentionMark) { (self.mark, isCleared) = (mark, false) }
+
+    /// Notes that everything below the mark is deleted.
+    mutating func noteCleared() {
+        isCleared = true
+        if let unusable, let mark, unusable.number < mark.number { self.unusable = nil }
+    }
 
     mutating func accept(_ header: SequenceHeader) {
         if header.kind == .full {

@@ -1,6 +1,7 @@
 import MakoStorage
 import MakoTestSupport
 import ReplicationTestSupport
+import Synchronization
 import Testing
 
 @testable import MakoReplication
@@ -225,6 +226,62 @@ import Testing
         #expect(try ledger.restored(nil) == ledger.state)
     }
 
+    /// An object store that refuses deletions until they are permitted, as one whose policy lacks `s3:DeleteObject`.
+    private final class RefusingObjectStore: ObjectStore {
+        static let refusal = ObjectStoreError.setup(.accessDenied, reason: "s3:DeleteObject is denied")
+        let base = SimulatedObjectStore()
+        let mayDelete = Atomic(false)
+
+        func put(
+            _ name: String, _ content: ObjectContent, _ condition: PutCondition
+        ) throws(ObjectStoreError) -> ObjectTag { try base.put(name, content, condition) }
+        func get(_ name: String, _ range: Range<UInt64>?) throws(ObjectStoreError) -> ObjectBytes {
+            try base.get(name, range)
+        }
+        func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String] {
+            try base.list(prefix, after: name, limit: limit)
+        }
+        func delete(_ name: String) throws(ObjectStoreError) {
+            guard mayDelete.load(ordering: .relaxed) else { throw RefusingObjectStore.refusal }
+            try base.delete(name)
+        }
+    }
+
+    @Test func aRefusedDeletionIsReportedAndShippingGoesOn() throws {
+        let place = RefusingObjectStore()
+        let ledger = try Ledger(seed: 133, objects: place.base, place: place)
+        let time = Time()
+        let replicator = try Replicator(ledger.store, to: place, options: time.options)
+        try rounds(30, ledger, replicator, time)
+        #expect(replicator.retentionFailure == .objects(RefusingObjectStore.refusal))
+        #expect(replicator.failure == nil)
+        #expect(replicator.shippedCommit == (try ledger.commitNumber()))
+        try ledger.checkAll()
+        let names = place.base.names
+        place.mayDelete.store(true, ordering: .relaxed)
+        try rounds(3, ledger, replicator, time)
+        #expect(replicator.retentionFailure == nil)
+        #expect(!Set(names).isSubset(of: place.base.names))
+        try ledger.checkAll()
+    }
+
+    @Test func aDamagedHeaderIsReportedAndRetentionGoesOn() throws {
+        let ledger = try Ledger(seed: 134)
+        let time = Time()
+        var options = time.options
+        options.retention = Retention(commits: 1000)
+        try rounds(10, ledger, try Replicator(ledger.store, to: ledger.objects, options: options), time)
+        let name = try #require(ledger.objects.names.filter { $0.contains("/seq/") }.dropFirst(3).first)
+        ledger.objects.objects[name]?[20] ^= 1
+        let replicator = try Replicator(ledger.store, to: ledger.objects, options: time.options)
+        try rounds(1, ledger, replicator, time)
+        #expect(replicator.retentionFailure == .damaged(object: name, reason: "its header is damaged"))
+        try rounds(30, ledger, replicator, time)
+        #expect(replicator.retentionFailure == nil)
+        #expect(!ledger.objects.names.contains(name))
+        try ledger.checkAll()
+    }
+
     /// The process ends at calls; each restore point that is listed is restored.
     ///
     /// - Returns: the number of calls.
@@ -242,14 +299,14 @@ import Testing
                 replicator = next
                 try rounds(1, ledger, next, time)
                 round += 1
-            } catch {
-                replicator = nil
-                guard objects.hasEnded else { continue }
-                objects.restart()
-                try ledger.kill()
-                // A reader at this moment.
-                if checksAll, objects.names.contains(where: { $0.contains("/seq/") }) { try ledger.checkAll() }
-            }
+            } catch { replicator = nil }
+            // A shipment succeeds though the process ends in its retention.
+            guard objects.hasEnded else { continue }
+            replicator = nil
+            objects.restart()
+            try ledger.kill()
+            // A reader at this moment.
+            if checksAll, objects.names.contains(where: { $0.contains("/seq/") }) { try ledger.checkAll() }
         }
         let calls = objects.calls
         objects.clearFaults()

@@ -66,11 +66,12 @@ struct ReplicateCommand: Verb {
         var base: (any ObjectStore)?
         var branch: Replicator.Branch = newBranch ? .new : .continued
         var delay = RetryDelay(interval: interval)
+        var undeleted: ReplicationError?
         repeat {
             do {
                 let objects = try base ?? options.location(url).open(for: .writing)
                 base = objects
-                try ship(objects, &branch)
+                try ship(objects, &branch, &undeleted)
                 delay.reset()
             } catch ReplicationError.logGone(let number, let commit) {
                 throw Failure(
@@ -92,19 +93,27 @@ struct ReplicateCommand: Verb {
 
     /// Opens the file, ships what is new, and closes it.
     ///
-    /// - Parameter branch: becomes the continued one as soon as there is one.
-    private func ship(_ base: any ObjectStore, _ branch: inout Replicator.Branch) throws {
+    /// - Parameters:
+    ///   - branch: becomes the continued one as soon as there is one.
+    ///   - undeleted: why nothing was deleted the last time, which is reported when it changes.
+    private func ship(
+        _ base: any ObjectStore, _ branch: inout Replicator.Branch, _ undeleted: inout ReplicationError?
+    ) throws {
         let (objects, finish) = MeteredObjectStore.showing("shipping", base, isForced: progress)
         defer { finish() }
         let database = try open()
-        let (report, number) = try database.closing {
+        let (report, number, failure) = try database.closing {
             var settings = Replicator.Options()
             settings.retention = keep.flatMap { Self.duration($0) }.map { Retention(age: $0) }
             let replicator = try Replicator(database.store, to: objects, branch: branch, options: settings)
             branch = .continued
-            return (try replicator.ship(), replicator.branch)
+            return (try replicator.ship(), replicator.branch, replicator.retentionFailure)
         }
         finish()
+        if let failure, failure != undeleted {
+            Terminal.writeError("mako: all is shipped, but what --keep no longer keeps was not deleted: \(failure)\n")
+        }
+        undeleted = failure
         guard report.objects > 0 || once else { return }
         Terminal.write(
             "commit \(DisplayText.grouped(Int(report.commit))) of \(file) is on branch \(number): "
