@@ -8,13 +8,16 @@ public struct RestoreReport: Sendable, Hashable {
     public var bytes: UInt64
     /// The branch that the restored database ships to.
     public var branch: UInt64
+    /// What is missing or damaged in the branch that was restored. A backup among it was replaced by an earlier one and frames.
+    public var findings: [String] = []
 }
 
 extension Replica {
     /// Restores a database to the state of a commit.
     ///
     /// Downloads the newest full backup at or before the commit, applies incremental ones, and replays the log up to the commit by crash
-    /// recovery. The file gets its name when it is complete, verified and durable. An existing file is never replaced, and a failure leaves no
+    /// recovery. Where a backup is damaged, an earlier one and more of the log take its place, if they are complete; ``RestoreReport/findings``
+    /// then names it. The file gets its name when it is complete, verified and durable. An existing file is never replaced, and a failure leaves no
     /// file.
     ///
     /// The restored database begins a branch. The branch that it comes from stays restorable, and another process may extend it.
@@ -56,19 +59,41 @@ extension Replica {
             throw .noRestorePoint(commit: commit ?? 0, before: nil, after: nil)
         }
         let commit = commit ?? newest
-        let line = try map.line(to: commit)
+        var (unusable, failure): (Set<String>, ReplicationError?) = ([], nil)
+        var findings = map.points.findings
+        for line in try map.lines(to: commit) where map.reader.objects(of: line).isDisjoint(with: unusable) {
+            do throws(ReplicationError) {
+                var report = try restore(to: path, names, map.reader, line, at: commit, beginsBranch, options)
+                report.findings = findings
+                return report
+            } catch {
+                guard let object = error.unusableObject else { throw failure.map(error.or) ?? error }
+                // Retention deletes earlier backups first.
+                if case .objects = error, try map.isOutdated() { throw error }
+                unusable.insert(object)
+                findings.append("\(error)")
+                failure = failure ?? error
+            }
+        }
+        throw failure ?? .noRestorePoint(commit: commit, before: nil, after: nil)
+    }
+
+    /// Restores a commit from the objects of a line.
+    private func restore(
+        to path: String, _ names: ReplicaNames, _ reader: BranchReader, _ line: BranchMap.Line, at commit: UInt64,
+        _ beginsBranch: Bool, _ options: StoreOptions
+    ) throws(ReplicationError) -> RestoreReport {
         let restoration = try storage { () throws(StorageError) in try LogRestoration(at: path, options: options) }
         do throws(ReplicationError) {
-            try Replica.fill(restoration, line, map.reader, upTo: commit)
+            try Replica.fill(restoration, line, reader, upTo: commit)
             let chain = beginsBranch ? options.entropy.next() : nil
-            var number = map.reader.branch
-            let parent = (map.reader.branch, Replica.chain(of: line, restoration))
+            var number = reader.branch
+            let parent = (reader.branch, Replica.chain(of: line, restoration))
             let finished = try Replica.finish(restoration, commit, chain) { end throws(ReplicationError) in
                 guard beginsBranch else { return }
                 // Before the file gets its name: a branch without a database is harmless, a database without its branch is not.
                 let own = try BranchReader.make(
-                    store, names, map.reader.database, parent: parent, start: end,
-                    date: Replicator.milliseconds())
+                    store, names, reader.database, parent: parent, start: end, date: Replicator.milliseconds())
                 number = own.branch
             }
             return RestoreReport(commit: commit, bytes: finished.bytes, branch: number)
@@ -144,5 +169,27 @@ extension LogRestoration {
         defer { discard() }
         guard case .storage(let error) = error else { return error }
         return .storage(named(error))
+    }
+}
+
+extension ReplicationError {
+    /// The name of an object that is damaged, or missing.
+    fileprivate var unusableObject: String? {
+        switch self {
+        case .damaged(let object, _), .objects(.notFound(let object)): object
+        default: nil
+        }
+    }
+
+    /// The error of a restore from an earlier backup, or that of the one before: an earlier backup may have another key.
+    fileprivate func or(_ first: ReplicationError) -> ReplicationError {
+        if case .storage(.wrongKey) = self { first } else { self }
+    }
+}
+
+extension BranchReader {
+    /// The names of the objects with the content of a line.
+    fileprivate func objects(of line: BranchMap.Line) -> Set<String> {
+        Set((line.backups + line.frames).map(object))
     }
 }

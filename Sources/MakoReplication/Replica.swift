@@ -126,6 +126,9 @@ struct BranchMap {
         /// A full backup, then incremental ones.
         var backups: [SequenceHeader]
         var frames: [SequenceHeader] = []
+
+        /// The place that the line leads to.
+        var end: LogPlace? { (frames.last ?? backups.last)?.after }
     }
 
     let reader: BranchReader
@@ -174,7 +177,8 @@ struct BranchMap {
             let header: SequenceHeader?
             do throws(ReplicationError) { header = try result.get() } catch {
                 guard error.isOfUnusableObject else { throw error }
-                if error.isOfLaterFormat { laterFormat = laterFormat ?? error }
+                // Nothing says what the object does to those behind it.
+                if error.isOfLaterFormat { (laterFormat, isOpen) = (laterFormat ?? error, false) }
                 points.findings.append("\(error)")
                 before = nil
                 continue
@@ -190,7 +194,7 @@ struct BranchMap {
             }
             // Without the origin, the first object says where the branch begins.
             if origin == nil, points.objects == 0 { points.start = header.before.commit }
-            take(header, isLinked: isLinked == true)
+            take(header, isLinked: isLinked)
             before = (header.check, header.after)
         }
     }
@@ -204,7 +208,8 @@ struct BranchMap {
         }
     }
 
-    private mutating func take(_ header: SequenceHeader, isLinked: Bool) {
+    /// - Parameter isLinked: nil where the object before is missing or damaged.
+    private mutating func take(_ header: SequenceHeader, isLinked: Bool?) {
         points.objects += 1
         points.bytes += UInt64(SequenceHeader.bytes) + header.contentBytes
         switch header.kind {
@@ -212,23 +217,20 @@ struct BranchMap {
         case .part:
             guard let base = lines.last(where: { $0.backups.last?.number == header.base }) else {
                 points.findings.append("what the object \(reader.name(header.number)) builds on is missing")
-                isOpen = false
                 return
             }
             lines.append(Line(backups: base.backups + [header]))
         case .frames:
-            // Frames after a gap cannot be replayed until the next backup.
-            guard isOpen, isLinked, !lines.isEmpty else {
-                isOpen = false
-                return
-            }
+            // Frames after a gap cannot be replayed until the next backup. A backup that is missing is none where the frames before it lead to the
+            // same place: its chain value proves that these follow them.
+            guard isOpen, isLinked != false, let last = lines.last, last.end == header.before else { return }
             lines[lines.count - 1].frames.append(header)
             return
         }
         isOpen = true
     }
 
-    /// Whether the next frames continue the last line.
+    /// Whether the next frames may continue the last line.
     private var isOpen = false
 
     private mutating func collectRuns() {
@@ -269,19 +271,28 @@ struct BranchMap {
         throw laterFormat
     }
 
-    /// The objects needed to restore a commit, from the newest line that includes it.
-    func line(to commit: UInt64) throws(ReplicationError) -> Line {
-        for line in lines.reversed() {
-            guard let backup = line.backups.last, backup.after.commit <= commit else { continue }
-            let reached = line.frames.last?.after.commit ?? backup.after.commit
-            guard reached >= commit else { continue }
-            return Line(
-                backups: line.backups, frames: line.frames.filter { $0.before.commit < commit })
-        }
+    /// The objects that a commit can be restored from: those of the newest line that includes it, then of earlier ones, whose frames lead past the
+    /// later backups. Each is put together when it is wanted.
+    func lines(to commit: UInt64) throws(ReplicationError) -> some Sequence<Line> {
+        let found = lines.indices.reversed().lazy.compactMap { line(at: $0, to: commit) }
+        guard found.isEmpty else { return found }
         if let oldest = points.keptFrom, commit < oldest { throw .notKept(commit: commit, oldest: oldest) }
         let before = points.runs.last { $0.commits.lowerBound < commit }
         let after = points.runs.first { $0.commits.lowerBound > commit }
         throw .noRestorePoint(
             commit: commit, before: before?.commits.upperBound, after: after?.commits.lowerBound)
+    }
+
+    /// A line with the frames up to a commit, which may be those of later lines. Nil when it does not lead there.
+    private func line(at index: Int, to commit: UInt64) -> Line? {
+        var line = Line(backups: lines[index].backups)
+        guard let first = line.end, first.commit <= commit else { return nil }
+        for next in lines[index...] {
+            // A backup with commits that are in no frame.
+            guard next.backups.last?.after == line.end else { return nil }
+            line.frames += next.frames.prefix { $0.before.commit < commit }
+            if let end = line.end, end.commit >= commit { return line }
+        }
+        return nil
     }
 }

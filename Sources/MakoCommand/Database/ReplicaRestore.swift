@@ -20,6 +20,7 @@ struct ReplicaRestore {
             try replica.restore(to: path, database: database, branch: branch, at: commit, options: options)
         }
         finish()
+        for finding in report.findings { Terminal.writeError("mako: damage: \(finding)\n") }
         Terminal.write(
             "\(path) holds commit \(DisplayText.grouped(Int(report.commit))), "
                 + "\(DisplayText.bytes(Int(report.bytes))); it ships to branch \(report.branch)\n")
