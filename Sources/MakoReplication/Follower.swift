@@ -335,7 +335,7 @@ public final class Follower: @unchecked Sendable {
         let content = FrameContent.encode([frames])
         var header = SequenceHeader(
             reader.database, reader.branch, state.number + 1, .frames, from: state.end, to: end)
-        header.date = max(options.now(), state.date)
+        header.date = options.now()
         header.dateBefore = state.date
         header.previous = state.check
         header.epoch = state.epoch + 1

@@ -134,22 +134,25 @@ struct BranchMap {
     let reader: BranchReader
     private(set) var points: RestorePoints
     private var lines: [Line] = []
+    private var dates: BranchDates
 
     /// What retention has left.
     private var kept: RetentionMark?
     /// The error of the first object that a later version wrote: what is behind it is unknown.
     private var laterFormat: ReplicationError?
 
-    init(_ reader: BranchReader) throws(ReplicationError) {
+    /// - Parameter now: milliseconds since 1970.
+    init(_ reader: BranchReader, now: UInt64 = Replicator.milliseconds()) throws(ReplicationError) {
         self.reader = reader
+        dates = BranchDates([], now: now)
         let empty = RestorePoints(
             branch: reader.branch, parentBranch: reader.origin?.parent ?? 0, start: reader.origin?.start.commit ?? 0)
         points = empty
-        try read()
+        try read(now: now)
         // Retention deletes objects while they are read: those below the new mark are not missing.
         while !points.findings.isEmpty, try isOutdated() {
             (points, lines, isOpen, laterFormat) = (empty, [], false, nil)
-            try read()
+            try read(now: now)
         }
         collectRuns()
     }
@@ -162,7 +165,7 @@ struct BranchMap {
         }
     }
 
-    private mutating func read() throws(ReplicationError) {
+    private mutating func read(now: UInt64) throws(ReplicationError) {
         let origin = reader.origin
         if let damage = reader.originDamage {
             points.findings.append("the origin \(reader.names.origin(reader.branch)) \(damage)")
@@ -173,6 +176,7 @@ struct BranchMap {
         let first = max(kept?.number ?? 1, 1)
         if first > 1 { before = nil }
         let results = reader.headers(from: first, through: try reader.newest(from: kept))
+        var found: [SequenceHeader] = []
         for (number, result) in zip(first..., results) {
             let header: SequenceHeader?
             do throws(ReplicationError) { header = try result.get() } catch {
@@ -195,8 +199,10 @@ struct BranchMap {
             // Without the origin, the first object says where the branch begins.
             if origin == nil, points.objects == 0 { points.start = header.before.commit }
             take(header, isLinked: isLinked)
+            found.append(header)
             before = (header.check, header.after)
         }
+        dates = BranchDates(found, now: now)
     }
 
     /// What retention has left. A damaged mark is a finding.
@@ -240,7 +246,7 @@ struct BranchMap {
                 let isBackup = header.kind != .frames
                 guard let last = header.commits?.upperBound ?? (isBackup ? header.after.commit : nil) else { continue }
                 let first = isBackup ? last : header.before.commit + 1
-                let dates = min(header.dateBefore, header.date)...header.date
+                let dates = dates.range(of: header)
                 if let previous = runs.last, first <= previous.commits.upperBound + 1 {
                     // A backup of a commit that the frames before it include.
                     guard last > previous.commits.upperBound else { continue }
@@ -261,7 +267,7 @@ struct BranchMap {
     /// The newest commit that can be restored and was shipped by a moment.
     func newest(shippedBy date: UInt64) -> UInt64? {
         let headers = lines.flatMap { $0.backups.suffix(1) + $0.frames }
-        return headers.filter { $0.date <= date }.map(\.after.commit).max()
+        return headers.filter { dates.date(of: $0) <= date }.map(\.after.commit).max()
     }
 
     /// Throws when a later version has shipped to the branch what is wanted: a commit behind those that this version can

@@ -30,16 +30,25 @@ extension Replicator {
     }
 
     /// Raises the mark of retention, and deletes what was below it for the grace time.
+    ///
+    /// - Parameters:
+    ///   - now: the time that minimums are counted by.
+    ///   - clock: milliseconds since 1970.
     static func retain(
-        _ backups: inout KeptBackups, _ retention: Retention, _ reader: BranchReader, now: UInt64
+        _ backups: inout KeptBackups, _ retention: Retention, _ reader: BranchReader, now: UInt64, clock: UInt64
     ) throws(ReplicationError) {
         if let mark = backups.mark, !backups.isCleared {
+            guard !RetentionClock.isAhead(mark.date, of: clock) else {
+                // The grace time of a mark that was set by a clock which was ahead begins now.
+                let dated = RetentionMark(number: mark.number, commit: mark.commit, date: clock)
+                return backups.move(to: try reader.raise(to: dated))
+            }
             guard KeptBackups.mayDelete(mark, retention, now: now) else { return }
             try reader.clear(below: mark)
             backups.noteCleared()
         }
         guard let floor = backups.floor(retention, now: now), floor.number > backups.mark?.number ?? 1 else { return }
         // Before anything is deleted: readers begin at the mark.
-        backups.move(to: try reader.raise(to: RetentionMark(number: floor.number, commit: floor.commit, date: now)))
+        backups.move(to: try reader.raise(to: RetentionMark(number: floor.number, commit: floor.commit, date: clock)))
     }
 }

@@ -115,6 +115,7 @@ public final class Replicator: @unchecked Sendable {
     private var backups: KeptBackups?
     /// The moment from which on retention is tried, after a failure.
     private var nextRetention: Duration = .zero
+    private var retentionClock: RetentionClock
     /// The beginning of the last request that showed the end of the branch.
     private var contact: Duration
 
@@ -150,6 +151,7 @@ public final class Replicator: @unchecked Sendable {
                 BranchOrigin(
                     database, branch: 1, parent: (0, 0), start: place, date: options.now()))
         }
+        retentionClock = RetentionClock(max(options.now(), state.date), uptime: contact)
         progress = ShippingProgress(state.end)
         progress.note(state.end, hasBackup: state.backup != nil)
         thread = ShippingThread(signal)
@@ -258,11 +260,12 @@ public final class Replicator: @unchecked Sendable {
 
     private func retain(_ retention: Retention, _ report: inout Report) throws(ReplicationError) {
         if backups == nil { backups = try Replicator.keptBackups(reader, through: state.number) }
-        let now = max(options.now(), state.date)
-        if backups?.isFullDue(retention, now: now) == true { try shipBackup(isFull: true, &report) }
+        let clock = options.now()
+        let now = retentionClock.time(clock, uptime: options.uptime())
+        if backups?.isFullDue(retention, now: now, clock: clock) == true { try shipBackup(isFull: true, &report) }
         guard var found = backups else { return }
         defer { backups = found }
-        try Replicator.retain(&found, retention, reader, now: now)
+        try Replicator.retain(&found, retention, reader, now: now, clock: clock)
     }
 
     // MARK: Objects
@@ -326,8 +329,8 @@ public final class Replicator: @unchecked Sendable {
 
     private func next(_ kind: SequenceKind, to end: LogPlace) -> SequenceHeader {
         var header = SequenceHeader(database, reader.branch, state.number + 1, kind, from: state.end, to: end)
-        // Dates never descend, even if the clock does.
-        header.date = max(options.now(), state.date)
+        // As it is: readers correct a clock that was wrong, which a date that never descends would keep wrong for ever.
+        header.date = options.now()
         header.dateBefore = state.date
         header.previous = state.check
         header.epoch = state.epoch

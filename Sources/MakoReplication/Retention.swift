@@ -29,7 +29,7 @@ public struct Retention: Sendable, Hashable {
 }
 
 extension Duration {
-    fileprivate var inMilliseconds: UInt64 {
+    var inMilliseconds: UInt64 {
         UInt64(clamping: components.seconds.multipliedReportingOverflow(by: 1000).partialValue)
     }
 }
@@ -68,6 +68,8 @@ struct KeptBackups {
         var number: UInt64
         var commit: UInt64
         var date: UInt64
+        /// The latest date of the objects since the full backup before it.
+        var dateBefore: UInt64
         /// The size of all objects before it.
         var bytesBefore: UInt64
     }
@@ -75,9 +77,10 @@ struct KeptBackups {
     private(set) var fulls: [Full] = []
     private var bytes: UInt64 = 0
     private var newest: UInt64 = 0
+    private var latest: UInt64 = 0
     var mark: RetentionMark?
     /// Whether everything below the mark is deleted.
-    var isCleared = false
+    private(set) var isCleared = false
     /// The newest object that cannot be used, and why.
     private var unusable: (number: UInt64, error: ReplicationError)?
 
@@ -99,15 +102,29 @@ struct KeptBackups {
     mutating func accept(_ header: SequenceHeader) {
         if header.kind == .full {
             fulls.append(
-                Full(number: header.number, commit: header.after.commit, date: header.date, bytesBefore: bytes))
+                Full(
+                    number: header.number, commit: header.after.commit, date: header.date, dateBefore: latest,
+                    bytesBefore: bytes))
         }
+        latest = header.kind == .full ? 0 : max(latest, header.date)
         bytes += header.contentBytes + UInt64(SequenceHeader.bytes)
         newest = header.after.commit
     }
 
-    private func suffices(_ full: Full, _ retention: Retention, now: UInt64) -> Bool {
-        if let age = retention.age, full.date.addingReportingOverflow(age.inMilliseconds).partialValue > now {
-            return false
+    /// A time at which each full backup was there already; nil where its clock was ahead.
+    ///
+    /// That of a clock which was behind is the latest of a backup before it.
+    private func dates(now: UInt64) -> [UInt64?] {
+        var latest: UInt64 = 0
+        return fulls.map { full in
+            for date in [full.dateBefore, full.date] where date <= now { latest = max(latest, date) }
+            return full.date <= now ? latest : nil
+        }
+    }
+
+    private func suffices(_ full: Full, _ date: UInt64?, _ retention: Retention, now: UInt64) -> Bool {
+        if let age = retention.age {
+            guard let date, date.addingReportingOverflow(age.inMilliseconds).partialValue <= now else { return false }
         }
         if let least = retention.bytes, bytes - full.bytesBefore < least { return false }
         if let least = retention.commits, newest - full.commit + 1 < least { return false }
@@ -115,12 +132,20 @@ struct KeptBackups {
     }
 
     /// The newest full backup from which on the objects satisfy every minimum.
-    func floor(_ retention: Retention, now: UInt64) -> Full? { fulls.last { suffices($0, retention, now: now) } }
+    func floor(_ retention: Retention, now: UInt64) -> Full? {
+        zip(fulls, dates(now: now)).reversed().first { suffices($0, $1, retention, now: now) }?.0
+    }
 
     /// Whether another full backup would let retention go up to the last one.
-    func isFullDue(_ retention: Retention, now: UInt64) -> Bool {
+    ///
+    /// - Parameters:
+    ///   - now: the time that minimums are counted by.
+    ///   - clock: milliseconds since 1970.
+    func isFullDue(_ retention: Retention, now: UInt64, clock: UInt64) -> Bool {
         guard let last = fulls.last, newest > last.commit else { return false }
-        return suffices(last, retention, now: now)
+        // A clock that was ahead has dated it: its age would never do.
+        if retention.age != nil, RetentionClock.isAhead(last.date, of: clock) { return true }
+        return suffices(last, dates(now: now).last ?? nil, retention, now: now)
     }
 }
 
@@ -146,13 +171,13 @@ extension BranchReader {
         return (mark, found.tag)
     }
 
-    /// Raises the mark, unless it is as high.
+    /// Raises the mark, unless it is as high, or gives one that is as high an earlier date.
     ///
     /// - Returns: the mark that is there.
     func raise(to mark: RetentionMark) throws(ReplicationError) -> RetentionMark {
         while true {
             let old = try keptWithTag()
-            if let old, old.mark.number >= mark.number { return old.mark }
+            if let old, (old.mark.number, mark.date) >= (mark.number, old.mark.date) { return old.mark }
             do throws(ObjectStoreError) {
                 let condition = old.map { PutCondition.ifMatch($0.tag) } ?? .ifAbsent
                 _ = try store.put(names.kept(branch), ObjectContent(mark.encoded), condition)

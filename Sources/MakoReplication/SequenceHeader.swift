@@ -28,7 +28,7 @@ struct SequenceHeader: Hashable {
     /// The ends of the object before and of this one.
     var before: LogPlace
     var after: LogPlace
-    /// The creation of this object and of the one before, in milliseconds since 1970. Its commits are from the time between.
+    /// The creation of this object and of the one before, in milliseconds since 1970, by the clocks of their writers: `BranchDates` corrects them.
     var date: UInt64
     var dateBefore: UInt64
     /// The checksum of the header before; in the first object, of the origin.

@@ -1,0 +1,67 @@
+/// The time that retention counts by: the clock, but not where it runs ahead of the uptime.
+///
+/// A clock that jumps ahead would make everything look old at once. It is believed when it has been there for a day, as it is after it was
+/// corrected. A clock that is behind deletes nothing.
+struct RetentionClock {
+    /// What the clock and the uptime may differ by.
+    static let slack: UInt64 = 3_600_000
+    private static let trial: Duration = .seconds(86_400)
+
+    /// A moment of the clock, in milliseconds since 1970, and the uptime then.
+    private var anchor: (clock: UInt64, uptime: Duration)
+    /// The uptime since which the clock is ahead.
+    private var aheadSince: Duration?
+
+    init(_ clock: UInt64, uptime: Duration) { anchor = (clock, uptime) }
+
+    /// The time at a moment of the clock and of the uptime.
+    mutating func time(_ clock: UInt64, uptime: Duration) -> UInt64 {
+        let passed = (uptime - anchor.uptime).inMilliseconds
+        let bound = anchor.clock.addingReportingOverflow(passed).partialValue
+        guard RetentionClock.isAhead(clock, of: bound) else {
+            aheadSince = nil
+            return clock
+        }
+        let since = aheadSince ?? uptime
+        aheadSince = since
+        if uptime - since < RetentionClock.trial { return bound }
+        (anchor, aheadSince) = ((clock, uptime), nil)
+        return clock
+    }
+
+    /// Whether a date is that of a clock which was ahead.
+    static func isAhead(_ date: UInt64, of clock: UInt64) -> Bool { date > clock && date - clock > slack }
+}
+
+/// Dates of the objects of a branch that ascend, whatever the clocks of the writers did.
+///
+/// A header has the date of the writer's clock. One that is later than now is of a clock that was ahead: the object was made before the next one with
+/// another date. One that is earlier than that of an object before it is of a clock that was behind.
+struct BranchDates {
+    private var ranges: [UInt64: ClosedRange<UInt64>] = [:]
+
+    /// - Parameters:
+    ///   - headers: of the objects that are there, in the order of their numbers.
+    ///   - now: milliseconds since 1970.
+    init(_ headers: [SequenceHeader], now: UInt64) {
+        var bounds = [UInt64](repeating: now, count: headers.count)
+        var next = now
+        for index in headers.indices.reversed() {
+            if headers[index].date <= now { next = headers[index].date }
+            bounds[index] = next
+        }
+        var latest: UInt64?
+        for (header, bound) in zip(headers, bounds) {
+            let date = max(bound, latest ?? 0)
+            let before = max(min(header.dateBefore, date), latest ?? 0)
+            ranges[header.number] = before...date
+            latest = date
+        }
+    }
+
+    /// The time in which the commits of an object were made.
+    func range(of header: SequenceHeader) -> ClosedRange<UInt64> { ranges[header.number] ?? header.date...header.date }
+
+    /// The date of an object.
+    func date(of header: SequenceHeader) -> UInt64 { range(of: header).upperBound }
+}

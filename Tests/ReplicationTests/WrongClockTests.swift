@@ -1,0 +1,139 @@
+import MakoStorage
+import MakoTestSupport
+import Testing
+
+@testable import MakoReplication
+
+/// Dates and retention where the clock of a writer jumps ahead or back for a while.
+@Suite struct WrongClockTests {
+    /// A clock, and the uptime, which never goes back. In hours.
+    private final class Clocks: @unchecked Sendable {
+        private let lock = Lock()
+        // Guarded by `lock`.
+        private var uptime: UInt64 = 400_000
+        private var wrong: UInt64?
+
+        /// The right time.
+        var time: UInt64 { lock.withLock { uptime } }
+
+        func advance() { lock.withLock { uptime += 1 } }
+
+        /// What the clock shows in place of the right time; nil for that.
+        func show(_ hour: UInt64?) { lock.withLock { wrong = hour } }
+
+        func options(_ retention: Retention?) -> Replicator.Options {
+            var options = Replicator.Options()
+            options.now = { self.lock.withLock { (self.wrong ?? self.uptime) * WrongClockTests.hour } }
+            options.uptime = { .seconds(Int64(self.lock.withLock { self.uptime * 3600 })) }
+            options.retention = retention
+            return options
+        }
+    }
+
+    private static let hour: UInt64 = 3_600_000
+    /// In the year 2106.
+    private static let future: UInt64 = 1_200_000
+
+    private func rounds(_ count: Int, _ ledger: Ledger, _ replicator: Replicator, _ clocks: Clocks) throws {
+        for _ in 0..<count {
+            clocks.advance()
+            try ledger.commit(.small)
+            try replicator.ship()
+        }
+    }
+
+    private func headers(_ dates: [UInt64]) -> [SequenceHeader] {
+        let place = LogPlace(commit: 0, lsn: 0, chain: 0)
+        return dates.enumerated().map { index, date in
+            let number = UInt64(index) + 1
+            var header = SequenceHeader(ReplicaIdentity(high: 1, low: 2), 1, number, .frames, from: place, to: place)
+            (header.date, header.dateBefore) = (date, index == 0 ? date : dates[index - 1])
+            return header
+        }
+    }
+
+    @Test(
+        arguments: [
+            ([10, 20, 30], [10, 20, 30]), ([10, 20, 900, 30, 40], [10, 20, 30, 30, 40]),
+            ([10, 20, 5, 40], [10, 20, 20, 40]), ([10, 900, 800], [10, 100, 100]), ([900, 5, 20], [5, 5, 20]), ([], []),
+        ] as [([UInt64], [UInt64])])
+    func datesAscend(_ found: [UInt64], _ expected: [UInt64]) {
+        let headers = headers(found)
+        let dates = BranchDates(headers, now: 100)
+        #expect(headers.map { dates.date(of: $0) } == expected)
+        #expect(headers.dropFirst().map { dates.range(of: $0).lowerBound } == Array(expected.dropLast()))
+    }
+
+    @Test func aMomentIsFoundThoughTheClockWasAheadBeforeIt() throws {
+        let ledger = try Ledger(seed: 151)
+        let clocks = Clocks()
+        let replicator = try Replicator(ledger.store, to: ledger.objects, options: clocks.options(nil))
+        var commits: [(hour: UInt64, commit: UInt64)] = []
+        for round in 0..<6 {
+            clocks.show(round == 2 ? WrongClockTests.future : nil)
+            try rounds(1, ledger, replicator, clocks)
+            if round != 2 { commits.append((clocks.time, try ledger.commitNumber())) }
+        }
+        for (hour, commit) in commits {
+            #expect(try ledger.replica.newestCommit(shippedBy: hour * WrongClockTests.hour) == commit)
+        }
+        let dates = try ledger.replica.restorePoints()[0].runs.map(\.dates)
+        #expect(dates.last?.upperBound == clocks.time * WrongClockTests.hour)
+    }
+
+    @Test func aClockThatJumpsAheadDeletesAndHidesNothing() throws {
+        let ledger = try Ledger(seed: 152)
+        let clocks = Clocks()
+        let age: UInt64 = 12
+        let replicator = try Replicator(
+            ledger.store, to: ledger.objects, options: clocks.options(Retention(age: .seconds(Int64(age) * 3600))))
+        try rounds(20, ledger, replicator, clocks)
+        for shown in [WrongClockTests.future, nil, 1, nil] {
+            clocks.show(shown)
+            try rounds(3, ledger, replicator, clocks)
+            let moment = (clocks.time - age) * WrongClockTests.hour
+            #expect(try ledger.replica.newestCommit(shippedBy: moment) != nil, "\(String(describing: shown))")
+        }
+        // It deletes again, as before.
+        try rounds(60, ledger, replicator, clocks)
+        let points = try ledger.replica.restorePoints()[0]
+        #expect(points.gaps == [])
+        let oldest = try #require(points.runs.first).dates.lowerBound / WrongClockTests.hour
+        #expect((clocks.time - 2 * age - 6...clocks.time - age).contains(oldest))
+        #expect(!ledger.objects.names.contains { $0.hasSuffix("/seq/000000000020") })
+        try ledger.checkAll()
+    }
+
+    @Test func aMarkOfAClockThatWasAheadIsDatedAgain() throws {
+        let ledger = try Ledger(seed: 153)
+        let clocks = Clocks()
+        clocks.show(WrongClockTests.future)
+        let replicator = try Replicator(
+            ledger.store, to: ledger.objects, options: clocks.options(Retention(commits: 4)))
+        for _ in 0..<40 where try ledger.replica.restorePoints().first?.keptFrom == nil {
+            try rounds(1, ledger, replicator, clocks)
+        }
+        let first = try #require(ledger.objects.names.first { $0.contains("/seq/") })
+        clocks.show(nil)
+        try rounds(1, ledger, replicator, clocks)
+        #expect(ledger.objects.names.contains(first))
+        try rounds(3, ledger, replicator, clocks)
+        #expect(!ledger.objects.names.contains(first))
+        try ledger.checkAll()
+    }
+
+    @Test func aClockThatStaysAheadIsBelievedAfterADay() {
+        var clock = RetentionClock(1000 * WrongClockTests.hour, uptime: .zero)
+        for hour in 1...60 as ClosedRange<UInt64> {
+            let uptime = Duration.seconds(Int64(hour) * 3600)
+            let (right, shown) = (1000 + hour, hour < 10 ? 1000 + hour : 9000 + hour)
+            let time = clock.time(shown * WrongClockTests.hour, uptime: uptime) / WrongClockTests.hour
+            #expect(time == (hour < 34 ? right : shown), "hour \(hour)")
+        }
+        // Back, and ahead again.
+        let back = clock.time(5 * WrongClockTests.hour, uptime: .seconds(61 * 3600))
+        #expect(back == 5 * WrongClockTests.hour)
+        let ahead = clock.time(20_000 * WrongClockTests.hour, uptime: .seconds(62 * 3600))
+        #expect(ahead == 9062 * WrongClockTests.hour)
+    }
+}
