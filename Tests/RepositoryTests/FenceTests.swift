@@ -183,6 +183,7 @@ import Testing
         "Sources/MakoStorage/Transactions/Spans.swift",
         "Sources/MakoStorage/Transactions/WriteTransaction.swift",
         "Sources/MakoStorage/Log/LogArchiveReader.swift",
+        "Sources/MakoStorage/Log/LogHistory.swift",
         "Sources/MakoStorage/Pages/ReadAhead.swift",
         "Sources/MakoStorage/Tree/GroupDelete.swift",
         "Sources/MakoStorage/Tree/RangeCardinality.swift",

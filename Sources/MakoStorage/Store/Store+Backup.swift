@@ -85,8 +85,9 @@ extension Store {
     ///   - point: the state of an earlier backup or incremental backup.
     ///   - progress: called after every 256 pages and at the end.
     /// - Returns: the commit and the size of the incremental backup.
-    /// - Throws: ``StorageError/wrongBase(path:reason:)`` for the backup of another database, or of a later state of
-    ///   this one; the errors of ``backup(to:sharesBlocks:progress:)``.
+    /// - Throws: ``StorageError/wrongBase(path:reason:)`` for the backup of another database, of a later state of this
+    ///   one, or of another history of it, as far as the log goes back: the database was restored from an earlier state
+    ///   and changed since; the errors of ``backup(to:sharesBlocks:progress:)``.
     /// - Complexity: reads all pages in use, and writes those that have changed.
     @discardableResult
     public func backup(
@@ -98,6 +99,7 @@ extension Store {
         let source = try captureForBackup()
         defer { source.close() }
         try check(point, for: source)
+        try checkHistory(of: point)
         var report = CopyReport(commitNumber: source.version.commit, bytes: 0)
         let access = try storage { () throws(FileError) in try dataFile.file.access() }
         let isMade = try new.make(access: access) { file throws(StorageError) in
@@ -134,6 +136,22 @@ extension Store {
         guard base.commit <= source.version.commit, base.basis <= source.basis else {
             throw .wrongBase(path: path, reason: "the backup shows commit \(base.commit), which is newer")
         }
+    }
+
+    /// Throws when the log shows that a backup is of another history: the database was restored from an earlier state and changed since.
+    ///
+    /// Where the log of the commit is gone, a restore finds it by its verification.
+    private func checkHistory(of base: BackupPoint) throws(StorageError) {
+        let log = LogReader(
+            fileSystem: options.files, path: path, database: dataFile.header.id, readOnly: true, required: 0,
+            keys: dataFile.keys)
+        guard try log.hasOtherCommit(base.commit, than: base.chain) else { return }
+        throw .wrongBase(
+            path: path,
+            reason: """
+                its commit \(base.commit) is not the one that the backup shows, because one of the two was restored from an earlier \
+                state and then changed; make a full backup, or build on a backup that was made since
+                """)
     }
 
     private func writePart(

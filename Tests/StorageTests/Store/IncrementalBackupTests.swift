@@ -186,11 +186,14 @@ import Testing
                 try store.checkpoint()
             }
             try store.backup(to: "d/new.mako")
-            let fork = try open(disk, "d/old.mako")
+            let changed = try open(disk, "d/old.mako")
             for _ in 0..<3 {
-                try work(fork, &random, changes: 3)
-                try fork.checkpoint()
+                try work(changed, &random, changes: 3)
+                try changed.checkpoint()
             }
+            // Without its log, which would tell the histories apart.
+            try changed.close()
+            let fork = try open(disk, "d/old.mako")
             try fork.backup(to: "d/part", since: BackupPoint(of: "d/new.mako", fileSystem: disk))
             do throws(StorageError) {
                 try Store.restore(
@@ -204,6 +207,41 @@ import Testing
             #expect(try content("d/whole.mako", on: disk) == fork.read { try ModelStore(reading: $0) })
         }
         #expect(refused > 0)
+    }
+
+    /// As long as the log has the commits, an incremental backup that no restore could use is not made.
+    @Test func aBaseOfAnotherHistoryIsRefusedByTheLog() throws {
+        let disk = SimulatedDisk()
+        var random = SplitMix(seed: 51)
+        let store = try open(disk)
+        for _ in 0..<3 { try work(store, &random) }
+        try store.checkpoint()
+        try store.backup(to: "d/old.mako")
+        let old = try BackupPoint(of: "d/old.mako", fileSystem: disk)
+        try work(store, &random)
+        try store.backup(to: "d/new.mako")
+        let new = try BackupPoint(of: "d/new.mako", fileSystem: disk)
+        let fork = try open(disk, "d/old.mako")
+        for count in 1...2 {
+            try work(fork, &random, changes: 3)
+            // A commit of the same number, and a later one.
+            let error = #expect(throws: StorageError.self) { _ = try fork.backup(to: "d/part", since: new) }
+            guard case .wrongBase(_, let reason)? = error else {
+                Issue.record("\(count): \(String(describing: error))")
+                continue
+            }
+            #expect(reason.contains("restored from an earlier state"), "\(count)")
+            #expect(!disk.exists("d/part"))
+        }
+        // What is of the own history is taken.
+        try fork.backup(to: "d/fork", since: old)
+        try work(store, &random)
+        try store.backup(to: "d/first", since: new)
+        try store.checkpoint()
+        try work(store, &random)
+        try store.backup(to: "d/second", since: BackupPoint(of: "d/first", fileSystem: disk))
+        try restore("d/new.mako", ["d/first", "d/second"], to: "d/whole.mako", on: disk)
+        #expect(try content("d/whole.mako", on: disk) == store.read { try ModelStore(reading: $0) })
     }
 
     /// A backup that falls between the moves of a shrinking file, which a crash then undoes: pages that had died are back.
