@@ -191,7 +191,7 @@ extension Database {
     /// The async form of `rawQuery(_:_:named:)`. Runs on a thread outside Swift's cooperative pool.
     @discardableResult
     public func rawQuery(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) async throws(MakoError) -> RawResults {
         try await run(try StatementCall(text, parameters, named))
     }
@@ -199,14 +199,14 @@ extension Database {
     /// The async form of `rawQuery(text:_:named:)`. Runs on a thread outside Swift's cooperative pool.
     @discardableResult
     public func rawQuery(
-        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        text: String, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) async throws(MakoError) -> RawResults {
         try await run(try StatementCall(WhereText(text: text), parameters, named))
     }
 
     /// The async form of `rawQuery(_:_:named:as:)`. Runs on a thread outside Swift's cooperative pool.
     public func rawQuery<each V: StorableValue>(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:],
         as type: (repeat each V).Type
     ) async throws(MakoError) -> [(repeat each V)] {
         try await run(try StatementCall(query: text, parameters, named)).rows(as: type)
@@ -214,8 +214,7 @@ extension Database {
 
     /// The async form of `rawQuery(_:_:named:as:)`. Runs on a thread outside Swift's cooperative pool.
     public func rawQuery<V: StorableValue>(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
-        as type: V.Type
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:], as type: V.Type
     ) async throws(MakoError) -> [V] {
         try await run(try StatementCall(query: text, parameters, named)).rows(as: type)
     }
@@ -223,8 +222,7 @@ extension Database {
     /// The async form of `rawQuery(_:_:named:as:)`. Runs on a thread outside Swift's cooperative pool.
     @_disfavoredOverload
     public func rawQuery<V: Decodable>(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
-        as type: V.Type
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:], as type: V.Type
     ) async throws(MakoError) -> [V] {
         try await run(try StatementCall(query: text, parameters, named)).rows(as: type)
     }

@@ -113,6 +113,51 @@ extension Array: ConditionValue where Element: ConditionValue {
     public var conditionList: [StoredValue]? { Element.self == UInt8.self ? nil : map(\.conditionValue) }
 }
 
+/// The values of the named parameters of a text: a literal of names and values, or a dictionary. Nil is NULL.
+///
+/// ```swift
+/// let older = try db.rawQuery("SELECT name FROM Person WHERE age > :least", named: ["least": 30])
+/// let row: [String: any ConditionValue] = ["name": "Ada", "age": 36]
+/// try db.rawQuery("INSERT INTO Person (name, age) VALUES (:name, :age)", named: NamedValues(row))
+/// ```
+///
+/// A name that occurs twice is an error of the call that takes the values. Other names may come in any order; a prepared
+/// INSERT is fastest in the order of its text.
+public struct NamedValues: ExpressibleByDictionaryLiteral {
+    // Pairs, because a dictionary costs more than the statement that takes its values, and a literal of one with a name
+    // that occurs twice ends the program.
+    let pairs: [(String, (any ConditionValue)?)]
+
+    /// Makes the values of a literal.
+    public init(dictionaryLiteral elements: (String, (any ConditionValue)?)...) { pairs = elements }
+
+    /// Makes the values of a dictionary.
+    public init(_ values: [String: (any ConditionValue)?]) { pairs = values.map { ($0, $1) } }
+
+    var isEmpty: Bool { pairs.isEmpty }
+
+    /// The values by their names.
+    ///
+    /// - Throws: `MakoError.invalidArgument` for a name that occurs twice.
+    func parameterValues() throws(MakoError) -> [String: ParameterValue] {
+        var values: [String: ParameterValue] = [:]
+        for (name, value) in pairs where values.updateValue(value.parameterValue, forKey: name) != nil {
+            throw .invalidArgument("the value \(name) is given twice")
+        }
+        return values
+    }
+
+    /// The values; nil if one is a list, or a name occurs twice.
+    var plainValues: [String: StoredValue]? {
+        var values: [String: StoredValue] = [:]
+        for (name, value) in pairs {
+            if value?.conditionList != nil { return nil }
+            if values.updateValue(value?.conditionValue ?? .null, forKey: name) != nil { return nil }
+        }
+        return values
+    }
+}
+
 extension Set: ConditionValue where Element: ConditionValue {
     /// NULL: a set is a list, not a single value.
     public var conditionValue: StoredValue { .null }

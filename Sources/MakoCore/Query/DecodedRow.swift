@@ -3,6 +3,7 @@ import MakoRecords
 import Synchronization
 
 /// The positions of result columns by name: by the exact name, else by the case-insensitive one if it is unambiguous.
+@usableFromInline
 final class ColumnPlaces: Sendable {
     let names: [String]
     /// The column behind the last one that was found: callers mostly read columns in their order.
@@ -21,6 +22,7 @@ final class ColumnPlaces: Sendable {
         folded = Dictionary(names.enumerated().map { ($1.lowercased(), $0) }) { _, _ in -1 }
     }
 
+    @usableFromInline
     func place(_ name: String) -> Int? {
         let expected = next.load(ordering: .relaxed)
         let isExpected = expected < names.count && isFirst[expected] && names[expected] == name

@@ -155,10 +155,10 @@ public struct GroupedQuery<T: Entity>: Sendable {
     /// Adds a condition on the groups given as text, which may use the names of result columns:
     /// `.having("n > 3 AND sum(price) < \(limit)")`.
     public func having(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) -> GroupedQuery {
         var copy = self
-        copy.conditions.append(text.condition(parameters.parameterValues, named: named.parameterValues))
+        copy.conditions.append(text.condition(of: parameters, named))
         return copy
     }
 

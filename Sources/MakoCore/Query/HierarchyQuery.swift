@@ -18,16 +18,16 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
 
     /// Adds a condition given as text; see ``Query/where(_:_:named:)``.
     public func `where`(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) -> HierarchyQuery {
-        HierarchyQuery(query.adding(text.condition(parameters.parameterValues, named: named.parameterValues)))
+        HierarchyQuery(query.adding(text.condition(of: parameters, named)))
     }
 
     /// Adds a condition whose text is known only at run time.
     public func `where`(
-        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        text: String, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) -> HierarchyQuery {
-        let condition = WhereText(text: text).condition(parameters.parameterValues, named: named.parameterValues)
+        let condition = WhereText(text: text).condition(of: parameters, named)
         return HierarchyQuery(query.adding(condition))
     }
 

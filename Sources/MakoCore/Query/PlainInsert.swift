@@ -11,52 +11,44 @@ extension Transaction {
     /// - Parameter byName: whether they are the values of `kept.valueNames`.
     /// - Throws: as ``Database/rawQuery(_:_:named:)``.
     func insertPlain(
-        _ kept: CachedStatement, _ values: [StoredValue], byName: Bool = false
+        _ kept: CachedStatement, _ row: PlainRow, byName: Bool = false
     ) throws(MakoError) -> RawResults? {
         guard kept.isInsert, batch == nil, !isEncoding, !changes.hasUniqueClashes, releases.isEmpty else { return nil }
         try throwIfDoomed()
-        guard let insert = try prepared(kept) else { return nil }
-        guard byName ? insert.isPlain : insert.plainParameters == values.count else { return nil }
+        guard let insert = try plainInserts.prepared(kept, schema.catalogue) else { return nil }
+        guard byName ? insert.isPlain : insert.plainParameters == row.count else { return nil }
         let isDeferred = changes.defersUnique
         // A unique clash must fail at once, because there is no savepoint to roll back to.
         changes.defersUnique = false
         defer { changes.defersUnique = isDeferred }
-        return try store(insert, values)
+        return try store(insert, row.values)
     }
 
-    /// Stores the row of such an INSERT with named values. Nil: as above, or the names are not those of the values, which
-    /// the general path reports.
-    func insertPlain(
-        _ kept: CachedStatement, named: [String: (any ConditionValue)?]
-    ) throws(MakoError) -> RawResults? {
+    /// Stores the row of such an INSERT with named values. Nil: as above, or the names are not those of the text in their
+    /// order.
+    func insertPlain(_ kept: CachedStatement, named: NamedValues) throws(MakoError) -> RawResults? {
         let names = kept.valueNames
-        guard !names.isEmpty, names.count == named.count else { return nil }
-        var values = takePlainValues()
-        defer { giveBack(&values) }
-        for name in names {
-            guard let value = named[name], value.append(to: &values) else { return nil }
+        guard !names.isEmpty, names.count == named.pairs.count else { return nil }
+        var row = takePlainRow()
+        defer { giveBack(&row) }
+        for place in names.indices {
+            guard names[place] == named.pairs[place].0, named.pairs[place].1.append(to: &row) else { return nil }
         }
-        return try insertPlain(kept, values, byName: true)
+        return try insertPlain(kept, row, byName: true)
     }
 
-    /// Takes the empty buffer for the values of a row, because a value's own code may run a statement.
+    /// Takes the memory for the values of a row, because a value's own code may run a statement.
     @inline(__always)
-    func takePlainValues() -> [StoredValue] {
-        var values: [StoredValue] = []
-        swap(&values, &plainValues)
-        return values
+    func takePlainRow() -> PlainRow {
+        var row = PlainRow()
+        swap(&row, &plainInserts.row)
+        row.restart()
+        return row
     }
 
     /// Keeps the memory of a row's values for the next one.
     @inline(__always)
-    func giveBack(_ values: inout [StoredValue]) {
-        values.removeAll(keepingCapacity: true)
-        swap(&values, &plainValues)
-    }
-
-    func prepared(_ kept: CachedStatement) throws(MakoError) -> PreparedInsert? {
-        try records { () throws(RecordError) in try kept.preparedInsert(schema.catalogue) }
-    }
+    func giveBack(_ row: inout PlainRow) { swap(&row, &plainInserts.row) }
 
     func store(_ insert: PreparedInsert, _ values: [StoredValue]) throws(MakoError) -> RawResults {
         let table = insert.target
@@ -77,9 +69,9 @@ extension Transaction {
 extension ConditionValue {
     /// Appends the value to the values of a row. False: it is a list of values.
     @inline(__always)
-    func append(to values: inout [StoredValue]) -> Bool {
+    func append(to row: inout PlainRow) -> Bool {
         let value = conditionValue
-        values.append(value)
+        row.append(value)
         return !value.isNull || conditionList == nil
     }
 }
@@ -87,11 +79,11 @@ extension ConditionValue {
 extension Optional where Wrapped == any ConditionValue {
     /// Appends the value, or NULL, to the values of a row. False: it is a list of values.
     @inline(__always)
-    fileprivate func append(to values: inout [StoredValue]) -> Bool {
+    fileprivate func append(to row: inout PlainRow) -> Bool {
         guard let self else {
-            values.append(.null)
+            row.append(.null)
             return true
         }
-        return self.append(to: &values)
+        return self.append(to: &row)
     }
 }

@@ -39,18 +39,18 @@ public struct PreparedStatement: Sendable {
     public func run<each V: ConditionValue>(_ parameters: repeat each V) throws(MakoError) -> RawResults {
         if kept.isInsert, let writer = ThreadScope.current(of: database)?.transaction {
             // No closure: one that captures a pack looks up its type at each call.
-            var values = writer.takePlainValues()
-            defer { writer.giveBack(&values) }
+            var row = writer.takePlainRow()
+            defer { writer.giveBack(&row) }
             var isPlain = true
-            repeat isPlain = (each parameters).append(to: &values) && isPlain
-            if isPlain, let stored = try writer.insertPlain(kept, values) { return stored }
+            repeat isPlain = (each parameters).append(to: &row) && isPlain
+            if isPlain, let stored = try writer.insertPlain(kept, row) { return stored }
         }
         var boxed: [(any ConditionValue)?] = []
         repeat boxed.append(each parameters)
         return try database.run(try call(boxed, [:]))
     }
 
-    /// Runs the statement with named values, with nil for NULL, or with values whose types are known only at run time.
+    /// Runs the statement with named values, or with values whose types are known only at run time; nil is NULL.
     ///
     /// ```swift
     /// let insert = try db.prepare("INSERT INTO Person (name, age) VALUES (:name, :age)")
@@ -58,7 +58,7 @@ public struct PreparedStatement: Sendable {
     /// ```
     @_disfavoredOverload @discardableResult
     public func run(
-        _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) throws(MakoError) -> RawResults {
         if parameters.isEmpty, kept.isInsert, let writer = ThreadScope.current(of: database)?.transaction,
             let stored = try writer.insertPlain(kept, named: named)
@@ -71,7 +71,7 @@ public struct PreparedStatement: Sendable {
     /// Runs the statement on a thread of the database; the async form of `run`.
     @discardableResult
     public func run(
-        _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) async throws(MakoError) -> RawResults {
         try await database.run(try call(parameters, named))
     }
@@ -101,7 +101,7 @@ public struct PreparedStatement: Sendable {
     }
 
     func call(
-        _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
+        _ parameters: [(any ConditionValue)?], _ named: NamedValues
     ) throws(MakoError) -> StatementCall {
         guard let values = parameters.plainValues, let names = named.plainValues else {
             return try StatementCall(WhereText(text: text), parameters, named)

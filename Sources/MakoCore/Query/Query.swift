@@ -83,14 +83,14 @@ public struct Query<T: Entity>: Sendable {
     ///   - named: the values of the `:name`, by name.
     /// - Throws: the terminal throws `MakoError.query`, with the position in the text, for an invalid condition.
     public func `where`(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) -> Query {
         adding(text.condition(of: parameters, named))
     }
 
     /// Adds a condition whose text is known only at run time.
     public func `where`(
-        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        text: String, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) -> Query {
         adding(WhereText(text: text).condition(of: parameters, named))
     }

@@ -96,7 +96,7 @@ extension Database {
     ///   `.tableInUse` for a table or index that a type in use declares.
     @discardableResult
     public func rawQuery(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) throws(MakoError) -> RawResults {
         try run(try StatementCall(text, parameters, named))
     }
@@ -105,7 +105,7 @@ extension Database {
     /// Runs a SQL statement whose text is known only at run time.
     @discardableResult
     public func rawQuery(
-        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        text: String, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) throws(MakoError) -> RawResults {
         try run(try StatementCall(WhereText(text: text), parameters, named))
     }
@@ -127,7 +127,7 @@ extension Database {
             return RawResults(columns: found.columns, rows: found.rows)
         }
         if let writer = ThreadScope.current(of: self)?.transaction,
-            let stored = try writer.insertPlain(kept, values)
+            let stored = try writer.insertPlain(kept, PlainRow(values))
         {
             return stored
         }
@@ -158,9 +158,9 @@ struct StatementCall: Sendable {
     }
 
     init(
-        _ text: WhereText, _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
+        _ text: WhereText, _ parameters: [(any ConditionValue)?], _ named: NamedValues
     ) throws(MakoError) {
-        let filled = try text.filled(parameters.parameterValues, named.parameterValues, isStatement: true)
+        let filled = try text.filled(parameters.parameterValues, try named.parameterValues(), isStatement: true)
         kept = try records { () throws(RecordError) in try KnownTexts.statement(filled.text) }
         (values, self.named) = (filled.positions, filled.named)
     }

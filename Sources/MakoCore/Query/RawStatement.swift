@@ -9,7 +9,7 @@ extension Transaction {
     ) throws(MakoError) -> RawResults {
         if isEncoding { throw .unsupported("a statement while an object is being written") }
         try settle()
-        if let insert = try prepared(kept), insert.isPlain {
+        if let insert = try plainInserts.prepared(kept, schema.catalogue), insert.isPlain {
             if CurrentCancellation.current?.isCancelled == true { throw .cancelled }
             return try store(insert, try records { () throws(RecordError) in try insert.values(values, named) })
         }

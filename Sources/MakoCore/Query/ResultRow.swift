@@ -12,7 +12,7 @@ import MakoRecords
 /// A row shares the memory of the rows that were read with it, some hundred. To hold few of many rows, hold their
 /// ``values``.
 public struct ResultRow: Sendable, Hashable {
-    let places: ColumnPlaces
+    @usableFromInline let places: ColumnPlaces
     @usableFromInline let batch: RowBatch
     /// The position of the row in the batch, and of its first value.
     private var place = 0
@@ -51,7 +51,11 @@ public struct ResultRow: Sendable, Hashable {
     }
 
     /// The value of the column with a name: the exact one, else the case-insensitive one; nil if there is none.
-    public subscript(column: String) -> StoredValue? { places.place(column).map { batch.values[start &+ $0] } }
+    @inlinable
+    public subscript(column: String) -> StoredValue? {
+        guard let place = places.place(column) else { return nil }
+        return batch.values[start &+ place]
+    }
 
     /// Returns the value of a column as a Swift type.
     ///

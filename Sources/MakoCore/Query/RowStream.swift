@@ -213,14 +213,14 @@ extension Database {
     ///   writes, and inside a transaction, whose changes no other thread may read: use ``forEachRow(_:_:named:_:)``
     ///   there.
     public func rows(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) throws(MakoError) -> RowStream {
         try RowStream(try StatementCall(text, parameters, named), self)
     }
 
     /// Returns the rows of a `SELECT` whose text is known only at run time.
     public func rows(
-        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        text: String, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) throws(MakoError) -> RowStream {
         try RowStream(try StatementCall(WhereText(text: text), parameters, named), self)
     }
@@ -237,7 +237,7 @@ extension Database {
     /// - Throws: what the closure throws, and as ``rows(_:_:named:)`` and ``RowStream/next()``;
     ///   `MakoError.invalidArgument` in a closure that writes inside a transaction.
     public func forEachRow(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:],
         _ body: (ResultRow) throws -> Void
     ) throws {
         try forEachRow(of: try StatementCall(text, parameters, named), body)
@@ -291,7 +291,7 @@ extension RowBatch {
 extension PreparedStatement {
     /// Returns the rows of a `SELECT` with these values; see ``Database/rows(_:_:named:)``.
     public func rows(
-        _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) throws(MakoError) -> RowStream {
         try RowStream(try call(parameters, named), database)
     }

@@ -118,7 +118,7 @@ extension Database {
     ///   without rows, before it runs.
     /// - Complexity: that of the query, and linear in its rows.
     public func rawQuery<each V: StorableValue>(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:],
         as type: (repeat each V).Type
     ) throws(MakoError) -> [(repeat each V)] {
         try run(try StatementCall(query: text, parameters, named)).rows(as: type)
@@ -134,7 +134,7 @@ extension Database {
     /// - Throws: as for tuples.
     /// - Complexity: that of the query, and linear in its rows.
     public func rawQuery<V: StorableValue>(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:],
         as type: V.Type
     ) throws(MakoError) -> [V] {
         try run(try StatementCall(query: text, parameters, named)).rows(as: type)
@@ -163,7 +163,7 @@ extension Database {
     /// - Complexity: that of the query, and linear in its rows.
     @_disfavoredOverload
     public func rawQuery<V: Decodable>(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:],
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:],
         as type: V.Type
     ) throws(MakoError) -> [V] {
         try run(try StatementCall(query: text, parameters, named)).rows(as: type)
@@ -173,7 +173,7 @@ extension Database {
 extension StatementCall {
     /// Creates a statement that must return rows.
     init(
-        query text: WhereText, _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
+        query text: WhereText, _ parameters: [(any ConditionValue)?], _ named: NamedValues
     ) throws(MakoError) {
         try self.init(text, parameters, named)
         if !statement.givesRows {

@@ -79,15 +79,15 @@ public struct Update<T: Entity>: Sendable {
 
     /// Adds a condition on the objects to update; see ``Query/where(_:_:named:)``. Several conditions must all be true.
     public func `where`(
-        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) -> Update {
-        with(query.adding(text.condition(parameters.parameterValues, named: named.parameterValues)))
+        with(query.adding(text.condition(of: parameters, named)))
     }
     /// Adds a condition whose text is known only at run time.
     public func `where`(
-        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+        text: String, _ parameters: (any ConditionValue)?..., named: NamedValues = [:]
     ) -> Update {
-        let condition = WhereText(text: text).condition(parameters.parameterValues, named: named.parameterValues)
+        let condition = WhereText(text: text).condition(of: parameters, named)
         return with(query.adding(condition))
     }
     /// Adds a typed condition on the objects to update.

@@ -107,13 +107,15 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
     }
 
     /// The parsed condition with its arguments.
-    func condition(
-        of parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
-    ) -> ConditionSource {
-        guard named.isEmpty, interpolated.isEmpty, let values = parameters.plainValues else {
-            return condition(parameters.parameterValues, named: named.parameterValues)
+    func condition(of parameters: [(any ConditionValue)?], _ named: NamedValues) -> ConditionSource {
+        if named.isEmpty, interpolated.isEmpty, let values = parameters.plainValues {
+            return WhereText.condition(FilledText(text: text, positions: values, named: [:]))
         }
-        return WhereText.condition(FilledText(text: text, positions: values, named: [:]))
+        do throws(MakoError) {
+            return condition(parameters.parameterValues, named: try named.parameterValues())
+        } catch {
+            return .failed(error)
+        }
     }
 
     private static func condition(_ filled: FilledText) -> ConditionSource {
@@ -180,22 +182,9 @@ extension Array where Element == (any ConditionValue)? {
     }
 }
 
-extension Dictionary where Key == String, Value == (any ConditionValue)? {
-    var parameterValues: [String: ParameterValue] { mapValues { $0.parameterValue } }
-
-    /// The values; nil if one is a list.
-    var plainValues: [String: StoredValue]? {
-        var values: [String: StoredValue] = [:]
-        for (name, value) in self {
-            if value?.conditionList != nil { return nil }
-            values[name] = value?.conditionValue ?? .null
-        }
-        return values
-    }
-}
-
 extension Optional where Wrapped == any ConditionValue {
-    fileprivate var parameterValue: ParameterValue {
+    /// The value of the argument.
+    var parameterValue: ParameterValue {
         guard let self else { return .one(.null) }
         return self.conditionList.map(ParameterValue.list) ?? .one(self.conditionValue)
     }

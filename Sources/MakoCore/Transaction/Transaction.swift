@@ -21,8 +21,7 @@ public final class Transaction: @unchecked Sendable {
     var rewrites: [String] = []
     // One thread uses a transaction, and `isEncoding` prevents nested use of the writer: no dynamic exclusivity checks.
     @exclusivity(unchecked) var writer = RowWriter()
-    /// A buffer for the values of a row that a statement stores.
-    @exclusivity(unchecked) var plainValues: [StoredValue] = []
+    @exclusivity(unchecked) var plainInserts = PlainInserts()
     @exclusivity(unchecked) var changes = ChangeSet()
     let undo = UndoLog()
     /// Index entries of new objects while an array is being saved.

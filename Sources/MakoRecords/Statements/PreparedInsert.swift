@@ -125,14 +125,14 @@ extension PreparedInsert {
     /// Inserts the plain row. A refused row changes nothing, so that no savepoint is needed, which would copy each page
     /// that is changed next.
     ///
-    /// - Parameter values: the result of ``values(_:_:)``.
+    /// - Parameter values: those of ``values(_:_:)``; what follows them is passed over.
     /// - Throws: `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`, `valueRefused`; nothing has
     ///   changed then.
     package func store(
         _ values: [Value], with writer: inout RowWriter, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
         check: (any RowCheck)?
     ) throws(RecordError) -> RowKey {
-        assert(values.count == places.count)
+        assert(values.count >= places.count)
         writer.begin(target.layout)
         var id: RowKey?
         for place in positions.indices {

@@ -58,13 +58,16 @@ import Testing
             try insert.run(named: ["word": "b", "n": 2])
             try insert.run(named: ["word": "c", "n": nil])
             let all: [String: (any ConditionValue)?] = ["n": 4, "word": "d"]
-            #expect(try insert.run(named: all).changedRows == 1)
+            #expect(try insert.run(named: NamedValues(all)).changedRows == 1)
             let some: [String: any ConditionValue] = ["n": 5, "word": "e"]
-            try insert.run(named: some)
+            try insert.run(named: NamedValues(some))
             try position.run("f", named: ["n": 6])
             #expect(throws: MakoError.self) { try insert.run(named: ["n": 7, "word": 7]) }
             #expect(throws: MakoError.self) { try insert.run(named: ["n": 7, "wrd": "x"]) }
             #expect(throws: MakoError.self) { try insert.run(named: ["n": 7]) }
+            #expect(throws: MakoError.invalidArgument("the value n is given twice")) {
+                try insert.run(named: ["n": 7, "n": 8])
+            }
             #expect(throws: MakoError.self) { try insert.run(named: ["n": 7, "word": "x", "more": 1]) }
             #expect(throws: MakoError.self) { try insert.run(named: ["n": [7, 8], "word": "x"]) }
             #expect(throws: MakoError.self) { try insert.run(7, "x") }
@@ -78,6 +81,38 @@ import Testing
         let rows = try db.rawQuery("SELECT word, n FROM Log ORDER BY word").rows
         let numbers: [StoredValue] = [.integer(1), .integer(2), .null, .integer(4), .integer(5), .integer(6)]
         #expect(rows == zip("abcdef", numbers).map { [.text(String($0)), $1] })
+    }
+
+    /// A value that stores a row while it is stored.
+    private struct Storing: ConditionValue {
+        let insert: PreparedStatement
+        var conditionValue: StoredValue {
+            do { return try insert.run("inner", 1).lastKey[0] } catch { return .null }
+        }
+    }
+
+    /// A transaction keeps the memory and the names of its last statement; the next row shows neither.
+    @Test func statementsTakeTurnsInATransaction() throws {
+        let db = try database()
+        try db.rawQuery("CREATE TABLE Few (n INTEGER)")
+        let (many, few) = (
+            try db.prepare("INSERT INTO Log (word, n) VALUES (?, ?)"), try db.prepare("INSERT INTO Few (n) VALUES (?)")
+        )
+        try db.transaction { _ in
+            try many.run("a", 1)
+            try few.run(2)
+            #expect(throws: MakoError.self) { try many.run("b") }
+            #expect(throws: MakoError.self) { try few.run(3, 4) }
+            try many.run("outer", Storing(insert: many))
+            try db.rawQuery("DROP TABLE Few")
+            try db.rawQuery("CREATE TABLE Few (word TEXT, n REAL)")
+            try few.run(5)
+        }
+        #expect(
+            try db.rawQuery("SELECT word, n FROM Log ORDER BY word").rows == [
+                [.text("a"), .integer(1)], [.text("inner"), .integer(1)], [.text("outer"), .integer(2)],
+            ])
+        #expect(try db.rawQuery("SELECT * FROM Few").rows == [[.null, .double(5)]])
     }
 
     /// All rows, or none.

@@ -144,7 +144,7 @@ private struct Said {
             var random = SplitMix(seed: UInt64(seed))
             let said =
                 seed < 36 ? leaf(&random, seed % 18) : tree(&random, depth: Int.random(in: 0...3, using: &random))
-            let text = all.where(text: said.text, named: said.values)
+            let text = all.where(text: said.text, named: NamedValues(said.values))
             let typed = all.where(said.typed)
             let expected = guests.filter { said.holds($0) == true }.compactMap(\.id)
             #expect(try text.orderBy(\.id).ids() == expected, "\(seed): \(said.text)")
