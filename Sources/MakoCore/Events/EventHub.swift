@@ -226,14 +226,16 @@ final class EventHub: Sendable {
     ///
     /// - Parameters:
     ///   - base: the number of the previous commit.
+    ///   - missed: the tables whose individual changes are unknown.
     ///   - pending: what the transaction noted of its rows.
     func publish(
-        _ ticket: Int, base: UInt64, _ changes: ChangeSet, _ schema: SchemaState, _ pending: PendingEvents,
-        _ database: Database
+        _ ticket: Int, base: UInt64, _ changes: ChangeSet, missing missed: Set<String>, _ schema: SchemaState,
+        _ pending: PendingEvents, _ database: Database
     ) {
-        if watcherCount.load(ordering: .relaxed) == 0 || changes.isEmpty { return enqueue(ticket, nil) }
+        let isSilent = changes.isEmpty && missed.isEmpty
+        if isSilent || watcherCount.load(ordering: .relaxed) == 0 { return enqueue(ticket, nil) }
         let events = events(changes, schema, pending)
-        enqueue(ticket, Batch(events: events, base: base, database: database))
+        enqueue(ticket, Batch(events: events, missed: missed, base: base, database: database))
     }
 
     private func events(_ changes: ChangeSet, _ schema: SchemaState, _ pending: PendingEvents?) -> [Event] {

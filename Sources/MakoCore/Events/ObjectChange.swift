@@ -3,8 +3,8 @@ import MakoRecords
 /// The kind of a change.
 public enum ChangeKind: Sendable, Hashable {
     case insert, update, delete
-    /// Changes were dropped: the buffer was full, or a read-only database learned of commits without their individual
-    /// changes (`Database.refresh()`). Query again.
+    /// Changes whose objects are unknown: the buffer was full, a read-only database learned of commits without their
+    /// individual changes (`Database.refresh()`), or the first use of a type migrated the table. Query again.
     case missed
 }
 

@@ -191,12 +191,10 @@ extension Database {
 extension Transaction {
     /// Records the transaction in the history, if the file keeps one.
     func recordHistory() throws(MakoError) {
-        if changes.isEmpty && rewrites.isEmpty { return }
+        if changes.isEmpty && rewrites.tables.isEmpty { return }
         try changeHistory { (history, tx) throws(RecordError) in
-            var tables: [String] = []
-            for table in rewrites where !tables.contains(table) { tables.append(table) }
             try history.append(
-                changes, rewritten: tables, schema.catalogue, before: base.catalogue,
+                changes, rewritten: rewrites.tables, schema.catalogue, before: base.catalogue,
                 date: Date().timeIntervalSinceReferenceDate, in: tx)
         }
     }

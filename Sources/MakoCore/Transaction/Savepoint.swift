@@ -15,7 +15,7 @@ struct Savepoint {
     fileprivate var objects: [EventHub.Identity: (any ObjectEntity)?] = [:]
     fileprivate var schema: SchemaState?
     fileprivate var steps: [MigrationStep] = []
-    fileprivate var rewrites: [String] = []
+    fileprivate var rewrites = TableRewrites()
     // What is only added to is cut back.
     fileprivate let undo: Int
     fileprivate let events: PendingEvents.Mark

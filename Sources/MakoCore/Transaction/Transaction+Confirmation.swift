@@ -21,7 +21,7 @@ extension Transaction {
         database.confirmationQueue.async { [self] in
             if database.store.awaitPublication(of: commit) {
                 if isMigrated { database.publish(schema, steps, confirmed: commit) }
-                hub.followLate(CommitChanges(base: base, changes.withoutRows))
+                hub.followLate(commitChanges(after: base))
                 notifyOfCommit(ticket, base: base)
             } else {
                 if isMigrated { database.forgetUnconfirmedSchema() }

@@ -34,10 +34,11 @@ extension Transaction {
         for report in reports {
             steps += report.steps.map { MigrationStep(entity: report.table, description: "\($0)") }
         }
-        rewrites += cleared
+        rewrites.add(cleared)
         for report in reports where report.changesRows {
             // Explicit steps and changed keys may affect rows of any table.
-            rewrites += report.isByHand || report.changesKey ? old.tables.union(schema.tables).sorted() : [report.table]
+            let affectsAll = report.isByHand || report.changesKey
+            rewrites.add(affectsAll ? old.tables.union(schema.tables).sorted() : [report.table])
         }
     }
 
@@ -111,7 +112,7 @@ extension Transaction {
             }
         }
         steps.append(MigrationStep(entity: model.table, description: "dropped"))
-        rewrites.append(model.table)
+        rewrites.add(model.table, isKnown: true)
     }
 
     /// Reloads the catalogue and rebinds the types in use.
@@ -124,7 +125,7 @@ extension Transaction {
         }
         try adopt(SchemaState(catalogue: catalogue, models: old.models, version: old.version + 1))
         steps.append(MigrationStep(entity: table, description: description))
-        if isRewritten { rewrites.append(table) }
+        if isRewritten { rewrites.add(table) }
     }
 
     /// The current binding. A hook may have bound another type of the table, or one that refers to it.

@@ -17,8 +17,8 @@ public final class Transaction: @unchecked Sendable {
     /// The schema at the start.
     let base: SchemaState
     var steps: [MigrationStep] = []
-    /// Tables that the history reports as rewritten, without individual changes.
-    var rewrites: [String] = []
+    /// Tables whose rows change without individual change records.
+    var rewrites = TableRewrites()
     // One thread uses a transaction, and `isEncoding` prevents nested use of the writer: no dynamic exclusivity checks.
     @exclusivity(unchecked) var writer = RowWriter()
     @exclusivity(unchecked) var plainInserts = PlainInserts()
@@ -126,8 +126,17 @@ public final class Transaction: @unchecked Sendable {
         }
         // Followers before callbacks: live queries must not wait for hooks and handlers, which are not cancelled with
         // the committing task.
-        hub.follow(ticket, CommitChanges(base: before, changes.withoutRows))
+        hub.follow(ticket, commitChanges(after: before))
         notifyOfCommit(ticket, base: before)
+    }
+
+    /// The changes for followers, which run again for a table whose individual changes are unknown.
+    ///
+    /// - Parameter base: the number of the previous commit.
+    func commitChanges(after base: UInt64) -> CommitChanges {
+        let unknown = rewrites.unknown
+        let tables = unknown.isEmpty ? nil : self.base.tables.union(schema.tables)
+        return CommitChanges(base: base, changes.withoutRows, covering: tables?.subtracting(unknown))
     }
 
     /// Calls callbacks, hooks and handlers after the commit.
@@ -136,7 +145,7 @@ public final class Transaction: @unchecked Sendable {
     func notifyOfCommit(_ ticket: Int, base: UInt64) {
         CurrentCancellation.without {
             events.completions.run()
-            hub.publish(ticket, base: base, changes, schema, events, database)
+            hub.publish(ticket, base: base, changes, missing: rewrites.unknown, schema, events, database)
         }
         notifyEnd(.committed)
     }
