@@ -11,8 +11,10 @@ import MakoStorage
 /// screen.add(detail)              // what detail commits shows in the list
 /// ```
 ///
-/// An object with uncommitted changes keeps all its values. The domain holds its objects weakly and does not change
-/// objects outside it. It works until it is released. Commits of entities that raise no events are not shared.
+/// An object with uncommitted changes keeps all its values. An object that is saved under another key stays in the
+/// domain, with its new row; the others of its former row keep their values, as those of any deleted row do. The domain
+/// holds its objects weakly and does not change objects outside it. It works until it is released. Commits of entities
+/// that raise no events are not shared.
 public final class ObjectDomain: Sendable {
     private struct Member {
         weak var object: (any ObjectEntity)?
@@ -34,6 +36,26 @@ public final class ObjectDomain: Sendable {
 
         func objects(of row: EventHub.Identity) -> [any ObjectEntity] {
             byRow.with { $0.members[row]?.compactMap(\.object) ?? [] }
+        }
+
+        private func remove(_ object: any ObjectEntity, _ row: EventHub.Identity) {
+            byRow.with { state in
+                state.members[row]?.removeAll { $0.object == nil || $0.object === object }
+                if state.members[row]?.isEmpty == true { state.members[row] = nil }
+            }
+        }
+
+        /// Returns the members of a changed row. Those that were saved under another key move to that key.
+        ///
+        /// - Parameter isGone: whether the row was deleted. Else a moved member stays here as well, because a transaction
+        ///   that still runs may have saved it, and a rollback restores its key.
+        func current(of row: EventHub.Identity, isGone: Bool) -> [any ObjectEntity] {
+            objects(of: row).filter { object in
+                guard let key = object.storedKey, key != row.key else { return true }
+                add(object, EventHub.Identity(table: row.table, key: key))
+                if isGone { remove(object, row) }
+                return false
+            }
         }
 
         /// The objects of some tables; nil: of all tables.
@@ -59,9 +81,11 @@ public final class ObjectDomain: Sendable {
             EventHub.Watcher(
                 table: nil, comesFirst: true,
                 deliver: { events, base, database in
-                    for event in events where event.kind != .delete {
+                    for event in events {
                         let row = EventHub.Identity(table: event.table, key: event.key)
-                        for object in members.objects(of: row) { database.takeOver(object, after: base) }
+                        let isGone = event.kind == .delete
+                        let objects = members.current(of: row, isGone: isGone)
+                        if !isGone { for object in objects { database.takeOver(object, after: base) } }
                     }
                 },
                 miss: { tables, base, database in

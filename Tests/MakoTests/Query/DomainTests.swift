@@ -74,6 +74,30 @@ import Testing
         #expect(stored.age == 50)
     }
 
+    @Test func aMemberThatIsSavedUnderAnotherKeyStays() throws {
+        let db = try makeDatabase([Clasp.self])
+        try db.save([Clasp(code: "a", n: 1), Clasp(code: "b", n: 2)])
+        let screen = ObjectDomain(db)
+        let list = try db.query(Clasp.self).orderBy(\.n).domain(screen).fetch()
+        list[0].code = "c"
+        try db.save(list[0])
+        let other = try #require(try db.find(Clasp.self, "c"))
+        other.n = 10
+        try db.save(other)
+        #expect(list.map(\.n) == [10, 2])
+        // Two members exchange their keys: both rows are updated, and none is deleted.
+        try db.transaction { _ in
+            for (place, code) in [(0, "d"), (1, "c"), (0, "b")] {
+                list[place].code = code
+                try db.save(list[place])
+            }
+        }
+        let second = try #require(try db.find(Clasp.self, "c"))
+        second.n = 20
+        try db.save(second)
+        #expect(list.map(\.n) == [10, 20])
+    }
+
     @Test func theDomainComesBeforeHandlersAndRetainsNoObject() throws {
         let db = try makeTwo()
         let seen = Collected<Int>()
