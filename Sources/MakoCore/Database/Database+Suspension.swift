@@ -25,7 +25,7 @@ extension Database {
     /// Waits for the running transaction, and makes all commits durable. Running reads end with an error, and so do
     /// cursors and row streams, after `resume()` too. Until then every read and transaction throws
     /// `MakoError.storage(.suspended)`; objects keep the values that they have read. Live queries keep their results, and
-    /// give the next difference after `resume()`. Has no effect on a suspended database.
+    /// give the next difference after `resume()`; sequences of the history wait. Has no effect on a suspended database.
     ///
     /// - Parameter timeout: the longest time to wait for the running transaction; nil for that of the options.
     /// - Throws: `MakoError.writerTimeout` after the timeout; `.invalidArgument` inside a read or transaction of the

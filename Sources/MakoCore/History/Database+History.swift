@@ -27,8 +27,8 @@ extension Database {
     /// layer, with the store's own transactions, are not recorded.
     ///
     /// A reader buffers at most 256 commits in memory and has no other state. The sequence ends when its task is
-    /// cancelled or the database is closed. In a read-only database it polls once per second for commits of another
-    /// process.
+    /// cancelled or the database is closed, and waits while the database is suspended. In a read-only database it polls
+    /// once per second for commits of another process.
     ///
     /// - Parameter token: where to start; nil: the oldest commit that is kept.
     /// - Throws: the iterator throws `MakoError.historyNotKept`, `.foreignHistory` for a token of another database, and

@@ -1,3 +1,4 @@
+import Dispatch
 import MakoRecords
 import MakoStorage
 
@@ -88,19 +89,25 @@ final class HistoryStream: Sendable {
     deinit { database.hub.removeFollower(follower) }
 
     func next() async throws(MakoError) -> HistoryEvent? {
+        // Other processes do not notify this one.
+        let hasOtherWriters = database.options.readOnly || database.turns != nil
+        let poll: DispatchTimeInterval? = hasOtherWriters ? .seconds(1) : nil
+        var isUnavailable = false
         while true {
             if Task.isCancelled { return nil }
             if let event = take() { return event }
-            // Other processes do not notify this one.
-            let hasOtherWriters = database.options.readOnly || database.turns != nil
-            guard await bell.isRung(poll: hasOtherWriters ? .seconds(1) : nil) else { return nil }
+            // The end of a suspension does not ring either.
+            let wait = isUnavailable ? poll ?? .milliseconds(100) : poll
+            guard await bell.isRung(poll: wait) else { return nil }
+            isUnavailable = false
             do throws(MakoError) {
                 try await database.onOwnThread(writes: false) { () throws(MakoError) in try self.read() }
             } catch {
                 if case .cancelled = error { return nil }
                 if case .closed = error, bell.isFinished { return nil }
-                if hasOtherWriters, database.isUnavailable(error) { continue }
-                throw error
+                // What was not read is read after the resumption.
+                guard database.isUnavailable(error) else { throw error }
+                isUnavailable = true
             }
         }
     }

@@ -27,4 +27,30 @@ import Testing
         #expect(try await !resumption.value)
         try await db.close()
     }
+
+    /// So does a reader of the history, which goes on with what it has not read.
+    @Test func aReaderOfTheHistoryWaitsForTheResumption() async throws {
+        let place = HistoryPlace()
+        let db = try place.open(.kept())
+        try db.set("FR", 68)
+        var events = db.changes(since: nil).makeAsyncIterator()
+        #expect(try await events.next()?.text == "insert Country 'FR'")
+        try db.set("IT", 59)
+        try await db.suspend()
+        let resumption = Task {
+            try await Task.sleep(for: .milliseconds(150))
+            return try await db.resume()
+        }
+        #expect(try await events.next()?.text == "insert Country 'IT'")
+        #expect(try await !resumption.value)
+        try db.set("IT", 60)
+        #expect(try await events.next()?.text == "update Country 'IT' (people)")
+        try await db.suspend()
+        let ending = Task {
+            try await Task.sleep(for: .milliseconds(150))
+            try await db.close()
+        }
+        #expect(try await events.next() == nil)
+        try await ending.value
+    }
 }
