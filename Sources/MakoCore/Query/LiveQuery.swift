@@ -217,7 +217,7 @@ final class LiveMailbox: Sendable {
     private struct State {
         var mail = Mail()
         var count = 0
-        /// The last commit that was dropped.
+        /// Of the dropped commits the one that snapshots show last.
         var lastLeftOut: CommitChanges?
         /// A snapshot that shows commits which the hub may deliver later; 0: none.
         var dropsUpTo: UInt64 = 0
@@ -234,8 +234,7 @@ final class LiveMailbox: Sendable {
         let reader = state.with { state -> CheckedContinuation<Bool, Never>? in
             if commit.isShown(by: state.dropsUpTo) { return nil }
             guard commit.covers(state.tables) else {
-                state.mail = Mail(commits: [], isComplete: false)
-                state.lastLeftOut = commit
+                LiveMailbox.drop(commit, &state)
                 return LiveMailbox.due(&state)
             }
             if commit.changes.isEmpty { return nil }
@@ -244,8 +243,7 @@ final class LiveMailbox: Sendable {
             }
             state.count += commit.changes.count
             if state.count > LiveMailbox.limit {
-                state.mail = Mail(commits: [], isComplete: false)
-                state.lastLeftOut = commit
+                LiveMailbox.drop(commit, &state)
             } else {
                 state.mail.commits.append(commit)
             }
@@ -257,11 +255,20 @@ final class LiveMailbox: Sendable {
     /// Forgets the changes, so that the query runs again.
     func forget() {
         state.with { state in
-            state.mail = Mail(commits: [], isComplete: false)
+            // Every snapshot shows this commit.
+            LiveMailbox.drop(CommitChanges(base: 0, ChangeSet()), &state)
             state.count = 0
-            // A commit that every snapshot shows, unless a later one was dropped already.
-            if state.lastLeftOut == nil { state.lastLeftOut = CommitChanges(base: 0, ChangeSet()) }
         }
+    }
+
+    /// Drops all commits. Commits may arrive in another order than that of their numbers, and the query must run again
+    /// when a snapshot shows all that were dropped: so the highest one is the last.
+    private static func drop(_ commit: CommitChanges, _ state: inout State) {
+        let dropped = state.mail.commits + [commit]
+        state.lastLeftOut = dropped.reduce(state.lastLeftOut) { last, commit in
+            if let last, last.base >= commit.base { last } else { commit }
+        }
+        state.mail = Mail(commits: [], isComplete: false)
     }
 
     /// Wakes the reader though there is no new commit.
