@@ -17,8 +17,11 @@ import Observation
 
     /// The object as of the newest commit; nil while there is no such row or it cannot be read.
     public var object: T? { query.results.first }
-    /// Whether the row was looked up: true after `start`, except after an error, and while the database is suspended.
-    /// Without an object there is no such row then.
+    /// Whether the row was looked up. Without an object there is no such row then.
+    ///
+    /// False before the first look: without an identity, while the database has been suspended since `start`, and after
+    /// an error of the first read. An error later leaves it true, as it leaves the object: ``error`` says that it is not
+    /// kept up to date any more.
     public var isLoaded: Bool { query.isLoaded }
     /// The error that ended the observation; nil while it runs.
     public var error: MakoError? { query.error }

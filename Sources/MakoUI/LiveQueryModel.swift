@@ -22,8 +22,11 @@ import Observation
     public private(set) var results: [T] = []
     /// The error that ended the query; nil while it runs. The end of its database is `MakoError.closed`.
     public private(set) var error: MakoError?
-    /// Whether the results are those of the running query: true after `start`, except after an error, and while the
-    /// database is suspended.
+    /// Whether ``results`` are those of the query that `start` was called with last.
+    ///
+    /// False before its first results: without a query, while the database has been suspended since `start`, and after an
+    /// error of the first read. An error later leaves it true, as it leaves the results: a view that shows a list where
+    /// this is true, and progress elsewhere, keeps its list, and ``error`` says that it is not kept up to date any more.
     public private(set) var isLoaded = false
 
     @ObservationIgnored private var task: Task<Void, Never>?
