@@ -38,7 +38,7 @@ public struct MatchPattern: Sendable, Hashable {
     }
 
     /// Creates a pattern for search as the user types: it matches texts with every word of `text`, where the last one
-    /// may go on.
+    /// may go on. In an index of stems, that word matches in its other forms, too.
     public init(prefix text: String) {
         let words = MatchPattern(allTokens: text)
         self.text = words.isEmpty ? words.text : words.text + "*"

@@ -8,6 +8,20 @@ enum EnglishStemmer {
         var run = StemmerRun(word, count)
         return run.stem()
     }
+
+    /// The start of the region in which the suffixes of a word lie.
+    static func firstRegion(of word: [UInt8]) -> Int {
+        var memory = word
+        return memory.withUnsafeMutableBufferPointer { word in
+            var run = StemmerRun(word, word.count)
+            return run.firstRegion()
+        }
+    }
+
+    /// The words with stems of their own.
+    static var exceptions: [(word: String, stem: String)] {
+        StemmerRun.exceptions.map { ("\($0.word)", "\($0.stem)") }
+    }
 }
 
 /// The stemming of one word.
@@ -43,12 +57,19 @@ private struct StemmerRun {
         return count
     }
 
-    private static let exceptions: [(word: StaticString, stem: StaticString)] = [
+    static let exceptions: [(word: StaticString, stem: StaticString)] = [
         ("skis", "ski"), ("skies", "sky"), ("dying", "die"), ("lying", "lie"), ("tying", "tie"), ("idly", "idl"),
         ("gently", "gentl"), ("ugly", "ugli"), ("early", "earli"), ("only", "onli"), ("singly", "singl"),
         ("sky", "sky"), ("news", "news"), ("howe", "howe"), ("atlas", "atlas"), ("cosmos", "cosmos"),
         ("bias", "bias"), ("andes", "andes"),
     ]
+
+    mutating func firstRegion() -> Int {
+        markConsonants()
+        findRegions()
+        return first
+    }
+
     private static let keptLater: [StaticString] = [
         "inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed",
     ]

@@ -4,7 +4,8 @@
 ///     steam OR sail           rows with one of them
 ///     steam NOT engine        rows with the first and without the second
 ///     "steam engine"          a phrase: adjacent words in this order
-///     eng*                    words with this prefix; "steam eng"* at the end of a phrase
+///     eng*                    words with this prefix; "steam eng"* at the end of a phrase. In an index of stems also
+///                             the other forms of the word before the star, and words with such a stem
 ///     NEAR(steam sail, 5)     both, with at most this many words between them; 10 by default
 ///     title:steam             in one column of the index
 ///     (steam OR sail) rope    parentheses
@@ -33,10 +34,15 @@ struct MatchQuery: Sendable, Hashable {
 /// A phrase: adjacent words.
 struct MatchPhrase: Sendable, Hashable {
     var terms: [[UInt8]]
-    /// Whether the last word is a prefix.
+    /// Whether the last word is a prefix, which is not stemmed: "happines" has a stem that "happiness" does not begin
+    /// with.
     var isPrefix: Bool
     /// The columns to search; bit 0 is the first column of the index.
     var columns: UInt64
+    /// In an index of stems, the stem of a prefix, if no term that begins with the prefix: its other forms match.
+    var stem: [UInt8]?
+    /// The stems of words that may begin with the prefix, which the text decides.
+    var shorter: [[UInt8]] = []
 }
 
 /// A node of a query.
@@ -317,13 +323,23 @@ package struct MatchParser {
         }
         var phrase = MatchPhrase(terms: [], isPrefix: false, columns: columns)
         if take(MatchParser.star) { phrase.isPrefix = true }
-        phrase.terms = terms(start.content)
+        phrase.terms = terms(start.content, index.options.stemming)
         if phrase.terms.isEmpty { throw error("there is no letter or digit in this", start) }
+        if phrase.isPrefix, index.options.stemming != .none { findStems(&phrase, start.content) }
         return phrase
     }
 
-    private func terms(_ content: [UInt8]) -> [[UInt8]] {
-        var words = Tokenizer(stemming: index.options.stemming)
+    /// Replaces the last term of a prefix by the word as written, and finds the stems of the words that begin with it.
+    private func findStems(_ phrase: inout MatchPhrase, _ content: [UInt8]) {
+        guard let prefix = terms(content, .none).last else { return }
+        let stem = phrase.terms.removeLast()
+        phrase.terms.append(prefix)
+        if !stem.starts(with: prefix) { phrase.stem = stem }
+        phrase.shorter = EnglishStemmer.shorterStems(ofWordsFrom: prefix)
+    }
+
+    private func terms(_ content: [UInt8], _ stemming: Stemming) -> [[UInt8]] {
+        var words = Tokenizer(stemming: stemming)
         var terms: [[UInt8]] = []
         content.withUnsafeBytes { bytes in
             words.begin(bytes)

@@ -4,13 +4,16 @@ import MakoStorage
 struct MatchRun {
     private let query: MatchQuery
     private let reader: TermReader
+    private let texts: PrefixTexts
     private var index: FullTextIndex { reader.index }
     /// With ranks, the rows of each term: occurrences are counted for ranked terms only.
     private var counted: [MatchNode: TermRows]?
 
-    init(_ query: MatchQuery, _ index: FullTextIndex, _ view: Snapshot) {
+    /// - Parameter rows: reads a row of the table.
+    init(_ query: MatchQuery, _ index: FullTextIndex, _ view: Snapshot, rows: @escaping PrefixTexts.Rows) {
         self.query = query
         reader = TermReader(index, view)
+        texts = PrefixTexts(index, view, rows)
     }
 
     /// Returns the numbers of the rows, ascending.
@@ -36,10 +39,9 @@ struct MatchRun {
         if let known = counted?[node] { return MatchRun.both(known.rows, wanted) }
         switch node {
         case .phrase(let phrase):
+            if phrase.terms.count == 1, phrase.isPrefix { return MatchRun.both(try prefix(phrase, .rows).rows, wanted) }
             if phrase.terms.count == 1 {
-                let found = try reader.read(
-                    phrase.terms[0], isPrefix: phrase.isPrefix, phrase.columns, .rows, within: wanted)
-                return MatchRun.both(found.rows, phrase.isPrefix ? wanted : nil)
+                return try reader.read(phrase.terms[0], isPrefix: false, phrase.columns, .rows, within: wanted).rows
             }
             return try self.phrase(phrase, .rows, within: wanted).rows
         case .near: return MatchRun.both(try found(node, .rows).rows, wanted)
@@ -99,13 +101,30 @@ struct MatchRun {
     private func found(_ node: MatchNode, _ detail: TermDetail) throws(RecordError) -> TermRows {
         switch node {
         case .phrase(let phrase):
+            if phrase.terms.count == 1, phrase.isPrefix { return try prefix(phrase, detail) }
             if phrase.terms.count == 1 {
-                return try reader.read(phrase.terms[0], isPrefix: phrase.isPrefix, phrase.columns, detail)
+                return try reader.read(phrase.terms[0], isPrefix: false, phrase.columns, detail)
             }
             return try self.phrase(phrase, detail)
         case .near(let parts, let distance): return try near(parts, distance)
         case .and, .or, .not: return TermRows()
         }
+    }
+
+    /// Returns the rows of the last word of a phrase, which is a prefix.
+    private func prefix(_ phrase: MatchPhrase, _ detail: TermDetail) throws(RecordError) -> TermRows {
+        guard let word = phrase.terms.last else { return TermRows() }
+        var found = try reader.read(word, isPrefix: true, phrase.columns, detail)
+        if let stem = phrase.stem {
+            found.append(try reader.read(stem, isPrefix: false, phrase.columns, detail))
+        }
+        for stem in phrase.shorter {
+            let places = try reader.read(stem, isPrefix: false, phrase.columns, .places)
+            found.append(try texts.rows(of: places, from: word, detail))
+        }
+        // The terms differ, so that no place is there twice.
+        found.merge(detail)
+        return found
     }
 
     // MARK: Phrases
@@ -129,8 +148,10 @@ struct MatchRun {
             } else if number > 0 && !isPrefix {
                 try reader.narrow(&places, to: term, phrase.columns, at: place)
             } else {
-                let found = try reader.read(
-                    term, isPrefix: isPrefix, phrase.columns, .places, within: isPrefix ? nil : wanted)
+                let found =
+                    isPrefix
+                    ? try prefix(phrase, .places)
+                    : try reader.read(term, isPrefix: false, phrase.columns, .places, within: wanted)
                 let others = PhrasePlaces(found, at: place, within: wanted)
                 if number == 0 { places = others } else { places.narrow(to: others) }
             }

@@ -28,6 +28,14 @@ struct TermRows {
 
     func places(_ number: Int) -> ArraySlice<UInt64> { places[starts[number]..<starts[number + 1]] }
 
+    /// Adds the rows of another word, before ``merge(_:)``.
+    mutating func append(_ other: TermRows) {
+        starts += other.starts.dropFirst().map { $0 + places.count }
+        rows += other.rows
+        counts += other.counts
+        places += other.places
+    }
+
     /// Merges the rows of several words into those of one.
     mutating func merge(_ detail: TermDetail) {
         if zip(rows, rows.dropFirst()).allSatisfy({ $0 < $1 }) { return }

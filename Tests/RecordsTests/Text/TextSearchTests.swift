@@ -34,7 +34,50 @@ import Testing
         #expect(words(long + "aßa") == [long + "a"])
     }
 
+    /// Whatever word begins with a prefix, its stem begins with it, is that of the prefix, or is among the shorter ones.
+    @Test(arguments: [
+        "happiness", "nationalizations", "organization", "crying", "dying", "skies", "studies", "hopping", "hoping",
+        "ability", "terribly", "rationalities", "emotionally", "creatively", "callousness", "agreedly", "early",
+        "generalization", "relational", "electricity", "saying",
+    ])
+    func stemsOfWordsAreFoundFromEachPrefix(word: String) {
+        let word = Array(word.utf8)
+        let stem = EnglishStemmer.stem(of: word)
+        for length in 1...word.count {
+            let prefix = Array(word[..<length])
+            let isFound =
+                stem.starts(with: prefix) || stem == EnglishStemmer.stem(of: prefix)
+                || EnglishStemmer.shorterStems(ofWordsFrom: prefix).contains(stem)
+            #expect(isFound, "\(String(decoding: prefix, as: UTF8.self))")
+        }
+    }
+
     // MARK: Queries
+
+    @Test func prefixesFindTheWordsThatTheyBeginInAnIndexOfStems() throws {
+        let fixture = try Fixture(MatchTests.author, MatchTests.article)
+        let lives = [
+            "Happiness in the organs", "All are happy", "An organization of engineers", "Running on the runway",
+        ]
+        try fixture.insertAll("Author", lives.map { [.text("Ada"), .text($0)] })
+        func found(_ pattern: String, _ columns: String = "id") throws -> [Value] {
+            let text = "SELECT \(columns) FROM Author WHERE life MATCH '\(pattern)' ORDER BY id"
+            return try SelectStatement.parse(text).run(fixture.catalogue, view: fixture.store.snapshot()).rows.map {
+                $0[0]
+            }
+        }
+        for length in 1...9 { #expect(try found("\("happiness".prefix(length))*").first == .integer(1), "\(length)") }
+        #expect(try found("happ*") == [.integer(1), .integer(2)])
+        #expect(try found("happines*") == [.integer(1)])
+        // The organs have the stem of the organization, and are no word with the prefix.
+        #expect(try found("organiz*") == [.integer(3)])
+        #expect(try found("\"an organizat\"*") == [.integer(3)])
+        // Other forms of the word, and no other words with its stem's letters.
+        #expect(try found("engineering*") == [.integer(3)])
+        #expect(try found("runnin*") == [.integer(4)])
+        #expect(try found("runs*", "highlight(life, '[', ']')") == [.text("[Running] on the runway")])
+        #expect(try found("happines*", "highlight(life, '[', ']')") == [.text("[Happiness] in the organs")])
+    }
 
     private func library() throws -> Fixture { try MatchTests.library() }
 

@@ -44,25 +44,19 @@ struct Excerpt {
 
     private func find(_ text: UnsafeRawBufferPointer, _ words: inout [(start: Int, end: Int)], _ hits: inout [Hit]) {
         var tokens = Tokenizer(stemming: stemming)
+        // The same words as they are written, for prefixes.
+        var written = Tokenizer()
         // Phrases of which the first words have matched.
         var partial: [(phrase: Int, at: Int)] = []
         tokens.begin(text)
-        while tokens.next() {
+        written.begin(text)
+        while tokens.next(), written.next() {
             let word = words.count
             words.append((tokens.start, tokens.end))
             var going: [(phrase: Int, at: Int)] = []
             for (phrase, at) in partial + phrases.indices.map({ ($0, 0) }) {
                 let isLast = at == phrases[phrase].terms.count - 1
-                let isPrefix = isLast && phrases[phrase].isPrefix
-                let term = tokens.term
-                let isThere = phrases[phrase].terms[at].withUnsafeBytes { wanted in
-                    if isPrefix {
-                        return term.count >= wanted.count
-                            && KeyOrder.compareRaw(.init(rebasing: term[..<wanted.count]), wanted) == 0
-                    }
-                    return KeyOrder.compareRaw(term, wanted) == 0
-                }
-                guard isThere else { continue }
+                guard Excerpt.isThere(phrases[phrase], at, tokens.term, written.term) else { continue }
                 if isLast {
                     let start = word - at
                     hits.append(
@@ -73,6 +67,20 @@ struct Excerpt {
             }
             partial = going
         }
+    }
+
+    /// Returns whether a word of the text is a word of a phrase.
+    ///
+    /// - Parameters:
+    ///   - term: the word in the index, which may be a stem.
+    ///   - written: the word itself.
+    private static func isThere(
+        _ phrase: MatchPhrase, _ place: Int, _ term: UnsafeRawBufferPointer, _ written: UnsafeRawBufferPointer
+    ) -> Bool {
+        let wanted = phrase.terms[place]
+        guard phrase.isPrefix, place == phrase.terms.count - 1 else { return term.elementsEqual(wanted) }
+        if term.starts(with: wanted) || written.starts(with: wanted) { return true }
+        return phrase.stem.map { term.elementsEqual($0) } ?? false
     }
 
     /// Returns the first word of the window that shows most parts of the query, as early as possible.

@@ -11,7 +11,7 @@ struct MatchedRows {
     init(_ match: BoundMatch, isRanked: Bool, _ view: Snapshot) throws(RecordError) {
         self.match = match
         self.view = view
-        var run = MatchRun(match.query, match.index, view)
+        var run = MatchRun(match, view)
         if isRanked { (rows, scores) = try run.ranked() } else { (rows, scores) = (try run.rows(), []) }
     }
 

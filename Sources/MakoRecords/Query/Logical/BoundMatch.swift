@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// A bound `MATCH`: a full-text index, and the query.
 package struct BoundMatch: Sendable {
     let table: TableHandle
@@ -29,4 +31,10 @@ extension BoundMatch: Hashable {
 
 extension BoundMatch: CustomStringConvertible {
     package var description: String { "\(path) MATCH \(Value.text(text))" }
+}
+
+extension MatchRun {
+    init(_ match: BoundMatch, _ view: Snapshot) {
+        self.init(match.query, match.index, view) { try match.table.withRow($0, in: view, $1) }
+    }
 }
