@@ -182,6 +182,7 @@ struct ForeignKeyRewrite {
 
     func followed(_ value: Value, _ column: ColumnSchema, _ table: String) throws(RecordError) -> Value {
         if column.target == AnyReference.anyTable {
+            if column.type == .keys { return try followedElements(value, column, table) }
             guard let reference = AnyReference(value) else { return value }
             return try followed(reference, column, table)?.stored ?? .null
         }
@@ -209,6 +210,27 @@ struct ForeignKeyRewrite {
             return (number, key)
         }
         return .blob(new.encoded)
+    }
+
+    /// Returns the new value of a column of keys of any table; its dangling keys are removed.
+    private func followedElements(
+        _ value: Value, _ column: ColumnSchema, _ table: String
+    ) throws(RecordError) -> Value {
+        guard case .blob(let bytes) = value, let tree = KeyTree(bytes) else { return value }
+        var followed: [RowKey: RowKey] = [:]
+        var gone: Set<RowKey> = []
+        for key in tree.keys where followed[key] == nil && !gone.contains(key) {
+            guard let reference = AnyReference(element: key) else { continue }
+            if let new = try self.followed(reference, column, table) {
+                followed[key] = new.element
+            } else {
+                gone.insert(key)
+            }
+        }
+        let left = gone.isEmpty ? tree : tree.removing { gone.contains($1) }
+        return try left.map { (tree) throws(RecordError) in
+            .blob(try tree.mapped { ($0, followed[$1] ?? $1) }.encoded)
+        } ?? .null
     }
 
     private func followed(

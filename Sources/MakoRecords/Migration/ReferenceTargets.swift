@@ -11,7 +11,8 @@ struct ReferenceTargets {
         if old == new || newNames[old] == new { return false }
         // The step that renames a table may have run already.
         let isKnown = newNames[old] != nil || newNames.values.contains(old)
-        return old == AnyReference.anyTable || isKnown || records.contains { $0.schema.name == old }
+        let isAny = old == AnyReference.anyTable || new == AnyReference.anyTable
+        return isAny || isKnown || records.contains { $0.schema.name == old }
     }
 }
 

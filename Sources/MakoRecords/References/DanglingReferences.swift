@@ -42,8 +42,7 @@ extension Catalogue {
     /// Returns the rows to which a column's value refers.
     private func targets(of value: Value, _ column: ColumnSchema) -> [RowPlace?] {
         if column.target == AnyReference.anyTable {
-            let reference = AnyReference(value)
-            return [reference.flatMap { found in table(named: found.table).map { RowPlace($0, found.key) } }]
+            return rows(referredToBy: value, column)
         }
         let target = column.target.flatMap { table(named: $0) }
         guard column.type == .keys else {

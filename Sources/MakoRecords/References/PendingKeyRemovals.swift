@@ -14,7 +14,8 @@ public struct PendingKeyRemovals {
     public struct Release {
         let referrer: Referrer
         let row: RowKey
-        var keys: Set<RowKey>
+        /// The keys as the column holds them.
+        var elements: Set<RowKey>
 
         /// Removes the keys from the column.
         public func write(
@@ -23,7 +24,7 @@ public struct PendingKeyRemovals {
             let view = tx.view
             let rest = try recorded {
                 try referrer.table.withRow(row, layout: referrer.layout, in: view) { reader in
-                    KeyTree(reader.blob(0))?.removing { $0 == 0 && keys.contains($1) }?.encoded
+                    KeyTree(reader.blob(0))?.removing { $0 == 0 && elements.contains($1) }?.encoded
                 } ?? nil
             }
             writer.begin(referrer.layout)
@@ -47,7 +48,7 @@ public struct PendingKeyRemovals {
     }
 
     // Inlinable what is read in each call: a getter of another module is given a copy, with its references counted.
-    @usableFromInline private(set) var notes: [(holder: Holder, referrer: Referrer, key: RowKey)] = []
+    @usableFromInline private(set) var notes: [(holder: Holder, referrer: Referrer, element: RowKey)] = []
     /// The number of times that records were removed: older marks do not refer to the present ones.
     @usableFromInline private(set) var round = 0
     /// The numbers of the tables with holding or held rows.
@@ -77,7 +78,7 @@ public struct PendingKeyRemovals {
     /// - Parameter row: the row that holds the key.
     public mutating func note(_ key: RowKey, heldBy row: RowKey, _ referrer: Referrer) {
         let holder = Holder(row: RowPlace(referrer.table, row), column: Array(referrer.column.utf8))
-        notes.append((holder, referrer, key))
+        notes.append((holder, referrer, referrer.element(key)))
         tables.formUnion([referrer.target.number, referrer.table.number])
         holders.insert(referrer.table.number)
     }
@@ -88,10 +89,10 @@ public struct PendingKeyRemovals {
         var places: [Holder: Int] = [:]
         for note in notes.prefix(count(before: mark)) {
             if let place = places[note.holder] {
-                releases[place].keys.insert(note.key)
+                releases[place].elements.insert(note.element)
             } else {
                 places[note.holder] = releases.count
-                releases.append(Release(referrer: note.referrer, row: note.holder.row.key, keys: [note.key]))
+                releases.append(Release(referrer: note.referrer, row: note.holder.row.key, elements: [note.element]))
             }
         }
         return releases

@@ -77,13 +77,18 @@ public struct Referrer: Sendable {
         isOwner = entry?.isOwned
     }
 
+    /// Returns the element by which a column of keys refers to a row.
+    func element(_ key: RowKey) -> RowKey {
+        isAny ? AnyReference(table: target.schema.name, key: key).element : key
+    }
+
     /// Returns the rows that refer to a row of the target.
     ///
     /// - Complexity: a lookup if an index starts with the column, otherwise a scan of the table.
     public func rows(
         referringTo key: RowKey, _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> [RowKey] {
-        if holdsMany { return try table.keys(holding: key, in: column, view: view) }
+        if holdsMany { return try table.keys(holding: element(key), in: column, view: view) }
         guard let value = try stored(key) else { return [] }
         let selection = Selection(
             table: table.schema.name, condition: .comparison(.equal, .column([column]), .literal(value, at: .none)))
@@ -163,10 +168,7 @@ public struct OwnedColumns: Sendable {
             _ = try table.withRow(key, layout: layout, in: view) { row in
                 for (position, column) in columns.enumerated() where !row.isNull(position) {
                     if column.target == AnyReference.anyTable {
-                        guard let reference = AnyReference(row.value(position)),
-                            let held = catalogue.table(named: reference.table)
-                        else { continue }
-                        rows.append(RowPlace(held, reference.key))
+                        rows += catalogue.rows(referredToBy: row.value(position), column).compactMap(\.self)
                         continue
                     }
                     guard let held = column.target.flatMap({ catalogue.table(named: $0) }) else { continue }
@@ -181,6 +183,19 @@ public struct OwnedColumns: Sendable {
             }
             return rows
         }
+    }
+}
+
+extension Catalogue {
+    /// Returns the rows to which a value of a column that refers to rows of any table refers; `nil` for a value that is no
+    /// reference, or one to a table that does not exist.
+    func rows(referredToBy value: Value, _ column: ColumnSchema) -> [RowPlace?] {
+        func place(_ reference: AnyReference?) -> RowPlace? {
+            reference.flatMap { found in table(named: found.table).map { RowPlace($0, found.key) } }
+        }
+        guard column.type == .keys else { return [place(AnyReference(value))] }
+        guard case .blob(let bytes) = value, let tree = KeyTree(bytes) else { return [] }
+        return tree.keys.map { place(AnyReference(element: $0)) }
     }
 }
 

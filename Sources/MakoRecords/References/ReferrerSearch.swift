@@ -23,7 +23,8 @@ extension Referrer {
             guard let index = table.elementIndexes.first(where: { $0.schema.columns.first?.name == column }) else {
                 return []
             }
-            return try entries(index.tree, keys.map { (ElementIndex.element(0, $0), $0) }, index.hasKeyInValue, view)
+            return try entries(
+                index.tree, keys.map { (ElementIndex.element(0, element($0)), $0) }, index.hasKeyInValue, view)
         }
         // The column's own order decides which texts are equal.
         if isNoCase {

@@ -9,7 +9,7 @@ public struct ColumnSchema: Sendable, Hashable {
     /// The value of the column in a row that is inserted without it.
     public var defaultValue: Value
     /// The target table of a reference; also that of a column which holds the key of a table without row ids. A text
-    /// column may refer to rows of any table: ``AnyReference``.
+    /// column and a column of keys may refer to rows of any table: ``AnyReference``.
     public var target: String?
     /// The previous name, if a migration renames the column.
     public var originalName: String?
@@ -26,6 +26,9 @@ public struct ColumnSchema: Sendable, Hashable {
     public var sealedType: ColumnType?
     /// Whether comparisons, orders, groups and DISTINCT ignore case by default: `COLLATE NOCASE`.
     public var isNoCase: Bool
+
+    /// Whether the column holds keys of rows of any table: ``AnyReference/element``.
+    public var holdsAnyKeys: Bool { type == .keys && target == AnyReference.anyTable }
 
     /// Makes a column.
     ///

@@ -4,7 +4,7 @@
 //   format (1) = 1, table id (4), version (8), next index id (4)
 //   key: 0 and the name of the row id column, or 1, a count (4) and the names of the key columns
 //   column count (4), then by ordinal: name, type (1; for an encrypted column 16 and the type of the values; for a
-//     NOCASE column 17 and the type), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
+//     NOCASE column 17 and the type; for a column of keys of any table 18 and the type), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
 //   live count (4), then the ordinals (4) of the live columns in the model's order
 //   index count (4), then: id (4), name, flags (1: unique 1, full text 2, has condition 4, spatial 8), column count
 //     (4),
@@ -46,6 +46,9 @@ struct TableRecord: Sendable, Hashable {
     static let sealedCode: UInt8 = 16
     /// The code before the type of a NOCASE column, so that older programs do not compare it by bytes.
     static let noCaseCode: UInt8 = 17
+    /// The code before the type of a column of keys of any table, so that older programs do not take its elements for
+    /// keys of one table.
+    static let anyKeysCode: UInt8 = 18
 
     /// The upper limit of counters in the catalogue, with room for increments.
     static let counterLimit: UInt64 = 1 << 62
@@ -78,6 +81,7 @@ struct TableRecord: Sendable, Hashable {
             out.text(column.name)
             if column.sealedType != nil { out.byte(TableRecord.sealedCode) }
             if column.isNoCase { out.byte(TableRecord.noCaseCode) }
+            if column.holdsAnyKeys { out.byte(TableRecord.anyKeysCode) }
             out.byte((column.sealedType ?? column.type).rawValue)
             out.byte((column.isOptional ? 1 : 0) | (column.isRetired ? 2 : 0) | (column.target != nil ? 4 : 0))
             out.value(column.defaultValue)
@@ -144,7 +148,8 @@ struct TableRecord: Sendable, Hashable {
             var code = try source.byte()
             let isSealed = code == TableRecord.sealedCode
             let isNoCase = code == TableRecord.noCaseCode
-            if isSealed || isNoCase { code = try source.byte() }
+            let holdsAnyKeys = code == TableRecord.anyKeysCode
+            if isSealed || isNoCase || holdsAnyKeys { code = try source.byte() }
             guard let type = ColumnType(rawValue: code) else {
                 throw .catalogueDamaged(
                     reason: "column \(name) has type \(code), which this version of Mako does not know")
@@ -155,6 +160,7 @@ struct TableRecord: Sendable, Hashable {
                 sealing: isSealed ? type : nil, isNoCase: isNoCase)
             column.fill = try source.value()
             if flags & 4 != 0 { column.target = try source.text() }
+            guard column.holdsAnyKeys == holdsAnyKeys else { throw source.damaged }
             column.isRetired = flags & 2 != 0
             column.ordinal = ordinal
             columns.append(column)

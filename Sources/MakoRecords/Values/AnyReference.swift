@@ -3,6 +3,8 @@
 /// The column is a text column whose schema has the target ``anyTable``. The text is `Person:5`, or for a key made of
 /// columns its bytes, `Account:x616461`; in the table's name a colon is written `%3A`, and a percent sign `%25`.
 ///
+/// A column of keys with the target ``anyTable`` holds such texts as byte keys: ``element``.
+///
 /// ```swift
 /// let reference = AnyReference(table: "Person", key: .rowID(5))
 /// print(reference.stored)     // 'Person:5'
@@ -33,10 +35,23 @@ public struct AnyReference: Sendable, Hashable {
         self.init(table: name.replacing("%3A", with: ":").replacing("%25", with: "%"), key: key)
     }
 
+    /// Decodes an element of a column of keys of any table.
+    ///
+    /// - Returns: `nil` if the key is not the bytes of a reference.
+    public init?(element key: RowKey) {
+        guard case .bytes(let bytes) = key, let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        self.init(.text(text))
+    }
+
     /// The value of the column.
-    public var stored: Value {
+    public var stored: Value { .text(text) }
+
+    /// The key that a column of keys of any table holds: the UTF-8 of the text.
+    public var element: RowKey { .bytes(Array(text.utf8)) }
+
+    private var text: String {
         let name = table.replacing("%", with: "%25").replacing(":", with: "%3A")
-        return .text("\(name):\(keyText)")
+        return "\(name):\(keyText)"
     }
 
     private var keyText: String {

@@ -4,6 +4,8 @@ enum ElementScope {
     case rows([String])
     /// This path is the element; other names keep their meaning.
     case values([String])
+    /// This path is the element, the text of a reference to a row of any table; other names keep their meaning.
+    case references([String])
 }
 
 /// A collection that a path leads to.
@@ -11,6 +13,8 @@ private enum Gathering {
     case rows(ManyRows)
     /// A column with a list of values.
     case values
+    /// A column of keys of any table.
+    case references
 }
 
 /// A collection of rows.
@@ -27,7 +31,8 @@ extension Binder {
     /// value.
     mutating func scopedValue(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundExpr? {
         switch element {
-        case .values(let own)? where path == own: return .element
+        case .values(let own)? where path == own, .references(let own)? where path == own: return .element
+        case .references(let own)? where path.starts(with: own): throw at.error(Binder.leadsToAny(own))
         case .values(let own)? where path.starts(with: own):
             throw at.error("\(Expr.written(own)) holds plain values, which have no \(path[own.count])")
         case .rows(let own)?:
@@ -71,6 +76,7 @@ extension Binder {
                 return (.rows(.inverse(owner: place, inverse)), step + 1)
             }
             guard let column = place.schema.column(named: name) else { return nil }
+            if column.holdsAnyKeys { return (.references, step + 1) }
             if column.type == .keys, let target = column.target.flatMap({ catalogue.table(named: $0) }) {
                 return (.rows(.keys(target: target, column: name)), step + 1)
             }
@@ -134,13 +140,15 @@ extension Binder {
         let isAll = quantifier == .all
         let any: BoundCondition
         switch collection {
-        case .values:
+        case .references where isRelative: throw at.error(Binder.leadsToAny(path))
+        case .values, .references:
+            let holdsKeys = if case .references = collection { true } else { false }
             let column = try bind(.column(path, at: at))
             let before = element
-            element = .values(path)
+            element = holdsKeys ? .references(path) : .values(path)
             defer { element = before }
             any = .anyElement(
-                BoundGathered(column, holdsKeys: false, condition: Binder.sought(try bind(condition), isAll)))
+                BoundGathered(column, holdsKeys: holdsKeys, condition: Binder.sought(try bind(condition), isAll)))
         case .rows(let rows):
             any = .exists(
                 try bound(rows, qualified(path), at, .exists) { (inner) throws(RecordError) in
@@ -155,6 +163,11 @@ extension Binder {
                 })
         }
         return isAll ? .not(any) : any
+    }
+
+    private static func leadsToAny(_ path: [String]) -> String {
+        "\(Expr.written(path)) refers to rows of any table, so no path leads on from it; compare it with a text such as "
+            + "'Person:5'"
     }
 
     /// Returns whether a name leads to a collection; an aggregate over one is a single value.
@@ -187,7 +200,9 @@ extension Binder {
                 throw at.error("\(Expr.written(own)) holds plain values, which have no \(further[0])")
             }
             value = .gathered(BoundGathered(try bind(.column(own, at: at)), holdsKeys: false, function: function))
-        case .rows(.keys) where function == .count && further.isEmpty:
+        case .references where function != .count || !further.isEmpty: throw at.error(Binder.leadsToAny(own))
+        case .references,
+            .rows(.keys) where function == .count && further.isEmpty:
             value = .gathered(BoundGathered(try bind(.column(own, at: at)), holdsKeys: true, function: .count))
         case .rows(let rows):
             if function != .count, further.isEmpty { throw at.error("@\(function.rawValue) needs a property") }

@@ -347,12 +347,12 @@ final class Evaluator {
     private func anyElement(
         _ column: Int32, _ condition: Int32, _ row: RowReader, _ key: RowKey
     ) throws(RecordError) -> Bool {
-        guard case .text(let bytes) = try value(column, row, key) else { return false }
+        let list = try value(column, row, key)
         var isFound = false
         var lent = Arena()
         let before = element
         defer { element = before }
-        try ListValues.forEach(in: bytes, &lent) { (value, _) throws(RecordError) in
+        try list.forEachElement(&lent) { (value) throws(RecordError) in
             element = value
             isFound = try truth(condition, row, key) == .yes
             return !isFound

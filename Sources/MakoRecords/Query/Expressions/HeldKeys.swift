@@ -70,3 +70,24 @@ struct HeldKeys {
         return .bytes([UInt8](bytes[place - Int(number)..<place]))
     }
 }
+
+extension Operand {
+    /// Calls a closure with each value of a list, or the text of each reference in a column of keys of any table, until it
+    /// returns `false`.
+    func forEachElement(
+        _ arena: inout Arena, _ body: (Operand) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        switch self {
+        case .text(let list):
+            try ListValues.forEach(in: list, &arena) { (value, _) throws(RecordError) in try body(value) }
+        case .blob(let keys):
+            try recorded {
+                try HeldKeys.forEach(in: keys) { _, key in
+                    guard case .bytes(let text) = key else { return true }
+                    return try text.withUnsafeBytes { try body(.text($0)) }
+                }
+            }
+        default: break
+        }
+    }
+}
