@@ -174,22 +174,33 @@ struct PropertySource {
     /// Whether it may be a reference to one object of a class.
     var mayReferToObject: Bool { needsSlot && !isCollection && !isAnyObject }
     /// Whether it refers to an object of any entity: `(any ObjectEntity)?`.
-    var isAnyObject: Bool {
-        var spelling = baseType
+    var isAnyObject: Bool { Self.isAnyObject(baseType) }
+
+    private static func isAnyObject(_ type: String) -> Bool {
+        var spelling = type
         if spelling.hasPrefix("("), spelling.hasSuffix(")") { spelling = String(spelling.dropFirst().dropLast()) }
         return ["any ObjectEntity", "any Mako.ObjectEntity", "any MakoCore.ObjectEntity"].contains(spelling)
     }
+
     /// Whether it is an array, set, ordered set or dictionary of something that may be an entity.
     var isCollection: Bool {
-        if isSerialized || isEncrypted { return false }
-        var element = baseType
-        var isInside = false
-        while let inner = Self.element(of: element) {
-            element = inner
-            isInside = true
+        guard let element = innermost, !isSerialized, !isEncrypted else { return false }
+        return Self.isAnyObject(element)
+            || !Self.valueTypes.contains(element) && !element.hasSuffix("?") && !element.contains("<")
+                && !element.hasPrefix("(") && !element.hasPrefix("any ")
+    }
+    /// Whether it is a collection of objects of any entity: `[any ObjectEntity]`.
+    var isAnyCollection: Bool { isCollection && innermost.map(Self.isAnyObject) == true }
+
+    /// The type inside all arrays, sets, ordered sets and dictionaries; nil for a type that is none of these.
+    private var innermost: String? {
+        var found: String?
+        var type = baseType
+        while let inner = Self.element(of: type) {
+            type = inner
+            found = inner
         }
-        return isInside && !Self.valueTypes.contains(element) && !element.hasSuffix("?") && !element.contains("<")
-            && !element.hasPrefix("(") && !element.hasPrefix("any ")
+        return found
     }
 
     /// The element type of an array, a set, an ordered set or a dictionary; nil for other types.

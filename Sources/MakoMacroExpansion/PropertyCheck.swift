@@ -145,13 +145,13 @@ struct PropertyCheck {
         }
     }
 
-    /// The options that a reference to an object of any entity cannot have.
+    /// The options that a reference to an object of any entity, or a collection of them, cannot have.
     private mutating func checkAnyObject() {
-        guard property.isAnyObject else { return }
+        guard property.isAnyObject || property.isAnyCollection else { return }
         let name = property.name
         if !source.isClass {
             find("anyObjectInStruct", "a struct holds no objects; make it a class, or store the object's key")
-        } else if !property.isOptional {
+        } else if !property.isOptional, property.isAnyObject {
             find(
                 "anyObject", "'\(name)' is nil when its object is removed; write '(any ObjectEntity)?'",
                 property.binding?.typeAnnotation.map {
@@ -160,7 +160,7 @@ struct PropertyCheck {
                 })
         }
         if property.isSerialized || property.isMarkedKey || property.has("identity") {
-            find("anyObjectKey", "'\(name)' refers to an object and is neither a key nor a value of its own")
+            find("anyObjectKey", "'\(name)' refers to objects and is neither a key nor a value of its own")
         }
         if property.relationship?.contains(where: { $0.name == "owned" }) == true {
             find("anyObjectOwned", "only what has a class of its own can be .owned; give '\(name)' one")
@@ -202,12 +202,8 @@ struct PropertyCheck {
             return
         }
         let removal = Repair.removing(option: option.node)
-        if property.isAnyObject {
+        if property.isAnyObject || property.isAnyCollection {
             find("subclassesOfAny", "'\(property.name)' takes objects of any class as it is", at: option.node, removal)
-        } else if property.isCollection {
-            find(
-                "subclassesMany", "a collection holds objects of one table; .subclasses belongs to a reference to one",
-                at: option.node, removal)
         }
         if names.contains("owned") {
             find(

@@ -6,11 +6,15 @@ extension Entity {
     public var description: String {
         let model = entityModelOfInstance
         var held: [Int: [StoredValue]] = [:]
-        visitReferences { held[$0, default: []].append($1.conditionValue) }
+        visitReferences { position, object in
+            let isAny = model.columns[position].holdsAnyKeys
+            held[position, default: []].append(isAny ? AnyReferenceCodec.stored(object) : object.conditionValue)
+        }
         let fields = model.columns.enumerated().compactMap { index, property -> String? in
             if case .absent = property.kind { return nil }
             let type = writtenType(of: Swift.type(of: property.keyPath).valueType)
-            guard case .column(let column, _, _, let target) = property.kind, target != nil else {
+            guard case .column(let column, _, _, let target) = property.kind, target != nil || property.holdsAnyKeys
+            else {
                 return "\(property.name): \(property.text(of: property.values(of: self))) (\(type))"
             }
             if property.coding?.holdsValue == true {

@@ -40,6 +40,11 @@ public struct PropertyModel: @unchecked Sendable {
     var isJSON: Bool { coding?.isJSON == true }
     /// Whether it refers to objects of any entity.
     var refersToAny: Bool { coding?.refersToAny == true }
+    /// Whether it is a collection of objects of any entity.
+    var holdsAnyKeys: Bool {
+        guard refersToAny, case .column(type: .keys, _, _, _) = kind else { return false }
+        return true
+    }
     /// Whether the column refers to other rows.
     var isReference: Bool {
         guard case .column(_, _, _, let target) = kind else { return false }

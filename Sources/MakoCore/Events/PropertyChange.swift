@@ -134,11 +134,12 @@ extension ObjectChange {
         guard let row, let property = property(keyPath), property.isReference,
             let stored = row.value(ofColumn: property.column), case .column(let type, _, _, let target) = property.kind
         else { return nil }
+        if property.refersToAny { return AnyReference.all(in: stored, property).map(\.key) }
         if type == .keys {
             guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return [] }
             return tree.keys
         }
-        guard let target else { return AnyReference(stored).map { [$0.key] } ?? [] }
+        guard let target else { return [] }
         return ReferenceKeys.key(stored, of: target.entityModel).map { [$0] } ?? []
     }
 

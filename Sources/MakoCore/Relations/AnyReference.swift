@@ -134,7 +134,7 @@ extension EntityCoding {
 
 extension ObjectEntity {
     /// The table and key of the object; nil before its first save.
-    fileprivate var anyReference: AnyReference? {
+    var anyReference: AnyReference? {
         storedKey.map { AnyReference(table: type(of: self).entityModel.table, key: $0) }
     }
 }
@@ -176,18 +176,27 @@ extension LazyLoad {
         _ reference: AnyReference, for owner: some ObjectEntity,
         _ type: (SchemaState) -> (any ObjectEntity.Type)?
     ) throws(MakoError) -> (any ObjectEntity)? {
+        guard let target = try self.type(ofTable: reference.table, for: owner, type) else { return nil }
+        return try loaded(target, reference.key, owner)
+    }
+
+    /// The class in use for the objects of a table; nil if the table does not exist.
+    ///
+    /// - Throws: `MakoError.unsupported` when there is none.
+    static func type(
+        ofTable table: String, for owner: some ObjectEntity, _ type: (SchemaState) -> (any ObjectEntity.Type)?
+    ) throws(MakoError) -> (any ObjectEntity.Type)? {
         let model = Swift.type(of: owner).entityModel
         let database = try Database.resolve(number: owner.lockedState { $0.database }, for: model)
         let (target, isThere) = try database.viewing { (_, schema) throws(MakoError) in
-            (type(schema), schema.catalogue.table(named: reference.table) != nil)
+            (type(schema), schema.catalogue.table(named: table) != nil)
         }
-        if !isThere { return nil }
-        guard let target else {
+        if isThere && target == nil {
             throw .unsupported(
-                "\(model.name) referring to an object in the table \(reference.table), whose class is not in use (name it in "
+                "\(model.name) referring to an object in the table \(table), whose class is not in use (name it in "
                     + "'entities:' when the database is opened)")
         }
-        return try loaded(target, reference.key, owner)
+        return isThere ? target : nil
     }
 
     private static func loaded<Target: ObjectEntity>(

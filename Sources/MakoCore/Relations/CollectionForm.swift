@@ -5,8 +5,8 @@ import MakoRecords
 public protocol ElementForm: Sendable {
     /// The type of the element or collection.
     associatedtype Value: Sendable
-    /// The entity of the objects.
-    associatedtype Target: Entity
+    /// The entity of the objects; `any ObjectEntity` where they may have several.
+    associatedtype Target: Sendable
 
     /// Whether the objects have names, which are values of their own type.
     static var hasNames: Bool { get }
@@ -50,7 +50,7 @@ extension CollectionForm {
 public struct OtherForm: Error {}
 
 /// A single object.
-public enum ObjectForm<Target: Entity>: ElementForm {
+public enum ObjectForm<Target: Sendable>: ElementForm {
     /// Visits the object.
     public static func forEach(_ value: Target, _ body: (Target) -> Void) { body(value) }
     /// Updates the object in place.

@@ -3,7 +3,8 @@ import MakoStorage
 
 /// The slot of an object's structs with rows of their own, one or a collection: their keys until the first access, then
 /// the structs. What is assigned is saved before the object.
-public struct HeldValueSlot<Form: CollectionForm>: PropertySlot where Form.Target._$Kind == EntityKind.Value {
+public struct HeldValueSlot<Form: CollectionForm>: PropertySlot
+where Form.Target: Entity, Form.Target._$Kind == EntityKind.Value {
     fileprivate enum Content: Sendable {
         case stored(KeyTree)
         case held(HeldProperty<Form>)
@@ -91,7 +92,7 @@ public struct HeldValueSlot<Form: CollectionForm>: PropertySlot where Form.Targe
 
 /// What a property was set to, or what was loaded for it. Another assignment makes another one, so that the keys of
 /// saved structs never replace what another thread has assigned meanwhile.
-final class HeldProperty<Form: CollectionForm>: HeldContent {
+final class HeldProperty<Form: CollectionForm>: HeldContent where Form.Target: Entity {
     private struct State {
         var value: Form.Value
         /// The number of the database that has the rows; nil: none, or there are no structs.

@@ -61,6 +61,32 @@ extension Condition {
         }
     }
 
+    /// Returns the condition that a collection of objects of any class contains an object: `.contains(\.items, ada)`.
+    ///
+    /// Reads each row; ``Query/referencing(_:)-(ObjectEntity)`` uses the index of the collection.
+    public static func contains<C: Collection>(
+        _ many: KeyPath<Row<Root>, Column<C>>, _ object: some ObjectEntity
+    ) -> Condition where C.Element == any ObjectEntity { contains(many.path(), object) }
+
+    /// Returns the condition that an optional collection of objects of any class contains an object.
+    public static func contains<C: Collection>(
+        _ many: KeyPath<Row<Root>, Column<C?>>, _ object: some ObjectEntity
+    ) -> Condition where C.Element == any ObjectEntity { contains(many.path(), object) }
+
+    /// Returns the condition that a dictionary of objects of any class contains an object, under any name.
+    public static func contains<K>(
+        _ many: KeyPath<Row<Root>, Column<[K: any ObjectEntity]>>, _ object: some ObjectEntity
+    ) -> Condition { contains(many.path(), object) }
+
+    private static func contains(_ path: [PathStep], _ object: some ObjectEntity) -> Condition {
+        let reference = AnyReferenceCodec.stored(object)
+        // No row refers to an object without a row.
+        if reference.isNull { return Condition(.constant(false)) }
+        return ConditionBuilder.make(path) { (expr) throws(MakoError) in
+            .quantified(.any, .comparison(.equal, expr, .literal(reference, at: .none)))
+        }
+    }
+
     private static func of<T: Entity>(
         _ quantifier: Quantifier, _ path: [PathStep], _ condition: Condition<T>
     ) -> Condition {

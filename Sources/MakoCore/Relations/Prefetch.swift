@@ -100,6 +100,14 @@ struct Prefetch {
                 return try readValues(source.keyPath, owners)
             }
             return try follow(collection: source.keyPath, of: type, source.owner, name, owners, context)
+        case .column(type: .keys, _, _, nil):
+            let loaded = try others(source.owner, name, owners, context) { (table) in
+                if let superclass = property.coding?.superclass as? any ObjectEntity.Type {
+                    return schema.type(ofTable: table, under: superclass)
+                }
+                return schema.binding(ofTable: table)?.model.type as? any ObjectEntity.Type
+            }
+            return take(loaded, source.keyPath, owners)
         case .column(type: .reference, _, _, _) where property.coding?.holdsValue == true:
             return try readValues(source.keyPath, owners)
         case .column, .rowNumber, .absent: throw Prefetch.noRelation(name)
@@ -129,7 +137,7 @@ struct Prefetch {
     ) throws(MakoError) -> [any ObjectEntity] {
         let loaded =
             reference.property?.refersToAny == true
-            ? try others(reference, column, owners, context)
+            ? try others(reference.owner, column, owners, context) { schema.type(ofTable: $0, under: reference.target) }
             : try objects(reference.target, try keys(reference, column, owners), context).compactMap(\.self)
         // Retained until their owners retain them, because the context does not.
         let values = withExtendedLifetime(loaded) { reference.values(owners) }
@@ -151,19 +159,25 @@ struct Prefetch {
         return keys
     }
 
-    /// Loads the objects of references that also accept subclasses.
+    /// Loads the objects of references, or of collections, that accept objects of several classes.
+    ///
+    /// - Parameter type: returns the class in use for the objects of a table.
     private func others(
-        _ reference: PathStep.Reference, _ column: String, _ owners: [any ObjectEntity], _ context: FetchContext
+        _ owner: EntityModel, _ column: String, _ owners: [any ObjectEntity], _ context: FetchContext,
+        _ type: (String) -> (any ObjectEntity.Type)?
     ) throws(MakoError) -> [any ObjectEntity] {
         var keys: [String: Set<RowKey>] = [:]
-        try forEachRow(of: owners, reference.owner, column) { _, reader in
-            guard let found = AnyReference(reader.value(0)) else { return }
-            keys[found.table, default: []].insert(found.key)
+        let property = owner.columns.first { $0.column == column }
+        try forEachRow(of: owners, owner, column) { _, reader in
+            guard let property else { return }
+            for found in AnyReference.all(in: reader.value(0), property) {
+                keys[found.table, default: []].insert(found.key)
+            }
         }
         var loaded: [any ObjectEntity] = []
         for (table, keys) in keys.sorted(by: { $0.key < $1.key }) {
             // A type that is not in use is skipped here; the access to the reference reports it.
-            guard let type = schema.type(ofTable: table, under: reference.target) else { continue }
+            guard let type = type(table) else { continue }
             loaded += try objects(type, Array(keys), context).compactMap(\.self)
         }
         return loaded
@@ -181,8 +195,13 @@ struct Prefetch {
         try forEachRow(of: owners, owner, column) { _, reader in
             KeyTree(reader.blob(0))?.forEachKey { if seen.insert($1).inserted { keys.append($1) } }
         }
-        let loaded = try objects(type, keys, context).compactMap(\.self)
-        // Reading the property takes the objects from the context, and the owner retains them from then on.
+        return take(try objects(type, keys, context).compactMap(\.self), keyPath, owners)
+    }
+
+    /// Has owners take loaded objects from the context: they read the property, and retain the objects from then on.
+    private func take(
+        _ loaded: [any ObjectEntity], _ keyPath: AnyKeyPath, _ owners: [any ObjectEntity]
+    ) -> [any ObjectEntity] {
         withExtendedLifetime(loaded) { for owner in owners { _ = (owner as Any)[keyPath: keyPath] } }
         return loaded
     }

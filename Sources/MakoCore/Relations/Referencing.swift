@@ -136,9 +136,10 @@ enum ReferenceCondition: Sendable {
             var parts: [MakoRecords.Condition] = []
             for column in columns {
                 let stored = binding.table.schema.column(named: column)
-                if stored?.type == .keys {
+                if let stored, stored.type == .keys {
+                    let element = stored.holdsAnyKeys ? AnyReference(table: target.table, key: key).element : key
                     let keys = try records { () throws(RecordError) in
-                        try binding.table.keys(holding: key, in: column, view: view)
+                        try binding.table.keys(holding: element, in: column, view: view)
                     }
                     parts.append(try Self.among(keys, binding.table.schema))
                 } else if stored?.target == AnyReference.anyTable {
@@ -212,8 +213,8 @@ enum ReferenceCondition: Sendable {
             try binding.table.withRow(row, layout: binding.layout, in: view) { reader in
                 for (position, property) in binding.model.columns.enumerated() {
                     if property.refersToAny {
-                        let reference = AnyReference(reader.value(position))
-                        if let reference, reference.table == target.table { keys.insert(reference.key) }
+                        for reference in AnyReference.all(in: reader.value(position), property)
+                        where reference.table == target.table { keys.insert(reference.key) }
                         continue
                     }
                     guard case .column(let type, _, _, let held?) = property.kind,
@@ -245,6 +246,15 @@ enum ReferenceCondition: Sendable {
             rows.map { row in
                 .and(zip(names, row).map { .comparison(.equal, .column([$0]), .literal($1, at: .none)) })
             })
+    }
+}
+
+extension AnyReference {
+    /// The references in a value of a property that refers to objects of any entity, in their order.
+    static func all(in value: StoredValue, _ property: PropertyModel) -> [AnyReference] {
+        guard property.holdsAnyKeys else { return AnyReference(value).map { [$0] } ?? [] }
+        guard case .blob(let bytes) = value, let tree = KeyTree(bytes) else { return [] }
+        return tree.keys.compactMap { AnyReference(element: $0) }
     }
 }
 

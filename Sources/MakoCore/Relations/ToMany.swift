@@ -139,10 +139,17 @@ private enum MemberChange {
         return set(path, of: member, owners, isChanged: (known == nil) == (self == .append))
     }
 
-    /// Changes a reference to objects of any entity.
+    /// Changes a reference to objects of any entity, or an array of them.
     func applyToAny<Target: ObjectEntity>(
         _ member: Target, _ inverse: PartialKeyPath<Target>, to owner: any ObjectEntity
     ) throws(MakoError) -> Bool? {
+        if let path = inverse as? ReferenceWritableKeyPath<Target, [any ObjectEntity]> {
+            var owners = try member.load(path)
+            let place = owners.firstIndex { $0.isSame(as: owner) }
+            if self == .append, place == nil { owners.append(owner) }
+            if self == .remove, let place { owners.remove(at: place) }
+            return set(path, of: member, owners, isChanged: (place == nil) == (self == .append))
+        }
         guard let path = inverse as? ReferenceWritableKeyPath<Target, (any ObjectEntity)?> else { return nil }
         let isOwn = try member.load(path)?.isSame(as: owner) == true
         if self == .append { member[keyPath: path] = owner } else if isOwn { member[keyPath: path] = nil }

@@ -86,7 +86,8 @@ extension EntityRow {
 
 /// The codec of collections of structs with rows of their own. They are stored as the keys of these rows, as
 /// collections of objects are. A struct reads them together with its own row, an object at the first access.
-public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec where Form.Target._$Kind == EntityKind.Value {
+public enum ValueCollectionCodec<Form: CollectionForm>: HeldValueCodec
+where Form.Target: Entity, Form.Target._$Kind == EntityKind.Value {
     /// The type of the property: a collection of structs.
     public typealias Property = Form.Value
 

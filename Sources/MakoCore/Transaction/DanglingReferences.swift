@@ -11,11 +11,13 @@ struct DanglingReferences {
         let name: String
         /// The target tables to check in a column that refers to rows of any table; empty: all.
         var targets: [String] = []
+        /// Whether a value has several keys, of which any may lead to these tables.
+        var holdsMany = false
 
         /// The rows to check.
         var rows: Selection {
             let column = Expr.column([name])
-            if targets.isEmpty { return Selection(table: table, condition: .not(.isNull(column))) }
+            if targets.isEmpty || holdsMany { return Selection(table: table, condition: .not(.isNull(column))) }
             // A stored reference starts with the table name and a colon; the semicolon is the next character after the
             // colon.
             let ranges = targets.map { target in
@@ -44,11 +46,13 @@ struct DanglingReferences {
         }
         if made.isEmpty { return }
         for table in before.handles {
-            for column in table.schema.liveColumns {
-                guard let target = column.target else { continue }
-                let column = Column(table: table.schema.name, name: column.name)
+            for stored in table.schema.liveColumns {
+                guard let target = stored.target else { continue }
+                let column = Column(table: table.schema.name, name: stored.name)
                 if target == AnyReference.anyTable {
-                    columns.append(Column(table: column.table, name: column.name, targets: made))
+                    let holdsMany = stored.holdsAnyKeys
+                    columns.append(
+                        Column(table: column.table, name: column.name, targets: made, holdsMany: holdsMany))
                 } else if made.contains(target) {
                     columns.append(column)
                 }
@@ -123,9 +127,8 @@ struct DanglingReferences {
             _ value: StoredValue, _ column: ColumnSchema, _ target: String
         ) throws(MakoError) -> StoredValue? {
             if target == AnyReference.anyTable {
-                guard let reference = AnyReference(value), try !contains(reference.key, reference.table) else {
-                    return nil
-                }
+                if column.holdsAnyKeys { return try existing(elements: value) }
+                guard let reference = AnyReference(value), try !contains(reference) else { return nil }
                 return .null
             }
             guard column.type == .keys else {
@@ -142,6 +145,21 @@ struct DanglingReferences {
             for key in keys where try !contains(key, target) { gone.insert(key) }
             if gone.isEmpty { return nil }
             return tree.removing { $0 == 0 && gone.contains($1) }.map { .blob($0.encoded) } ?? .null
+        }
+
+        /// The value of a column of keys of any table without its dangling keys; nil when it has none.
+        private mutating func existing(elements value: StoredValue) throws(MakoError) -> StoredValue? {
+            guard case .blob(let bytes) = value, let tree = KeyTree(bytes) else { return nil }
+            var gone: Set<RowKey> = []
+            for key in tree.keys {
+                if let reference = AnyReference(element: key), try !contains(reference) { gone.insert(key) }
+            }
+            if gone.isEmpty { return nil }
+            return tree.removing { gone.contains($1) }.map { .blob($0.encoded) } ?? .null
+        }
+
+        private mutating func contains(_ reference: AnyReference) throws(MakoError) -> Bool {
+            try contains(reference.key, reference.table)
         }
 
         private mutating func contains(_ key: RowKey, _ name: String) throws(MakoError) -> Bool {

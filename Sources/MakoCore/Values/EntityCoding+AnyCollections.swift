@@ -1,0 +1,78 @@
+// Collections of objects that may have several classes.
+
+extension EntityCoding {
+    /// Returns the collection codec for an array of objects of any class.
+    @inlinable
+    public static func collectionCodec(
+        _: [any ObjectEntity].Type
+    ) -> MemberCodec<ArrayForm<ObjectForm<any ObjectEntity>>, AnyMembers>.Type {
+        MemberCodec<ArrayForm<ObjectForm<any ObjectEntity>>, AnyMembers>.self
+    }
+    /// Returns the collection codec for an optional array of objects of any class.
+    @inlinable
+    public static func collectionCodec(
+        _: [any ObjectEntity]?.Type
+    ) -> MemberCodec<OptionalForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.Type {
+        MemberCodec<OptionalForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.self
+    }
+    /// Returns the collection codec for an array of arrays of objects of any class.
+    @inlinable
+    public static func collectionCodec(
+        _: [[any ObjectEntity]].Type
+    ) -> MemberCodec<ArrayForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.Type {
+        MemberCodec<ArrayForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.self
+    }
+    /// Returns the collection codec for a dictionary of objects of any class.
+    @inlinable
+    public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
+        _: [K: any ObjectEntity].Type
+    ) -> MemberCodec<DictionaryForm<K, ObjectForm<any ObjectEntity>>, AnyMembers>.Type {
+        MemberCodec<DictionaryForm<K, ObjectForm<any ObjectEntity>>, AnyMembers>.self
+    }
+    /// Returns the collection codec for an optional dictionary of objects of any class.
+    @inlinable
+    public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
+        _: [K: any ObjectEntity]?.Type
+    ) -> MemberCodec<OptionalForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyMembers>.Type {
+        MemberCodec<OptionalForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyMembers>.self
+    }
+    /// Returns the collection codec for a dictionary of arrays of objects of any class.
+    @inlinable
+    public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
+        _: [K: [any ObjectEntity]].Type
+    ) -> MemberCodec<DictionaryForm<K, ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.Type {
+        MemberCodec<DictionaryForm<K, ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.self
+    }
+    /// Returns the collection codec for an array of dictionaries of objects of any class.
+    @inlinable
+    public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
+        _: [[K: any ObjectEntity]].Type
+    ) -> MemberCodec<ArrayForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyMembers>.Type {
+        MemberCodec<ArrayForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyMembers>.self
+    }
+
+    /// Returns the codec with subclasses for an array of objects.
+    public static func subclassCodec<Target: ObjectEntity>(
+        _: [Target].Type
+    ) -> MemberCodec<ArrayForm<ObjectForm<Target>>, SubclassMembers<Target>>.Type {
+        MemberCodec<ArrayForm<ObjectForm<Target>>, SubclassMembers<Target>>.self
+    }
+    /// Returns the codec with subclasses for an optional array of objects.
+    public static func subclassCodec<Target: ObjectEntity>(
+        _: [Target]?.Type
+    ) -> MemberCodec<OptionalForm<ArrayForm<ObjectForm<Target>>>, SubclassMembers<Target>>.Type {
+        MemberCodec<OptionalForm<ArrayForm<ObjectForm<Target>>>, SubclassMembers<Target>>.self
+    }
+    /// Returns the codec with subclasses for a set of objects.
+    public static func subclassCodec<Target: ObjectEntity & Hashable>(
+        _: Set<Target>.Type
+    ) -> MemberCodec<SetForm<ObjectForm<Target>>, SubclassMembers<Target>>.Type {
+        MemberCodec<SetForm<ObjectForm<Target>>, SubclassMembers<Target>>.self
+    }
+    /// Returns the codec with subclasses for a dictionary of objects.
+    public static func subclassCodec<K: StorableValue & Hashable & Sendable, Target: ObjectEntity>(
+        _: [K: Target].Type
+    ) -> MemberCodec<DictionaryForm<K, ObjectForm<Target>>, SubclassMembers<Target>>.Type {
+        MemberCodec<DictionaryForm<K, ObjectForm<Target>>, SubclassMembers<Target>>.self
+    }
+}
