@@ -23,6 +23,9 @@ extension StudioQuestion {
             guard let list = owner.lists.first(where: { $0.name == name }) else {
                 throw StudioRefusal("\(owner.name) has no list \(name).", status: 404)
             }
+            if list.table == AnyReference.anyTable {
+                throw StudioRefusal("\(name) holds rows of several tables, of which the page shows the number only.")
+            }
             let target = StudioTable(try catalogue.requireTable(list.table), catalogue)
             switch list.content {
             case .referrers(let column):

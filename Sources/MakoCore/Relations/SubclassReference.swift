@@ -94,7 +94,9 @@ extension EntityCoding {
     /// Unavailable: refuses a property that is no reference to an object at compile time.
     @_disfavoredOverload
     @available(
-        *, unavailable, message: ".subclasses belongs to a reference to an object of a class: 'var owner: Animal?'"
+        *, unavailable,
+        message:
+            ".subclasses belongs to an object of a class, or a collection of them: 'var owner: Animal?', '[Animal]'"
     )
     public static func subclassCodec<T>(_: T.Type) -> AnyReferenceCodec.Type { AnyReferenceCodec.self }
 }

@@ -94,7 +94,7 @@ extension Transaction {
         throw .unsupported(
             "\(model.name).\(model.columns[property].name) referring to a \(Swift.type(of: child).entityModel.name), "
                 + "a subclass of \(target.entityModel.name) (mark the property @Relationship(.subclasses), or write "
-                + "'(any ObjectEntity)?', for a collection an entity in between)")
+                + "'(any ObjectEntity)?', for a collection '[any ObjectEntity]')")
     }
 
     // MARK: - Structs

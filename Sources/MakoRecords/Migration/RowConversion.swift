@@ -10,6 +10,8 @@ struct RowConversion {
     let seals: Bool
     /// The type of a reference that becomes a list of one key; `nil` for other conversions.
     private let reference: ColumnType?
+    /// Whether the present values are keys of rows and the new ones are not: their bytes are no text or number.
+    private let isOfKeys: Bool
 
     /// Makes a conversion to the type of a column; for an encrypted one, to that of its values.
     ///
@@ -19,6 +21,7 @@ struct RowConversion {
             column.takesOneKey && old?.target == column.target && column.target != AnyReference.anyTable
         reference = isListed && old?.type != .keys ? old?.type : nil
         type = column.sealedType ?? column.type
+        isOfKeys = old?.type == .keys && column.type != .keys
         ofNull = column.isOptional ? .null : (column.defaultValue.isNull ? nil : column.defaultValue)
         seals = column.sealedType != nil
     }
@@ -30,6 +33,7 @@ struct RowConversion {
 
     func convert(_ value: Value) -> Value? {
         if value.isNull { return ofNull }
+        if isOfKeys, case .blob(let bytes) = value { return KeyTree(bytes)?.keys.isEmpty == true ? ofNull : nil }
         if let reference {
             if reference != .reference { return .blob(KeyTree.list([.key(RowKey(values: [value]))]).encoded) }
             guard case .integer(let id) = value else { return nil }
