@@ -145,6 +145,25 @@ enum RelationshipExample {
     }
 
     // EXAMPLE Relationships.md
+    @Entity final class Album {
+        var name = ""
+        var pages: [any ObjectEntity] = []
+        var byCaption: [String: any ObjectEntity] = [:]
+    }
+    // EXAMPLE ends
+
+    static func collected(_ db: Database, _ tower: Sight, _ remark: Remark) throws -> ([Sight], [Album], [Album]) {
+        // EXAMPLE Relationships.md
+        let album = Album(name: "harbour", pages: [tower, remark, tower], byCaption: ["cover": remark])
+        try db.save(album)
+        let sights = album.pages.compactMap { $0 as? Sight }
+        let albums = try db.query(Album.self).where(.contains(\.pages, tower)).fetch()
+        let holders = try tower.referencing(Album.self)
+        // EXAMPLE ends
+        return (sights, albums.array, holders)
+    }
+
+    // EXAMPLE Relationships.md
     @Entity final class Invoice {
         var number = 0
         @Relationship(.owned) var lines: [Line] = []
@@ -271,6 +290,14 @@ enum RelationshipExample {
         #expect(about.map(\.text) == ["closed on Mondays"])
         #expect((about.first?.subject as? E.Sight)?.id == tower.id)
         #expect(try tower.referencing(E.Remark.self).count == 1)
+    }
+
+    @Test func aCollectionHoldsObjectsOfSeveralClasses() throws {
+        let tower = E.Sight(name: "tower")
+        let (sights, albums, holders) = try E.collected(db, tower, E.Remark(text: "steep"))
+        #expect(sights.map(\.name) == ["tower", "tower"])
+        #expect(albums.map(\.name) == ["harbour"] && holders.map(\.name) == ["harbour"])
+        #expect((albums.first?.pages[1] as? E.Remark)?.text == "steep")
     }
 
     @Test func ownedObjectsGo() throws {
