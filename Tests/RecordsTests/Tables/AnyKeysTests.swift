@@ -1,0 +1,162 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// Columns of keys of rows of any table.
+@Suite struct AnyKeysTests {
+    static let thing = EntitySchema(name: "Thing", columns: [ColumnSchema("name", .text)])
+    static let other = EntitySchema(name: "Other", columns: [ColumnSchema("name", .text)])
+    static let place = EntitySchema(
+        name: "Place", columns: [ColumnSchema("code", .text)], key: .columns(["code"]))
+    static let holder = EntitySchema(
+        name: "Holder",
+        columns: [
+            ColumnSchema("name", .text),
+            ColumnSchema("held", .keys, isOptional: true, target: AnyReference.anyTable),
+        ], indexes: [IndexSchema("held", [IndexColumn("held")])])
+
+    private func fixture() throws -> Fixture {
+        let fixture = try Fixture(Self.thing, Self.other, Self.place, Self.holder)
+        try fixture.insertAll("Thing", [[.text("a")], [.text("b")]])
+        try fixture.insertAll("Other", [[.text("c")]])
+        try fixture.insert("Place", [.text("x")])
+        return fixture
+    }
+
+    private let key = RowKey(values: [.text("x")])
+
+    private func held(_ references: (String, RowKey)...) -> Value {
+        .blob(KeyTree.list(references.map { .key(AnyReference(table: $0, key: $1).element) }).encoded)
+    }
+
+    @Test func anElementIsTheTextOfAReference() {
+        let reference = AnyReference(table: "a:%b", key: .rowID(-5))
+        #expect(reference.element == .bytes(Array("a%3A%25b:-5".utf8)))
+        #expect(AnyReference(element: reference.element) == reference)
+        let other = AnyReference(table: "Place", key: key)
+        #expect(AnyReference(element: other.element) == other)
+        #expect(AnyReference(element: .rowID(5)) == nil && AnyReference(element: .bytes([0xFF, 0x3A, 0x35])) == nil)
+        #expect(AnyReference(element: .bytes(Array("Place".utf8))) == nil)
+    }
+
+    /// An older program must not take the elements for keys of one table.
+    @Test func theCatalogueStoresACodeBeforeTheType() throws {
+        let view = try fixture().store.snapshot()
+        let record = try #require(try StoredCatalogue.records(in: view).first { $0.schema.name == "Holder" })
+        let bytes = record.encoded()
+        #expect(try TableRecord(name: "Holder", bytes: bytes) == record)
+        let place = try #require(bytes.firstRange(of: [18, ColumnType.keys.rawValue])).lowerBound
+        var without = bytes
+        without.remove(at: place)
+        #expect(throws: RecordError.self) { try TableRecord(name: "Holder", bytes: without) }
+        var elsewhere = bytes
+        elsewhere[place + 1] = ColumnType.text.rawValue
+        #expect(throws: RecordError.self) { try TableRecord(name: "Holder", bytes: elsewhere) }
+        let plain = try #require(try StoredCatalogue.records(in: view).first { $0.schema.name == "Thing" })
+        #expect(plain.encoded().firstRange(of: [18, ColumnType.keys.rawValue]) == nil)
+    }
+
+    @Test func referrersAndDanglingKeysAreFound() throws {
+        let fixture = try fixture()
+        let holders = try fixture.insertAll(
+            "Holder",
+            [
+                [.text("1"), held(("Thing", .rowID(1)), ("Other", .rowID(1)), ("Thing", .rowID(1)))],
+                [.text("2"), held(("Place", key), ("Thing", .rowID(2)))], [.text("3"), .null],
+                [.text("4"), held(("Thing", .rowID(9)), ("Nowhere", .rowID(1)))],
+            ])
+        let view = try fixture.store.snapshot()
+        func rows(_ table: String, _ keys: RowKey...) throws -> [ReferringRow] {
+            let referrers = try fixture.catalogue.referrers(of: fixture.table(table))
+            #expect(referrers.map(\.column) == ["held"])
+            return try referrers[0].rows(referringTo: keys, fixture.catalogue, view)
+        }
+        #expect(try rows("Thing", .rowID(1)).map(\.holder) == [holders[0]])
+        #expect(try rows("Other", .rowID(1)).map(\.holder) == [holders[0]])
+        #expect(try rows("Place", key).map(\.holder) == [holders[1]])
+        let both = try rows("Thing", .rowID(2), .rowID(1))
+        #expect(Set(both.map(\.holder)) == Set(holders[..<2]) && Set(both.map(\.key)) == [.rowID(1), .rowID(2)])
+        let dangling = try Catalogue.verify(fixture.store).danglingReferences
+        #expect(dangling.map(\.count) == [2] && dangling.first?.row.key == holders[3])
+        try fixture.expectSound()
+    }
+
+    @Test func pendingRemovalsTakeElementsFromLists() throws {
+        let fixture = try fixture()
+        let holder = try fixture.insert(
+            "Holder", [.text("1"), held(("Thing", .rowID(1)), ("Other", .rowID(1)), ("Thing", .rowID(1)))])
+        try fixture.store.write { tx in
+            let referrer = try #require(try fixture.catalogue.referrers(of: fixture.table("Thing")).first)
+            var pending = PendingKeyRemovals()
+            pending.note(.rowID(1), heldBy: holder, referrer)
+            var writer = RowWriter()
+            var changes = ChangeSet()
+            for release in pending.releases(before: pending.mark) {
+                try release.write(&writer, in: tx, changes: &changes)
+            }
+        }
+        #expect(try fixture.values("Holder", holder) == [.text("1"), held(("Other", .rowID(1)))])
+        try fixture.expectSound()
+    }
+
+    /// Elements of merged rows get the new table and key, those without a row disappear; all others stay.
+    @Test func elementsFollowMergedRows() throws {
+        let fixture = try fixture()
+        let holders = try fixture.insertAll(
+            "Holder",
+            [
+                [.text("1"), held(("Other", .rowID(1)), ("Other", .rowID(7)), ("Thing", .rowID(2)), ("Place", key))],
+                [.text("2"), held(("Other", .rowID(7)))], [.text("3"), held(("Thing", .rowID(9)))],
+            ])
+        try fixture.store.write { tx in
+            let request = TableMigration(Self.thing) { $0 < 1 ? ([.merge(from: "Other", nil)], 1) : ([], $0) }
+            _ = try Catalogue.migrate([request], in: tx)
+        }
+        let view = try fixture.store.snapshot()
+        let table = try Catalogue.load(view: view).requireTable("Holder")
+        #expect(try table.verify(in: view) == [])
+        var found: [RowKey: Value] = [:]
+        try table.scan(in: view) { key, row in
+            found[key] = row.value(1)
+            return true
+        }
+        #expect(found[holders[0]] == held(("Thing", .rowID(3)), ("Thing", .rowID(2)), ("Place", key)))
+        #expect(found[holders[1]] == held() && found[holders[2]] == held(("Thing", .rowID(9))))
+    }
+
+    @Test func keysDoNotBecomeTexts() throws {
+        var fixture = try fixture()
+        try fixture.insert("Holder", [.text("1"), held(("Thing", .rowID(1)))])
+        let single = EntitySchema(
+            name: "Holder",
+            columns: [
+                ColumnSchema("name", .text),
+                ColumnSchema("held", .text, isOptional: true, target: AnyReference.anyTable),
+            ])
+        let error = Fixture.error { try fixture.migrate(single) }
+        guard case .conversionFailed = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test func conditionsCompareTheTexts() throws {
+        let fixture = try fixture()
+        try fixture.insertAll(
+            "Holder",
+            [
+                [.text("1"), held(("Thing", .rowID(1)), ("Place", key))], [.text("2"), held(("Thing", .rowID(2)))],
+                [.text("3"), .null], [.text("4"), held()],
+            ])
+        let view = try fixture.store.snapshot()
+        func names(_ condition: String) throws -> Set<RowKey> {
+            let selection = Selection(table: "Holder", condition: try Condition.parse(condition))
+            return Set(try selection.plan(fixture.catalogue).keys(in: view))
+        }
+        #expect(try names("ANY held = 'Thing:1'") == [.rowID(1)])
+        #expect(try names("ALL held LIKE 'Thing:%'") == [.rowID(2), .rowID(3), .rowID(4)])
+        #expect(try names("held.@count = 0") == [.rowID(3), .rowID(4)])
+        #expect(throws: RecordError.self) { try names("ANY held.name = 'a'") }
+    }
+}
