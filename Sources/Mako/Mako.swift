@@ -85,6 +85,7 @@ public macro Attribute(_ options: AttributeOption...) = #externalMacro(module: "
 /// @Relationship(.owned) var addresses: [Address] = []
 /// @Relationship(.weak) var lastCaller: Person?
 /// @Relationship(.subclasses) var owner: Animal?
+/// @Relationship(.subclasses) var pets: [Animal] = []
 /// ```
 @attached(peer)
 public macro Relationship(

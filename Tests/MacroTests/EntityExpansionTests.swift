@@ -329,7 +329,11 @@ import Testing
             ("@Entity final class A { @Relationship(.owned) var x: [Int] = [] }", "refers to no objects"),
             ("@Entity struct A { @Relationship(.owned) var x: ToOne<B> }", "belongs to classes"),
             ("@Entity final class A { @Relationship(.owned, .weak) var x: [A] = [] }", "cannot be .owned and .weak"),
-            ("@Entity final class A { @Relationship(.subclasses) var x: [B] = [] }", "objects of one table"),
+            ("@Entity final class A { @Relationship(.subclasses, .owned) var x: [B] = [] }", ".owned and .subclasses"),
+            (
+                "@Entity final class A { @Relationship(.subclasses) var x: [any ObjectEntity] = [] }",
+                "any class as it is"
+            ),
             ("@Entity final class A { @Relationship(.subclasses) var x: Int? }", "refers to no objects"),
             ("@Entity final class A { @Relationship(.subclasses, .owned) var x: B? }", ".owned and .subclasses"),
             ("@Entity final class A { @Relationship(.subclasses) var x: (any ObjectEntity)? }", "any class as it is"),
@@ -375,6 +379,15 @@ import Testing
             ),
             ("@Entity final class A { @Attribute(.serialized, .identity) var x = 1 }", "identifies nothing"),
             ("@Entity struct A { var x: (any ObjectEntity)? }", "a struct holds no objects"),
+            ("@Entity struct A { var x: [any ObjectEntity] = [] }", "a struct holds no objects"),
+            (
+                "@Entity final class A { @Attribute(.identity) var x: [String: any ObjectEntity] = [:] }",
+                "neither a key nor a value"
+            ),
+            (
+                "@Entity final class A { @Relationship(.owned) var x: [[any Mako.ObjectEntity]] = [] }",
+                "only what has a class of its own"
+            ),
             ("@Entity final class A { var x: any ObjectEntity = B() }", "write '(any ObjectEntity)?'"),
             (
                 "@Entity final class A { @Attribute(.primaryKey) var x: (any ObjectEntity)? }",
@@ -473,6 +486,25 @@ import Testing
         #expect(!text.contains("EntityCoding.codec((Animal?).self)"))
         #expect(text.contains("EntityCoding.weakSubclassCodec((Animal?).self)"))
         #expect(text.contains("relation: [.weak, .subclasses])"))
+    }
+
+    @Test func collectionsOfSeveralClassesHaveSlots() {
+        let (text, messages) = expand(
+            """
+            @Entity final class A {
+                var items: [any ObjectEntity] = []
+                var byName: [String: any ObjectEntity]?
+                @Relationship(.subclasses) var pets: [Animal] = []
+                var other: [any Codable] = []
+            }
+            """)
+        #expect(messages.isEmpty)
+        #expect(text.contains("EntityCoding.collectionCodec(([any ObjectEntity]).self)"))
+        #expect(text.contains("EntityCoding.collectionCodec(([String: any ObjectEntity]?).self)"))
+        #expect(text.contains("EntityCoding.subclassCodec(([Animal]).self)"))
+        #expect(!text.contains("EntityCoding.collectionCodec(([Animal]).self)"))
+        #expect(!text.contains("EntityCoding.collectionCodec(([any Codable]).self)"))
+        #expect(text.contains("self._items.visitObjects") && text.contains("self._pets.visitObjects"))
     }
 
     @Test func encryptedPropertiesHaveTheirOwnCodec() {

@@ -69,9 +69,9 @@ public enum RelationshipOption: Sendable, Hashable {
     /// by a later commit. After a save, a reference to a single object does not retain it: a later read loads it again
     /// if it was released, provided it has a row. Collections retain the objects they have loaded.
     case weak
-    /// The reference also takes objects of subclasses, which load as their own class. The column stores a table and a
-    /// key, as for `(any ObjectEntity)?`: conditions cannot follow the property. The subclasses must be in use when
-    /// their objects are loaded.
+    /// The reference, or the collection, also takes objects of subclasses, which load as their own class. The column
+    /// stores tables and keys, as for `(any ObjectEntity)?`: conditions cannot follow the property. The subclasses must
+    /// be in use when their objects are loaded.
     case subclasses
 }
 

@@ -180,6 +180,70 @@ enum Ruled {
         #expect(db.metrics.lazyLoads == before)
     }
 
+    /// Random changes of a list and a dictionary, deletions and rollbacks, beside lists of names.
+    @Test(arguments: 0..<16) func randomListsAreWhatTheyWere(seed: UInt64) throws {
+        var random = SplitMix(seed: seed)
+        var model = Model()
+        try db.save(Shelf(name: "list"))
+        for round in 0..<30 {
+            let list = try shelf()
+            #expect(texts(list.items) == model.items)
+            #expect(list.byName.mapValues(Self.text) == model.byName)
+            let next = change(list, round, model, &random)
+            if Int.random(in: 0..<5, using: &random) == 0 {
+                #expect(throws: (any Error).self) {
+                    try db.transaction { tx in
+                        try db.save(list)
+                        try tx.rollback()
+                    }
+                }
+                #expect(texts(try shelf().items) == model.items)
+                continue
+            }
+            try db.save(list)
+            model = next
+            guard Int.random(in: 0..<3, using: &random) == 0, let gone = list.items.randomElement(using: &random) else {
+                continue
+            }
+            model.remove(Self.text(gone))
+            try gone.remove()
+            // Each element that is left leads to its owner.
+            for object in try shelf().items { #expect(try object.referencedCount() == 1) }
+        }
+        #expect(try db.verify().isClean && db.verify().danglingReferences.isEmpty)
+    }
+
+    private struct Model {
+        var items: [String] = []
+        var byName: [String: String] = [:]
+
+        mutating func remove(_ name: String) {
+            items.removeAll { $0 == name }
+            byName = byName.filter { $0.value != name }
+        }
+    }
+
+    /// Changes a shelf, and returns what it holds then.
+    private func change(_ list: Shelf, _ round: Int, _ model: Model, _ random: inout SplitMix) -> Model {
+        for number in 0..<Int.random(in: 0...3, using: &random) {
+            let name = "\(round).\(number)"
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0: list.items.append(Book(title: name))
+            case 1: list.items.append(Vase(code: name))
+            default: list.items.append(Stall(row: round, letter: "\(number)"))
+            }
+        }
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: list.items.shuffle(using: &random)
+        case 1: list.items.reverse()
+        case 2: if let one = list.items.randomElement(using: &random) { list.items.insert(one, at: 0) }
+        case 3: if !list.items.isEmpty { list.items.removeLast() }
+        case 4: list.byName["\(round % 4)"] = list.items.randomElement(using: &random)
+        default: break
+        }
+        return Model(items: texts(list.items), byName: list.byName.mapValues(Self.text))
+    }
+
     // MARK: - Removed members
 
     @Test func aRemovedMemberLeavesEveryCollection() throws {

@@ -166,8 +166,7 @@ extension Binder {
     }
 
     private static func leadsToAny(_ path: [String]) -> String {
-        "\(Expr.written(path)) refers to rows of any table, so no path leads on from it; compare it with a text such as "
-            + "'Person:5'"
+        "\(Expr.written(path)) refers to rows of any table, so no path leads on from it"
     }
 
     /// Returns whether a name leads to a collection; an aggregate over one is a single value.
