@@ -51,6 +51,12 @@ extension EntityCoding {
         MemberCodec<ArrayForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyMembers>.self
     }
 
+    /// Unavailable: refuses an array of objects of any class whose type is an alias.
+    @available(
+        *, unavailable, message: "write the type of a collection of objects out: '[any ObjectEntity]', not its alias"
+    )
+    public static func codec(_: [any ObjectEntity].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
+
     /// Returns the codec with subclasses for an array of objects.
     public static func subclassCodec<Target: ObjectEntity>(
         _: [Target].Type

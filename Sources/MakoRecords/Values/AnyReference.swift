@@ -32,7 +32,9 @@ public struct AnyReference: Sendable, Hashable {
             let key = Self.key(text[text.index(after: colon)...])
         else { return nil }
         let name = String(text[..<colon])
-        self.init(table: name.replacing("%3A", with: ":").replacing("%25", with: "%"), key: key)
+        let isEscaped = name.utf8.contains(UInt8(ascii: "%"))
+        self.init(
+            table: isEscaped ? name.replacing("%3A", with: ":").replacing("%25", with: "%") : name, key: key)
     }
 
     /// Decodes an element of a column of keys of any table.
@@ -50,6 +52,10 @@ public struct AnyReference: Sendable, Hashable {
     public var element: RowKey { .bytes(Array(text.utf8)) }
 
     private var text: String {
+        // Replacing characters costs more than all the rest, and few names have them.
+        if !table.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: ":") }) {
+            return "\(table):\(keyText)"
+        }
         let name = table.replacing("%", with: "%25").replacing(":", with: "%3A")
         return "\(name):\(keyText)"
     }
