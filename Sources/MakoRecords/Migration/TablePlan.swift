@@ -336,10 +336,13 @@ struct TablePlan {
         guard rows > 0, let old = found.target, let new = planned.target, targets.differ(old, new),
             try hasRow(found, view, where: { found.type == .keys ? holdsKeys($0) : !$0.isNull(0) })
         else { return }
-        func text(_ target: String) -> String { target == AnyReference.anyTable ? "any table" : target }
+        let (from, to) = (
+            old == AnyReference.anyTable ? "any table" : old,
+            new == AnyReference.anyTable ? "which do not name their table" : "which are none of \(new)"
+        )
         throw refuse(
             record.schema,
-            "\(planned.name) has keys of rows of \(text(old)), which are none of \(text(new)); give the property another "
+            "\(planned.name) has keys of rows of \(from), \(to); give the property another "
                 + "name, or let a migration step rename or merge the table, or compute the new value")
     }
 
