@@ -41,15 +41,18 @@ public struct AnyReference: Sendable, Hashable {
     ///
     /// - Returns: `nil` if the key is not the bytes of a reference.
     public init?(element key: RowKey) {
-        guard case .bytes(let bytes) = key, let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        guard case .bytes(let bytes) = key, bytes.last == 0,
+            let text = String(validating: bytes.dropLast(), as: UTF8.self)
+        else { return nil }
         self.init(.text(text))
     }
 
     /// The value of the column.
     public var stored: Value { .text(text) }
 
-    /// The key that a column of keys of any table holds: the UTF-8 of the text.
-    public var element: RowKey { .bytes(Array(text.utf8)) }
+    /// The key that a column of keys of any table holds: the UTF-8 of the text, and a zero byte. In the index of the
+    /// column the key of the row follows, so no element may begin another, as `Person:1` begins `Person:10`.
+    public var element: RowKey { .bytes(Array(text.utf8) + [0]) }
 
     private var text: String {
         // Replacing characters costs more than all the rest, and few names have them.

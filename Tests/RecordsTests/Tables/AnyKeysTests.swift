@@ -32,12 +32,29 @@ import Testing
 
     @Test func anElementIsTheTextOfAReference() {
         let reference = AnyReference(table: "a:%b", key: .rowID(-5))
-        #expect(reference.element == .bytes(Array("a%3A%25b:-5".utf8)))
+        #expect(reference.element == .bytes(Array("a%3A%25b:-5\0".utf8)))
         #expect(AnyReference(element: reference.element) == reference)
         let other = AnyReference(table: "Place", key: key)
         #expect(AnyReference(element: other.element) == other)
-        #expect(AnyReference(element: .rowID(5)) == nil && AnyReference(element: .bytes([0xFF, 0x3A, 0x35])) == nil)
-        #expect(AnyReference(element: .bytes(Array("Place".utf8))) == nil)
+        #expect(AnyReference(element: .rowID(5)) == nil && AnyReference(element: .bytes([0xFF, 0x3A, 0x35, 0])) == nil)
+        #expect(AnyReference(element: .bytes(Array("Place\0".utf8))) == nil)
+        #expect(AnyReference(element: .bytes(Array("Place:5".utf8))) == nil && AnyReference(element: .bytes([])) == nil)
+    }
+
+    /// `Thing:1` begins the texts of rows 10 to 19.
+    @Test func rowsWhoseTextsBeginOthersAreNotMistaken() throws {
+        let fixture = try fixture()
+        let holders = try fixture.insertAll("Holder", (1...12).map { [.text("\($0)"), held(("Thing", .rowID($0)))] })
+        let view = try fixture.store.snapshot()
+        let referrer = try #require(try fixture.catalogue.referrers(of: fixture.table("Thing")).first)
+        #expect(try referrer.rows(referringTo: .rowID(1), fixture.catalogue, view) == [holders[0]])
+        let found = try referrer.rows(referringTo: [.rowID(10), .rowID(1), .rowID(12)], fixture.catalogue, view)
+        #expect(
+            Dictionary(found.map { ($0.key, $0.holder) }) { _, last in last } == [
+                .rowID(1): holders[0], .rowID(10): holders[9], .rowID(12): holders[11],
+            ])
+        #expect(found.count == 3)
+        try fixture.expectSound()
     }
 
     /// An older program must not take the elements for keys of one table.

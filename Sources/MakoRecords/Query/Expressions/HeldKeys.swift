@@ -83,8 +83,8 @@ extension Operand {
         case .blob(let keys):
             try recorded {
                 try HeldKeys.forEach(in: keys) { _, key in
-                    guard case .bytes(let text) = key else { return true }
-                    return try text.withUnsafeBytes { try body(.text($0)) }
+                    guard case .bytes(let text) = key, text.last == 0 else { return true }
+                    return try text.withUnsafeBytes { try body(.text(.init(rebasing: $0.dropLast()))) }
                 }
             }
         default: break
