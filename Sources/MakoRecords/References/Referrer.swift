@@ -188,14 +188,14 @@ public struct OwnedColumns: Sendable {
 
 extension Catalogue {
     /// Returns the rows to which a value of a column that refers to rows of any table refers; `nil` for a value that is no
-    /// reference, or one to a table that does not exist.
+    /// reference, or one to a table that does not exist. Values among the elements refer to no row.
     func rows(referredToBy value: Value, _ column: ColumnSchema) -> [RowPlace?] {
         func place(_ reference: AnyReference?) -> RowPlace? {
             reference.flatMap { found in table(named: found.table).map { RowPlace($0, found.key) } }
         }
         guard column.type == .keys else { return [place(AnyReference(value))] }
         guard case .blob(let bytes) = value, let tree = KeyTree(bytes) else { return [] }
-        return tree.keys.map { place(AnyReference(element: $0)) }
+        return tree.keys.filter { $0.elementValue == nil }.map { place(AnyReference(element: $0)) }
     }
 }
 

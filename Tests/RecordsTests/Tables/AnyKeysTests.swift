@@ -158,6 +158,51 @@ import Testing
         }
     }
 
+    @Test func anElementMayBeAValue() {
+        let nan = Double(bitPattern: 0x7FF8_0000_0000_0001)
+        let values: [Value] = [
+            .null, .bool(true), .integer(-1), .unsigned(.max), .double(-0.0), .double(nan), .text("a\0"),
+            .blob([255, 0]),
+            .date(-0.5), .uuid(1, .max),
+        ]
+        for value in values {
+            let element = RowKey(elementOf: value)
+            #expect(element.elementValue == value && AnyReference(element: element) == nil)
+            guard case .bytes(let bytes) = element else { continue }
+            #expect(RowKey.bytes(bytes + [0]).elementValue == nil && RowKey.bytes(bytes.dropLast()).elementValue == nil)
+        }
+        guard case .double(let zero)? = RowKey(elementOf: .double(-0.0)).elementValue,
+            case .double(let back)? = RowKey(elementOf: .double(nan)).elementValue
+        else {
+            Issue.record("no doubles")
+            return
+        }
+        #expect(zero.sign == .minus && back.bitPattern == nan.bitPattern)
+        #expect(AnyReference(table: "Thing", key: .rowID(1)).element.elementValue == nil)
+        #expect(RowKey.rowID(255).elementValue == nil && RowKey.bytes([255]).elementValue == nil)
+    }
+
+    @Test func valuesAreNoReferences() throws {
+        let fixture = try fixture()
+        let thing = AnyReference(table: "Thing", key: .rowID(1)).element
+        let elements = [RowKey(elementOf: .text("Thing:2")), thing, RowKey(elementOf: .integer(5)), thing]
+        let holder = try fixture.insert("Holder", [.text("1"), .blob(KeyTree.list(elements.map { .key($0) }).encoded)])
+        try fixture.insert("Holder", [.text("2"), .blob(KeyTree.list([.key(.bytes([0xFF, 99]))]).encoded)])
+        let view = try fixture.store.snapshot()
+        let referrer = try #require(try fixture.catalogue.referrers(of: fixture.table("Thing")).first)
+        #expect(try referrer.rows(referringTo: .rowID(1), fixture.catalogue, view) == [holder])
+        #expect(try referrer.rows(referringTo: .rowID(2), fixture.catalogue, view) == [])
+        // Bytes that are neither a reference nor a value are found.
+        #expect(try Catalogue.verify(fixture.store).danglingReferences.map(\.count) == [1])
+        func count(_ condition: String) throws -> Int {
+            let selection = Selection(table: "Holder", condition: try Condition.parse(condition))
+            return try selection.plan(fixture.catalogue).keys(in: view).count
+        }
+        #expect(try count("ANY held = 5") == 1 && count("ANY held = 'Thing:2'") == 1 && count("held.@count = 4") == 1)
+        #expect(try count("ANY held = 6") == 0 && count("ANY held = '5'") == 0)
+        try fixture.expectSound()
+    }
+
     @Test func conditionsCompareTheTexts() throws {
         let fixture = try fixture()
         try fixture.insertAll(

@@ -4,7 +4,7 @@ enum ElementScope {
     case rows([String])
     /// This path is the element; other names keep their meaning.
     case values([String])
-    /// This path is the element, the text of a reference to a row of any table; other names keep their meaning.
+    /// This path is the element, the text of a reference to a row of any table or a value; other names keep their meaning.
     case references([String])
 }
 

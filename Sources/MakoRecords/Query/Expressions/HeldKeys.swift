@@ -72,8 +72,8 @@ struct HeldKeys {
 }
 
 extension Operand {
-    /// Calls a closure with each value of a list, or the text of each reference in a column of keys of any table, until it
-    /// returns `false`.
+    /// Calls a closure with each value of a list, or with each value and the text of each reference in a column of keys of
+    /// any table, until it returns `false`.
     func forEachElement(
         _ arena: inout Arena, _ body: (Operand) throws(RecordError) -> Bool
     ) throws(RecordError) {
@@ -83,6 +83,7 @@ extension Operand {
         case .blob(let keys):
             try recorded {
                 try HeldKeys.forEach(in: keys) { _, key in
+                    if let value = key.elementValue { return try body(arena.operand(value)) }
                     guard case .bytes(let text) = key, text.last == 0 else { return true }
                     return try text.withUnsafeBytes { try body(.text(.init(rebasing: $0.dropLast()))) }
                 }
