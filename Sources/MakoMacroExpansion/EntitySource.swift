@@ -189,8 +189,13 @@ struct PropertySource {
             || !Self.valueTypes.contains(element) && !element.hasSuffix("?") && !element.contains("<")
                 && !element.hasPrefix("(") && !element.hasPrefix("any ")
     }
-    /// Whether it is a collection of objects of any entity: `[any ObjectEntity]`.
-    var isAnyCollection: Bool { isCollection && innermost.map(Self.isAnyObject) == true }
+    /// Whether it is a collection of objects of any entity, or of such objects and values: `[any ObjectEntity]`,
+    /// `[ObjectOrValue]`.
+    var isAnyCollection: Bool {
+        guard isCollection, let element = innermost else { return false }
+        return Self.isAnyObject(element)
+            || ["ObjectOrValue", "Mako.ObjectOrValue", "MakoCore.ObjectOrValue"].contains(element)
+    }
 
     /// The type inside all arrays, sets, ordered sets and dictionaries; nil for a type that is none of these.
     private var innermost: String? {

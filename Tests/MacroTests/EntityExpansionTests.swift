@@ -380,6 +380,13 @@ import Testing
             ("@Entity final class A { @Attribute(.serialized, .identity) var x = 1 }", "identifies nothing"),
             ("@Entity struct A { var x: (any ObjectEntity)? }", "a struct holds no objects"),
             ("@Entity struct A { var x: [any ObjectEntity] = [] }", "a struct holds no objects"),
+            ("@Entity struct A { var x: [String: ObjectOrValue] = [:] }", "a struct holds no objects"),
+            (
+                "@Entity final class A { @Attribute(.identity) var x: [ObjectOrValue] = [] }",
+                "neither a key nor a value"
+            ),
+            ("@Entity final class A { @Relationship(.owned) var x: [ObjectOrValue] = [] }", "only what has a class"),
+            ("@Entity final class A { @Relationship(.subclasses) var x: [ObjectOrValue] = [] }", "any class as it is"),
             (
                 "@Entity final class A { @Attribute(.identity) var x: [String: any ObjectEntity] = [:] }",
                 "neither a key nor a value"
@@ -494,6 +501,7 @@ import Testing
             @Entity final class A {
                 var items: [any ObjectEntity] = []
                 var byName: [String: any ObjectEntity]?
+                var mixed: [[String: ObjectOrValue]] = []
                 @Relationship(.subclasses) var pets: [Animal] = []
                 var other: [any Codable] = []
             }
@@ -501,6 +509,8 @@ import Testing
         #expect(messages.isEmpty)
         #expect(text.contains("EntityCoding.collectionCodec(([any ObjectEntity]).self)"))
         #expect(text.contains("EntityCoding.collectionCodec(([String: any ObjectEntity]?).self)"))
+        #expect(text.contains("EntityCoding.collectionCodec(([[String: ObjectOrValue]]).self)"))
+        #expect(text.contains("self._mixed.visitObjects"))
         #expect(text.contains("EntityCoding.subclassCodec(([Animal]).self)"))
         #expect(!text.contains("EntityCoding.collectionCodec(([Animal]).self)"))
         #expect(!text.contains("EntityCoding.collectionCodec(([any Codable]).self)"))

@@ -22,8 +22,13 @@ extension Entity {
                 if column == .keys { return "\(property.name): \(loadedText(value, target)) (\(type))" }
                 return "\(property.name): \(value.isNull ? "nil" : "loaded \(value)") (\(type))"
             }
-            guard let keys = held[index] else { return "\(property.name): not loaded (\(type))" }
-            let list = keys.map(\.description).joined(separator: ", ")
+            let listsValues = property.coding?.listsValues == true
+            guard let keys = held[index] else {
+                // Values alone do not show whether the collection was read.
+                return "\(property.name): \(listsValues ? "no objects" : "not") loaded (\(type))"
+            }
+            let elements = listsValues ? self.elements(of: property, keys) : keys
+            let list = elements.map(\.description).joined(separator: ", ")
             return "\(property.name): loaded \(column == .keys ? "[\(list)]" : list) (\(type))"
         }
         let joined = (self as? any ObjectEntity)?.joinedResults.sorted { $0.key < $1.key } ?? []
@@ -31,6 +36,13 @@ extension Entity {
         let key = keyOfInstance
         let head = model.hasColumnKey ? model.name : "\(model.name) \(key.map { "\($0)" } ?? "unsaved")"
         return "\(head) {\((fields + besides).joined(separator: ", "))}"
+    }
+
+    /// The elements of a loaded collection of objects and values: in their order, except for objects without a row.
+    private func elements(of property: PropertyModel, _ objects: [StoredValue]) -> [StoredValue] {
+        guard case .blob(let bytes) = property.value(of: self), let tree = KeyTree(bytes) else { return objects }
+        return tree.keys.compactMap { $0.elementValue ?? AnyReference(element: $0)?.stored }
+            + objects.filter(\.isNull)
     }
 
     /// The keys of the structs in a collection.

@@ -27,6 +27,8 @@ protocol AnyPropertyCoding: Sendable {
     var countPath: AnyKeyPath? { get }
     /// Whether it is an array or set of objects.
     var listsObjects: Bool { get }
+    /// Whether it is a collection of objects and values.
+    var listsValues: Bool { get }
     /// Whether it is a struct that is an entity.
     var holdsValue: Bool { get }
     /// Saves what the property of a struct holds, and sets the keys. An object's property has a slot for that.
@@ -78,6 +80,7 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     var countPath: AnyKeyPath? { (C.Property.self as? any ManyValues.Type)?._$count }
 
     var listsObjects: Bool { (C.self as? any ObjectListing.Type)?.listsObjects == true }
+    var listsValues: Bool { (C.self as? any ObjectListing.Type)?.listsValues == true }
     var holdsValue: Bool { C.self is any HeldValueCodec.Type }
 
     func saveHeldValue<Root: Entity>(

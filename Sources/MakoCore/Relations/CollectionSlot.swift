@@ -245,7 +245,13 @@ extension CollectionForm {
     static func keylessValue(_ stored: StoredValue) -> Value? {
         if stored.isNull { return isOptional ? empty : nil }
         guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return nil }
-        return tree.keys.isEmpty ? (try? value(tree) { _ in nil }) ?? nil : nil
+        // Values among objects need no row, so they are no keys here.
+        var hasKeys = false
+        let value = try? value(tree) { _ in
+            hasKeys = true
+            return nil
+        }
+        return hasKeys ? nil : value
     }
 
     /// Writes a tree after checking that its names can be read again.
@@ -273,14 +279,18 @@ extension CollectionForm {
 /// A codec of collections that distinguishes plain lists from forms with names or nested lists.
 protocol ObjectListing {
     static var listsObjects: Bool { get }
+    /// Whether the collection holds values among objects.
+    static var listsValues: Bool { get }
 }
 
 extension MemberCodec: ObjectListing {
     static var listsObjects: Bool { Form.isPlainList }
+    static var listsValues: Bool { Members.acceptsValues }
 }
 
 extension ValueCollectionCodec: ObjectListing {
     static var listsObjects: Bool { Form.isPlainList }
+    static var listsValues: Bool { false }
 }
 
 // MARK: - Members
@@ -294,6 +304,8 @@ public protocol CollectionMembers: Sendable {
     static var target: (any Entity.Type)? { get }
     /// The class whose objects, or those of its subclasses, are accepted; nil: any, or ``target``.
     static var superclass: (any Entity.Type)? { get }
+    /// Whether the collection may hold values among the objects.
+    static var acceptsValues: Bool { get }
     /// The name of the objects in errors.
     static var name: String { get }
     /// Returns the identity of an object.
@@ -310,6 +322,11 @@ public protocol CollectionMembers: Sendable {
     static func objects(
         _ keys: [RowKey], of owner: some ObjectEntity, _ property: Int
     ) throws(MakoError) -> [Object?]
+}
+
+extension CollectionMembers {
+    /// False: the elements are objects.
+    public static var acceptsValues: Bool { false }
 }
 
 /// Objects of one class, by the keys of their rows.

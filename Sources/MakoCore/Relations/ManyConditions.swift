@@ -78,7 +78,7 @@ extension Condition {
         _ many: KeyPath<Row<Root>, Column<[K: any ObjectEntity]>>, _ object: some ObjectEntity
     ) -> Condition { contains(many.path(), object) }
 
-    private static func contains(_ path: [PathStep], _ object: some ObjectEntity) -> Condition {
+    static func contains(_ path: [PathStep], _ object: some ObjectEntity) -> Condition {
         let reference = AnyReferenceCodec.stored(object)
         // No row refers to an object without a row.
         if reference.isNull { return Condition(.constant(false)) }

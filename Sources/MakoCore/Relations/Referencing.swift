@@ -194,7 +194,8 @@ enum ReferenceCondition: Sendable {
                 try binding.table.withRow(key, layout: binding.layout, in: view) { row in
                     var count = 0
                     for position in many where !row.isNull(position) {
-                        KeyTree(row.blob(position))?.forEachKey { _, _ in count += 1 }
+                        let isAny = binding.model.columns[position].holdsAnyKeys
+                        KeyTree(row.blob(position))?.forEachKey { if !isAny || $1.elementValue == nil { count += 1 } }
                     }
                     return count == 0
                 } ?? false

@@ -150,6 +150,9 @@ private enum MemberChange {
             if self == .remove, let place { owners.remove(at: place) }
             return set(path, of: member, owners, isChanged: (place == nil) == (self == .append))
         }
+        if let path = inverse as? any OwnerElements {
+            return try path.change(member, owner: owner, isAppended: self == .append)
+        }
         guard let path = inverse as? ReferenceWritableKeyPath<Target, (any ObjectEntity)?> else { return nil }
         let isOwn = try member.load(path)?.isSame(as: owner) == true
         if self == .append { member[keyPath: path] = owner } else if isOwn { member[keyPath: path] = nil }
@@ -162,4 +165,12 @@ private enum MemberChange {
         if isChanged { member[keyPath: path] = value }
         return isChanged
     }
+}
+
+/// A key path of an array whose elements hold objects of any class, but are none themselves.
+protocol OwnerElements {
+    /// Adds an owner to the array of a member, or removes it.
+    ///
+    /// - Returns: nil for an object without the array; false: it was so already.
+    func change(_ member: any ObjectEntity, owner: any ObjectEntity, isAppended: Bool) throws(MakoError) -> Bool?
 }
