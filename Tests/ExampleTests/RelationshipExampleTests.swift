@@ -164,6 +164,30 @@ enum RelationshipExample {
     }
 
     // EXAMPLE Relationships.md
+    @Entity final class Notebook {
+        var name = ""
+        var entries: [ObjectOrValue] = []
+        var byTopic: [String: ObjectOrValue] = [:]
+    }
+    // EXAMPLE ends
+
+    static func noted(_ db: Database, _ tower: Sight) throws -> ([String], [Notebook]) {
+        var lines: [String] = []
+        func print(_ line: some CustomStringConvertible) { lines.append("\(line)") }
+        // EXAMPLE Relationships.md
+        let notebook = Notebook(
+            name: "trip", entries: [.object(tower), "closed at noon", 12], byTopic: ["height": 54.5])
+        try db.save(notebook)
+        for entry in notebook.entries {
+            if let sight = entry.object as? Sight { print(sight.name) }
+            if let number = entry.value(as: Int.self) { print(number) }
+        }
+        let notebooks = try db.query(Notebook.self).where(.contains(\.entries, 12)).fetch()
+        // EXAMPLE ends
+        return (lines, notebooks.array)
+    }
+
+    // EXAMPLE Relationships.md
     @Entity final class Invoice {
         var number = 0
         @Relationship(.owned) var lines: [Line] = []
@@ -298,6 +322,12 @@ enum RelationshipExample {
         #expect(sights.map(\.name) == ["tower", "tower"])
         #expect(albums.map(\.name) == ["harbour"] && holders.map(\.name) == ["harbour"])
         #expect((albums.first?.pages[1] as? E.Remark)?.text == "steep")
+    }
+
+    @Test func aCollectionHoldsObjectsAndValues() throws {
+        let (lines, notebooks) = try E.noted(db, E.Sight(name: "tower"))
+        #expect(lines == ["tower", "12"] && notebooks.map(\.name) == ["trip"])
+        #expect(notebooks.first?.byTopic == ["height": 54.5])
     }
 
     @Test func ownedObjectsGo() throws {
