@@ -151,7 +151,7 @@ public final class Replicator: @unchecked Sendable {
                 BranchOrigin(
                     database, branch: 1, parent: (0, 0), start: place, date: options.now()))
         }
-        retentionClock = RetentionClock(max(options.now(), state.date), uptime: contact)
+        retentionClock = RetentionClock(options.now(), newest: state.date, uptime: contact)
         progress = ShippingProgress(state.end)
         progress.note(state.end, hasBackup: state.backup != nil)
         thread = ShippingThread(signal)

@@ -12,7 +12,11 @@ struct RetentionClock {
     /// The uptime since which the clock is ahead.
     private var aheadSince: Duration?
 
-    init(_ clock: UInt64, uptime: Duration) { anchor = (clock, uptime) }
+    /// - Parameter newest: the date of the newest object, from which the time goes on where the clock is behind. One of a clock which was ahead
+    ///   is no anchor: a clock that jumps there again would be believed.
+    init(_ clock: UInt64, newest: UInt64 = 0, uptime: Duration) {
+        anchor = (RetentionClock.isAhead(newest, of: clock) ? clock : max(clock, newest), uptime)
+    }
 
     /// The time at a moment of the clock and of the uptime.
     mutating func time(_ clock: UInt64, uptime: Duration) -> UInt64 {

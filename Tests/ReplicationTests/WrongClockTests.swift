@@ -104,6 +104,25 @@ import Testing
         try ledger.checkAll()
     }
 
+    /// The object before the attaching was dated by a clock that was ahead; later the clock jumps there again.
+    @Test func aDateOfTheFutureIsNoAnchorForTheNextProcess() throws {
+        let ledger = try Ledger(seed: 154)
+        let clocks = Clocks()
+        let age: UInt64 = 12
+        let retention = Retention(age: .seconds(Int64(age) * 3600))
+        clocks.show(WrongClockTests.future)
+        try rounds(
+            1, ledger, try Replicator(ledger.store, to: ledger.objects, options: clocks.options(retention)), clocks)
+        clocks.show(nil)
+        let next = try Replicator(ledger.store, to: ledger.objects, options: clocks.options(retention))
+        try rounds(20, ledger, next, clocks)
+        clocks.show(WrongClockTests.future)
+        try rounds(3, ledger, next, clocks)
+        let moment = (clocks.time - age) * WrongClockTests.hour
+        #expect(try ledger.replica.newestCommit(shippedBy: moment) != nil)
+        try ledger.checkAll()
+    }
+
     @Test func aMarkOfAClockThatWasAheadIsDatedAgain() throws {
         let ledger = try Ledger(seed: 153)
         let clocks = Clocks()
