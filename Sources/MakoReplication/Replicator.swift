@@ -24,6 +24,9 @@ public final class Replicator: @unchecked Sendable {
     }
 
     /// The sizes and the clock of a replicator.
+    ///
+    /// A program that attaches again and again makes its options once: replicators with the same value, or copies of it, count the age of
+    /// ``retention`` by one clock, which knows one that has jumped ahead between two of them.
     public struct Options: Sendable {
         /// The size after which an object of frames ends with the current frame, in bytes.
         public var objectBytes = 1 << 20
@@ -36,6 +39,7 @@ public final class Replicator: @unchecked Sendable {
         var uptime: @Sendable () -> Duration = Replicator.uptime
         /// Milliseconds since 1970.
         public var now: @Sendable () -> UInt64 = Replicator.milliseconds
+        let retentionClock = SharedRetentionClock()
 
         /// Creates the default options.
         public init() {}
@@ -115,7 +119,6 @@ public final class Replicator: @unchecked Sendable {
     private var backups: KeptBackups?
     /// The moment from which on retention is tried, after a failure.
     private var nextRetention: Duration = .zero
-    private var retentionClock: RetentionClock
     /// The beginning of the last request that showed the end of the branch.
     private var contact: Duration
 
@@ -151,7 +154,7 @@ public final class Replicator: @unchecked Sendable {
                 BranchOrigin(
                     database, branch: 1, parent: (0, 0), start: place, date: options.now()))
         }
-        retentionClock = RetentionClock(options.now(), newest: state.date, uptime: contact)
+        options.retentionClock.attach(options.now(), newest: state.date, uptime: contact)
         progress = ShippingProgress(state.end)
         progress.note(state.end, hasBackup: state.backup != nil)
         thread = ShippingThread(signal)
@@ -261,7 +264,7 @@ public final class Replicator: @unchecked Sendable {
     private func retain(_ retention: Retention, _ report: inout Report) throws(ReplicationError) {
         if backups == nil { backups = try Replicator.keptBackups(reader, through: state.number) }
         let clock = options.now()
-        let now = retentionClock.time(clock, uptime: options.uptime())
+        let now = options.retentionClock.time(clock, uptime: options.uptime())
         if backups?.isFullDue(retention, now: now, clock: clock) == true { try shipBackup(isFull: true, &report) }
         guard var found = backups else { return }
         defer { backups = found }

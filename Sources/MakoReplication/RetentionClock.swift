@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// The time that retention counts by: the clock, but not where it runs ahead of the uptime.
 ///
 /// A clock that jumps ahead would make everything look old at once. It is believed when it has been there for a day, as it is after it was
@@ -35,6 +37,25 @@ struct RetentionClock {
 
     /// Whether a date is that of a clock which was ahead.
     static func isAhead(_ date: UInt64, of clock: UInt64) -> Bool { date > clock && date - clock > slack }
+}
+
+/// The retention clock of all replicators that one program makes with the same options.
+///
+/// The first attaching is the anchor: a later one, which finds a clock that is ahead, has that of the first to compare it with.
+final class SharedRetentionClock: @unchecked Sendable {
+    private let lock = Lock()
+    // Guarded by `lock`.
+    private var clock: RetentionClock?
+
+    /// Begins at the first attaching; later ones change nothing.
+    func attach(_ now: UInt64, newest: UInt64, uptime: Duration) {
+        lock.withLock { clock = clock ?? RetentionClock(now, newest: newest, uptime: uptime) }
+    }
+
+    /// The time at a moment of the clock and of the uptime.
+    func time(_ now: UInt64, uptime: Duration) -> UInt64 {
+        lock.withLock { clock?.time(now, uptime: uptime) ?? now }
+    }
 }
 
 /// Dates of the objects of a branch that ascend, whatever the clocks of the writers did.

@@ -123,6 +123,21 @@ import Testing
         try ledger.checkAll()
     }
 
+    /// As `mako replicate` does: it attaches for each shipment, and the clock jumps ahead between two of them.
+    @Test func replicatorsWithTheSameOptionsCountByOneClock() throws {
+        let ledger = try Ledger(seed: 155)
+        let clocks = Clocks()
+        let age: UInt64 = 12
+        let options = clocks.options(Retention(age: .seconds(Int64(age) * 3600)))
+        for round in 0..<23 {
+            if round == 20 { clocks.show(WrongClockTests.future) }
+            try rounds(1, ledger, try Replicator(ledger.store, to: ledger.objects, options: options), clocks)
+        }
+        let moment = (clocks.time - age) * WrongClockTests.hour
+        #expect(try ledger.replica.newestCommit(shippedBy: moment) != nil)
+        try ledger.checkAll()
+    }
+
     @Test func aMarkOfAClockThatWasAheadIsDatedAgain() throws {
         let ledger = try Ledger(seed: 153)
         let clocks = Clocks()

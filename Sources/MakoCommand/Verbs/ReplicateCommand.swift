@@ -67,11 +67,14 @@ struct ReplicateCommand: Verb {
         var branch: Replicator.Branch = newBranch ? .new : .continued
         var delay = RetryDelay(interval: interval)
         var undeleted: ReplicationError?
+        // Once, because its clock notices one that jumps ahead between two times.
+        var settings = Replicator.Options()
+        settings.retention = keep.flatMap { Self.duration($0) }.map { Retention(age: $0) }
         repeat {
             do {
                 let objects = try base ?? options.location(url).open(for: .writing)
                 base = objects
-                try ship(objects, &branch, &undeleted)
+                try ship(objects, settings, &branch, &undeleted)
                 delay.reset()
             } catch ReplicationError.logGone(let number, let commit) {
                 throw Failure(
@@ -94,17 +97,17 @@ struct ReplicateCommand: Verb {
     /// Opens the file, ships what is new, and closes it.
     ///
     /// - Parameters:
+    ///   - settings: the same ones each time.
     ///   - branch: becomes the continued one as soon as there is one.
     ///   - undeleted: why nothing was deleted the last time, which is reported when it changes.
     private func ship(
-        _ base: any ObjectStore, _ branch: inout Replicator.Branch, _ undeleted: inout ReplicationError?
+        _ base: any ObjectStore, _ settings: Replicator.Options, _ branch: inout Replicator.Branch,
+        _ undeleted: inout ReplicationError?
     ) throws {
         let (objects, finish) = MeteredObjectStore.showing("shipping", base, isForced: progress)
         defer { finish() }
         let database = try open()
         let (report, number, failure) = try database.closing {
-            var settings = Replicator.Options()
-            settings.retention = keep.flatMap { Self.duration($0) }.map { Retention(age: $0) }
             let replicator = try Replicator(database.store, to: objects, branch: branch, options: settings)
             branch = .continued
             return (try replicator.ship(), replicator.branch, replicator.retentionFailure)
