@@ -68,8 +68,8 @@ struct KeptBackups {
         var number: UInt64
         var commit: UInt64
         var date: UInt64
-        /// The latest date of the objects since the full backup before it.
-        var dateBefore: UInt64
+        /// The dates of the objects since the full backup before it.
+        var datesBefore: HourlyDates
         /// The size of all objects before it.
         var bytesBefore: UInt64
     }
@@ -77,7 +77,8 @@ struct KeptBackups {
     private(set) var fulls: [Full] = []
     private var bytes: UInt64 = 0
     private var newest: UInt64 = 0
-    private var latest: UInt64 = 0
+    /// The dates of the objects since the last full backup.
+    private var dates = HourlyDates()
     var mark: RetentionMark?
     /// Whether everything below the mark is deleted.
     private(set) var isCleared = false
@@ -103,10 +104,12 @@ struct KeptBackups {
         if header.kind == .full {
             fulls.append(
                 Full(
-                    number: header.number, commit: header.after.commit, date: header.date, dateBefore: latest,
+                    number: header.number, commit: header.after.commit, date: header.date, datesBefore: dates,
                     bytesBefore: bytes))
+            dates = HourlyDates()
+        } else {
+            dates.insert(header.date)
         }
-        latest = header.kind == .full ? 0 : max(latest, header.date)
         bytes += header.contentBytes + UInt64(SequenceHeader.bytes)
         newest = header.after.commit
     }
@@ -117,7 +120,8 @@ struct KeptBackups {
     private func dates(now: UInt64) -> [UInt64?] {
         var latest: UInt64 = 0
         return fulls.map { full in
-            for date in [full.dateBefore, full.date] where date <= now { latest = max(latest, date) }
+            latest = max(latest, full.datesBefore.latest(by: now) ?? 0)
+            if full.date <= now { latest = max(latest, full.date) }
             return full.date <= now ? latest : nil
         }
     }

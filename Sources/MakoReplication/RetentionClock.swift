@@ -58,6 +58,47 @@ final class SharedRetentionClock: @unchecked Sendable {
     }
 }
 
+/// Dates in ascending order, of which the latest of each hour is kept.
+///
+/// One of a clock that was ahead does not hide those of a clock that was right, and a month of objects needs 720 of them.
+struct HourlyDates: Hashable {
+    private var dates: [UInt64] = []
+
+    private static func hour(_ date: UInt64) -> UInt64 { date / 3_600_000 }
+
+    /// The number of dates up to a moment.
+    private func count(through moment: UInt64) -> Int {
+        var range = 0..<dates.count
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            range = dates[middle] <= moment ? middle + 1..<range.upperBound : range.lowerBound..<middle
+        }
+        return range.lowerBound
+    }
+
+    /// Whether the next date behind a moment is of its hour.
+    private func hasLater(in moment: UInt64, at place: Int) -> Bool {
+        place < dates.count && HourlyDates.hour(dates[place]) == HourlyDates.hour(moment)
+    }
+
+    mutating func insert(_ date: UInt64) {
+        let place = count(through: date)
+        if hasLater(in: date, at: place) { return }
+        if place > 0, HourlyDates.hour(dates[place - 1]) == HourlyDates.hour(date) {
+            dates[place - 1] = date
+        } else {
+            dates.insert(date, at: place)
+        }
+    }
+
+    /// The latest date that is not in the future of a moment; the moment itself where a later date of its hour has replaced those before it.
+    func latest(by moment: UInt64) -> UInt64? {
+        let place = count(through: moment)
+        if hasLater(in: moment, at: place) { return moment }
+        return place > 0 ? dates[place - 1] : nil
+    }
+}
+
 /// Dates of the objects of a branch that ascend, whatever the clocks of the writers did.
 ///
 /// A header has the date of the writer's clock. One that is later than now is of a clock that was ahead: the object was made before the next one with

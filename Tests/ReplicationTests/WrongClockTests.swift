@@ -138,6 +138,36 @@ import Testing
         try ledger.checkAll()
     }
 
+    /// The second full backup was made at hour 30, by a clock that was behind. An object before it is dated ahead, another one rightly.
+    @Test func aDateOfTheFutureHidesNoRightOne() {
+        let place = LogPlace(commit: 0, lsn: 0, chain: 0)
+        var backups = KeptBackups()
+        let objects: [(SequenceKind, UInt64)] = [(.full, 10), (.frames, 900), (.frames, 30), (.full, 12)]
+        for (number, (kind, hour)) in zip((1 as UInt64)..., objects) {
+            var header = SequenceHeader(ReplicaIdentity(high: 1, low: 2), 1, number, kind, from: place, to: place)
+            header.date = hour * WrongClockTests.hour
+            backups.accept(header)
+        }
+        let retention = Retention(age: .seconds(12 * 3600))
+        for (hour, floor) in [(31, 1), (41, 1), (42, 4)] as [(UInt64, UInt64)] {
+            #expect(backups.floor(retention, now: hour * WrongClockTests.hour)?.number == floor, "hour \(hour)")
+        }
+    }
+
+    @Test(arguments: 0..<50 as Range<UInt64>) func hourlyDatesKnowTheLatestOne(_ seed: UInt64) {
+        var random = SplitMix(seed: seed)
+        var (dates, all) = (HourlyDates(), [] as [UInt64])
+        for _ in 0..<100 {
+            let date = UInt64(random.below(30 * 3_600_000))
+            dates.insert(date)
+            all.append(date)
+            let moment = UInt64(random.below(30 * 3_600_000))
+            let exact = all.filter { $0 <= moment }.max()
+            let isLater = all.contains { $0 > moment && $0 / 3_600_000 == moment / 3_600_000 }
+            #expect(dates.latest(by: moment) == (isLater ? moment : exact))
+        }
+    }
+
     @Test func aMarkOfAClockThatWasAheadIsDatedAgain() throws {
         let ledger = try Ledger(seed: 153)
         let clocks = Clocks()
