@@ -267,7 +267,7 @@ struct BranchMap {
     /// The newest commit that can be restored and was shipped by a moment.
     func newest(shippedBy date: UInt64) -> UInt64? {
         let headers = lines.flatMap { $0.backups.suffix(1) + $0.frames }
-        return headers.filter { dates.date(of: $0) <= date }.map(\.after.commit).max()
+        return headers.filter { dates.isMade($0, by: date) }.map(\.after.commit).max()
     }
 
     /// Throws when a later version has shipped to the branch what is wanted: a commit behind those that this version can

@@ -105,6 +105,8 @@ struct HourlyDates: Hashable {
 /// another date. One that is earlier than that of an object before it is of a clock that was behind.
 struct BranchDates {
     private var ranges: [UInt64: ClosedRange<UInt64>] = [:]
+    /// The dates of the newest objects, where no later one has a date up to now: the clock of the writer was ahead, or that of the reader is behind.
+    private var open: [UInt64: UInt64] = [:]
 
     /// - Parameters:
     ///   - headers: of the objects that are there, in the order of their numbers.
@@ -123,6 +125,11 @@ struct BranchDates {
             ranges[header.number] = before...date
             latest = date
         }
+        var last: UInt64 = 0
+        for header in headers.reversed().prefix(while: { $0.date > now }).reversed() {
+            last = max(last, header.date)
+            open[header.number] = last
+        }
     }
 
     /// The time in which the commits of an object were made.
@@ -130,4 +137,9 @@ struct BranchDates {
 
     /// The date of an object.
     func date(of header: SequenceHeader) -> UInt64 { range(of: header).upperBound }
+
+    /// Whether an object was made by a moment for sure: one of the newest, whose date is in the future, is not before that date.
+    func isMade(_ header: SequenceHeader, by moment: UInt64) -> Bool {
+        (open[header.number] ?? date(of: header)) <= moment
+    }
 }

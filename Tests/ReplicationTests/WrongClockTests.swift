@@ -64,6 +64,21 @@ import Testing
         #expect(headers.dropFirst().map { dates.range(of: $0).lowerBound } == Array(expected.dropLast()))
     }
 
+    /// The reader's clock shows 100. The newest object at a moment is found, and never one that was made behind it.
+    @Test(
+        arguments: [
+            ([10, 20, 130, 160], [(100, 2), (129, 2), (140, 3), (170, 4)]),
+            ([900, 800], [(100, 0), (850, 0), (900, 2)]),
+            ([10, 900, 30, 140], [(20, 1), (30, 3), (100, 3), (140, 4)]),
+        ] as [([UInt64], [(UInt64, Int)])])
+    func aReaderWhoseClockIsBehindFindsNoCommitTooEarly(_ found: [UInt64], _ expected: [(UInt64, Int)]) {
+        let headers = headers(found)
+        let dates = BranchDates(headers, now: 100)
+        for (moment, newest) in expected {
+            #expect((headers.last { dates.isMade($0, by: moment) }?.number ?? 0) == newest, "\(moment)")
+        }
+    }
+
     @Test func aMomentIsFoundThoughTheClockWasAheadBeforeIt() throws {
         let ledger = try Ledger(seed: 151)
         let clocks = Clocks()
