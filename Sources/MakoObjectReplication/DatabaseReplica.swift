@@ -18,12 +18,17 @@ final class DatabaseReplica: DatabaseAttachment, @unchecked Sendable {
     func start() throws(ReplicationError) {
         guard let interval = options.interval else { return }
         let onStep = options.onStep
-        try follower.start(interval: interval) { [weak self] result in
+        try follower.keepFollowing(interval: interval) { [weak self] result in
             do {
                 let report = try result.get()
                 try self?.database?.refresh()
                 onStep(.success(report))
-            } catch { onStep(.failure(error)) }
+                return true
+            } catch {
+                onStep(.failure(error))
+                // The next step refreshes again, also where nothing was shipped meanwhile.
+                return false
+            }
         }
     }
 

@@ -74,38 +74,83 @@ extension Follower {
         interval: Duration = .seconds(1),
         onStep: @escaping @Sendable (Result<Report, ReplicationError>) -> Void = { _ in }
     ) throws(ReplicationError) {
-        let failures = Guard(0)
-        try storage { () throws(StorageError) in
-            try loop.start { [weak self] in
-                guard let self else { return nil }
-                do throws(ReplicationError) {
-                    let report = try follow()
-                    failures.value = 0
-                    if report.objects > 0 { onStep(.success(report)) }
-                    return interval
-                } catch {
-                    if case .storage(.closed) = error { return nil }
-                    failures.value = min(failures.value + 1, 20)
-                    onStep(.failure(error))
-                    return max(interval, min(interval * (1 << failures.value), Follower.longestDelay))
-                }
-            }
+        try keepFollowing(interval: interval) { result in
+            onStep(result)
+            return true
         }
+    }
+
+    /// As ``start(interval:onStep:)``, for a handler that may fail.
+    ///
+    /// - Parameter handle: returns whether it has handled the report. One that it has not is added to that of the next
+    ///   step, which gives it even where it applied nothing, and waits as after an error.
+    package func keepFollowing(
+        interval: Duration, handling handle: @escaping @Sendable (Result<Report, ReplicationError>) -> Bool
+    ) throws(ReplicationError) {
+        let past = Guard(Past())
+        try storage { () throws(StorageError) in
+            try loop.start { [weak self] in self?.step(interval, &past.value, handle) }
+        }
+    }
+
+    /// What the steps before have left.
+    private struct Past {
+        /// The number of steps that failed since the last one that did not.
+        var failures = 0
+        /// What no handler has handled.
+        var report: Report?
+
+        func delay(_ interval: Duration) -> Duration {
+            failures == 0 ? interval : max(interval, min(interval * (1 << failures), Follower.longestDelay))
+        }
+    }
+
+    /// Returns the time to the next step; nil to end.
+    private func step(
+        _ interval: Duration, _ past: inout Past, _ handle: (Result<Report, ReplicationError>) -> Bool
+    ) -> Duration? {
+        var isHandled = true
+        do throws(ReplicationError) {
+            let new = try follow()
+            let report = past.report?.followed(by: new) ?? new
+            if report.objects > 0 { isHandled = handle(.success(report)) }
+            past.report = isHandled ? nil : report
+        } catch {
+            if case .storage(.closed) = error { return nil }
+            isHandled = false
+            _ = handle(.failure(error))
+        }
+        past.failures = isHandled ? 0 : min(past.failures + 1, 20)
+        return past.delay(interval)
     }
 
     /// Ends the thread of ``start(interval:onStep:)``, after its running step.
     public func stop() { loop.stop() }
 
+    /// The past of a loop, whose steps run one after the other.
     private final class Guard: @unchecked Sendable {
         private let lock = Lock()
         // Guarded by `lock`.
-        private var current: Int
+        private var current: Past
 
-        init(_ value: Int) { current = value }
+        init(_ value: Past) { current = value }
 
-        var value: Int {
+        var value: Past {
             get { lock.withLock { current } }
             set { lock.withLock { current = newValue } }
         }
+    }
+}
+
+extension Follower.Report {
+    /// The report of two steps.
+    fileprivate func followed(by next: Follower.Report) -> Follower.Report {
+        var both = next
+        both.objects += objects
+        both.bytes += bytes
+        both.commits += commits
+        both.shipped = max(shipped, next.shipped)
+        both.restart = next.restart ?? restart
+        return both
     }
 }

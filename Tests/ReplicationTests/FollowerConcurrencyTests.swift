@@ -49,6 +49,37 @@ import Testing
         #expect(throws: ReplicationError.storage(.closed(path: "replica.mako"))) { try follower.follow() }
     }
 
+    /// As the refresh of a replica does, which fails twice, while nothing else is shipped.
+    @Test func aReportThatIsNotHandledComesAgain() async throws {
+        let ledger = try Ledger(seed: 94)
+        let replicator = try Replicator(ledger.store, to: ledger.objects)
+        try ledger.commit(.small)
+        try replicator.ship()
+        let bench = FollowerBench(ledger)
+        let follower = try bench.current()
+        try follower.follow()
+        try ledger.commit(.small)
+        try replicator.ship()
+        let reports = Guarded<[Follower.Report]>([])
+        try follower.keepFollowing(interval: .milliseconds(1)) { result in
+            guard case .success(let report) = result else { return false }
+            return reports.withLock { reports in
+                reports.append(report)
+                return reports.count == 3
+            }
+        }
+        for _ in 0..<3000 where reports.withLock({ $0.count }) < 3 {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        // Each has the commit; none comes behind the one that was handled.
+        try await Task.sleep(for: .milliseconds(50))
+        follower.stop()
+        let commit = try ledger.commitNumber()
+        #expect(reports.withLock { $0.map(\.commit) } == [commit, commit, commit])
+        #expect(reports.withLock { $0.map(\.commits) } == [1, 1, 1])
+        bench.end()
+    }
+
     /// Reads until the last number is seen. Each commit puts the same number into both trees.
     private func read(to last: UInt64, _ options: StoreOptions) async throws {
         let reader = try Store(at: "replica.mako", options: options)
