@@ -51,7 +51,7 @@ struct Failure: Error {
         switch error {
         case .unreachable, .connectionLost: .inputOutput
         case .refused, .value, .name, .query, .historyNotKept, .foreign, .outdated: .badInput
-        case .cancelled: .other
+        case .inUse, .cancelled: .other
         case .records(let error): status(of: error)
         }
     }

@@ -21,7 +21,7 @@
         ///   - named: the values of its `:name`.
         /// - Throws: `PostgresError.query` for what has no form there: full-text search, collections, encrypted values,
         ///   comparisons of decimals, GLOB, functions of dates; `.outdated` where the tables of the mirror are not
-        ///   those of the database; `.records` for a mistake in the text.
+        ///   those of the database; `.inUse` from the `progress` of a step; `.records` for a mistake in the text.
         public func query(
             _ text: String, _ values: [Value] = [], named: [String: Value] = [:]
         ) throws(PostgresError) -> QueryRows {
@@ -64,6 +64,10 @@
         package func rows(_ plan: LogicalPlan, _ catalogue: Catalogue) throws(PostgresError) -> QueryRows {
             let query = try rendered(plan)
             let tables = plan.tables.compactMap { catalogue.table(named: $0) }.sorted { $0.number < $1.number }
+            return try connection.exclusively { () throws(PostgresError) in try rows(query, tables) }
+        }
+
+        private func rows(_ query: RenderedQuery, _ tables: [TableHandle]) throws(PostgresError) -> QueryRows {
             if connection.isLost { try connection.reconnect() }
             if tables.isEmpty { return try values(query) }
             do throws(PostgresError) {

@@ -76,31 +76,39 @@
 
         /// Brings PostgreSQL to the newest commit.
         ///
-        /// - Parameter progress: is called with the table in work and the report as it grows; `false` ends the step.
+        /// - Parameter progress: is called with the table in work and the report as it grows; `false` ends the step. It must
+        ///   not use the connection: a query of this mirror throws `PostgresError.inUse`.
         /// - Throws: `PostgresError`; PostgreSQL then shows what it showed before, or, after
         ///   `PostgresError.connectionLost`, the newest commit.
         @discardableResult
         public func step(
             progress: @escaping (_ table: String, Report) -> Bool = { _, _ in true }
         ) throws(PostgresError) -> Report {
-            report = Report()
-            self.progress = progress
-            defer { self.progress = { _, _ in true } }
-            if connection.isLost { try connection.reconnect() }
+            try connection.exclusively { () throws(PostgresError) in
+                report = Report()
+                self.progress = progress
+                defer { self.progress = { _, _ in true } }
+                if connection.isLost { try connection.reconnect() }
+                try transact()
+                options.reloads = false
+                return report
+            }
+        }
+
+        // MARK: - The transaction
+
+        private func transact() throws(PostgresError) {
             do throws(PostgresError) {
                 try prepare()
                 try connection.execute("BEGIN")
                 try run()
+                if report.hasChanged { try connection.requireTransaction() }
                 try connection.execute(report.hasChanged ? "COMMIT" : "ROLLBACK")
             } catch {
                 if !connection.isLost { try? connection.execute("ROLLBACK") }
                 throw error
             }
-            options.reloads = false
-            return report
         }
-
-        // MARK: - The transaction
 
         private func run() throws(PostgresError) {
             // The row is locked before the snapshot is pinned, so that of two mirrors the later one sees the later commit.
@@ -197,6 +205,7 @@
         }
 
         private func store(_ token: MirrorToken) throws(PostgresError) {
+            try connection.requireTransaction()
             try connection.execute(
                 "UPDATE \(place("mako_mirror")) SET (\(MirrorToken.columns)) = (\(token.values))")
         }

@@ -8,6 +8,8 @@
     /// ```
     public final class PostgresConnection {
         private var connection: OpaquePointer?
+        /// Whether a transaction runs, in which no other one may begin.
+        private var isInUse = false
         /// Is called before each statement with its text; what it throws is thrown instead of running the statement.
         package var beforeStatement: ((String) throws(PostgresError) -> Void)?
 
@@ -62,6 +64,28 @@
             // The description goes on behind it.
             while line.last == "." || line.last == " " { line.removeLast() }
             return line
+        }
+
+        // MARK: Transactions
+
+        /// Runs a transaction.
+        ///
+        /// - Throws: `PostgresError.inUse` inside of another one, whose end the `ROLLBACK` of this one would be: a query
+        ///   from the `progress` of a step.
+        func exclusively<R>(_ body: () throws(PostgresError) -> R) throws(PostgresError) -> R {
+            if isInUse { throw .inUse }
+            isInUse = true
+            defer { isInUse = false }
+            return try body()
+        }
+
+        /// Throws unless a transaction is open, and no statement of it has failed: what is sent next would commit by itself.
+        func requireTransaction() throws(PostgresError) {
+            guard PQtransactionStatus(connection) == PQTRANS_INTRANS else {
+                throw .refused(
+                    state: SQLState("25P01"), reason: "the transaction of the step has ended before it",
+                    statement: "COMMIT")
+            }
         }
 
         // MARK: Statements

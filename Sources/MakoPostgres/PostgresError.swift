@@ -20,6 +20,8 @@ public enum PostgresError: Error, Sendable, Hashable {
     case foreign(schema: String)
     /// A table of the mirror is not that of the database, which has changed since the last step.
     case outdated(table: String)
+    /// The connection has an open transaction, from whose `progress` it was used.
+    case inUse
     /// The caller ended the step.
     case cancelled
     /// PostgreSQL has no form for a query, or for a part of it.
@@ -32,7 +34,7 @@ public enum PostgresError: Error, Sendable, Hashable {
         switch self {
         case .unreachable, .connectionLost: true
         case .refused(let state, _, _): state.isTransient
-        case .value, .name, .historyNotKept, .foreign, .outdated, .cancelled, .query, .records: false
+        case .value, .name, .historyNotKept, .foreign, .outdated, .inUse, .cancelled, .query, .records: false
         }
     }
 }
@@ -54,6 +56,8 @@ extension PostgresError: CustomStringConvertible {
             "the schema \(schema) has the mirror of another database or history: use another schema, or replace it with --reload"
         case .outdated(let table):
             "the mirror has other columns of \(table) than the database, or none: run a step of the mirror, and repeat the query"
+        case .inUse:
+            "the connection to PostgreSQL is in a step or a query of a mirror: run this after it, or on a mirror with a connection of its own"
         case .cancelled: "the step was cancelled; nothing of it was stored"
         case .query(let reason): "PostgreSQL has no form for the query: \(reason); run it in the database"
         case .records(let error): error.description

@@ -208,6 +208,52 @@
             #expect(try schema.commit() == nil)
         }
 
+        /// A query, and a step, in the transaction of the step would end it.
+        @Test func theConnectionOfAStepIsNotUsedFromItsProgress() throws {
+            var random = SplitMix(seed: 8)
+            let fixture = try MirrorFixture(MirrorFixture.wide, MirrorFixture.keyed)
+            for _ in 0..<20 { try fixture.work(&random) }
+            let schema = try ServerSchema()
+            let mirror = try schema.mirror(fixture)
+            for round in 0..<2 {
+                try fixture.work(&random)
+                try fixture.insert("K", [.text("a"), .integer(Int64(round)), .text("new"), .null])
+                var errors: [PostgresError?] = []
+                try mirror.step { _, _ in
+                    do throws(PostgresError) { _ = try mirror.query("SELECT count(*) FROM K") } catch {
+                        errors.append(error)
+                    }
+                    do throws(PostgresError) { _ = try mirror.step() } catch { errors.append(error) }
+                    return true
+                }
+                #expect(!errors.isEmpty && errors.allSatisfy { $0 == .inUse })
+                try expectEqual(fixture, schema, "round \(round)")
+            }
+            #expect(try !mirror.query("SELECT count(*) FROM K").rows.isEmpty)
+        }
+
+        /// A transaction that another user of the connection has ended: nothing is committed by itself, and no token stored.
+        @Test(arguments: ["ROLLBACK", "COMMIT"]) func aStepWhoseTransactionHasEndedStoresNoToken(_ end: String) throws {
+            let fixture = try MirrorFixture(MirrorFixture.keyed)
+            let schema = try ServerSchema()
+            let mirror = try schema.mirror(fixture)
+            try mirror.step()
+            let commit = try schema.commit()
+            try fixture.insert("K", [.text("a"), .integer(1), .text("new"), .null])
+            #expect {
+                try mirror.step { _, _ in
+                    do throws(PostgresError) { try mirror.connection.execute(end) } catch { Issue.record("\(error)") }
+                    return true
+                }
+            } throws: { error in
+                guard case PostgresError.refused(let state, _, _) = error else { return false }
+                return state.code == "25P01"
+            }
+            #expect(try schema.commit() == commit)
+            try mirror.step()
+            try expectEqual(fixture, schema)
+        }
+
         @Test func aValueThatIsRefusedLeavesTheStateBefore() throws {
             let fixture = try MirrorFixture(MirrorFixture.keyed)
             let schema = try ServerSchema()
