@@ -106,7 +106,7 @@
         }
 
         /// What the server says about a table, and a schema, that does not exist.
-        private static let missingTable: Set<String> = ["42P01", "3F000"]
+        static let missingTable: Set<String> = ["42P01", "3F000"]
 
         private func values(_ query: RenderedQuery) throws(PostgresError) -> QueryRows {
             var rows: [[Value]] = []

@@ -89,7 +89,14 @@
                 self.progress = progress
                 defer { self.progress = { _, _ in true } }
                 if connection.isLost { try connection.reconnect() }
-                try transact()
+                let wasPrepared = isPrepared
+                do throws(PostgresError) { try transact() } catch .refused(let state, _, _)
+                    where wasPrepared && Mirror.missingTable.contains(state.code)
+                {
+                    // The tables of the mirror, or its schema, were dropped since they were found.
+                    (isPrepared, report) = (false, Report())
+                    try transact()
+                }
                 options.reloads = false
                 return report
             }
@@ -110,9 +117,23 @@
             }
         }
 
+        private var lockStatement: String {
+            "SELECT \(MirrorToken.columns) FROM \(place("mako_mirror")) FOR UPDATE"
+        }
+
+        private func insertRow() throws(PostgresError) {
+            try connection.execute(
+                "INSERT INTO \(place("mako_mirror")) (one) VALUES (true) ON CONFLICT (one) DO NOTHING")
+        }
+
         private func run() throws(PostgresError) {
             // The row is locked before the snapshot is pinned, so that of two mirrors the later one sees the later commit.
-            let rows = try connection.rows("SELECT \(MirrorToken.columns) FROM \(place("mako_mirror")) FOR UPDATE")
+            var rows = try connection.rows(lockStatement)
+            if rows.isEmpty {
+                // It was deleted: without the row no token is stored, and each step would load all tables.
+                try insertRow()
+                rows = try connection.rows(lockStatement)
+            }
             let stored = rows.first.flatMap { MirrorToken($0) }
             try named {
                 try store.refresh()
@@ -176,15 +197,14 @@
             if isPrepared { return }
             try PostgresTable.check(options.schema)
             let found = try connection.rows(
-                "SELECT 1 FROM pg_tables WHERE schemaname = \(PostgresText.literal(options.schema)) AND tablename = 'mako_mirror'"
-            )
-            if found.isEmpty {
+                "SELECT 1 FROM pg_tables WHERE schemaname = \(PostgresText.literal(options.schema)) "
+                    + "AND tablename IN ('mako_mirror', 'mako_mirror_tables')")
+            if found.count < 2 {
                 do throws(PostgresError) { try makeTables() } catch .refused(let state, _, _)
                     where Mirror.createdMeanwhile.contains(state.code)
                 { try makeTables() }
             }
-            try connection.execute(
-                "INSERT INTO \(place("mako_mirror")) (one) VALUES (true) ON CONFLICT (one) DO NOTHING")
+            try insertRow()
             isPrepared = true
         }
 

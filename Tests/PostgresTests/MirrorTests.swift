@@ -254,6 +254,23 @@
             try expectEqual(fixture, schema)
         }
 
+        @Test func aLostRowAndDroppedTablesOfTheMirrorAreMadeAgain() throws {
+            let fixture = try MirrorFixture(MirrorFixture.keyed)
+            try fixture.insert("K", [.text("a"), .integer(1), .text("old"), .null])
+            let schema = try ServerSchema()
+            let mirror = try schema.mirror(fixture)
+            try mirror.step()
+            for loss in ["DELETE FROM \(schema.name).mako_mirror", "DROP SCHEMA \(schema.name) CASCADE"] {
+                try schema.connection.execute(loss)
+                #expect(try mirror.step().load == .first, "\(loss)")
+                try expectEqual(fixture, schema, "\(loss)")
+                #expect(try !mirror.step().hasChanged, "\(loss)")
+                try fixture.insert("K", [.text("a"), .integer(1), .text("new"), .null])
+                #expect(try mirror.step().load == nil, "\(loss)")
+                try expectEqual(fixture, schema, "\(loss)")
+            }
+        }
+
         @Test func aValueThatIsRefusedLeavesTheStateBefore() throws {
             let fixture = try MirrorFixture(MirrorFixture.keyed)
             let schema = try ServerSchema()
