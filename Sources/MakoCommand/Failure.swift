@@ -50,7 +50,7 @@ struct Failure: Error {
     private static func status(of error: PostgresError) -> Status {
         switch error {
         case .unreachable, .connectionLost: .inputOutput
-        case .refused, .value, .name, .query, .historyNotKept, .foreign, .outdated: .badInput
+        case .refused, .encoding, .value, .name, .query, .historyNotKept, .foreign, .outdated: .badInput
         case .inUse, .cancelled: .other
         case .records(let error): status(of: error)
         }

@@ -17,7 +17,7 @@
         ///
         /// - Parameter url: `postgres://user@host:port/database?option=value`, or libpq's `host=… dbname=…`. What it does
         ///   not say comes from the `PG…` variables and `~/.pgpass`, as in `psql`.
-        /// - Throws: `PostgresError.unreachable`.
+        /// - Throws: `PostgresError.unreachable`; `.encoding` where the encoding of the database is not UTF8.
         public init(_ url: String) throws(PostgresError) {
             guard let connection = PQconnectdb(url) else { throw .unreachable(reason: "there is no memory") }
             self.connection = connection
@@ -48,6 +48,9 @@
 
         private func prepare() throws(PostgresError) {
             PQsetNoticeProcessor(connection, { _, _ in }, nil)
+            // Others count and compare texts by bytes, or by letters that Mako has not.
+            let encoding = PQparameterStatus(connection, "server_encoding").map { String(cString: $0) }
+            if let encoding, encoding != "UTF8" { throw .encoding(encoding) }
             try execute("SET standard_conforming_strings = on")
             try execute("SET client_encoding = 'UTF8'")
             try execute("SET bytea_output = 'hex'")

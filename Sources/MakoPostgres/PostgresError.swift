@@ -5,6 +5,8 @@ import MakoStorage
 public enum PostgresError: Error, Sendable, Hashable {
     /// No connection could be made.
     case unreachable(reason: String)
+    /// The database of the server has another encoding than UTF8, such as `SQL_ASCII`, in which functions of texts have other results.
+    case encoding(String)
     /// The connection ended during a statement. The transaction was rolled back, or, if the statement was COMMIT, may
     /// have committed: the next step reads the token, and knows.
     case connectionLost(reason: String)
@@ -34,7 +36,7 @@ public enum PostgresError: Error, Sendable, Hashable {
         switch self {
         case .unreachable, .connectionLost: true
         case .refused(let state, _, _): state.isTransient
-        case .value, .name, .historyNotKept, .foreign, .outdated, .inUse, .cancelled, .query, .records: false
+        case .encoding, .value, .name, .historyNotKept, .foreign, .outdated, .inUse, .cancelled, .query, .records: false
         }
     }
 }
@@ -43,6 +45,8 @@ extension PostgresError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unreachable(let reason): "PostgreSQL cannot be reached: \(reason)"
+        case .encoding(let encoding):
+            "the database of the server has the encoding \(encoding), in which texts have other lengths and places than in Mako: use one that was made by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
         case .connectionLost(let reason):
             "the connection to PostgreSQL was lost: \(reason); try again, the next step goes on at the stored token"
         case .refused(let state, let reason, let statement):

@@ -286,6 +286,19 @@
             try expectEqual(fixture, schema)
         }
 
+        @Test func aDatabaseOfAnotherEncodingIsRefused() throws {
+            let connection = try PostgresConnection(PostgresServer.url)
+            let name = "t\(UInt64.random(in: 0 ... .max))"
+            try connection.execute(
+                "CREATE DATABASE \(name) ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+            defer { try? connection.execute("DROP DATABASE \(name)") }
+            var url = try #require(URLComponents(string: PostgresServer.url))
+            url.path = "/\(name)"
+            let place = try #require(url.string)
+            #expect(throws: PostgresError.encoding("SQL_ASCII")) { _ = try PostgresConnection(place) }
+            #expect("\(PostgresError.encoding("SQL_ASCII"))".contains("ENCODING 'UTF8'"))
+        }
+
         @Test func aServerThatIsNotThereIsUnreachable() {
             #expect {
                 _ = try PostgresConnection("postgres://mirror@127.0.0.1:1/nothing")
