@@ -89,12 +89,17 @@
 
         private static func temporary(_ number: UInt32) -> String { "mako_mirror_new_\(number)" }
 
+        /// The name of the index of the primary key: by number, because a table that takes the name of another leaves it that one's index.
+        private static func keyName(_ number: UInt32) -> String { "mako_mirror_key_\(number)" }
+
+        private static func temporaryKey(_ number: UInt32) -> String { "mako_mirror_new_key_\(number)" }
+
         private func perform(_ step: TableStep, _ work: TableWork) throws(PostgresError) {
             let target = place(work.table.name)
             switch step {
             case .keep: break
             case .create:
-                try connection.execute(work.table.create(target))
+                try connection.execute(work.table.create(target, keyName: Mirror.keyName(work.handle.number)))
                 try load(work, into: target)
             case .reload:
                 try connection.execute("DELETE FROM \(target)")
@@ -103,10 +108,12 @@
                 for column in columns { try add(column, target, work) }
             case .replace:
                 let new = Mirror.temporary(work.handle.number)
-                try connection.execute(work.table.create(place(new)))
+                let (key, newKey) = (Mirror.keyName(work.handle.number), Mirror.temporaryKey(work.handle.number))
+                try connection.execute(work.table.create(place(new), keyName: newKey))
                 try load(work, into: place(new))
                 try connection.execute("DROP TABLE \(target)")
                 try connection.execute("ALTER TABLE \(place(new)) RENAME TO \(PostgresText.name(work.table.name))")
+                try connection.execute("ALTER INDEX \(place(newKey)) RENAME TO \(PostgresText.name(key))")
             }
         }
 

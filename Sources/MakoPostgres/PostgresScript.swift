@@ -19,7 +19,7 @@ public enum PostgresScript {
         var rows = 0
         for (handle, table) in zip(tables, definitions) {
             let place = PostgresText.name(table.name)
-            text += "\n\(table.create(place));\n\(table.copy(place));\n"
+            text += "\n\(table.create(place, keyName: table.keyName));\n\(table.copy(place));\n"
             var goesOn = true
             try handle.scan(in: view) { key, row in
                 text += PostgresText.copyLine(try table.fields(key, row, of: handle))

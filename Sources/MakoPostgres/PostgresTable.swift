@@ -84,11 +84,24 @@ struct PostgresTable: Sendable {
 
     /// CREATE TABLE.
     ///
-    /// - Parameter place: the quoted name of the table.
-    func create(_ place: String) -> String {
-        let lines = columns.map(\.definition) + ["PRIMARY KEY (\(names(key)))"]
+    /// - Parameters:
+    ///   - place: the quoted name of the table.
+    ///   - keyName: the name of the primary key and its index. PostgreSQL would call it `<table>_pkey`, and tables and indexes
+    ///     share their names: another table may have that one.
+    func create(_ place: String, keyName: String) -> String {
+        let lines = columns.map(\.definition) + ["CONSTRAINT \(PostgresText.name(keyName)) PRIMARY KEY (\(names(key)))"]
         return "CREATE TABLE \(place) (\n    \(lines.joined(separator: ",\n    "))\n)"
     }
+
+    /// A name of the primary key that no other table of a script has; for long names it ends with a number made of the name.
+    var keyName: String {
+        let whole = PostgresTable.keyPrefix + name
+        if whole.utf8.count <= PostgresTable.nameLimit { return whole }
+        let hash = name.utf8.reduce(14_695_981_039_346_656_037 as UInt64) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
+        return PostgresTable.keyPrefix + String(hash, radix: 16)
+    }
+
+    private static let keyPrefix = "mako_mirror_key_"
 
     /// COPY from the client.
     func copy(_ place: String) -> String { "COPY \(place) (\(names(columns))) FROM STDIN" }

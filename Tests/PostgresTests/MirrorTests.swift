@@ -121,6 +121,39 @@
             try expectEqual(fixture, schema)
         }
 
+        /// PostgreSQL calls the index of a primary key so by itself.
+        @Test func aTableMayHaveTheNameOfAPrimaryKey() throws {
+            var random = SplitMix(seed: 9)
+            var other = EntitySchema(name: "K_pkey", columns: [ColumnSchema("x", .integer)])
+            let fixture = try MirrorFixture(MirrorFixture.keyed, other)
+            let schema = try ServerSchema()
+            let mirror = try schema.mirror(fixture)
+            func follows(_ what: Comment) throws {
+                for _ in 0..<5 { try fixture.work(&random) }
+                try mirror.step()
+                try expectEqual(fixture, schema, what)
+            }
+            try follows("the first step")
+            var keyed = MirrorFixture.keyed
+            keyed.columns.removeAll { $0.name == "note" }
+            try fixture.migrate(keyed)
+            try follows("a new table takes the name of the old one")
+            try fixture.migrate(MirrorFixture.keyed)
+            try follows("and again")
+            (other.name, other.originalName) = ("L", "K_pkey")
+            try fixture.migrate(other)
+            try fixture.migrate(EntitySchema(name: "K_pkey", columns: [ColumnSchema("y", .text)]))
+            try follows("the name of a renamed table")
+            let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(schema.name).sql")
+            defer { try? FileManager.default.removeItem(at: file) }
+            let copy = try ServerSchema()
+            try Data("SET search_path = \(copy.name);\n\(try fixture.script())".utf8).write(to: file)
+            let (status, output) = try PostgresServer.run(
+                "/usr/bin/env", ["psql", PostgresServer.url, "-qX", "-v", "ON_ERROR_STOP=1", "-f", file.path])
+            #expect(status == 0, "\(output)")
+            #expect(try fixture.contents() == copy.contents())
+        }
+
         @Test func tablesThatTheHistoryNamesWholeAreLoaded() throws {
             var random = SplitMix(seed: 3)
             let fixture = try MirrorFixture(MirrorFixture.wide, MirrorFixture.keyed)

@@ -98,6 +98,18 @@ import Testing
         #expect(new.definition() != old.definition())
     }
 
+    @Test func primaryKeysHaveNamesThatNoTableHas() throws {
+        func keyName(_ table: String) throws -> String {
+            try PostgresTable(EntitySchema(name: table, columns: [ColumnSchema("n", .integer)])).keyName
+        }
+        #expect(try keyName("K") == "mako_mirror_key_K")
+        let long = String(repeating: "l", count: 62)
+        let names = try [long + "a", long + "b"].map(keyName)
+        #expect(Set(names).count == 2 && names.allSatisfy { $0.utf8.count <= 63 && $0.hasPrefix("mako_mirror_key_") })
+        let fixture = try MirrorFixture(MirrorFixture.keyed)
+        #expect(try !fixture.script().contains("_pkey"))
+    }
+
     @Test func aScriptIsOneTransaction() throws {
         let fixture = try MirrorFixture(MirrorFixture.keyed)
         try fixture.insert("K", [.text("a"), .integer(1), .null, .date(0)])
@@ -113,7 +125,7 @@ import Testing
                     "n" bigint NOT NULL,
                     "note" text,
                     "at" timestamp with time zone,
-                    PRIMARY KEY ("code", "n")
+                    CONSTRAINT "mako_mirror_key_K" PRIMARY KEY ("code", "n")
                 );
                 COPY "K" ("code", "n", "note", "at") FROM STDIN;
                 a\t1\t\\N\t2001-01-01 00:00:00+00
