@@ -198,6 +198,49 @@
                 #expect(throws: PostgresError.self) { try world.mirror.query("SELECT nothing FROM T") }
             }
 
+            /// A part has NULL in a column, and another one values.
+            @Test func columnsOfACompoundHaveTheKindOfAnyPart() throws {
+                let fixture = try MirrorFixture(
+                    EntitySchema(
+                        name: "T",
+                        columns: [
+                            ColumnSchema("n", .integer), ColumnSchema("x", .double), ColumnSchema("d", .date),
+                            ColumnSchema("f", .bool), ColumnSchema("b", .blob), ColumnSchema("u", .uuid),
+                        ]))
+                for number in [3, 20] as [Int64] {
+                    try fixture.run(
+                        "INSERT INTO T (n, x, d, f, b, u) VALUES (?, ?, ?, ?, ?, ?)",
+                        [
+                            .integer(number), .double(Double(number) / 2), .date(Double(number)), .bool(number == 3),
+                            .blob([UInt8(number)]), .uuid(1, UInt64(number)),
+                        ])
+                }
+                let schema = try ServerSchema()
+                let mirror = try schema.mirror(fixture)
+                try mirror.step()
+                let (store, catalogue) = (fixture.store, fixture.catalogue)
+                for column in ["n", "x", "d", "f", "b", "u"] {
+                    for parts in [
+                        "SELECT NULL AS v UNION ALL SELECT \(column) FROM T ORDER BY v DESC",
+                        "SELECT NULL AS v UNION SELECT NULL UNION SELECT \(column) FROM T ORDER BY v",
+                        "SELECT NULL AS v UNION ALL SELECT \(column) FROM T EXCEPT SELECT NULL ORDER BY v",
+                    ] {
+                        let wanted = try store.read { view in try Statement.parse(parts).read(catalogue, view: view) }
+                        #expect(try mirror.query(parts).rows == wanted.rows, "\(parts)")
+                    }
+                }
+                for other in ["x", "d", "u"] {
+                    #expect(other == "x" ? "doubles" : "other kinds") {
+                        try mirror.query("SELECT NULL AS v UNION ALL SELECT n FROM T UNION ALL SELECT \(other) FROM T")
+                    } throws: { error in
+                        switch error {
+                        case PostgresError.query, PostgresError.records: true
+                        default: false
+                        }
+                    }
+                }
+            }
+
             @Test func tablesThatChangedSinceTheStepAreRefused() throws {
                 var person = EntitySchema(name: "Person", columns: [ColumnSchema("city", .text)])
                 let fixture = try MirrorFixture(person)

@@ -20,8 +20,29 @@ struct QueryRenderer {
     let place: (String) -> String
 
     func query(_ plan: LogicalPlan) throws(PostgresError) -> RenderedQuery {
-        let first = plan.first
-        return RenderedQuery(text: try text(plan, 0, isResult: true), names: first.names, kinds: first.kinds)
+        RenderedQuery(
+            text: try text(plan, 0, isResult: true), names: plan.first.names, kinds: try QueryRenderer.kinds(plan))
+    }
+
+    private static func kinds(_ plan: LogicalPlan) throws(PostgresError) -> [ValueKind] {
+        switch plan {
+        case .select(let select): select.kinds
+        case .compound(let compound): try kinds(compound)
+        }
+    }
+
+    /// The kinds of the columns: for each, that of the first part that has one other than NULL.
+    private static func kinds(_ compound: CompoundSelect<BoundSelect>) throws(PostgresError) -> [ValueKind] {
+        var kinds = compound.first.kinds
+        for (_, part) in compound.rest {
+            for (place, kind) in part.kinds.enumerated() where place < kinds.count && kind != .null {
+                if kinds[place] == .null { kinds[place] = kind }
+                if kinds[place] != kind {
+                    throw refused("a column with \(kinds[place].name) in one part and \(kind.name) in another")
+                }
+            }
+        }
+        return kinds
     }
 
     static func refused(_ what: String) -> PostgresError { .query(reason: what) }
@@ -41,17 +62,17 @@ struct QueryRenderer {
     private func text(
         _ compound: CompoundSelect<BoundSelect>, _ depth: Int, _ isResult: Bool
     ) throws(PostgresError) -> String {
-        var text = "(\(try self.text(compound.first, depth, isResult)))"
+        let kinds = try QueryRenderer.kinds(compound)
+        var text = "(\(try self.text(compound.first, depth, isResult, kinds)))"
         for (operation, part) in compound.rest {
             if operation != .unionAll, compound.collations.contains(where: { $0?.isNoCase == true }) {
                 throw QueryRenderer.refused(
                     "\(operation.rawValue.uppercased()) of texts that are compared without case")
             }
             // In parentheses, because INTERSECT comes first in PostgreSQL.
-            text = "(\(text) \(operation.rawValue.uppercased()) (\(try self.text(part, depth, isResult))))"
+            text = "(\(text) \(operation.rawValue.uppercased()) (\(try self.text(part, depth, isResult, kinds))))"
         }
         if compound.terms.isEmpty, compound.limit == nil, compound.offset == 0 { return text }
-        let kinds = compound.first.kinds
         let orders = compound.terms.map { term in
             OrderText(
                 "u.c\(term.place)", kinds[term.place], isResult: isResult, descending: term.descending, term.noCase)
@@ -63,7 +84,11 @@ struct QueryRenderer {
         (limit.map { " LIMIT \($0)" } ?? "") + (offset > 0 ? " OFFSET \(offset)" : "")
     }
 
-    private func text(_ select: BoundSelect, _ depth: Int, _ isResult: Bool) throws(PostgresError) -> String {
+    /// - Parameter kinds: those of the compound that the query is a part of. A column that is NULL gets their type, because
+    ///   PostgreSQL takes it for a text, which it puts together with no other type.
+    private func text(
+        _ select: BoundSelect, _ depth: Int, _ isResult: Bool, _ kinds: [ValueKind] = []
+    ) throws(PostgresError) -> String {
         if select.isDistinct, select.collations.contains(where: { $0?.isNoCase == true }) {
             throw QueryRenderer.refused("DISTINCT of texts that are compared without case")
         }
@@ -78,7 +103,11 @@ struct QueryRenderer {
         let outputs = select.group?.outputs ?? select.outputs
         var columns: [String] = []
         for (index, output) in outputs.enumerated() {
-            columns.append("\(try scope.output(output, isResult: isResult)) AS c\(index)")
+            var column = try scope.output(output, isResult: isResult)
+            if output.kind == .null, index < kinds.count, let type = kinds[index].typeName(isResult: isResult) {
+                column = "(\(column))::\(type)"
+            }
+            columns.append("\(column) AS c\(index)")
         }
         let list = columns.joined(separator: ", ")
         let end = limits(select.limit, select.offset)
@@ -240,6 +269,24 @@ struct QueryRenderer {
         let value = try ExpressionRenderer.aggregate(
             aggregate, argument, isDistinct: false, isNoCase: subquery.isNoCase)
         return "SELECT \(value) FROM (SELECT \(output ?? "1") AS a0\(rows.clause)\(end)) AS a"
+    }
+}
+
+extension ValueKind {
+    /// The type of NULL beside values of this kind; nil where there are none.
+    ///
+    /// - Parameter isResult: whether a date is a number already.
+    fileprivate func typeName(isResult: Bool) -> String? {
+        switch self {
+        case .null: return nil
+        case .bool: return PostgresType.boolean.name
+        case .whole: return PostgresType.bigint.name
+        case .real: return PostgresType.double.name
+        case .text, .decimal: return PostgresType.text.name
+        case .blob: return PostgresType.bytea.name
+        case .date: return isResult ? "numeric" : PostgresType.timestamp.name
+        case .uuid: return PostgresType.uuid.name
+        }
     }
 }
 
