@@ -198,6 +198,40 @@
                 #expect(throws: PostgresError.self) { try world.mirror.query("SELECT nothing FROM T") }
             }
 
+            /// PostgreSQL would round integers beyond 53 bits to doubles.
+            @Test func integersBesideDoublesInOneExpressionAreRefused() throws {
+                let fixture = try MirrorFixture(
+                    EntitySchema(
+                        name: "T", columns: [ColumnSchema("n", .integer), ColumnSchema("x", .double, isOptional: true)])
+                )
+                let large = (1 << 53) + 1 as Int64
+                try fixture.run("INSERT INTO T (n, x) VALUES (?, ?)", [.integer(large), .null])
+                let schema = try ServerSchema()
+                let mirror = try schema.mirror(fixture)
+                try mirror.step()
+                for refused in [
+                    "COALESCE(x, n)", "CASE WHEN n > 1 THEN n ELSE x END", "CASE WHEN n > 1 THEN x ELSE n END",
+                    "COALESCE(x, \(large))",
+                ] {
+                    #expect("\(refused)") {
+                        try mirror.query("SELECT \(refused) AS v FROM T")
+                    } throws: { error in
+                        if case PostgresError.query(let reason) = error {
+                            reason.contains("integers and doubles")
+                        } else {
+                            false
+                        }
+                    }
+                }
+                for (answered, wanted) in [
+                    ("COALESCE(x, 0) = 0", 1), ("COALESCE(NULL, n) = \(large)", 1),
+                    ("CASE WHEN n > 1 THEN n ELSE 0 END = \(large)", 1), ("CASE WHEN n > 1 THEN 1 ELSE x END > 1", 0),
+                ] as [(String, Int64)] {
+                    let rows = try mirror.query("SELECT count(*) FROM T WHERE \(answered)").rows
+                    #expect(rows == [[.integer(wanted)]], "\(answered)")
+                }
+            }
+
             /// A part has NULL in a column, and another one values.
             @Test func columnsOfACompoundHaveTheKindOfAnyPart() throws {
                 let fixture = try MirrorFixture(

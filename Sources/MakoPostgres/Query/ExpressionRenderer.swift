@@ -200,7 +200,22 @@ struct ExpressionRenderer {
         return "(\(try text(date)) \(sign) make_interval(secs => \(try double(seconds))))"
     }
 
+    /// Refuses values of which PostgreSQL makes doubles, where Mako leaves integers as they are.
+    ///
+    /// A constant that a double has exactly, such as the 0 of `COALESCE(x, 0)`, is the same in both.
+    private func requireOneKind(_ values: [BoundExpr]) throws(PostgresError) {
+        let isRounded = values.contains { value in
+            guard value.kind == .whole else { return false }
+            if case .constant(.integer(let number)) = value { return number.magnitude > 1 << 53 }
+            return true
+        }
+        if isRounded, values.contains(where: { $0.kind == .real }) {
+            throw QueryRenderer.refused("integers and doubles as values of one CASE or COALESCE")
+        }
+    }
+
     private func text(_ choice: BoundChoice) throws(PostgresError) -> String {
+        try requireOneKind(choice.branches.map(\.value) + (choice.otherwise.map { [$0] } ?? []))
         var inner = self
         if let subject = choice.subject { inner.subject = "(\(try text(subject)))" }
         var text = "CASE"
@@ -305,7 +320,9 @@ struct ExpressionRenderer {
         let kind = arguments.first?.kind ?? .null
         let list = texts.joined(separator: ", ")
         switch (function, kind) {
-        case (.coalesce, _): return "COALESCE(\(list))"
+        case (.coalesce, _):
+            try requireOneKind(arguments)
+            return "COALESCE(\(list))"
         case (.nullif, _):
             return "(CASE WHEN \(try comparison(.equal, arguments[0], arguments[1])) THEN NULL ELSE \(texts[0]) END)"
         case (.lower, .text): return Self.folded(list)
