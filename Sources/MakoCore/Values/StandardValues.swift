@@ -181,13 +181,19 @@ extension Decimal: StorableValue {
     public init?(stored: StoredValue) {
         switch stored {
         case .text("NaN"): self = .nan
-        case .text(let text): self.init(string: text, locale: Locale(identifier: "en_US_POSIX"))
+        case .text(let text): self.init(whole: text)
         case .integer(let number): self.init(number)
         case .unsigned(let number): self.init(number)
         // Foundation traps on infinity.
         case .double(let number) where number.isFinite: self.init(number)
         default: return nil
         }
+    }
+    /// Creates the decimal of a text that is one from its first to its last byte; nil for other texts.
+    private init?(whole text: String) {
+        // Foundation reads the longest prefix that is a decimal, and ignores the rest.
+        guard DecimalText(text.utf8) != nil else { return nil }
+        self.init(string: text, locale: Locale(identifier: "en_US_POSIX"))
     }
     /// Writes the value to a field of a row.
     public func write(to writer: inout RowWriter, _ position: Int) {

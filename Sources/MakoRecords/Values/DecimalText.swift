@@ -1,5 +1,5 @@
 /// A decimal as text columns hold it: digits with an optional sign, point and exponent.
-struct DecimalText {
+package struct DecimalText {
     private let isNegative: Bool
     /// The digits from the first to the last that is not 0; empty for 0.
     private let digits: [UInt8]
@@ -7,7 +7,7 @@ struct DecimalText {
     private let point: Int
 
     /// Parses a decimal; `nil` for other texts.
-    init?(_ text: some Collection<UInt8>) {
+    package init?(_ text: some Collection<UInt8>) {
         var rest = text[...]
         let sign = rest.first
         isNegative = sign == UInt8(ascii: "-")

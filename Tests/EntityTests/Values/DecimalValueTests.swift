@@ -1,0 +1,44 @@
+import Foundation
+import Mako
+import Testing
+
+/// Decimals of texts and numbers.
+@Suite struct DecimalValueTests {
+    @Test(arguments: [
+        "12,50", "1,234.5", "12 kr", "12abc", "1e5x", "0x10", "1_000", "12e", " 12", "12 ", "1.2.3", "", "-",
+    ])
+    func textsWithMoreThanADecimalAreRefused(_ text: String) throws {
+        #expect(throws: MakoError.typeMismatch(entity: "Ware", property: "price", expected: "Decimal", found: "String"))
+        {
+            _ = try Ware(["price": text])
+        }
+        let db = try Database.inMemory(entities: [Ware.self])
+        for insert in ["INSERT INTO Ware (price) VALUES (?)", "INSERT INTO Ware (discount, price) VALUES (?, '1')"] {
+            #expect {
+                try db.rawQuery(text: insert, text)
+            } throws: { error in
+                guard case MakoError.unstorableValue("Ware", nil, _, let reason) = error else { return false }
+                return reason.contains("is no Decimal")
+            }
+        }
+        #expect(try db.query(Ware.self).count() == 0)
+        let store = try db.store("prices")
+        try store.set(text, for: "price")
+        #expect(throws: MakoError.self) { try store.value(Decimal.self, for: "price", converting: true) }
+    }
+
+    @Test(arguments: [
+        ("12.50", "12.5"), ("+7", "7"), ("-.5", "-0.5"), ("5.", "5"), ("1e5", "100000"), ("25E-1", "2.5"),
+        ("1e+3", "1000"),
+    ])
+    func wholeDecimalsAreRead(_ text: String, _ plain: String) throws {
+        let expected = try #require(Decimal(string: plain))
+        #expect(try Ware(["price": text]).price == expected)
+        let db = try Database.inMemory(entities: [Ware.self])
+        try db.rawQuery("INSERT INTO Ware (price) VALUES (\(text))")
+        #expect(try db.query(Ware.self).first()?.price == expected)
+        let store = try db.store("prices")
+        try store.set(text, for: "price")
+        #expect(try store.value(Decimal.self, for: "price", converting: true) == expected)
+    }
+}
