@@ -178,14 +178,16 @@ extension Decimal: StorableValue {
     /// The decimal as text; `Decimal.nan` as a double, which the column refuses.
     public var stored: StoredValue { isNaN ? .double(.nan) : .text(description) }
     /// Creates the decimal of a stored text or number; nil if it is none.
+    ///
+    /// Of a `Double`, it is the decimal with the fewest digits that is read as the same `Double`: 19.99 for `19.99`.
     public init?(stored: StoredValue) {
         switch stored {
         case .text("NaN"): self = .nan
         case .text(let text): self.init(whole: text)
         case .integer(let number): self.init(number)
         case .unsigned(let number): self.init(number)
-        // Foundation traps on infinity.
-        case .double(let number) where number.isFinite: self.init(number)
+        // Foundation converts by binary arithmetic: 19.99 becomes 19.98999999999999488, and 1e300 no number.
+        case .double(let number): self.init(whole: "\(number)")
         default: return nil
         }
     }

@@ -41,4 +41,29 @@ import Testing
         try store.set(text, for: "price")
         #expect(try store.value(Decimal.self, for: "price", converting: true) == expected)
     }
+
+    @Test(arguments: [
+        (19.99, "19.99"), (0.1, "0.1"), (-1234.5, "-1234.5"), (1e20, "100000000000000000000"), (5e-7, "0.0000005"),
+        (0, "0"),
+    ])
+    func doublesBecomeTheirShortestDecimal(_ number: Double, _ text: String) throws {
+        let expected = try #require(Decimal(string: text))
+        let ware = try Ware(["price": number, "discount": number])
+        #expect(ware.price == expected && ware.discount == expected)
+        let store = try Database.inMemory().store("prices")
+        try store.set(number, for: "price")
+        #expect(try store.value(Decimal.self, for: "price", converting: true) == expected)
+    }
+
+    @Test(arguments: [1e300, -1e300, 5e-324, .infinity, .nan]) func doublesBeyondDecimalsAreRefused(_ number: Double)
+        throws
+    {
+        #expect(throws: MakoError.typeMismatch(entity: "Ware", property: "price", expected: "Decimal", found: "Double"))
+        {
+            _ = try Ware(["price": number])
+        }
+        let store = try Database.inMemory().store("prices")
+        try store.set(number, for: "price")
+        #expect(throws: MakoError.self) { try store.value(Decimal.self, for: "price", converting: true) }
+    }
 }
