@@ -228,7 +228,44 @@ public enum RawCodec<Property: RawRepresentable & Sendable>: ValueSlotCodec wher
     /// Writes the raw value to a row.
     @inlinable
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        value.rawValue.write(to: &writer, position)
+        if EntityCoding.isPlainRaw(Property.self) {
+            value.rawValue.write(to: &writer, position)
+        } else {
+            // Once, because it is the user's code.
+            writer.writeLater { writer in
+                let raw = value.rawValue.stored
+                if let reason = fault(of: raw) { throw EntityCoding.unstorable(writer, position, reason) }
+                writer.set(position, raw)
+            }
+        }
+    }
+
+    /// Returns the reason why the value could not be read again; nil if it can be stored.
+    public static func fault(storing value: Property) -> String? { fault(of: value.rawValue.stored) }
+
+    /// The raw value of a struct may be one that its initialiser refuses.
+    @usableFromInline
+    static func fault(of raw: StoredValue) -> String? {
+        value(raw) == nil ? "\(raw.brief), which is stored for it, is no \(Property.self)" : nil
+    }
+}
+
+extension EntityCoding {
+    /// Returns whether the raw value of a type runs only Mako's and the compiler's own code, and is always that of a
+    /// value.
+    @inlinable
+    static func isPlainRaw<T: RawRepresentable>(_ type: T.Type) -> Bool where T.RawValue: StorableValue {
+        T.RawValue._$isPlain && isEnumeration(type)
+    }
+
+    /// Returns whether a type is an enumeration of at most 256 cases without values.
+    ///
+    /// By the layout that Swift's ABI gives all of them, because a test for each value would be paid in every save.
+    @inlinable
+    static func isEnumeration<T>(_ type: T.Type) -> Bool {
+        // A value of such a type fills one byte, and the kind of an enumeration is 0x201.
+        MemoryLayout<T>.size <= 1
+            && unsafeBitCast(type as Any.Type, to: UnsafePointer<UInt>.self).pointee == 0x201
     }
 }
 

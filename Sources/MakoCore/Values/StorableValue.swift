@@ -82,7 +82,7 @@ extension Optional: StorableValue where Wrapped: StorableValue {
 extension StorableValue where Self: RawRepresentable, RawValue: StorableValue {
     /// The column type of the raw value.
     @inlinable public static var columnType: ColumnType { RawValue.columnType }
-    @inlinable public static var _$isPlain: Bool { RawValue._$isPlain }
+    @inlinable public static var _$isPlain: Bool { EntityCoding.isPlainRaw(Self.self) }
     /// The raw value as the column holds it.
     public var stored: StoredValue { rawValue.stored }
     /// Creates the value with a stored raw value; nil if there is none.
