@@ -15,9 +15,11 @@ extension Database {
     /// Blocks the writer while it reads pages; readers continue. The time grows with the file.
     ///
     /// - Returns: the findings. Damage is reported, not thrown.
-    /// - Throws: `MakoError.closed`, `.storage`.
+    /// - Throws: `MakoError.closed`, `.storage`; `.invalidArgument` inside a transaction of the database, for whose end it
+    ///   would wait.
     public func verify() throws(MakoError) -> DatabaseReport {
         try requireOpen()
+        if isInTransaction { throw waitsForItsTransaction("verify()") }
         let turn = try takeTurn()
         defer { turn?.end() }
         return try records { () throws(RecordError) in try Catalogue.verify(store) }
@@ -54,9 +56,11 @@ extension Database {
     /// A database compacts itself when much of its file is free and it is idle. ``compact(at:options:progress:)`` makes
     /// the smallest file, of a database that is not open.
     ///
-    /// - Throws: `MakoError.storage`; no data is lost.
+    /// - Throws: `MakoError.invalidArgument` inside a transaction of the database, for whose end it would wait;
+    ///   `.storage`. No data is lost.
     public func compact() throws(MakoError) {
         try requireOpen()
+        if isInTransaction { throw waitsForItsTransaction("compact()") }
         let turn = try takeTurn()
         defer { turn?.end() }
         try storage { () throws(StorageError) in try store.shrink() }
@@ -85,5 +89,15 @@ extension Database {
         try records { () throws(RecordError) in
             try Catalogue.salvage(from: damaged, to: path, options: options.storeOptions, progress: progress)
         }
+    }
+}
+
+extension Database {
+    /// Whether this thread is inside a transaction of the database, or inside a hook, which runs in one.
+    var isInTransaction: Bool { ThreadScope.current(of: self)?.transaction != nil }
+
+    /// The error of a call that would wait for its own thread's transaction, and so for ever.
+    func waitsForItsTransaction(_ call: String) -> MakoError {
+        .invalidArgument("\(call) would wait for the transaction inside which it was called; call it afterwards")
     }
 }

@@ -255,14 +255,20 @@ public final class Database: MadeElsewhere, Sendable {
     /// Closes the database after its transactions have ended and its data is durable. Later calls throw
     /// `MakoError.closed`. A database that was opened several times is closed by the last of as many calls. Has no
     /// effect in the child of a fork, because the database is the parent's.
+    ///
+    /// - Throws: `MakoError.invalidArgument` for the last call inside a transaction of the database, or inside a hook:
+    ///   the database stays open; `.storage` for I/O errors.
     public func close() throws(MakoError) {
         if isInherited { return }
-        let isLast = state.with { state in
+        let isInside = isInTransaction
+        let isLast: Bool? = state.with { state in
             if state.isClosed { return false }
+            if isInside && state.holders == 1 { return nil }
             state.holders -= 1
             state.isClosed = state.holders == 0
             return state.isClosed
         }
+        guard let isLast else { throw waitsForItsTransaction("close()") }
         if !isLast { return }
         takeAttachment()?.end()
         pressure.end()
