@@ -19,7 +19,8 @@ public struct PropertyKey: Sendable {
     /// Returns a property key that scrypt derives from a passphrase.
     ///
     /// - Parameters:
-    ///   - text: the passphrase. Its UTF-8 bytes are used.
+    ///   - text: the passphrase. Its UTF-8 bytes in composed form (Unicode NFC) are used, so that it is the same for
+    ///     every keyboard. Databases of versions that used other forms open too.
     ///   - rounds: the work of one guess, set at the first use with a database: scrypt's cost, a power of two from
     ///     1,024 to 262,144. Each round takes 1 KiB of memory and some microseconds, once after opening.
     public static func passphrase(_ text: String, rounds: Int = 1 << 17) -> PropertyKey {

@@ -36,10 +36,10 @@ package struct ValueCipher: Sendable {
     private let entropy: any Entropy
 
     private init(
-        _ secret: PropertyKey, _ derivation: KeyRecord.Derivation, _ entropy: any Entropy
+        _ secret: PropertyKey, _ derivation: KeyRecord.Derivation, form: Int = 0, _ entropy: any Entropy
     ) throws(PropertyKeyProblem) {
         guard Encryption.isAvailable else { throw .unavailable }
-        guard let key = secret.encryption.secret.key(derivation, .aesGCM) else {
+        guard let key = secret.encryption.secret.key(derivation, .aesGCM, form: form) else {
             throw .wrong(reason: secret.encryption.secret.mismatch(derivation.kind))
         }
         self.key = key.derived(salt: [], info: "mako property values")
@@ -75,10 +75,15 @@ package struct ValueCipher: Sendable {
             salt: Array(lock[ValueCipher.saltAt..<boxAt]))
         // A lock with larger parameters could exhaust time and memory.
         guard derivation.isPossible else { throw .damaged }
-        try self.init(secret, derivation, entropy)
-        guard opened(Array(lock[boxAt...]), ValueCipher.lockContext + lock[..<boxAt]) != nil else {
-            throw .wrong(reason: secret.encryption.secret.mismatch(kind))
+        // Earlier versions made the key of the passphrase as it was typed.
+        for form in 0..<secret.encryption.secret.forms {
+            let cipher = try ValueCipher(secret, derivation, form: form, entropy)
+            if cipher.opened(Array(lock[boxAt...]), ValueCipher.lockContext + lock[..<boxAt]) != nil {
+                self = cipher
+                return
+            }
         }
+        throw .wrong(reason: secret.encryption.secret.mismatch(kind))
     }
 
     /// Encrypts a value.

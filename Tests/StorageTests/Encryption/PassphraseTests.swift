@@ -42,6 +42,27 @@ import Testing
         }
     }
 
+    /// Property keys, too.
+    @Test func propertyKeysOfTheBytesAsTypedOpen() throws {
+        let entropy = SeededEntropy(seed: 3)
+        for typed in [Self.composed, Self.decomposed] {
+            let former = PropertyKey(
+                encryption: Encryption(
+                    cipher: .aesGCM,
+                    secret: .init(.passphrase(forms: [SecretBytes(Array(typed.utf8))], rounds: 1024))))
+            let (cipher, lock) = try ValueCipher.make(for: former, entropy: entropy)
+            let sealed = cipher.seal([1, 2, 3], context: [4])
+            for text in [Self.composed, Self.decomposed] {
+                let again = try ValueCipher(
+                    opening: lock, with: .passphrase(text, rounds: 1024), entropy: entropy)
+                #expect(try again.open(sealed, context: [4]) == [1, 2, 3])
+            }
+            #expect(throws: PropertyKeyProblem.wrong(reason: "it is another passphrase")) {
+                try ValueCipher(opening: lock, with: .passphrase("cafe", rounds: 1024), entropy: entropy)
+            }
+        }
+    }
+
     @Test func thereAreAsManyFormsAsThereAreSpellings() {
         #expect(CipherKey.forms(of: "plain") == [Array("plain".utf8)])
         #expect(CipherKey.forms(of: Self.composed) == [Self.composed, Self.decomposed].map { Array($0.utf8) })
