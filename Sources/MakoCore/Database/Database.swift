@@ -82,12 +82,13 @@ public final class Database: MadeElsewhere, Sendable {
     ///   - options: the options.
     /// - Throws: `MakoError.storage` when the file cannot be opened; `.alreadyOpen` when it is open with other options
     ///   (options with handlers or keys always differ) or open for writing in another process; `.migration` when a
-    ///   table cannot be migrated.
+    ///   table cannot be migrated; `.invalidArgument` for a path with a zero byte.
     public convenience init(
         at path: String, mode: DatabaseMode = .normal, entities: [any Entity.Type] = [],
         options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) {
         if mode == .sandbox {
+            try Self.refuseZeroByte(in: path)
             let sandbox = try Sandbox(copying: path, options)
             let store = try storage { () throws(StorageError) in
                 try Store(at: sandbox.path, options: options.storeOptions)
@@ -104,6 +105,7 @@ public final class Database: MadeElsewhere, Sendable {
     package convenience init(
         at path: String, entities: [any Entity.Type], options: DatabaseOptions, opening: () throws(MakoError) -> Store
     ) throws(MakoError) {
+        try Self.refuseZeroByte(in: path)
         if options.isNoted && path != Store.memoryPath {
             let found = try OpenDatabases.database(at: path, options) { (file) throws(MakoError) in
                 let store = try opening()
@@ -118,6 +120,13 @@ public final class Database: MadeElsewhere, Sendable {
             }
         } else {
             try self.init(path: path, store: opening(), entities: entities, options: options)
+        }
+    }
+
+    /// Throws for a path with a zero byte, where the system would end it: it would be that of another file.
+    private static func refuseZeroByte(in path: String) throws(MakoError) {
+        if path.utf8.contains(0) {
+            throw .invalidArgument("the path of a database file has a zero byte; give a path without it")
         }
     }
 
@@ -162,7 +171,7 @@ public final class Database: MadeElsewhere, Sendable {
         named name: String, mode: DatabaseMode = .normal, entities: [any Entity.Type] = [],
         options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) {
-        if name.isEmpty || name.contains("/") || name.hasPrefix(".") {
+        if name.isEmpty || name.contains("/") || name.hasPrefix(".") || name.utf8.contains(0) {
             throw .invalidArgument(
                 "'\(name)' is not a file name; pass a name without '/' that does not begin with '.', or open a path by Database(at:)"
             )
@@ -321,13 +330,14 @@ public final class Database: MadeElsewhere, Sendable {
     ///   - compacting: rewrites the content into the smallest file, which takes longer than a copy page by page.
     ///   - progress: called from time to time with the progress.
     /// - Returns: the number of the copied commit, and the size of the file.
-    /// - Throws: `MakoError.storage` when a page is damaged, the disk is full or the file exists; the new file does not
-    ///   exist then.
+    /// - Throws: `MakoError.storage` when a page is damaged, the disk is full or the file exists; `.invalidArgument` for
+    ///   a path with a zero byte. The new file does not exist then.
     @discardableResult
     public func backup(
         to path: String, compacting: Bool = false, progress: (CopyProgress) -> Void = { _ in }
     ) throws(MakoError) -> CopyReport {
         try requireOpen()
+        try Self.refuseZeroByte(in: path)
         let turn = try takeTurn()
         defer { turn?.end() }
         return try storage { () throws(StorageError) in

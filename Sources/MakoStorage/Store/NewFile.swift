@@ -76,6 +76,10 @@ extension FileSystem {
         guard !path.isEmpty else {
             throw .invalidArgument("the path of a database file is empty; give the file a name")
         }
+        // The system would end the path there, and open or create another file.
+        guard !path.utf8.contains(0) else {
+            throw .invalidArgument("the path of a database file has a zero byte; give a path without it")
+        }
         return try storage { () throws(FileError) in try target(of: path) }
     }
 }

@@ -205,6 +205,18 @@ import Testing
         #expect(try files.list(directory: ".").isEmpty)
     }
 
+    @Test func aZeroByteInAPathIsAnError() throws {
+        let refused = StorageError.invalidArgument(
+            "the path of a database file has a zero byte; give a path without it")
+        let files = MemoryFileSystem()
+        #expect(throws: refused) { _ = try Store(at: "s.mako\0.old", options: options(files)) }
+        let store = try Store.inMemory()
+        #expect(throws: refused) { _ = try store.copy(to: "copy.mako\0.old", on: files, progress: { _ in }) }
+        #expect(throws: refused) { _ = try Store.compact(at: "s.mako\0.old", options: options(files)) }
+        #expect(try files.list(directory: ".").isEmpty)
+        try store.close()
+    }
+
     @Test func aTildeThatNoShellReplacedGetsAHint() throws {
         do {
             _ = try Store(at: "~/no such directory/s.mako")
