@@ -45,7 +45,7 @@ public struct DictionaryValues {
     /// - Throws: `MakoError.typeMismatch` for a value of another type.
     public func value<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property? {
         if !C.parts.isEmpty { return try composite(name, codec) }
-        guard let entry = entry(name) else { return nil }
+        guard let entry = entry(name).map(Self.plain) else { return nil }
         // Before anything else is tried, because each cast costs more than the rest.
         if !areStored, let value = entry as? C.Property { return value }
         guard let content = Self.unwrapped(entry) else {
@@ -133,8 +133,19 @@ public struct DictionaryValues {
         throw .missingValue(entity: entity, property: name)
     }
 
-    /// Converts numbers if they fit exactly, texts, and stored values.
+    /// The type of a Boolean of Foundation, which `JSONSerialization` makes of `true` and `false`.
+    private static let foundationBoolean: Any.Type = type(of: NSNumber(value: true))
+
+    /// Returns a Boolean of Foundation as one of Swift: a cast takes the former for the number 1 or 0 too.
+    private static func plain(_ value: Any) -> Any {
+        type(of: value) == foundationBoolean ? (value as? Bool) ?? value : value
+    }
+
+    /// Converts Booleans, numbers if they fit exactly, texts, and stored values.
     private static func stored(_ content: Any) -> StoredValue? {
+        let content = plain(content)
+        // A cast takes numbers for Booleans.
+        if type(of: content) == Bool.self, let flag = content as? Bool { return .bool(flag) }
         if let stored = content as? StoredValue { return stored }
         if let text = content as? String { return .text(text) }
         if content is any BinaryInteger || content is any BinaryFloatingPoint {
