@@ -97,13 +97,16 @@ extension Database {
     // async: writes
     /// Removes the history before a token. The token itself stays valid.
     ///
+    /// Removes nothing for a token whose commits are not in the history, because they were forgotten, or because a
+    /// restored backup does not have them.
+    ///
     /// - Throws: `MakoError.historyNotKept`, `.foreignHistory`, `.readOnly`.
     public func forgetHistory(before token: HistoryToken) throws(MakoError) {
         try writing { (transaction) throws(MakoError) in
             let head = try keptHead(transaction.view)
             guard token.isOf(head) else { throw .foreignHistory(path: path) }
             try transaction.changeHistory { (history, tx) throws(RecordError) in
-                try history.forget(before: token.commit, in: tx)
+                try history.forget(before: token.point, in: tx)
             }
         }
     }

@@ -157,6 +157,17 @@ public final class HistoryWriter: @unchecked Sendable {
 
     // MARK: Trimming
 
+    /// Removes the records of the commits before a position of the history; the newest record stays.
+    ///
+    /// Does nothing for a position that the history does not have: that of a commit that a restored backup does not
+    /// have, whose number another commit has now.
+    public func forget(before point: HistoryPoint, in tx: borrowing WriteTransaction) throws(RecordError) {
+        guard let tree = tx.view.tree(named: StoredHistory.treeName),
+            try HistoryPage.isKept(point, tree, tx.view)
+        else { return }
+        try forget(before: point.number, in: tx)
+    }
+
     /// Removes the records of the commits before a number; the newest record stays.
     public func forget(before number: UInt64, in tx: borrowing WriteTransaction) throws(RecordError) {
         known = nil

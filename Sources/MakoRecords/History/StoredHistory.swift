@@ -165,7 +165,7 @@ public struct HistoryPage: Sendable {
     }
 
     /// Returns whether the history has everything after a position: its own record, or the one that follows it.
-    private static func isKept(_ point: HistoryPoint, _ tree: Tree, _ view: Snapshot) throws(RecordError) -> Bool {
+    static func isKept(_ point: HistoryPoint, _ tree: Tree, _ view: Snapshot) throws(RecordError) -> Bool {
         guard point.number > 0, let first = try StoredHistory.first(from: point.number, tree, view) else {
             return false
         }

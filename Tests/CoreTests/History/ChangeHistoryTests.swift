@@ -220,6 +220,27 @@ import Testing
         #expect(try db.notified(since: lost) == [])
     }
 
+    /// The commits of the backup have the numbers of those that it cut off.
+    @Test func aTokenOfCommitsThatARestoreCutOffForgetsNothing() throws {
+        let place = HistoryPlace()
+        var db = try place.open(.kept())
+        try db.set("FR", 68)
+        let common = try db.historyToken()
+        try db.backup(to: "d/backup.mako")
+        for number in 0..<3 { try db.set("IT", number) }
+        let lost = try db.historyToken()
+        try db.close()
+        db = try place.open(at: "d/backup.mako")
+        for number in 0..<5 { try db.set("DE", number) }
+        let kept = try db.history(since: nil).map(\.token)
+        try db.forgetHistory(before: lost)
+        #expect(try db.history(since: nil).map(\.token) == kept)
+        #expect(try db.history(since: common).count == 5)
+        try db.forgetHistory(before: kept[kept.count - 1])
+        #expect(try db.history(since: nil).count == 1)
+        try db.close()
+    }
+
     @Test func aSalvagedFileBeginsANewHistory() throws {
         let place = HistoryPlace()
         var db = try place.open(.kept(maximumTransactions: 5))
