@@ -15,6 +15,7 @@ enum SchemaText {
         }
         var text = "CREATE TABLE \(name(schema.name)) (\n    \(columns.joined(separator: ",\n    "))\n);\n"
         for index in schema.indexes where index != schema.keyIndex { text += statement(index, of: schema) }
+        for loss in schema.dumpLosses { text += "-- \(loss)\n" }
         return text
     }
 

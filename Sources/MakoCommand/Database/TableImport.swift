@@ -85,6 +85,7 @@ struct TableImport {
             var catalogue = try Catalogue.load(view: tx.view)
             let known = catalogue.findTable(table)
             let old = options.replaces ? known : nil
+            try old?.schema.refuseReplacement()
             let isNew = options.replaces || known == nil
             let table = known?.schema.name ?? table
             let plan =
@@ -202,6 +203,8 @@ struct TableImport {
             InputError(
                 source: source, line: row.line,
                 message: "\(error.description); choose another key with --key, or none with --key ''")
+        case .valueSealed(_, let column, _):
+            InputError(source: source, line: row.line, message: EntitySchema.refusal(ofValuesFor: column))
         default: InputError(source: source, line: row.line, message: error.description)
         }
     }

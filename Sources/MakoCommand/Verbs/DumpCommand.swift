@@ -29,7 +29,9 @@ struct DumpCommand: Verb {
             }
             for handle in handles {
                 Terminal.write("\n" + SchemaText.statements(handle.schema))
-                if !schemaOnly { try dumpRows(of: handle, view) }
+                if schemaOnly { continue }
+                for loss in handle.schema.dumpLosses { Terminal.writeError("mako: \(loss)\n") }
+                try dumpRows(of: handle, view)
             }
             // After the tables that the views read.
             guard tables.isEmpty else { return }
