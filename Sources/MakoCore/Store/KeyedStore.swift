@@ -54,7 +54,7 @@ public struct KeyedStore: Sendable {
         public let changed: Date
         /// The size of the value: the bytes of its text, JSON or data.
         public let bytes: Int
-        /// The name of the value's type, such as `Note`; `"nil"` for a nil value.
+        /// The name of the value's type without its module, such as `Note` or `Mail.Draft`; `"nil"` for a nil value.
         public let typeName: String
     }
 
@@ -66,7 +66,7 @@ public struct KeyedStore: Sendable {
         public let date: Date
         /// The size of the value: the bytes of its text, JSON or data.
         public let bytes: Int
-        /// The name of the value's type, such as `Note`; `"nil"` for a nil value.
+        /// The name of the value's type without its module, such as `Note` or `Mail.Draft`; `"nil"` for a nil value.
         public let typeName: String
     }
 }

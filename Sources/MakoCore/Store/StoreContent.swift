@@ -8,7 +8,8 @@ struct StoreContent: Sendable {
         case null, bool, integer, unsigned, double, text, blob, date, uuid, json
     }
 
-    /// The name of the value's type, without its module; for an optional, that of the wrapped type.
+    /// The name of the value's type, with the types that it is nested in and without its module; for an optional, that
+    /// of the wrapped type. Earlier versions stored the last part only.
     let type: String
     let form: StoredForm
     let text: String?
@@ -103,7 +104,7 @@ struct StoreContent: Sendable {
     }
 
     private func isStored<T>(as type: T.Type) -> Bool {
-        form == .null || self.type == StoreContent.name(of: type)
+        form == .null || StoreTypeNames.matches(self.type, type)
     }
 
     private func value<S: StorableValue, T>(_ storable: S.Type, as type: T.Type, _ converting: Bool) -> T? {
@@ -126,15 +127,8 @@ struct StoreContent: Sendable {
     /// The stored type's name, for messages.
     var typeName: String { form == .null ? "nil" : type }
 
-    static func name(of type: Any.Type) -> String {
-        var type = type
-        while let optional = type as? any AnyOptionalType.Type { type = optional.wrapped }
-        return "\(type)"
-    }
+    static func name(of type: Any.Type) -> String { StoreTypeNames.qualified(type) }
 
     /// A key for a message, truncated to 60 characters.
     static func quoted(_ key: String) -> String { key.count > 60 ? "'\(key.prefix(60))…'" : "'\(key)'" }
 }
-
-private protocol AnyOptionalType { static var wrapped: Any.Type { get } }
-extension Optional: AnyOptionalType { static var wrapped: Any.Type { Wrapped.self } }

@@ -94,15 +94,22 @@ import Testing
         #expect(throws: MakoError.storedAsOtherType(store: "notes", key: "five", stored: "Int", requested: "Int8")) {
             try store.value(Int8.self, for: "five")
         }
-        #expect(throws: MakoError.storedAsOtherType(store: "notes", key: "note", stored: "Note", requested: "Int")) {
+        #expect(
+            throws: MakoError.storedAsOtherType(
+                store: "notes", key: "note", stored: "KeyedStoreTests.Note", requested: "Int")
+        ) {
             try store.value(Int.self, for: "note")
         }
         // Its JSON would do.
         struct Memo: Codable, Sendable, Equatable { var text: String }
-        let error = MakoError.storedAsOtherType(store: "notes", key: "note", stored: "Note", requested: "Memo")
+        let error = MakoError.storedAsOtherType(
+            store: "notes", key: "note", stored: "KeyedStoreTests.Note", requested: "Memo")
         #expect(throws: error) { try store.value(Memo.self, for: "note") }
         #expect(error.description.contains("'note'") && error.description.contains("converting: true"))
-        #expect(throws: MakoError.storedAsOtherType(store: "notes", key: "five", stored: "Int", requested: "Note")) {
+        #expect(
+            throws: MakoError.storedAsOtherType(
+                store: "notes", key: "five", stored: "Int", requested: "KeyedStoreTests.Note")
+        ) {
             try store.values(Note.self)
         }
     }
@@ -483,7 +490,7 @@ import Testing
         #expect(isRetagged && tags == ["x", "y", "z"])
         let info = try await store.info(for: "a")
         let revisions = try await store.revisions(of: "b")
-        #expect(info?.tags == ["z"] && info?.typeName == "Note" && revisions.count == 1)
+        #expect(info?.tags == ["z"] && info?.typeName == "KeyedStoreTests.Note" && revisions.count == 1)
         let count = try await store.count()
         let isThere = try await store.contains("a")
         #expect(count == 2 && isThere)
