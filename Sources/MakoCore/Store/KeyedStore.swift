@@ -1,5 +1,6 @@
 import Foundation
 import MakoRecords
+import MakoStorage
 
 /// A key-value store with revisions and tags, without an entity: for settings, drafts, documents, cached responses.
 /// Each key keeps its newest revisions and may have tags, by which queries find it.
@@ -31,6 +32,8 @@ public struct KeyedStore: Sendable {
 
     /// The number of revisions that a new store keeps by default.
     static let usualRevisions = 10
+    /// More bytes than a row has beside its longest text: numbers, the names of the store and of the type.
+    private static let rowRest = 4 << 10
 
     init(_ database: Database, name: String, keptRevisions: Int?) throws(MakoError) {
         if let keptRevisions, keptRevisions < 1 {
@@ -106,8 +109,8 @@ extension KeyedStore {
     ///   - key: the key.
     ///   - tags: the new tags of the key; nil keeps its tags. Tags belong to the key, not to the revision.
     /// - Returns: the number of the revision: 1 for a new key, then consecutive.
-    /// - Throws: `MakoError.unstorableValue` for a value that could not be read again, nothing has changed then;
-    ///   `.readOnly`; `.storage`, which also makes a running transaction fail.
+    /// - Throws: `MakoError.unstorableValue` for a value that could not be read again, or with its key is larger than a
+    ///   row takes (64 MiB), nothing has changed then; `.readOnly`; `.storage`, which also makes a running transaction fail.
     @discardableResult
     public func set<T: StorableValue>(_ value: T, for key: String, tags: [String]? = nil) throws(MakoError) -> Int {
         try set(try StoreContent(value, for: key, in: name), key, tags)
@@ -131,7 +134,11 @@ extension KeyedStore {
     }
 
     func set(_ content: StoreContent, _ key: String, _ tags: [String]?) throws(MakoError) -> Int {
-        try writing(makesTables: true, orElse: 0) { (writer) throws(MakoError) in
+        // Before anything is written, because a write that fails halfway fails its transaction.
+        try checkSize("the value", content.size, key)
+        try checkSize("the key", key.utf8.count, key)
+        try checkSize(of: tags ?? [], key)
+        return try writing(makesTables: true, orElse: 0) { (writer) throws(MakoError) in
             try writer.set(content, for: key, tags: tags, keptRevisions: keptRevisions)
         }
     }
@@ -142,7 +149,8 @@ extension KeyedStore {
     /// - Returns: false when the key does not exist.
     @discardableResult
     public func setTags(_ tags: [String], for key: String) throws(MakoError) -> Bool {
-        try writing(orElse: false) { (writer) throws(MakoError) in try writer.setTags(tags, for: key) }
+        try checkSize(of: tags, key)
+        return try writing(orElse: false) { (writer) throws(MakoError) in try writer.setTags(tags, for: key) }
     }
 
     // async: writes
@@ -159,6 +167,19 @@ extension KeyedStore {
     @discardableResult
     public func removeAll() throws(MakoError) -> Int {
         try writing(orElse: 0) { (writer) throws(MakoError) in try writer.removeAll() }
+    }
+
+    private func checkSize(of tags: [String], _ key: String) throws(MakoError) {
+        for tag in tags { try checkSize("a tag", tag.utf8.count, key) }
+    }
+
+    /// Throws for a part of an entry that does not fit a row with the rest of it.
+    private func checkSize(_ part: String, _ bytes: Int, _ key: String) throws(MakoError) {
+        let limit = Limits.valueBytes - KeyedStore.rowRest
+        if bytes <= limit { return }
+        throw .unstorableValue(
+            entity: name, key: nil, property: StoreContent.quoted(key),
+            reason: "\(part) has \(bytes) bytes, and a keyed store takes \(limit); keep what is larger in a file beside")
     }
 
     /// Runs an async form that scripts/async-twins makes.
