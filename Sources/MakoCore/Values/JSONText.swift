@@ -27,6 +27,7 @@ enum JSONText {
     }
 
     static func text<T: Encodable>(of value: T) throws(ValueFault) -> String {
+        if let set = value as? any UnorderedJSON { return try set.orderedText() }
         do { return try encoded(value) } catch EncodingRun.Fault.shortStack {} catch { throw ValueFault(error) }
         return try JSONText.onLargeStack { try encoded(value) }
     }
@@ -49,6 +50,15 @@ enum JSONText {
             do { return try decoder.decode(type, from: Data(text.utf8)) } catch { throw ValueFault(error) }
         }
         return try JSONText.onLargeStack { try decoder.decode(type, from: Data(text.utf8)) }
+    }
+
+    /// Sorts the members of a set by their texts. The order of a set differs in each process: an unchanged set would be
+    /// another text, and saving it an update.
+    static func ordered<C: Collection>(_ members: C) -> [C.Element] where C.Element: Encodable {
+        if members.count < 2 { return Array(members) }
+        // A member that cannot be encoded makes the encoding of the list fail, whose error says where it is.
+        let texts = members.map { member in (text: (try? text(of: member)) ?? "", member: member) }
+        return texts.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }.map(\.member)
     }
 
     private static func onLargeStack<R>(_ body: () throws -> R) throws(ValueFault) -> R {
@@ -85,6 +95,17 @@ enum JSONText {
         }
         return deepest
     }
+}
+
+// MARK: - Sets
+
+/// A collection without an order, whose text has one.
+private protocol UnorderedJSON {
+    func orderedText() throws(ValueFault) -> String
+}
+
+extension Set: UnorderedJSON where Element: Encodable {
+    fileprivate func orderedText() throws(ValueFault) -> String { try JSONText.text(of: JSONText.ordered(self)) }
 }
 
 // MARK: - Values within values

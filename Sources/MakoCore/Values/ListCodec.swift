@@ -69,7 +69,7 @@ extension Set: ValueList {
 
     public func encode<Form: ListForm>(_ form: Form.Type, to encoder: any Encoder) throws
     where Form.Element == Element {
-        try Array(self).encode(form, to: encoder)
+        try JSONText.ordered(map { CodedElement<Form>(element: $0) }).encode(to: encoder)
     }
     /// Creates the set from members in a form.
     public init<Form: ListForm>(_ form: Form.Type, from decoder: any Decoder) throws where Form.Element == Element {
