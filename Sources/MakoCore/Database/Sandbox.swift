@@ -21,7 +21,7 @@ final class Sandbox: Sendable {
     let path: String
     private let generation = Forks.generation
 
-    /// Copies the latest commit, if the file exists.
+    /// Copies the latest commit, if the file exists and is not empty.
     init(copying original: String, _ options: DatabaseOptions) throws(MakoError) {
         // Named after the file, so that a leftover directory can be identified.
         let name = URL(fileURLWithPath: original).deletingPathExtension().lastPathComponent
@@ -35,7 +35,7 @@ final class Sandbox: Sendable {
             throw .invalidArgument(
                 "the sandbox \(directory.path) cannot be created (\(error)); set TMPDIR to a writable directory")
         }
-        guard FileManager.default.fileExists(atPath: original) else { return }
+        if Sandbox.isMissingOrEmpty(original) { return }
         do throws(MakoError) {
             var reading = options.storeOptions
             reading.readOnly = true
@@ -49,6 +49,15 @@ final class Sandbox: Sendable {
             remove()
             throw error
         }
+    }
+
+    /// Whether there is no database to copy. An empty file becomes a new database when it is opened.
+    private static func isMissingOrEmpty(_ path: String) -> Bool {
+        if !FileManager.default.fileExists(atPath: path) { return true }
+        // The attributes of a symbolic link are its own.
+        let target = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+        let attributes = try? FileManager.default.attributesOfItem(atPath: target)
+        return (attributes?[.size] as? NSNumber)?.intValue == 0
     }
 
     deinit { remove() }

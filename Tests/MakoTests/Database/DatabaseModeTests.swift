@@ -32,6 +32,21 @@ import Testing
         }
     }
 
+    /// An empty file becomes a database when it is opened for writing, so a sandbox of it is one of nothing.
+    @Test func aSandboxOfAnEmptyFileIsEmpty() throws {
+        try withTemporaryFile { path in
+            #expect(FileManager.default.createFile(atPath: path, contents: nil))
+            let link = path + "-link"
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+            for place in [path, link] {
+                #expect(try names(place, mode: .sandbox).isEmpty)
+                #expect(try Data(contentsOf: URL(fileURLWithPath: path)).isEmpty)
+            }
+            #expect(try names(path).isEmpty)
+            #expect(try !Data(contentsOf: URL(fileURLWithPath: path)).isEmpty)
+        }
+    }
+
     @Test func aSandboxOfNothingIsEmptyAndLeavesNothing() throws {
         try withTemporaryFile { path in
             let found = try names(path, mode: .sandbox)
