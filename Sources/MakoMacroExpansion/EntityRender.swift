@@ -33,7 +33,11 @@ struct EntityRender {
         if property.isWeak, property.takesSubclasses {
             return "EntityCoding.weakSubclassCodec((\(property.type)).self)"
         }
-        if property.takesSubclasses { return "EntityCoding.subclassCodec((\(property.type)).self)" }
+        if property.takesSubclasses {
+            let type = "(\(property.type)).self"
+            let given = property.isCollection ? "EntityCoding.collectionCodec(\(type))" : type
+            return "EntityCoding.subclassCodec(\(given))"
+        }
         if property.isWeak { return "EntityCoding.weakCodec((\(property.type)).self)" }
         let family =
             property.isCollection ? "collectionCodec" : property.needsSlot || property.isKnown ? "codec" : "valueCodec"

@@ -57,28 +57,10 @@ extension EntityCoding {
     )
     public static func codec(_: [any ObjectEntity].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
 
-    /// Returns the codec with subclasses for an array of objects.
-    public static func subclassCodec<Target: ObjectEntity>(
-        _: [Target].Type
-    ) -> MemberCodec<ArrayForm<ObjectForm<Target>>, SubclassMembers<Target>>.Type {
-        MemberCodec<ArrayForm<ObjectForm<Target>>, SubclassMembers<Target>>.self
-    }
-    /// Returns the codec with subclasses for an optional array of objects.
-    public static func subclassCodec<Target: ObjectEntity>(
-        _: [Target]?.Type
-    ) -> MemberCodec<OptionalForm<ArrayForm<ObjectForm<Target>>>, SubclassMembers<Target>>.Type {
-        MemberCodec<OptionalForm<ArrayForm<ObjectForm<Target>>>, SubclassMembers<Target>>.self
-    }
-    /// Returns the codec with subclasses for a set of objects.
-    public static func subclassCodec<Target: ObjectEntity & Hashable>(
-        _: Set<Target>.Type
-    ) -> MemberCodec<SetForm<ObjectForm<Target>>, SubclassMembers<Target>>.Type {
-        MemberCodec<SetForm<ObjectForm<Target>>, SubclassMembers<Target>>.self
-    }
-    /// Returns the codec with subclasses for a dictionary of objects.
-    public static func subclassCodec<K: StorableValue & Hashable & Sendable, Target: ObjectEntity>(
-        _: [K: Target].Type
-    ) -> MemberCodec<DictionaryForm<K, ObjectForm<Target>>, SubclassMembers<Target>>.Type {
-        MemberCodec<DictionaryForm<K, ObjectForm<Target>>, SubclassMembers<Target>>.self
+    /// Returns the codec with subclasses for a collection of objects of any form.
+    public static func subclassCodec<Form: CollectionForm>(
+        _: CollectionCodec<Form>.Type
+    ) -> MemberCodec<Form, SubclassMembers<Form.Target>>.Type where Form.Target: ObjectEntity {
+        MemberCodec<Form, SubclassMembers<Form.Target>>.self
     }
 }

@@ -54,7 +54,8 @@ extension EnglishStemmer {
         ],
         ["at", "iz", "abl", "ibl", "bl"],
         ["eedly", "eed", "ingly", "edly", "ing", "ed", "ly"],
-        ["s", "es", "ed"],
+        // No "s": the word ends with it, so that it is the prefix, whose own stem is sought as well.
+        ["es", "ed"],
     ].map { $0.map { Array($0.utf8) } }
 
     /// Returns whether letters are a beginning of suffixes of a step and the steps before it.

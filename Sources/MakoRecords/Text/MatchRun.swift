@@ -39,7 +39,9 @@ struct MatchRun {
         if let known = counted?[node] { return MatchRun.both(known.rows, wanted) }
         switch node {
         case .phrase(let phrase):
-            if phrase.terms.count == 1, phrase.isPrefix { return MatchRun.both(try prefix(phrase, .rows).rows, wanted) }
+            if phrase.terms.count == 1, phrase.isPrefix {
+                return MatchRun.both(try prefix(phrase, .rows, within: wanted).rows, wanted)
+            }
             if phrase.terms.count == 1 {
                 return try reader.read(phrase.terms[0], isPrefix: false, phrase.columns, .rows, within: wanted).rows
             }
@@ -80,8 +82,7 @@ struct MatchRun {
         case .phrase(let phrase):
             var least = Int.max
             for (place, term) in phrase.terms.enumerated() {
-                let isPrefix = phrase.isPrefix && place == phrase.terms.count - 1
-                least = min(least, try reader.estimate(term, isPrefix: isPrefix))
+                least = min(least, try estimate(term, place, of: phrase))
             }
             return least
         case .near(let parts, _): return try estimate(.phrase(parts[0]))
@@ -95,6 +96,19 @@ struct MatchRun {
             return sum
         case .not(let first, _): return try estimate(first)
         }
+    }
+
+    /// Estimates the occurrences of a word of a phrase.
+    private func estimate(_ term: [UInt8], _ place: Int, of phrase: MatchPhrase) throws(RecordError) -> Int {
+        guard phrase.isPrefix && place == phrase.terms.count - 1 else {
+            return try reader.estimate(term, isPrefix: false)
+        }
+        var sum = try reader.estimate(term, isPrefix: true)
+        // The rows of shorter stems are read, whether or not their texts have the prefix.
+        for stem in phrase.shorter + (phrase.stem.map { [$0] } ?? []) {
+            sum = min(.max >> 1, sum + min(.max >> 2, try reader.estimate(stem, isPrefix: false)))
+        }
+        return sum
     }
 
     /// Returns the rows of a word, a phrase or a NEAR group.
@@ -111,15 +125,17 @@ struct MatchRun {
         }
     }
 
-    /// Returns the rows of the last word of a phrase, which is a prefix.
-    private func prefix(_ phrase: MatchPhrase, _ detail: TermDetail) throws(RecordError) -> TermRows {
+    /// Returns the rows of the last word of a phrase, which is a prefix; other rows than those wanted may be there, too.
+    private func prefix(
+        _ phrase: MatchPhrase, _ detail: TermDetail, within wanted: [UInt64]? = nil
+    ) throws(RecordError) -> TermRows {
         guard let word = phrase.terms.last else { return TermRows() }
         var found = try reader.read(word, isPrefix: true, phrase.columns, detail)
         if let stem = phrase.stem {
-            found.append(try reader.read(stem, isPrefix: false, phrase.columns, detail))
+            found.append(try reader.read(stem, isPrefix: false, phrase.columns, detail, within: wanted))
         }
         for stem in phrase.shorter {
-            let places = try reader.read(stem, isPrefix: false, phrase.columns, .places)
+            let places = try reader.read(stem, isPrefix: false, phrase.columns, .places, within: wanted)
             found.append(try texts.rows(of: places, from: word, detail))
         }
         // The terms differ, so that no place is there twice.
@@ -135,8 +151,7 @@ struct MatchRun {
     ) throws(RecordError) -> TermRows {
         var order: [(size: Int, place: Int)] = []
         for (place, term) in phrase.terms.enumerated() {
-            let isPrefix = phrase.isPrefix && place == phrase.terms.count - 1
-            order.append((try reader.estimate(term, isPrefix: isPrefix), place))
+            order.append((try estimate(term, place, of: phrase), place))
         }
         order.sort { $0.size < $1.size }
         var places = PhrasePlaces()
@@ -150,7 +165,7 @@ struct MatchRun {
             } else {
                 let found =
                     isPrefix
-                    ? try prefix(phrase, .places)
+                    ? try prefix(phrase, .places, within: wanted)
                     : try reader.read(term, isPrefix: false, phrase.columns, .places, within: wanted)
                 let others = PhrasePlaces(found, at: place, within: wanted)
                 if number == 0 { places = others } else { places.narrow(to: others) }

@@ -64,6 +64,8 @@ enum Ruled {
     var name = ""
     @Relationship(.subclasses) var pupils: [Pupil] = []
     @Relationship(.subclasses) var byDesk: [Int: Pupil] = [:]
+    @Relationship(.subclasses) var rows: [[Pupil]] = []
+    @Relationship(.subclasses) var teams: [String: [Pupil]] = [:]
 }
 
 /// Collections of objects that may have several classes.
@@ -447,7 +449,8 @@ enum Ruled {
         let (ada, ben) = (Pupil(name: "Ada"), Prefect())
         ben.name = "Ben"
         ben.badge = 3
-        try db.save(Classroom(name: "r", pupils: [ben, ada, ben], byDesk: [4: ben]))
+        let rows = [[], [ada, ben]]
+        try db.save(Classroom(name: "r", pupils: [ben, ada, ben], byDesk: [4: ben], rows: rows, teams: ["a": [ben]]))
         let read = try #require(try db.query(Classroom.self).prefetch(\.pupils).first())
         #expect(read.pupils.map(\.name) == ["Ben", "Ada", "Ben"])
         #expect((read.pupils[0] as? Prefect)?.badge == 3 && !(read.pupils[1] is Prefect))
@@ -456,7 +459,9 @@ enum Ruled {
         #expect(throws: MakoError.self) {
             try db.query(Classroom.self).where(.any(\.pupils, \.name == "Ada")).fetch()
         }
+        #expect(read.rows.map { $0.map(\.name) } == [[], ["Ada", "Ben"]] && read.teams["a"]?.first is Prefect)
         try db.delete(ben)
-        #expect(try db.query(Classroom.self).first()?.pupils.map(\.name) == ["Ada"])
+        let left = try #require(try db.query(Classroom.self).first())
+        #expect(left.pupils.map(\.name) == ["Ada"] && left.rows.map(\.count) == [0, 1])
     }
 }

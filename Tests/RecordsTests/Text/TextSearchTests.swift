@@ -72,6 +72,8 @@ import Testing
         // The organs have the stem of the organization, and are no word with the prefix.
         #expect(try found("organiz*") == [.integer(3)])
         #expect(try found("\"an organizat\"*") == [.integer(3)])
+        #expect(try found("engineers organiz*") == [.integer(3)] && found("organiz* runway").isEmpty)
+        #expect(try found("are happ*") == [.integer(2)] && found("are happines*").isEmpty)
         // Other forms of the word, and no other words with its stem's letters.
         #expect(try found("engineering*") == [.integer(3)])
         #expect(try found("runnin*") == [.integer(4)])
