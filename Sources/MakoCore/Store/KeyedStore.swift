@@ -179,7 +179,8 @@ extension KeyedStore {
         if bytes <= limit { return }
         throw .unstorableValue(
             entity: name, key: nil, property: StoreContent.quoted(key),
-            reason: "\(part) has \(bytes) bytes, and a keyed store takes \(limit); keep what is larger in a file beside")
+            reason: "\(part) has \(bytes) bytes, and a keyed store takes \(limit); keep what is larger in a file beside"
+        )
     }
 
     /// Runs an async form that scripts/async-twins makes.

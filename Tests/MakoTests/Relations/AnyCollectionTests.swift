@@ -334,6 +334,37 @@ enum Ruled {
 
     // MARK: - Owners of an object
 
+    /// The text `Book:12` begins with `Book:1`, and so would its entries in an index.
+    @Test(arguments: ["query", "array", "statement", "drop"]) func idsThatBeginWithOthersAreOthers(
+        way: String
+    ) throws {
+        let books = (1...12).map { Book(title: "\($0)") }
+        try db.save(books)
+        try db.save([Shelf(name: "12", items: [books[11]]), Shelf(name: "1", items: [books[0]])])
+        #expect(try books[0].referencing(Shelf.self).map(\.name) == ["1"])
+        #expect(try db.query(Shelf.self).referencing(books[0]).fetch().map(\.name) == ["1"])
+        #expect(try books[11].referencedCount() == 1 && books[9].referencedCount() == 0)
+        switch way {
+        case "query": try db.query(Book.self).delete()
+        case "array": try db.delete([books[0], books[11]])
+        case "statement": try db.rawQuery("DELETE FROM Book")
+        default: try db.drop(Book.self)
+        }
+        #expect(try db.query(Shelf.self).where("items.@count > 0").count() == 0)
+    }
+
+    @Test func deleteRulesKnowIdsThatBeginWithOthers() throws {
+        let db = try makeDatabase(Ruled.all)
+        let (fuses, relics) = ((1...12).map { Ruled.Fuse(name: "\($0)") }, (1...12).map { Ruled.Relic(name: "\($0)") })
+        try db.save(fuses)
+        try db.save(relics)
+        try db.save(Ruled.Crate(name: "c", content: [fuses[11], relics[11]]))
+        try db.delete(fuses[0])
+        try db.delete(relics[0])
+        #expect(try db.query(Ruled.Crate.self).count() == 1)
+        #expect(throws: MakoError.self) { try db.delete(relics[11]) }
+    }
+
     @Test func ownersOfAnObjectAreFound() throws {
         let (book, vase, stall) = (Book(title: "a"), Vase(code: "v"), Stall(row: 1, letter: "x"))
         try db.save([
