@@ -55,7 +55,9 @@ import Testing
         #expect(try store.value(Decimal.self, for: "price", converting: true) == expected)
     }
 
-    @Test(arguments: [1e300, -1e300, 5e-324, .infinity, .nan]) func doublesBeyondDecimalsAreRefused(_ number: Double)
+    @Test(arguments: [1e300, -1e300, .leastNonzeroMagnitude, .infinity, .nan]) func doublesBeyondDecimalsAreRefused(
+        _ number: Double
+    )
         throws
     {
         #expect(throws: MakoError.typeMismatch(entity: "Ware", property: "price", expected: "Decimal", found: "Double"))
