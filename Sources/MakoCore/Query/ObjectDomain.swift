@@ -12,55 +12,62 @@ import MakoStorage
 /// ```
 ///
 /// An object with uncommitted changes keeps all its values. An object that is saved under another key stays in the
-/// domain, with its new row; the others of its former row keep their values, as those of any deleted row do. The domain
-/// holds its objects weakly and does not change objects outside it. It works until it is released. Commits of entities
-/// that raise no events are not shared.
+/// domain, with its new row. The domain holds its objects weakly and does not change objects outside it. It works until
+/// it is released. Commits of entities that raise no events are not shared.
 public final class ObjectDomain: Sendable {
     private struct Member {
         weak var object: (any ObjectEntity)?
     }
 
     private final class Members: Sendable {
-        private let byRow = Protected<(members: [EventHub.Identity: [Member]], sweepAt: Int)>(([:], 1024))
+        private struct State {
+            var members: [EventHub.Identity: [Member]] = [:]
+            /// The row of each member; entries of released objects stay until the next sweep.
+            var rows: [ObjectIdentifier: EventHub.Identity] = [:]
+            var sweepAt = 1024
+
+            mutating func remove(_ object: any ObjectEntity, _ row: EventHub.Identity) {
+                members[row]?.removeAll { $0.object == nil || $0.object === object }
+                if members[row]?.isEmpty == true { members[row] = nil }
+            }
+
+            mutating func sweep() {
+                members = members.filter { $0.value.contains { $0.object != nil } }
+                let objects = Set(members.values.joined().compactMap { $0.object.map(ObjectIdentifier.init) })
+                rows = rows.filter { objects.contains($0.key) }
+                sweepAt = max(1024, 2 * members.count)
+            }
+        }
+
+        private let state = Protected(State())
 
         func add(_ object: any ObjectEntity, _ row: EventHub.Identity) {
-            byRow.with { state in
-                var members = state.members[row, default: []].filter { $0.object != nil && $0.object !== object }
-                members.append(Member(object: object))
-                state.members[row] = members
-                guard state.members.count >= state.sweepAt else { return }
-                state.members = state.members.filter { $0.value.contains { $0.object != nil } }
-                state.sweepAt = max(1024, 2 * state.members.count)
+            state.with { state in
+                state.remove(object, row)
+                state.members[row, default: []].append(Member(object: object))
+                state.rows[ObjectIdentifier(object)] = row
+                if state.rows.count >= state.sweepAt { state.sweep() }
             }
         }
 
         func objects(of row: EventHub.Identity) -> [any ObjectEntity] {
-            byRow.with { $0.members[row]?.compactMap(\.object) ?? [] }
+            state.with { $0.members[row]?.compactMap(\.object) ?? [] }
         }
 
-        private func remove(_ object: any ObjectEntity, _ row: EventHub.Identity) {
-            byRow.with { state in
-                state.members[row]?.removeAll { $0.object == nil || $0.object === object }
-                if state.members[row]?.isEmpty == true { state.members[row] = nil }
-            }
-        }
-
-        /// Returns the members of a changed row. Those that were saved under another key move to that key.
-        ///
-        /// - Parameter isGone: whether the row was deleted. Else a moved member stays here as well, because a transaction
-        ///   that still runs may have saved it, and a rollback restores its key.
-        func current(of row: EventHub.Identity, isGone: Bool) -> [any ObjectEntity] {
-            objects(of: row).filter { object in
-                guard let key = object.storedKey, key != row.key else { return true }
-                add(object, EventHub.Identity(table: row.table, key: key))
-                if isGone { remove(object, row) }
-                return false
-            }
+        /// Moves a member that was saved under another key to the row of that key.
+        func follow(_ object: any ObjectEntity, to row: EventHub.Identity) {
+            let former = state.with { $0.rows[ObjectIdentifier(object)] }
+            // The key of an object that was saved several times in a transaction is the last one.
+            guard let former, former != row, former.table == row.table, object.storedKey == row.key,
+                objects(of: former).contains(where: { $0 === object })
+            else { return }
+            state.with { $0.remove(object, former) }
+            add(object, row)
         }
 
         /// The objects of some tables; nil: of all tables.
         func objects(ofTables tables: Set<String>?) -> [any ObjectEntity] {
-            byRow.with { state in
+            state.with { state in
                 state.members.filter { tables?.contains($0.key.table) ?? true }.flatMap {
                     $0.value.compactMap(\.object)
                 }
@@ -83,9 +90,9 @@ public final class ObjectDomain: Sendable {
                 deliver: { events, base, database in
                     for event in events {
                         let row = EventHub.Identity(table: event.table, key: event.key)
-                        let isGone = event.kind == .delete
-                        let objects = members.current(of: row, isGone: isGone)
-                        if !isGone { for object in objects { database.takeOver(object, after: base) } }
+                        if event.kind == .delete { continue }
+                        if let object = event.object { members.follow(object, to: row) }
+                        for object in members.objects(of: row) { database.takeOver(object, after: base) }
                     }
                 },
                 miss: { tables, base, database in

@@ -85,7 +85,7 @@ import Testing
         other.n = 10
         try db.save(other)
         #expect(list.map(\.n) == [10, 2])
-        // Two members exchange their keys: both rows are updated, and none is deleted.
+        // Two members exchange their keys.
         try db.transaction { _ in
             for (place, code) in [(0, "d"), (1, "c"), (0, "b")] {
                 list[place].code = code
