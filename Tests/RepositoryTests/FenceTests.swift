@@ -151,6 +151,7 @@ import Testing
         "Sources/MakoRecords/Tables/RowImageLog.swift",
         "Sources/MakoRecords/Text/DocumentLengths.swift",
         "Sources/MakoRecords/Text/DocumentTerms.swift",
+        "Sources/MakoRecords/Text/EnglishPrefixes.swift",
         "Sources/MakoRecords/Text/EnglishStemmer.swift",
         "Sources/MakoRecords/Query/Expressions/Excerpt.swift",
         "Sources/MakoRecords/Tables/FullTextIndex+Verify.swift",

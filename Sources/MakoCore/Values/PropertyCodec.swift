@@ -251,21 +251,13 @@ public enum RawCodec<Property: RawRepresentable & Sendable>: ValueSlotCodec wher
 }
 
 extension EntityCoding {
-    /// Returns whether the raw value of a type runs only Mako's and the compiler's own code, and is always that of a
-    /// value.
+    /// Returns whether the raw value of a type is always that of a value, and runs only Mako's and the compiler's code.
+    ///
+    /// A type that is smaller than its raw value does not hold one: it is an enumeration. Its layout decides, because a
+    /// test of each value would be paid in every save.
     @inlinable
     static func isPlainRaw<T: RawRepresentable>(_ type: T.Type) -> Bool where T.RawValue: StorableValue {
-        T.RawValue._$isPlain && isEnumeration(type)
-    }
-
-    /// Returns whether a type is an enumeration of at most 256 cases without values.
-    ///
-    /// By the layout that Swift's ABI gives all of them, because a test for each value would be paid in every save.
-    @inlinable
-    static func isEnumeration<T>(_ type: T.Type) -> Bool {
-        // A value of such a type fills one byte, and the kind of an enumeration is 0x201.
-        MemoryLayout<T>.size <= 1
-            && unsafeBitCast(type as Any.Type, to: UnsafePointer<UInt>.self).pointee == 0x201
+        T.RawValue._$isPlain && MemoryLayout<T>.size < MemoryLayout<T.RawValue>.size
     }
 }
 

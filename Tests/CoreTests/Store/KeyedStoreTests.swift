@@ -103,7 +103,7 @@ import Testing
         // Its JSON would do.
         struct Memo: Codable, Sendable, Equatable { var text: String }
         let error = MakoError.storedAsOtherType(
-            store: "notes", key: "note", stored: "KeyedStoreTests.Note", requested: "Memo")
+            store: "notes", key: "note", stored: "KeyedStoreTests.Note", requested: "KeyedStoreTests.Memo")
         #expect(throws: error) { try store.value(Memo.self, for: "note") }
         #expect(error.description.contains("'note'") && error.description.contains("converting: true"))
         #expect(
@@ -137,7 +137,8 @@ import Testing
             try store.set(Draft(), for: "draft")
         }
         struct Draft: Codable, Sendable { var title: String }
-        let error = MakoError.storedAsOtherType(store: "notes", key: "draft", stored: "Draft", requested: "Draft")
+        let name = "KeyedStoreTests.Draft"
+        let error = MakoError.storedAsOtherType(store: "notes", key: "draft", stored: name, requested: name)
         #expect(throws: error) { try store.value(Draft.self, for: "draft") }
         #expect(error.description.contains("another form"))
     }

@@ -45,7 +45,7 @@ private enum Blog {
         #expect(StoreTypeNames.qualified([String: Mail.Draft?].self) == "Dictionary<String, Optional<Mail.Draft>>")
         #expect(StoreTypeNames.qualified(Mail.Box<Blog.Draft>.Item.self) == "Mail.Box<Blog.Draft>.Item")
         #expect(StoreTypeNames.qualified(String.Encoding.self) == "String.Encoding")
-        #expect(StoreTypeNames.qualified(Local.self) == "Local")
+        #expect(StoreTypeNames.qualified(Local.self) == "KeyedStoreTypeTests.Local")
         #expect(StoreTypeNames.withoutModules("App.(unknown context at $10f2).Draft") == "Draft")
     }
 }

@@ -57,8 +57,8 @@ extension Kilograms.Parcel: Migratable {
         _ = try await db.query(Kilograms.Parcel.self).count()
         _ = try await db.query(Kilograms.Parcel.self).count()
         #expect(notes.all == ["missed"])
-        try await db.save(Grams.Parcel(weight: 9))
         #expect(await changes.next()?.kind == .missed)
+        try await db.save(Grams.Parcel(weight: 9))
         #expect(await changes.next()?.kind == .insert)
     }
 
