@@ -4,7 +4,8 @@
 //   format (1) = 1, table id (4), version (8), next index id (4)
 //   key: 0 and the name of the row id column, or 1, a count (4) and the names of the key columns
 //   column count (4), then by ordinal: name, type (1; for an encrypted column 16 and the type of the values; for a
-//     NOCASE column 17 and the type; for a column of keys of any table 18 and the type), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
+//     NOCASE column 17 and the type; for a column of keys of any table 18 and the type), flags (1: optional 1,
+//     retired 2, has target 4), default, fill, [target]
 //   live count (4), then the ordinals (4) of the live columns in the model's order
 //   index count (4), then: id (4), name, flags (1: unique 1, full text 2, has condition 4, spatial 8), column count
 //     (4),
