@@ -26,6 +26,27 @@ extension Follower {
         try restart(.gone(object: name), after: .damaged(object: name, reason: "it is missing"), &report)
         return try next(&report)
     }
+
+    /// Passes the next objects, which cannot be read, if the first readable one behind them continues the file's log: then
+    /// no commit is theirs alone.
+    ///
+    /// - Returns: whether it does.
+    func passUnreadable(_ report: inout Report) throws(ReplicationError) -> Bool {
+        var number = state.number + 1
+        while let later = try reader.first(behind: number) {
+            do throws(ReplicationError) {
+                guard let header = try reader.header(later), header.before == state.end, header.epoch >= state.epoch
+                else { return false }
+                report.passed += (state.number + 1..<later).map(reader.name)
+                (state.number, state.check) = (later - 1, header.previous)
+                return true
+            } catch {
+                guard case .damaged = error else { throw error }
+            }
+            number = later
+        }
+        return false
+    }
 }
 
 extension BranchReader {
@@ -80,11 +101,14 @@ extension BranchReader {
     /// - Parameters:
     ///   - number: the newest one comes behind this object.
     ///   - commit: which it has, or a later one.
+    ///   - unusable: the names of objects that are damaged or missing.
     /// - Returns: nothing when there is none.
-    func newestBackups(behind number: UInt64, reaching commit: UInt64) throws(ReplicationError) -> [SequenceHeader] {
+    func newestBackups(
+        behind number: UInt64, reaching commit: UInt64, without unusable: Set<String> = []
+    ) throws(ReplicationError) -> [SequenceHeader] {
         while true {
             let mark = try kept()
-            let found = try backups(from: newest(from: mark), behind: number, reaching: commit)
+            let found = try backups(from: newest(from: mark), behind: number, reaching: commit, without: unusable)
             guard found.isEmpty else { return found }
             // Retention may have deleted them meanwhile, and has left later ones.
             if try kept() == mark { return [] }
@@ -92,7 +116,7 @@ extension BranchReader {
     }
 
     private func backups(
-        from newest: UInt64, behind number: UInt64, reaching commit: UInt64
+        from newest: UInt64, behind number: UInt64, reaching commit: UInt64, without unusable: Set<String>
     ) throws(ReplicationError) -> [SequenceHeader] {
         var next = newest
         while next > number {
@@ -105,10 +129,10 @@ extension BranchReader {
                     guard header.base > number, header.base < next else { return [] }
                     next = header.base
                     continue
-                } else {
-                    if header.after.commit < commit { return [] }
-                    return try backups(through: header)
                 }
+                if header.after.commit < commit { return [] }
+                let line = try backups(through: header)
+                if unusable.isDisjoint(with: line.map(object)) { return line }
             } catch {
                 guard case .damaged = error else { throw error }
             }

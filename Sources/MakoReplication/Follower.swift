@@ -62,6 +62,9 @@ public final class Follower: @unchecked Sendable {
         public var shipped: UInt64 = 0
         /// Why the file was put together anew; nil when it was not.
         public var restart: Restart?
+        /// The names of damaged and missing objects that the step has passed, because they have no commit of their own, as
+        /// most backups.
+        public var passed: [String] = []
     }
 
     /// The place in the branch: the last object that is applied.
@@ -246,11 +249,12 @@ public final class Follower: @unchecked Sendable {
         }
     }
 
-    /// Starts anew from a backup behind the next object.
+    /// Starts anew from a backup behind the next object, if its commits are needed.
     func restart(
         _ restart: Restart, after error: ReplicationError, _ report: inout Report
     ) throws(ReplicationError) {
         reader.cache.removeAll()
+        if try passUnreadable(&report) { return }
         let backups = try Follower.restoreNewest(
             reader, path, options, behind: state.number + 1, replacing: file.place)
         guard let newest = backups.last else { throw error }
@@ -266,7 +270,7 @@ public final class Follower: @unchecked Sendable {
         try storage { () throws(StorageError) in try file.adoptReplacement(at: newest.after) }
     }
 
-    /// Puts a file together from the newest backup, and from a later one when retention deletes that meanwhile.
+    /// Puts a file together from the newest backup that is whole, and from a later one when retention deletes that meanwhile.
     ///
     /// - Parameters:
     ///   - number: the newest backup comes behind this object.
@@ -275,15 +279,20 @@ public final class Follower: @unchecked Sendable {
     private static func restoreNewest(
         _ reader: BranchReader, _ path: String, _ options: Options, behind number: UInt64, replacing old: LogPlace?
     ) throws(ReplicationError) -> [SequenceHeader] {
+        var (unusable, failure): (Set<String>, ReplicationError?) = ([], nil)
         while true {
             let mark = try reader.kept()
-            let backups = try reader.newestBackups(behind: number, reaching: old?.commit ?? 0)
+            let backups = try reader.newestBackups(behind: number, reaching: old?.commit ?? 0, without: unusable)
+            if backups.isEmpty, let failure { throw failure }
             if backups.isEmpty { return [] }
             do throws(ReplicationError) {
                 _ = try restore(backups, reader, path, options, isReplacing: old != nil)
                 return backups
             } catch {
-                guard case .objects(.notFound) = error, try reader.kept() != mark else { throw error }
+                if case .objects(.notFound) = error, try reader.kept() != mark { continue }
+                guard let object = error.unusableObject else { throw failure.map(error.or) ?? error }
+                unusable.insert(object)
+                failure = failure ?? error
             }
         }
     }

@@ -174,7 +174,7 @@ extension LogRestoration {
 
 extension ReplicationError {
     /// The name of an object that is damaged, or missing.
-    fileprivate var unusableObject: String? {
+    var unusableObject: String? {
         switch self {
         case .damaged(let object, _), .objects(.notFound(let object)): object
         default: nil
@@ -182,7 +182,7 @@ extension ReplicationError {
     }
 
     /// The error of a restore from an earlier backup, or that of the one before: an earlier backup may have another key.
-    fileprivate func or(_ first: ReplicationError) -> ReplicationError {
+    func or(_ first: ReplicationError) -> ReplicationError {
         if case .storage(.wrongKey) = self { first } else { self }
     }
 }

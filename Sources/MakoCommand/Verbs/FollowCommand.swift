@@ -75,6 +75,9 @@ struct FollowCommand: Verb {
         if let text = (isFirst ? follower.firstRestart : nil)?.text ?? report.restart?.text {
             Terminal.write("\(file) is \(text)\n")
         }
+        for object in report.passed {
+            Terminal.write("\(object) is missing or damaged, and no commit is in it alone\n")
+        }
         guard report.objects > 0 || isFirst else { return }
         Terminal.write(
             "\(file) has commit \(DisplayText.grouped(Int(report.commit))) of branch \(follower.branch): "
