@@ -90,6 +90,31 @@ import Testing
         #expect(try ledger.restored(newest) == ledger.state)
     }
 
+    /// Behind missing frames there are others, and no backup.
+    @Test func framesBehindAGapLeadNowhere() throws {
+        let ledger = try Ledger(seed: 48)
+        let replicator = try ledger.replicator()
+        for _ in 0..<5 {
+            try ledger.commit(.small)
+            try replicator.ship()
+        }
+        let sequence = ledger.objects.names.filter { $0.contains("/seq/") }.sorted()
+        let headers = sequence.compactMap { name in
+            SequenceHeader(Array((ledger.objects.objects[name] ?? []).prefix(SequenceHeader.bytes)))
+        }
+        try #require(headers.suffix(4).allSatisfy { $0.kind == .frames })
+        ledger.objects.objects[sequence[sequence.count - 3]] = nil
+        let last = headers[headers.count - 4].after.commit
+        let newest = try ledger.commitNumber()
+        let points = try ledger.replica.restorePoints()[0]
+        #expect(points.newest == last)
+        for commit in last + 1...newest {
+            #expect(!points.contains(commit))
+            #expect(throws: ReplicationError.self) { try ledger.restored(commit) }
+        }
+        #expect(try ledger.restored(last) == ledger.states[last])
+    }
+
     /// Ships a full backup, then for each commit its frames, and a backup of it.
     private func shippedWithBackups(_ seed: UInt64) throws -> Ledger {
         let ledger = try Ledger(seed: seed)

@@ -169,6 +169,30 @@ import Testing
         }
     }
 
+    /// The newest object is dated ahead, and later the clock jumps to that date.
+    @Test func aDateOfTheFutureIsNoAnchor() {
+        let hour = WrongClockTests.hour
+        var clock = RetentionClock(100 * hour, newest: 900 * hour, uptime: .zero)
+        #expect(clock.time(101 * hour, uptime: .seconds(3600)) == 101 * hour)
+        #expect(clock.time(902 * hour, uptime: .seconds(7200)) == 102 * hour)
+    }
+
+    @Test(arguments: [(900, true), (99, false)] as [(UInt64, Bool)])
+    func behindAFullBackupOfTheFutureAnotherIsDue(_ date: UInt64, _ isDue: Bool) {
+        let hour = WrongClockTests.hour
+        var backups = KeptBackups()
+        for (number, kind) in [(1, .full), (2, .frames)] as [(UInt64, SequenceKind)] {
+            let (before, after) = (number, number + 1)
+            var header = SequenceHeader(
+                ReplicaIdentity(high: 1, low: 2), 1, number, kind, from: LogPlace(commit: before, lsn: 0, chain: 0),
+                to: LogPlace(commit: after, lsn: 0, chain: 0))
+            header.date = (kind == .full ? date : 100) * hour
+            backups.accept(header)
+        }
+        let retention = Retention(age: .seconds(12 * 3600))
+        #expect(backups.isFullDue(retention, now: 100 * hour, clock: 100 * hour) == isDue)
+    }
+
     @Test(arguments: 0..<50 as Range<UInt64>) func hourlyDatesKnowTheLatestOne(_ seed: UInt64) {
         var random = SplitMix(seed: seed)
         var (dates, all) = (HourlyDates(), [] as [UInt64])
