@@ -288,6 +288,19 @@ import Testing
         }
     }
 
+    /// A type's table is dropped, and made again by the next use of the type, between two runs.
+    @Test func aTypesTableMayBeAnother() throws {
+        let db = try Database.inMemory(entities: [City.self, Country.self])
+        let insert = try db.prepare("INSERT INTO City (name) VALUES (?)")
+        try db.transaction { _ in
+            try insert.run("a")
+            try db.drop(City.self)
+            try db.save(City(name: "b"))
+            try insert.run("c")
+        }
+        #expect(try db.rawQuery("SELECT name FROM City ORDER BY name").rows == [[.text("b")], [.text("c")]])
+    }
+
     /// Rows of a type are checked, and watchers see them, as those of any other statement.
     @Test func typesAreChecked() throws {
         let db = try database()
