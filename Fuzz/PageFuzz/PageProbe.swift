@@ -19,7 +19,7 @@ enum PageProbe {
             if type == .meta { return meta(page, scratch) }
             do throws(StorageError) { try PageCheck.validate(page) } catch { return nil }
             return word.withUnsafeBytes { word in
-                let word = lendable(UnsafeRawBufferPointer(rebasing: word.prefix(Limits.keyBytes)))
+                let word = addressed(UnsafeRawBufferPointer(rebasing: word.prefix(Limits.keyBytes)))
                 switch type {
                 case .integerLeaf: return leaf(IntegerLayout.self, Page(page), key, word, Page(scratch))
                 case .byteLeaf where isBetweenFences(page, word):

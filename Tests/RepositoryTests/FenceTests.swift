@@ -74,8 +74,8 @@ import Testing
         "Sources/MakoStorage/Commit/VersionList.swift",
         "Sources/MakoStorage/Store/Store+Reading.swift",
         "Sources/MakoStorage/Transactions/Snapshot.swift",
-        "Sources/MakoStorage/Transactions/Loan.swift",
-        "Sources/MakoStorage/Transactions/Snapshot+Loans.swift",
+        "Sources/MakoStorage/Transactions/BorrowedValue.swift",
+        "Sources/MakoStorage/Transactions/Snapshot+Borrowing.swift",
         "Sources/MakoStorage/Transactions/SnapshotRegistry.swift",
         "Sources/MakoStorage/Transactions/Writer.swift",
         "Sources/MakoStorage/Transactions/WriterMemory.swift",
@@ -101,7 +101,7 @@ import Testing
     ]
 
     /// These hand on borrowed bytes that they never keep, and read them through a buffer's own bounds.
-    private static let mayLendBytes: Set<String> = [
+    private static let mayBorrowBytes: Set<String> = [
         "Sources/MakoStorage/Inspection/PageCensus.swift",
         "Sources/MakoStorage/Pages/PackedList.swift",
         "Sources/MakoRecords/Query/Expressions/Accumulator.swift",
@@ -214,7 +214,7 @@ import Testing
 
     @Test func borrowedBytesAreFenced() {
         let bytes = ["Unsafe", "withUnsafe"]
-        expectOnly(Self.mayLendBytes, use: bytes, "unsafe bytes", besides: Self.mayUsePointers)
+        expectOnly(Self.mayBorrowBytes, use: bytes, "unsafe bytes", besides: Self.mayUsePointers)
     }
 
     @Test func nothingStopsTheProgram() {

@@ -329,14 +329,14 @@ import Testing
 
     /// Also a snapshot borrowed from a read.
     @Test func aSnapshotKeepsItsStore() throws {
-        for isLent in [false, true] {
+        for isBorrowed in [false, true] {
             weak var store: Store?
             var kept: Snapshot?
             var tree: Tree?
             do {
                 let sample = try sample()
                 (store, tree) = (sample.store, sample.integers)
-                kept = isLent ? try sample.store.read { $0 } : try sample.store.snapshot()
+                kept = isBorrowed ? try sample.store.read { $0 } : try sample.store.snapshot()
             }
             try #require(store != nil)
             if let tree { #expect(try kept?.get(7, in: tree) == [7]) }

@@ -109,7 +109,7 @@ final class FileTurns<Owner: FileOwner>: Sendable {
             case .wait:
                 let isYielding = state.with { $0.isYielding && $0.phase == .taken }
                 // The change may wait for the end of this thread's read.
-                if !isYielding && Snapshot.isLending {
+                if !isYielding && Snapshot.isBorrowing {
                     throw .invalidArgument(
                         "\(owner.path) was used inside a borrowed read of a store, for whose end it would wait; "
                             + "call it afterwards")

@@ -31,7 +31,7 @@ struct RowMaker {
         }
         let offset = keeper.keep(reader)
         return EntityRow(
-            reader, rowID: id, database: database, extra: nil, rows: keeper.lentChunk, offset: offset,
+            reader, rowID: id, database: database, extra: nil, rows: keeper.borrowedChunk, offset: offset,
             pending: lazyProperties)
     }
 
@@ -253,7 +253,7 @@ struct FoundRow {
     init?(_ key: RowKey, _ reader: RowReader, _ keeper: inout RowArena, _ database: UInt32, _ extra: ObjectExtra?) {
         offset = keeper.keep(reader)
         // There is a chunk as soon as the arena has a row.
-        guard let chunk = keeper.lentChunk.chunk else { return nil }
+        guard let chunk = keeper.borrowedChunk.chunk else { return nil }
         rows = chunk
         self.database = database
         rowID = key.rowID ?? 0

@@ -40,7 +40,7 @@ public final class RowStream: AsyncSequence {
         let rows: PlannedQuery
         let view: Snapshot
         /// Whether the snapshot belongs to an enclosing read, which ends it.
-        let isLent: Bool
+        let isBorrowed: Bool
     }
 
     init(_ call: StatementCall, _ database: Database) throws(MakoError) {
@@ -49,13 +49,13 @@ public final class RowStream: AsyncSequence {
             throw .invalidArgument(
                 "rows are not read by a thread of their own inside a transaction; call forEachRow there, or rawQuery")
         }
-        let isLent = ThreadScope.current(of: database) != nil
+        let isBorrowed = ThreadScope.current(of: database) != nil
         let (rows, view) = try database.viewing { (view, schema) throws(MakoError) in
             (try call.planned(schema, view), view)
         }
         self.database = database
         places = ColumnPlaces(rows.columns)
-        work = Work(rows: rows, view: view, isLent: isLent)
+        work = Work(rows: rows, view: view, isBorrowed: isBorrowed)
     }
 
     deinit { channel.leave() }
@@ -151,7 +151,7 @@ public final class RowStream: AsyncSequence {
         do throws(FileError) {
             _ = try startThread(name: "mako rows") {
                 let result = RowStream.run(work, channel)
-                if !work.isLent { work.view.close() }
+                if !work.isBorrowed { work.view.close() }
                 database.channels.remove(channel)
                 channel.finish(result)
             }
@@ -251,9 +251,9 @@ extension Database {
             let rows = try call.planned(schema, view)
             let places = ColumnPlaces(rows.columns)
             var number = 0
-            let lent = transaction?.writeLock.lendsRows ?? false
-            transaction?.writeLock.lendsRows = true
-            defer { transaction?.writeLock.lendsRows = lent }
+            let borrowed = transaction?.writeLock.hasBorrowedRows ?? false
+            transaction?.writeLock.hasBorrowedRows = true
+            defer { transaction?.writeLock.hasBorrowedRows = borrowed }
             let result: Result<Void, MakoError> = withoutActuallyEscaping(body) { body in
                 do throws(MakoError) {
                     try records { () throws(RecordError) in

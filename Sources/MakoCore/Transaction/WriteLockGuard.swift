@@ -6,7 +6,7 @@ final class WriteLockGuard {
     @exclusivity(unchecked) private var transaction: WriteTransaction?
     let view: Snapshot
     /// Whether rows of the transaction are borrowed by a closure, which must not change them.
-    @exclusivity(unchecked) var lendsRows = false
+    @exclusivity(unchecked) var hasBorrowedRows = false
 
     init(_ store: Store) throws(MakoError) {
         let transaction = try storage { () throws(StorageError) in try store.beginWrite() }
@@ -16,14 +16,14 @@ final class WriteLockGuard {
 
     @inline(__always)
     func with<R>(_ body: (borrowing WriteTransaction) throws(MakoError) -> R) throws(MakoError) -> R {
-        if lendsRows { throw WriteLockGuard.isLent }
+        if hasBorrowedRows { throw WriteLockGuard.rowsAreBorrowed }
         switch transaction {
         case .some(let transaction): return try body(transaction)
         case .none: throw .transactionEnded
         }
     }
 
-    private static let isLent = MakoError.invalidArgument(
+    private static let rowsAreBorrowed = MakoError.invalidArgument(
         "the closure of forEachRow reads what the transaction would change; gather the rows first, and change them behind it"
     )
 

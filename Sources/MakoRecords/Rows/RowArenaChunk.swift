@@ -47,7 +47,7 @@ public final class RowArenaChunk: @unchecked Sendable {
     }
 }
 
-/// An unretained reference to a chunk, valid until its lender keeps another row.
+/// An unretained reference to a chunk, valid until its arena keeps another row.
 @frozen
 public struct BorrowedRowChunk {
     @usableFromInline let reference: Unmanaged<RowArenaChunk>?
@@ -115,7 +115,7 @@ public struct RowArena {
     /// The chunk of the last row.
     public private(set) var chunk: RowArenaChunk?
     /// The chunk of the last row, unretained.
-    public private(set) var lentChunk = BorrowedRowChunk(nil)
+    public private(set) var borrowedChunk = BorrowedRowChunk(nil)
     private var counted: CountedChunk?
     @usableFromInline var base: UnsafeMutableRawPointer?
     @usableFromInline var used = 0
@@ -187,7 +187,7 @@ public struct RowArena {
         let rows = chunk == nil ? 1 : capacity / ((rowBytes + 7) & ~7)
         counted = rows > 3 ? CountedChunk(fresh, references: UInt16(truncatingIfNeeded: rows * 2)) : nil
         chunk = fresh
-        lentChunk = BorrowedRowChunk(fresh)
+        borrowedChunk = BorrowedRowChunk(fresh)
         base = fresh.base
         used = 0
         return fresh.base

@@ -196,13 +196,13 @@ struct OperationReader {
             return .put(tree: tree, key: .integer(key), value: try run(Int(word(UInt32.self))))
         case .putBytes:
             let key = try run(Int(word(UInt16.self)))
-            return .put(tree: tree, key: .bytes(lendable(key)), value: try run(Int(word(UInt32.self))))
+            return .put(tree: tree, key: .bytes(addressed(key)), value: try run(Int(word(UInt32.self))))
         case .putIntegerRuns: return .putRuns(tree: tree, key: .integer(try word(UInt64.self)), try runs())
         case .putBytesRuns:
             let key = try run(Int(word(UInt16.self)))
-            return .putRuns(tree: tree, key: .bytes(lendable(key)), try runs())
+            return .putRuns(tree: tree, key: .bytes(addressed(key)), try runs())
         case .deleteInteger: return .delete(tree: tree, key: .integer(try word(UInt64.self)))
-        case .deleteBytes: return .delete(tree: tree, key: .bytes(lendable(try run(Int(word(UInt16.self))))))
+        case .deleteBytes: return .delete(tree: tree, key: .bytes(addressed(try run(Int(word(UInt16.self))))))
         case .createTree:
             guard let (kind, options) = TreeState.kind(try word(UInt8.self)) else { throw Malformed() }
             return .createTree(tree, kind, options, name: try name())
@@ -215,9 +215,9 @@ struct OperationReader {
             guard lower <= upper else { throw Malformed() }
             return .deleteRange(tree: tree, lower...upper)
         case .deleteByteRange:
-            let lower = lendable(try bound(word(UInt16.self)))
+            let lower = addressed(try bound(word(UInt16.self)))
             let length = try word(UInt16.self)
-            let upper = length == OperationReader.noUpperBound ? nil : lendable(try bound(length))
+            let upper = length == OperationReader.noUpperBound ? nil : addressed(try bound(length))
             // A writer records no range whose end is before its start.
             if let upper, ByteNode.compare(lower, upper) > 0 { throw Malformed() }
             return .deleteByteRange(tree: tree, lower: lower, upper: upper)

@@ -99,7 +99,7 @@ enum Epochs {
     }
 }
 
-/// The epoch of one thread's operation, on cache lines of its own. `epoch` is the first field, because `_Loan` clears
+/// The epoch of one thread's operation, on cache lines of its own. `epoch` is the first field, because `_BorrowedValue` clears
 /// it by the cell's address.
 struct EpochCell: ~Copyable {
     let epoch = Atomic<UInt64>(0)

@@ -21,7 +21,7 @@ final class FrameStore: @unchecked Sendable {
     let codec: PageCodec
     private let budget: Atomic<Int>
     /// The bytes of a transaction's lists, and of the space map's lists and bitmaps.
-    private let lent = Atomic<Int>(0)
+    private let reserved = Atomic<Int>(0)
     private let spaceBytes = Atomic<Int>(0)
     /// The memory of the table in bytes, and the size at which its empty blocks are given back.
     let tableBytes = Atomic<Int>(0)
@@ -133,12 +133,13 @@ final class FrameStore: @unchecked Sendable {
     var budgetFrames: Int {
         let whole = wholeBudgetFrames
         let beside =
-            lent.load(ordering: .relaxed) + spaceBytes.load(ordering: .relaxed) + tableBytes.load(ordering: .relaxed)
+            reserved.load(ordering: .relaxed) + spaceBytes.load(ordering: .relaxed)
+            + tableBytes.load(ordering: .relaxed)
         return whole - min((beside + pageBytes - 1) / pageBytes, whole / 4 * 3)
     }
 
     /// Takes the memory that a transaction has outside pages off the budget; 0 at its end.
-    func lend(bytes: Int) { lent.store(bytes, ordering: .relaxed) }
+    func reserve(bytes: Int) { reserved.store(bytes, ordering: .relaxed) }
 
     /// Takes the memory of the space map off the budget.
     func count(spaceBytes bytes: Int) { spaceBytes.store(bytes, ordering: .relaxed) }

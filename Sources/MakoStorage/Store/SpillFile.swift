@@ -170,7 +170,7 @@ extension Snapshot: SpillSpace {
 
     /// Whether this thread is inside a read that borrows bytes. It must not wait for anything then, because other
     /// snapshots' pages are retained too until that read ends.
-    package static var isLending: Bool { Epochs.isInside }
+    package static var isBorrowing: Bool { Epochs.isInside }
 
     /// Does nothing: the memory of queries is not taken off the cache budget.
     package func countSide(bytes: Int) {}

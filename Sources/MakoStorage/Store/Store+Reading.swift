@@ -8,15 +8,15 @@ extension Store {
 
     /// - Parameters:
     ///   - hasAge: whether the age limit applies.
-    ///   - isLent: whether the caller keeps the store alive while the snapshot is used, and then ends the loan.
-    func takeSnapshot(hasAge: Bool, _ label: String?, isLent: Bool = false) throws(StorageError) -> Snapshot {
+    ///   - isBorrowed: whether the caller keeps the store alive while the snapshot is used, and then ends the borrow.
+    func takeSnapshot(hasAge: Bool, _ label: String?, isBorrowed: Bool = false) throws(StorageError) -> Snapshot {
         try requireOpen()
-        return try claimSnapshot(hasAge: hasAge, label, isLent: isLent)
+        return try claimSnapshot(hasAge: hasAge, label, isBorrowed: isBorrowed)
     }
 
     /// Takes a snapshot, of a suspended store too once its version is published again.
     @inline(__always)
-    func claimSnapshot(hasAge: Bool, _ label: String?, isLent: Bool = false) throws(StorageError) -> Snapshot {
+    func claimSnapshot(hasAge: Bool, _ label: String?, isBorrowed: Bool = false) throws(StorageError) -> Snapshot {
         guard let slot = snapshots.claim(hasAge: hasAge, label: label) else {
             throw .invalidArgument("too many snapshots are open")
         }
@@ -27,14 +27,14 @@ extension Store {
             guard let pointer = UnsafeRawPointer(bitPattern: address) else {
                 snapshots.release(slot)
                 // `resume()` publishes the version before it ends the suspension.
-                if follower == nil { return try takeSnapshot(hasAge: hasAge, label, isLent: isLent) }
+                if follower == nil { return try takeSnapshot(hasAge: hasAge, label, isBorrowed: isBorrowed) }
                 return try successorSnapshot()
             }
             let version = Unmanaged<Version>.fromOpaque(pointer)
             slot.pointee.point.store(version._withUnsafeGuaranteedRef { $0.point }, ordering: .sequentiallyConsistent)
             if versions.published.load(ordering: .sequentiallyConsistent) == address {
                 return version._withUnsafeGuaranteedRef { version in
-                    Snapshot(version: version, slot: slot, store: self, isLent: isLent)
+                    Snapshot(version: version, slot: slot, store: self, isBorrowed: isBorrowed)
                 }
             }
         }
@@ -45,8 +45,8 @@ extension Store {
     /// - Returns: the result of `body`.
     /// - Throws: ``StorageError/closed(path:)`` and the errors of `body`.
     public func read<R>(_ body: (Snapshot) throws -> R) throws -> R {
-        var snapshot = try takeSnapshot(hasAge: true, nil, isLent: true)
-        defer { withExtendedLifetime(self) { Snapshot.endLoan(of: &snapshot, keeping: self) } }
+        var snapshot = try takeSnapshot(hasAge: true, nil, isBorrowed: true)
+        defer { withExtendedLifetime(self) { Snapshot.endBorrow(of: &snapshot, keeping: self) } }
         return try body(snapshot)
     }
 }

@@ -50,7 +50,7 @@ extension Store {
         let copies = Verifier.Copies()
         defer {
             copies.deallocate()
-            frames.lend(bytes: 0)
+            frames.reserve(bytes: 0)
         }
         var verifier = Verifier(
             store: self, copies: copies, regions: live.count,
@@ -380,7 +380,7 @@ private struct Verifier {
     private mutating func makeRoom(forBytes bytes: Int) {
         guard bytes > valueBytes else { return }
         valueBytes = bytes
-        store.frames.lend(bytes: bytes)
+        store.frames.reserve(bytes: bytes)
         store.frames.evictToBudget()
     }
 

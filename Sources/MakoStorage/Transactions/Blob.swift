@@ -179,7 +179,7 @@ extension Snapshot {
         defer { Epochs.leave(entry) }
         let state = try lookUp(tree, .bytes)
         let found: Result<RecordView?, StorageError> = key.withUnsafeBytes { key in
-            result { () throws(StorageError) in try frames.find(ByteLayout.self, state, lendable(key)) }
+            result { () throws(StorageError) in try frames.find(ByteLayout.self, state, addressed(key)) }
         }
         guard let record = try found.get() else { return nil }
         return try Blob(record, self)

@@ -101,8 +101,8 @@ extension WriteTransaction {
         let index = try prepare(tree, .bytes)
         try key.withUnsafeBytes { key in
             result { () throws(StorageError) in
-                let value = try writer.put(ByteLayout.self, index, lendable(key), long)
-                writer.record { $0.put(lendable(key), value, tree: tree.id, to: &$1) }
+                let value = try writer.put(ByteLayout.self, index, addressed(key), long)
+                writer.record { $0.put(addressed(key), value, tree: tree.id, to: &$1) }
             }
         }.get()
         writer.noteChange()

@@ -33,7 +33,7 @@ public struct BulkLoader: ~Copyable {
     public mutating func append(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer) throws(StorageError) {
         let load = try begun(.bytes)
         try checkLength(key)
-        try writer.append(ByteLayout.self, load, lendable(key), value)
+        try writer.append(ByteLayout.self, load, addressed(key), value)
         count &+= 1
     }
 
@@ -53,7 +53,7 @@ public struct BulkLoader: ~Copyable {
             value.withUnsafeBytes { value in
                 result { () throws(StorageError) in
                     try checkLength(key)
-                    try writer.append(ByteLayout.self, load, lendable(key), value)
+                    try writer.append(ByteLayout.self, load, addressed(key), value)
                 }
             }
         }.get()
@@ -80,7 +80,7 @@ public struct BulkLoader: ~Copyable {
         try key.withUnsafeBytes { key in
             result { () throws(StorageError) in
                 try checkLength(key)
-                try writer.check(ByteLayout.self, load, lendable(key))
+                try writer.check(ByteLayout.self, load, addressed(key))
             }
         }.get()
         var blob = BlobWriter(writer, tree: tree.id)
@@ -100,7 +100,7 @@ public struct BulkLoader: ~Copyable {
             guard let long else { return try append(short, for: key) }
             let load = try begun(.bytes)
             try key.withUnsafeBytes { key in
-                result { () throws(StorageError) in try writer.append(ByteLayout.self, load, lendable(key), long) }
+                result { () throws(StorageError) in try writer.append(ByteLayout.self, load, addressed(key), long) }
             }.get()
         }
         count &+= 1

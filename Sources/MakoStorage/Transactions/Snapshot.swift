@@ -60,10 +60,10 @@ public final class Snapshot: @unchecked Sendable {
 
     /// Creates a snapshot of a registered version.
     ///
-    /// - Parameter isLent: whether the caller keeps the store alive, and calls ``endLoan(of:keeping:)`` before it releases the store.
-    init(version: Version, slot: UnsafeMutablePointer<SnapshotSlot>, store: Store, isLent: Bool) {
+    /// - Parameter isBorrowed: whether the caller keeps the store alive, and calls ``endBorrow(of:keeping:)`` before it releases the store.
+    init(version: Version, slot: UnsafeMutablePointer<SnapshotSlot>, store: Store, isBorrowed: Bool) {
         self.store = .passUnretained(store)
-        holder = isLent ? nil : store
+        holder = isBorrowed ? nil : store
         self.slot = slot
         // The view is the first field of the slot, which lives as long as the store.
         state = UnsafeMutableRawPointer(slot).assumingMemoryBound(to: ViewState.self)
@@ -95,8 +95,8 @@ public final class Snapshot: @unchecked Sendable {
         state.deallocate()
     }
 
-    /// Ends the loan of a snapshot. If a caller has kept it, the snapshot must retain the store from now on.
-    static func endLoan(of snapshot: inout Snapshot, keeping store: Store) {
+    /// Ends the borrow of a snapshot. If a caller has kept it, the snapshot must retain the store from now on.
+    static func endBorrow(of snapshot: inout Snapshot, keeping store: Store) {
         guard !isKnownUniquelyReferenced(&snapshot), snapshot.holder == nil else { return }
         snapshot.holder = store
     }
@@ -289,7 +289,7 @@ public final class Snapshot: @unchecked Sendable {
         defer { Epochs.leave(entry) }
         let state = try lookUp(tree, .bytes)
         let found: Result<RecordView?, StorageError> = key.withUnsafeBytes { key in
-            result { () throws(StorageError) in try find(ByteLayout.self, state, lendable(key)) }
+            result { () throws(StorageError) in try find(ByteLayout.self, state, addressed(key)) }
         }
         guard let record = try found.get() else { return nil }
         return try bytes(record)

@@ -25,15 +25,17 @@ public struct WriteTransaction: ~Copyable {
     /// copy; returns nil if there is none. As a read of ``view``, but without touching its reference count.
     @inlinable
     public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
-        let loan = try _lend(key, tree)
-        defer { _endBorrow(loan) }
-        guard let start = loan.start else { return nil }
-        return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
+        let value = try _borrow(key, tree)
+        defer { _endBorrow(value) }
+        guard let start = value.start else { return nil }
+        return try body(UnsafeRawBufferPointer(start: start, count: value.count))
     }
 
     /// For ``withValue(of:in:_:)``, which is inlined into its callers.
-    public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan { try writer.lend(key, tree) }
-    public func _endBorrow(_ loan: _Loan) { loan.end() }
+    public func _borrow(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _BorrowedValue {
+        try writer.borrow(key, tree)
+    }
+    public func _endBorrow(_ value: _BorrowedValue) { value.end() }
 
     /// Notes durably that programs which write the file must support a feature from now on.
     package func use(_ feature: WriterFeatures) throws(StorageError) {
@@ -137,7 +139,7 @@ public struct WriteTransaction: ~Copyable {
     public func put(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer, in tree: Tree)
         throws(StorageError)
     {
-        _ = try enter(value, lendable(key), tree, .replace)
+        _ = try enter(value, addressed(key), tree, .replace)
     }
 
     /// Inserts a value unless the key exists.
@@ -174,7 +176,7 @@ public struct WriteTransaction: ~Copyable {
     public func insert(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer, in tree: Tree)
         throws(StorageError) -> Bool
     {
-        try enter(value, lendable(key), tree, .insertOnly)
+        try enter(value, addressed(key), tree, .insertOnly)
     }
 
     /// Removes an entry.
@@ -205,10 +207,10 @@ public struct WriteTransaction: ~Copyable {
     /// - Complexity: logarithmic in the entries of the tree.
     public func delete(_ key: UnsafeRawBufferPointer, in tree: Tree) throws(StorageError) -> Bool {
         let index = try prepare(tree, .bytes)
-        guard key.count <= Limits.keyBytes, try writer.delete(ByteLayout.self, index, lendable(key)) else {
+        guard key.count <= Limits.keyBytes, try writer.delete(ByteLayout.self, index, addressed(key)) else {
             return false
         }
-        writer.record { $0.delete(lendable(key), tree: tree.id, to: &$1) }
+        writer.record { $0.delete(addressed(key), tree: tree.id, to: &$1) }
         writer.noteChange()
         return true
     }
@@ -248,7 +250,7 @@ public struct WriteTransaction: ~Copyable {
     ///
     /// - Returns: the number of removed entries.
     public func delete(keys: [UnsafeRawBufferPointer], in tree: Tree) throws(StorageError) -> Int {
-        let keys = keys.map { lendable($0) }
+        let keys = keys.map { addressed($0) }
         return try keys.withUnsafeBufferPointer { keys in
             result { () throws(StorageError) in
                 try deleteInGroups(keys.count) { (range) throws(StorageError) in
@@ -333,7 +335,7 @@ public struct WriteTransaction: ~Copyable {
 
     /// Truncates a bound to the bytes that matter: one more than the longest key.
     private func bound(_ key: UnsafeRawBufferPointer) -> KeyBytes {
-        lendable(UnsafeRawBufferPointer(rebasing: key.prefix(Limits.keyBytes + 1)))
+        addressed(UnsafeRawBufferPointer(rebasing: key.prefix(Limits.keyBytes + 1)))
     }
 
     @inline(__always)
@@ -353,7 +355,7 @@ public struct WriteTransaction: ~Copyable {
     {
         try key.withUnsafeBytes { key in
             value.withUnsafeBytes { value in
-                result { () throws(StorageError) in try enter(value, lendable(key), tree, mode) }
+                result { () throws(StorageError) in try enter(value, addressed(key), tree, mode) }
             }
         }.get()
     }

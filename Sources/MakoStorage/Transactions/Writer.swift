@@ -14,8 +14,8 @@ final class Writer {
     private let generation = Forks.generation
     /// Created at the first use; a transaction that only writes needs none.
     @exclusivity(unchecked) private var knownView: Snapshot?
-    /// The view for `lend`, created at the first use; stays until the writer is released.
-    private var lentView: Unmanaged<Snapshot>?
+    /// The view for `borrow`, created at the first use; stays until the writer is released.
+    private var unretainedView: Unmanaged<Snapshot>?
 
     @exclusivity(unchecked) var memory: WriterMemory
     @exclusivity(unchecked) var lists = WriterLists()
@@ -140,16 +140,16 @@ final class Writer {
         let view = Snapshot(writerState: state, store: store)
         view.serve(self)
         knownView = view
-        lentView = .passUnretained(view)
+        unretainedView = .passUnretained(view)
         return view
     }
 
     /// Borrows a value from the view without touching its reference count.
     @inline(__always)
-    func lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan {
-        guard let lentView else { return try view._lend(key, tree) }
-        return try lentView._withUnsafeGuaranteedRef { view in
-            result { () throws(StorageError) in try view._lend(key, tree) }
+    func borrow(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _BorrowedValue {
+        guard let unretainedView else { return try view._borrow(key, tree) }
+        return try unretainedView._withUnsafeGuaranteedRef { view in
+            result { () throws(StorageError) in try view._borrow(key, tree) }
         }.get()
     }
 
@@ -168,7 +168,7 @@ final class Writer {
         memory.rest()
         store.writerLock.idleMemory = memory
         lists.rest()
-        frames.lend(bytes: 0)
+        frames.reserve(bytes: 0)
         swap(&lists, &store.writerLock.idleLists)
     }
 
@@ -342,17 +342,17 @@ final class Writer {
     func countLists(commitBytes: Int = 0) {
         store.countSpace()
         otherBytes = lists.bytes + memory.operations.capacity + commitBytes
-        lend()
+        reserve()
     }
 
     /// Counts memory that an operation uses outside pages against the budget, until it is set to 0.
     func countSide(bytes: Int) {
         sideBytes = bytes
-        lend()
+        reserve()
     }
 
-    private func lend() {
-        frames.lend(bytes: otherBytes + sideBytes)
+    private func reserve() {
+        frames.reserve(bytes: otherBytes + sideBytes)
         frames.evictToBudget()
     }
 

@@ -54,7 +54,7 @@ enum ByteLayout: NodeLayout {
         return KeyBytes(start: memory, count: key.count)
     }
 
-    static var lowest: KeyBytes { lendable(KeyBytes(start: nil, count: 0)) }
+    static var lowest: KeyBytes { addressed(KeyBytes(start: nil, count: 0)) }
     static var highest: KeyBytes { KeyBytes(start: highestKeyAddress, count: Limits.keyBytes) }
 
     @inline(__always)

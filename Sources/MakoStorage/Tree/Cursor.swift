@@ -167,9 +167,9 @@ public struct Cursor: ~Copyable {
     /// Calls `body` with the bytes of the current value, which are valid until it returns.
     @inlinable
     public func withValue<R>(_ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
-        let loan = try _currentValue()
-        defer { _deallocate(loan) }
-        return try body(UnsafeRawBufferPointer(start: loan.start, count: loan.count))
+        let value = try _currentValue()
+        defer { _deallocate(value) }
+        return try body(UnsafeRawBufferPointer(start: value.start, count: value.count))
     }
 
     /// For the scans that are inlined into their callers: valid until the cursor moves.
@@ -179,23 +179,23 @@ public struct Cursor: ~Copyable {
         return UnsafeRawBufferPointer(start: leaf + pageBytes, count: length)
     }
 
-    /// For the scans that are inlined into their callers; ``_deallocate(_:)`` ends the loan.
-    public func _currentValue() throws(StorageError) -> _Loan {
-        guard case .entry = place else { return _Loan(start: nil, count: 0, entry: nil, owner: nil) }
+    /// For the scans that are inlined into their callers; ``_deallocate(_:)`` ends the borrow.
+    public func _currentValue() throws(StorageError) -> _BorrowedValue {
+        guard case .entry = place else { return _BorrowedValue(start: nil, count: 0, entry: nil, owner: nil) }
         let record = record()
         if !record.isOverflow {
-            return _Loan(start: record.bytes, count: record.count, entry: nil, owner: nil)
+            return _BorrowedValue(start: record.bytes, count: record.count, entry: nil, owner: nil)
         }
         let value = try value()
         let memory = UnsafeMutableRawPointer.allocate(byteCount: max(1, value.count), alignment: 8)
         value.withUnsafeBytes {
             memory.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(memory), byteCount: $0.count)
         }
-        return _Loan(start: UnsafeRawPointer(memory), count: value.count, entry: nil, owner: memory)
+        return _BorrowedValue(start: UnsafeRawPointer(memory), count: value.count, entry: nil, owner: memory)
     }
 
     @inlinable
-    public func _deallocate(_ loan: _Loan) { loan.owner?.deallocate() }
+    public func _deallocate(_ value: _BorrowedValue) { value.owner?.deallocate() }
 
     /// Returns the record of the current entry. The cursor must be on one.
     func record() -> RecordView {

@@ -3,7 +3,7 @@ typealias KeyBytes = UnsafeRawBufferPointer
 
 /// Returns a buffer with an address, also if it is empty, because the key algorithms do pointer arithmetic on it.
 @inline(__always)
-func lendable(_ key: UnsafeRawBufferPointer) -> KeyBytes {
+func addressed(_ key: UnsafeRawBufferPointer) -> KeyBytes {
     key.baseAddress == nil ? KeyBytes(start: emptyKeyAddress, count: 0) : key
 }
 
@@ -15,7 +15,7 @@ func withKeyBytes<R>(_ keys: ArraySlice<[UInt8]>, _ body: (UnsafeBufferPointer<K
             var rest = UnsafeMutableRawBufferPointer(rebasing: memory[..<bytes])
             for (index, key) in keys.enumerated() {
                 rest.copyBytes(from: key)
-                group.initializeElement(at: index, to: lendable(KeyBytes(rebasing: rest[..<key.count])))
+                group.initializeElement(at: index, to: addressed(KeyBytes(rebasing: rest[..<key.count])))
                 rest = UnsafeMutableRawBufferPointer(rebasing: rest[key.count...])
             }
             return body(UnsafeBufferPointer(group))

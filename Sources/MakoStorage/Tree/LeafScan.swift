@@ -13,7 +13,7 @@ public final class _LeafScan {
     @exclusivity(unchecked) private var next: PageReference?
     @exclusivity(unchecked) private var first: Int
     /// The number of leaves borrowed so far.
-    @exclusivity(unchecked) private var lent = 0
+    @exclusivity(unchecked) private var borrowedLeaves = 0
     @exclusivity(unchecked) private var readAhead = ReadAhead()
     /// The current leaf, borrowed.
     @exclusivity(unchecked) private var leaf: Page?
@@ -60,7 +60,7 @@ public final class _LeafScan {
         case .integer: try descend(IntegerLayout.self, state.root, integer)
         case .bytes:
             try bytes.withUnsafeBytes { bytes in
-                result { () throws(StorageError) in try descend(ByteLayout.self, state.root, lendable(bytes)) }
+                result { () throws(StorageError) in try descend(ByteLayout.self, state.root, addressed(bytes)) }
             }.get()
         }
     }
@@ -91,7 +91,7 @@ public final class _LeafScan {
         next = reference
     }
 
-    /// Ends the loan of the current leaf and borrows the next one. Returns nil at the end.
+    /// Ends the borrow of the current leaf and borrows the next one. Returns nil at the end.
     public func _advance() throws(StorageError) -> Leaf? {
         _end()
         guard let reference = next else { return nil }
@@ -99,8 +99,8 @@ public final class _LeafScan {
         do throws(StorageError) {
             try snapshot.requireOpen()
             switch tree.keys {
-            case .integer: return try lend(IntegerLayout.self, reference)
-            case .bytes: return try lend(ByteLayout.self, reference)
+            case .integer: return try borrow(IntegerLayout.self, reference)
+            case .bytes: return try borrow(ByteLayout.self, reference)
             }
         } catch {
             _end()
@@ -108,19 +108,19 @@ public final class _LeafScan {
         }
     }
 
-    /// Ends the loan of the current leaf.
+    /// Ends the borrow of the current leaf.
     public func _end() {
         Epochs.leave(entry)
         entry = nil
         leaf = nil
     }
 
-    private func lend<Layout: NodeLayout>(_ layout: Layout.Type, _ reference: PageReference) throws(StorageError)
+    private func borrow<Layout: NodeLayout>(_ layout: Layout.Type, _ reference: PageReference) throws(StorageError)
         -> Leaf
     {
         let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
         leaf = page
-        lent &+= 1
+        borrowedLeaves &+= 1
         next = try follower(layout)
         let count = page.count
         defer { first = 0 }
@@ -157,7 +157,11 @@ public final class _LeafScan {
             }
             let reference = Layout.child(node, at: path[1].slot)
             readAhead.arrive(layout, at: path[1].slot, of: node, forward: true, frames)
-            if lent > 2 { prefetch(layout, from: path[1].slot, of: node) } else { frames.prefetchWalk(reference) }
+            if borrowedLeaves > 2 {
+                prefetch(layout, from: path[1].slot, of: node)
+            } else {
+                frames.prefetchWalk(reference)
+            }
             return reference
         }
         return nil

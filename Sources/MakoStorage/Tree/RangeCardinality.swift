@@ -78,7 +78,7 @@ extension Snapshot {
             result { () throws(StorageError) in
                 let entry = Epochs.enter()
                 defer { Epochs.leave(entry) }
-                let sought = lendable(KeyBytes(rebasing: key.prefix(Limits.keyBytes + 1)))
+                let sought = addressed(KeyBytes(rebasing: key.prefix(Limits.keyBytes + 1)))
                 return try frames.share(ByteLayout.self, lookUp(tree, .bytes), before: sought)
             }
         }.get()

@@ -35,7 +35,7 @@ extension Writer {
         case (.integer, .integer(let key)): return try relocate(IntegerLayout.self, index, key, limit)
         case (.bytes, .bytes(let key)):
             return try key.withUnsafeBytes { key in
-                result { () throws(StorageError) in try relocate(ByteLayout.self, index, lendable(key), limit) }
+                result { () throws(StorageError) in try relocate(ByteLayout.self, index, addressed(key), limit) }
             }.get()
         default: return true
         }
@@ -105,7 +105,7 @@ extension Writer {
         case .bytes(let key):
             return try key.withUnsafeBytes { key in
                 result { () throws(StorageError) in
-                    try moveRuns(ByteLayout.self, index, lendable(key), of: old, beyond: limit)
+                    try moveRuns(ByteLayout.self, index, addressed(key), of: old, beyond: limit)
                 }
             }.get()
         }

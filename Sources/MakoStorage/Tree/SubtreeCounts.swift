@@ -186,7 +186,7 @@ extension Snapshot {
     }
 
     private func bound(_ key: KeyBytes) -> KeyBytes {
-        lendable(KeyBytes(rebasing: key.prefix(Limits.keyBytes + 1)))
+        addressed(KeyBytes(rebasing: key.prefix(Limits.keyBytes + 1)))
     }
 
     private func count<Layout: NodeLayout>(

@@ -105,16 +105,16 @@ import Testing
     @Test func heldRowsStay() throws {
         let db = try database(rows: 600)
         let expected = try db.rawQuery("SELECT word, id FROM Log").rows
-        var (lent, streamed) = ([ResultRow](), [ResultRow]())
-        try db.forEachRow("SELECT word, id FROM Log") { lent.append($0) }
+        var (borrowed, streamed) = ([ResultRow](), [ResultRow]())
+        try db.forEachRow("SELECT word, id FROM Log") { borrowed.append($0) }
         let stream = try db.rows("SELECT word, id FROM Log")
         while let row = try stream.next() { streamed.append(row) }
-        let areEqual = lent.map(\.values) == expected && lent == streamed
+        let areEqual = borrowed.map(\.values) == expected && borrowed == streamed
         #expect(areEqual)
-        #expect(Set(lent).count == 600 && Set(lent + streamed).count == 600)
-        #expect(lent[300]["id"] == .integer(300) && lent[300][0] == .text("w300"))
+        #expect(Set(borrowed).count == 600 && Set(borrowed + streamed).count == 600)
+        #expect(borrowed[300]["id"] == .integer(300) && borrowed[300][0] == .text("w300"))
         #expect(throws: MakoError.columnMismatch(column: "word", row: 599, expected: "Int", found: "text 'w599'")) {
-            try lent[599].value("word", as: Int.self)
+            try borrowed[599].value("word", as: Int.self)
         }
         struct Entry: Decodable {
             let id: Int
@@ -204,8 +204,8 @@ import Testing
         thread.join()
     }
 
-    /// A transaction lends its rows, and must not change anything meanwhile.
-    @Test func aTransactionLendsItsRows() throws {
+    /// A transaction passes borrowed rows, and must not change anything meanwhile.
+    @Test func aTransactionPassesBorrowedRows() throws {
         let db = try database(rows: 600)
         try db.transaction { _ in
             try db.rawQuery("INSERT INTO Log (id, word) VALUES (1000, 'new')")

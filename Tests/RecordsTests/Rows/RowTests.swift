@@ -151,7 +151,7 @@ import Testing
             for round in 0..<1000 {
                 _ = keeper.keep(reader)
                 // No holder, fewer than were counted, as many, or more.
-                for _ in 0..<(round % 2 * takers) { taken.append(try #require(keeper.lentChunk.chunk)) }
+                for _ in 0..<(round % 2 * takers) { taken.append(try #require(keeper.borrowedChunk.chunk)) }
             }
             #expect(chunksStay())
         }

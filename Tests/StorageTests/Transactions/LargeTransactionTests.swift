@@ -274,9 +274,9 @@ import Testing
                 try tx.put(Self.value(9, index), for: Self.scattered(index), in: sample.tree)
             }
             let counted = frames.budgetFrames
-            frames.lend(bytes: 0)
-            let lent = (frames.budgetFrames - counted) * 4096
-            #expect(lent > 0 && lent >= tx.writer.lists.bytes / 2, "\(lent) bytes")
+            frames.reserve(bytes: 0)
+            let reserved = (frames.budgetFrames - counted) * 4096
+            #expect(reserved > 0 && reserved >= tx.writer.lists.bytes / 2, "\(reserved) bytes")
             #expect(sample.store.stats.cacheBudgetBytes == Self.budget)
         }
         // The entries for pages that the file has now stay in memory: four bytes each.

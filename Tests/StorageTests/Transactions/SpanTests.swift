@@ -3,7 +3,7 @@ import Testing
 
 /// Spans hold the same bytes as arrays, as arguments and as borrowed values.
 @Suite struct SpanTests {
-    @Test func valuesAreLentAndTakenAsSpans() throws {
+    @Test func valuesAreBorrowedAndTakenAsSpans() throws {
         let store = try Store.inMemory()
         let (numbers, words) = try store.write {
             (try $0.createTree(named: "n", keys: .integer), try $0.createTree(named: "w", keys: .bytes))

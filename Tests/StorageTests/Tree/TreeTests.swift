@@ -401,8 +401,8 @@ private struct Pair {
 
     /// Some of the keys come twice, some are not there, some have large values.
     @Test(arguments: [KeyKind.integer, .bytes], [false, true])
-    func manyKeysAreDeletedTogether(kind: KeyKind, isLent: Bool) throws {
-        if kind == .integer && isLent { return }
+    func manyKeysAreDeletedTogether(kind: KeyKind, isBorrowed: Bool) throws {
+        if kind == .integer && isBorrowed { return }
         func bytes(_ number: UInt64) -> [UInt8] { ScriptRun.bytes(number, length: 30) }
         let pair = try Pair(kind)
         let present = Array(stride(from: UInt64(0), to: 6000, by: 2))
@@ -415,7 +415,7 @@ private struct Pair {
         }
         func delete(_ numbers: [UInt64], _ transaction: borrowing WriteTransaction) throws -> Int {
             if kind == .integer { return try transaction.delete(keys: numbers, in: pair.tree) }
-            guard isLent else { return try transaction.delete(keys: numbers.map { bytes($0) }, in: pair.tree) }
+            guard isBorrowed else { return try transaction.delete(keys: numbers.map { bytes($0) }, in: pair.tree) }
             let places = numbers.indices.map { $0 * 30..<$0 * 30 + 30 }
             return try numbers.flatMap { bytes($0) }.withUnsafeBytes { all in
                 try transaction.delete(keys: places.map { UnsafeRawBufferPointer(rebasing: all[$0]) }, in: pair.tree)

@@ -108,7 +108,7 @@ public struct BatchedCursor: Sendable {
         var room: Int
 
         /// Passes on a row, unless it is before the offset. Returns `false` if no more rows are wanted.
-        private mutating func lend(
+        private mutating func visit(
             _ key: RowKey, _ row: RowReader, _ body: (RowKey, RowReader) throws -> Void
         ) throws -> Bool {
             if left > 0 {
@@ -140,7 +140,7 @@ public struct BatchedCursor: Sendable {
                 while wanted > 0, room > 0, from < keys.count {
                     let end = from + Swift.min(wanted, keys.count - from)
                     try scan.fetchTested(Array(keys[from..<end]), layout, namedBy: nil) { key, row in
-                        try lend(key, row, body)
+                        try visit(key, row, body)
                     }
                     from = end
                 }
@@ -155,7 +155,7 @@ public struct BatchedCursor: Sendable {
         ) throws -> Rest {
             var last: Int64?
             try scan.scanRows(range, layout) { key, row in
-                guard try lend(key, row, body), wanted > 0 else {
+                guard try visit(key, row, body), wanted > 0 else {
                     last = key.rowID
                     return false
                 }
@@ -173,7 +173,7 @@ public struct BatchedCursor: Sendable {
             for (place, range) in ranges.enumerated() {
                 var last: [UInt8]?
                 try scan.scanKeys([range], layout) { key, row in
-                    guard try lend(key, row, body), wanted > 0 else {
+                    guard try visit(key, row, body), wanted > 0 else {
                         if case .bytes(let bytes) = key { last = bytes }
                         return false
                     }
@@ -193,7 +193,7 @@ public struct BatchedCursor: Sendable {
                 while let range = open {
                     if wanted <= 0 || room <= 0 { return .index(index, [range] + ranges[(place + 1)...]) }
                     let found = try entries.portion(of: range, wanted)
-                    try scan.fetchTested(found.rows, layout, namedBy: index) { key, row in try lend(key, row, body) }
+                    try scan.fetchTested(found.rows, layout, namedBy: index) { key, row in try visit(key, row, body) }
                     open = found.rest
                 }
             }

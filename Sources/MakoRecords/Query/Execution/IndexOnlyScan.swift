@@ -19,7 +19,7 @@ extension RowScan {
                 if !run.isLong { break }
                 if let next = skip.next {
                     let values = skip.values(behind: run.prefix).clipped(to: part)
-                    guard try lendEnds(index, values, made, skip.parts + [next], body) else { return }
+                    guard try visitEnds(index, values, made, skip.parts + [next], body) else { return }
                 }
                 rest = behind(run.prefix, part)
             }
@@ -34,7 +34,7 @@ extension RowScan {
 
     /// Calls a closure with the rows of the first and the last entry of a range that hold some columns. Damaged entries
     /// before them are read as well, because the position of a damaged entry says nothing about its row.
-    private func lendEnds(
+    private func visitEnds(
         _ index: IndexHandle, _ range: KeyRange, _ made: IndexTuple, _ parts: [CoveringIndex.Part],
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {

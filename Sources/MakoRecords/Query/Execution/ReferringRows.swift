@@ -54,14 +54,14 @@ final class ReferringRows {
         case .held:
             guard case .blob(let bytes) = outers.values[0] else { return }
             try recorded {
-                try HeldKeys.forEach(in: bytes) { table, key in table == 0 ? try lend(key, body) : true }
+                try HeldKeys.forEach(in: bytes) { table, key in table == 0 ? try visit(key, body) : true }
             }
         case .holders(_, let column, let isRowID):
             guard let key = key(isRowID) else { return }
             let keys = try plan.table.keys(holding: key, in: column, view: view)
             members?.counts.entries += keys.count
             try recorded {
-                for key in keys { guard try lend(key, body) else { return } }
+                for key in keys { guard try visit(key, body) else { return } }
             }
         case .plan, .statement, .perRow: return
         }
@@ -81,7 +81,7 @@ final class ReferringRows {
         return .bytes(buffer.bytes)
     }
 
-    private func lend(_ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws -> Bool {
+    private func visit(_ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws -> Bool {
         // A key of another kind matches no row of this table.
         guard (key.rowID != nil) == plan.table.isRowID else { return true }
         if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }

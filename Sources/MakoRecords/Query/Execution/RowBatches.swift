@@ -2,7 +2,7 @@ import MakoStorage
 
 /// The output of a query: all rows in one array, or batches for a consumer.
 ///
-/// A batch is passed on only while no read lends bytes, because the consumer may be slow and pages must not stay pinned
+/// A batch is passed on only while no read borrows bytes, because the consumer may be slow and pages must not stay pinned
 /// meanwhile. Inside a read a full batch waits in memory, or in a file.
 final class RowBatches {
     /// The rows, if all are collected.
@@ -73,7 +73,7 @@ final class RowBatches {
         assert(batch.values.count == batch.count * batch.width)
         if batch.count < mostRows && bytes < mostBytes { return isWanted }
         // Most reads end soon, so that the batch may grow to twice its size before it is spilled.
-        if let view, Snapshot.isLending {
+        if let view, Snapshot.isBorrowing {
             return batch.count < 2 * mostRows && bytes < 2 * mostBytes ? isWanted : try wait(view)
         }
         return try flush()
@@ -96,7 +96,7 @@ final class RowBatches {
         return isWanted
     }
 
-    /// Passes on the remaining rows, unless all are collected. Must not be called while a read lends bytes.
+    /// Passes on the remaining rows, unless all are collected. Must not be called while a read borrows bytes.
     @discardableResult
     func flush() throws(RecordError) -> Bool {
         if !isHandedOver || !isWanted { return isWanted }
@@ -131,7 +131,7 @@ final class RowBatches {
 extension RowBatches {
     /// Runs a query in batches of some hundred rows, and passes its rows to a closure one by one. Returns `false` if no
     /// more are wanted.
-    static func lend(
+    static func deliver(
         width: Int, to body: ([Value]) throws(RecordError) -> Bool, _ run: (RowBatches) throws(RecordError) -> Void
     ) throws(RecordError) -> Bool {
         let result: Result<Bool, RecordError> = withoutActuallyEscaping(body) { body in

@@ -49,19 +49,19 @@ final class RowScan {
 
     /// Calls `body` with the key of each row until it returns `false`; reads a row only to test it.
     func forEachKey(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
-        guard let measure else { return try lendKeys(expecting: expecting, body) }
+        guard let measure else { return try visitKeys(expecting: expecting, body) }
         let start = measure.beginScan()
         defer { measure.endScan(start, isTested: hasTest) }
-        try lendKeys(expecting: expecting) { key in try measure.passing(start) { try body(key) } }
+        try visitKeys(expecting: expecting) { key in try measure.passing(start) { try body(key) } }
     }
 
-    private func lendKeys(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
+    private func visitKeys(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
         guard !hasTest else {
             if plan.cover == nil, case .index(let index, let ranges) = plan.access, let cover = plan.cover() {
                 measure?.access.operation = .coveringIndexScan
                 return try scanEntries(index, ranges, IndexTuple(cover, table.layout)) { key, _ in try body(key) }
             }
-            return try lend(table.layout, expecting: expecting) { key, _ in try body(key) }
+            return try visit(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
         switch plan.access {
         case .nothing: measure?.access.operation = .nothing
@@ -78,19 +78,19 @@ final class RowScan {
         case .gathered(let source) where source.namesRows:
             for key in try gathered(source) { guard try body(key) else { return } }
         case .keys, .rows, .keyRanges, .gathered, .query:
-            try lend(table.layout, expecting: expecting) { key, _ in try body(key) }
+            try visit(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
     }
 
     /// Calls `body` with each row until it returns `false`.
     func forEachRow(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
-        guard let measure else { return try lend(layout, expecting: expecting, body) }
+        guard let measure else { return try visit(layout, expecting: expecting, body) }
         let start = measure.beginScan()
         defer { measure.endScan(start, isTested: hasTest) }
-        try lend(layout, expecting: expecting) { key, row in try measure.passing(start) { try body(key, row) } }
+        try visit(layout, expecting: expecting) { key, row in try measure.passing(start) { try body(key, row) } }
     }
 
-    private func lend(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
+    private func visit(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
         let access = plan.access
         switch access {
         case .nothing: measure?.access.operation = .nothing
@@ -109,8 +109,8 @@ final class RowScan {
             measure?.access.operation = .indexScan
             let before = fetched
             defer { measure?.access.counts.entries += fetched &- before }
-            try lendBatches(access, layout, expecting: expecting, body)
-        case .fullText: try lendBatches(access, layout, expecting: expecting, body)
+            try visitBatches(access, layout, expecting: expecting, body)
+        case .fullText: try visitBatches(access, layout, expecting: expecting, body)
         case .gathered(let source):
             try fetchTested(try gathered(source), layout, namedBy: nil, body)
         case .query(let query): try run(query, body)
@@ -119,7 +119,7 @@ final class RowScan {
 
     /// Calls `body` with the rows whose keys an index or a full-text search finds, until it returns `false`. They are
     /// looked up in batches of growing size.
-    private func lendBatches(
+    private func visitBatches(
         _ access: Access, _ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let index = plan.index
@@ -151,7 +151,7 @@ final class RowScan {
         // The closure may be the caller's, whose errors are passed on as they are.
         var failure: (any Error)?
         defer { measure?.access.counts.rows += Int(number) }
-        func lend(_ row: [Value]) throws(RecordError) -> Bool {
+        func visit(_ row: [Value]) throws(RecordError) -> Bool {
             writer.begin(table.layout)
             for (position, value) in row.enumerated() { writer.set(position, value) }
             let key = RowKey.rowID(number)
@@ -165,9 +165,9 @@ final class RowScan {
         }
         let query = query.ended(by: cancellation)
         if let measure {
-            for row in try query.rows(in: view, measure.part(0)) { guard try lend(row) else { break } }
+            for row in try query.rows(in: view, measure.part(0)) { guard try visit(row) else { break } }
         } else {
-            try query.forEachRow(in: view, lend)
+            try query.forEachRow(in: view, visit)
         }
         if let failure { throw failure }
     }

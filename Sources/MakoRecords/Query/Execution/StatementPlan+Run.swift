@@ -24,7 +24,7 @@ extension StatementPlan {
     func forEachRow(
         in view: Snapshot, _ body: ([Value]) throws(RecordError) -> Bool
     ) throws(RecordError) {
-        _ = try RowBatches.lend(width: first.names.count, to: body) { (batches) throws(RecordError) in
+        _ = try RowBatches.deliver(width: first.names.count, to: body) { (batches) throws(RecordError) in
             try give(to: batches, in: view)
         }
     }
@@ -147,7 +147,7 @@ extension SelectPlan {
     fileprivate func forEachRow(
         in view: Snapshot, _ body: ([Value]) throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
-        try RowBatches.lend(width: names.count, to: body) { (batches) throws(RecordError) in
+        try RowBatches.deliver(width: names.count, to: body) { (batches) throws(RecordError) in
             try give(to: batches, in: view)
         }
     }

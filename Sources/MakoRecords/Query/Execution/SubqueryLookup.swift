@@ -84,14 +84,14 @@ final class SubqueryLookup {
         switch probe.accessPath {
         case .rowID:
             guard case .integer(let id) = outers.values[places[0]] else { return }
-            _ = try lend(.rowID(id), body)
+            _ = try visit(.rowID(id), body)
         case .key:
             guard code() else { return }
-            _ = try lend(.bytes(key.bytes), body)
+            _ = try visit(.bytes(key.bytes), body)
         case .index(let index):
             guard code() else { return }
             if let made, key.count <= IndexHandle.keptBytes { return try scanEntries(index, made, body) }
-            try scan(index) { key in try lend(key, body) }
+            try scan(index) { key in try visit(key, body) }
         }
     }
 
@@ -106,7 +106,7 @@ final class SubqueryLookup {
     }
 
     /// Returns whether more rows are wanted.
-    private func lend(
+    private func visit(
         _ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
         if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
@@ -132,7 +132,7 @@ final class SubqueryLookup {
             let scan = IndexScan(index, table, view, false)
             try scan.forEachEntry([KeyRange(prefix: key.bytes)]) { key, entry in
                 lookup?.counts.entries += 1
-                guard let entry, made.read(entry, key) else { return try lend(key, body) }
+                guard let entry, made.read(entry, key) else { return try visit(key, body) }
                 return try test(key, try made.reader(), body)
             }
         }

@@ -349,10 +349,10 @@ final class Evaluator {
     ) throws(RecordError) -> Bool {
         let list = try value(column, row, key)
         var isFound = false
-        var lent = Arena()
+        var scratch = Arena()
         let before = element
         defer { element = before }
-        try list.forEachElement(&lent) { (value) throws(RecordError) in
+        try list.forEachElement(&scratch) { (value) throws(RecordError) in
             element = value
             isFound = try truth(condition, row, key) == .yes
             return !isFound
@@ -367,8 +367,8 @@ final class Evaluator {
         case .blob(let bytes) where isKeys: return .integer(Int64(try HeldKeys.count(in: bytes)))
         case .text(let bytes):
             var accumulator = Accumulator(function)
-            var lent = Arena()
-            try ListValues.forEach(in: bytes, &lent) { (value, _) throws(RecordError) in
+            var scratch = Arena()
+            try ListValues.forEach(in: bytes, &scratch) { (value, _) throws(RecordError) in
                 if function == .count { accumulator.addRow() } else { accumulator.add(value) }
                 return true
             }

@@ -1,17 +1,17 @@
 import Synchronization
 
 /// Bytes borrowed from a snapshot; only for the inlined functions of ``Snapshot`` and ``Cursor``.
-public struct _Loan {
+public struct _BorrowedValue {
     /// The first byte; nil without a value.
     public let start: UnsafeRawPointer?
     /// The number of bytes.
     public let count: Int
-    /// The epoch cell to clear at the end of the loan.
+    /// The epoch cell to clear at the end of the borrow.
     @usableFromInline let entry: UnsafeMutableRawPointer?
-    /// Memory that the loan owns.
+    /// Memory that the borrow owns.
     @usableFromInline let owner: UnsafeMutableRawPointer?
 
-    /// The bytes, until the end of the loan.
+    /// The bytes, until the end of the borrow.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
 
     @usableFromInline
@@ -22,7 +22,7 @@ public struct _Loan {
         self.owner = owner
     }
 
-    /// Ends the loan. Its bytes must not be read afterwards.
+    /// Ends the borrow. Its bytes must not be read afterwards.
     @inlinable
     func end() {
         owner?.deallocate()
