@@ -135,7 +135,7 @@ enum DatabasesExample {
         if !report.isClean { print(report.findings, report.damagedCopies) }
         try db.compact()
         let stats = db.store.stats
-        print("\(stats.livePages) of \(stats.filePages) pages in use,", stats.latch ?? "writable")
+        print("\(stats.livePages) of \(stats.filePages) pages in use,", stats.readOnlyReason ?? "writable")
         print(db.metrics.commits, db.metrics.lazyLoads, db.metrics.liveQueries)
         // EXAMPLE ends
         return lines

@@ -70,7 +70,9 @@ struct InfoCommand: Verb {
             let space = String(repeating: " ", count: width - name.count + 2)
             Terminal.write("\(name)\(space)\(DisplayText.grouped(value))\n")
         }
-        for (name, text) in [("checkpointError", stats.checkpointError?.description), ("latch", stats.latch)] {
+        for (name, text) in [
+            ("checkpointError", stats.checkpointError?.description), ("readOnlyReason", stats.readOnlyReason),
+        ] {
             if let text { Terminal.write("\(name): \(text)\n") }
         }
     }

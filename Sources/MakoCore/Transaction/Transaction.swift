@@ -155,10 +155,10 @@ public final class Transaction: @unchecked Sendable {
         // Otherwise the device failed and the store is read-only.
         if writeLock.isHeld { database.historyWriter.invalidate() }
         if isMigrated {
-            var isLatched = false
-            if case .storage(.readOnly) = error { isLatched = true }
+            var isReadOnly = false
+            if case .storage(.readOnly) = error { isReadOnly = true }
             // With the store read-only, no thread may wait for tables that will never be published.
-            database.changeSchemas { $0.forget(isLatched ? nil : schema) }
+            database.changeSchemas { $0.forget(isReadOnly ? nil : schema) }
             restore(base)
         }
         writeLock.rollback()

@@ -313,7 +313,7 @@ final class Checkpointer: @unchecked Sendable {
             current.phase = .data
         case .data:
             do throws(FileError) { try store.syncDataFile() } catch {
-                throw latched(store, error, "syncing the data file")
+                throw poisoned(store, error, "syncing the data file")
             }
             current.phase = .log
         case .log:
@@ -359,7 +359,7 @@ final class Checkpointer: @unchecked Sendable {
                 run?.phase = .log
                 throw StorageError(error)
             }
-            throw latched(store, error, "writing a meta page")
+            throw poisoned(store, error, "writing a meta page")
         }
         let record = Record(meta: meta, regions: current.regions, directoryPages: current.directoryPages)
         if current.phase == .meta && current.request.fillsBothSlots {
@@ -381,7 +381,7 @@ final class Checkpointer: @unchecked Sendable {
                     seconds: Double(store.clock.now - current.began) / 1e9)))
     }
 
-    private func latched(_ store: Store, _ error: FileError, _ what: String) -> StorageError {
+    private func poisoned(_ store: Store, _ error: FileError, _ what: String) -> StorageError {
         store.pipeline.fail("\(what) failed (\(error)); reopen the database", error)
         return StorageError(error)
     }

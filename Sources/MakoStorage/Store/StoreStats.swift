@@ -44,7 +44,7 @@ public struct StoreStats: Sendable, Hashable, Codable {
     /// The error of the latest checkpoint, if it failed.
     public var checkpointError: StorageError?
     /// The reason why the store is read-only after a failure; nil if it is not.
-    public var latch: String?
+    public var readOnlyReason: String?
     /// What recovery did at opening.
     public var recovery: RecoveryReport
 }
@@ -62,6 +62,23 @@ public struct OldestSnapshot: Sendable, Hashable, Codable {
     public var heldBytes: Int
 }
 
+extension StoreStats {
+    /// The names in JSON, in which an earlier name of a field stays.
+    private enum CodingKeys: String, CodingKey {
+        case commitNumber, pageBytes, livePages, filePages, waitingPages, cacheBudgetBytes, cacheUsedBytes
+        case cacheMappedBytes, pageLoads, evictions, overBudget, openSnapshots, oldestSnapshotAge, oldestSnapshot
+        case pinnedCheckpoints, logBytes, flushes, compression, checkpoints, checkpointError, recovery
+        case readOnlyReason = "latch"
+    }
+
+    /// The reason why the store is read-only after a failure; nil if it is not.
+    @available(*, deprecated, renamed: "readOnlyReason")
+    public var latch: String? {
+        get { readOnlyReason }
+        set { readOnlyReason = newValue }
+    }
+}
+
 extension Store {
     /// The statistics at this moment.
     public var stats: StoreStats {
@@ -71,7 +88,7 @@ extension Store {
         _ = endOldSnapshots()
         let now = milliseconds
         let first = snapshots.oldest()
-        let (logBytes, content, flushes, latch) = pipeline.lock.withLock {
+        let (logBytes, content, flushes, reason) = pipeline.lock.withLock {
             (pipeline.log.appendedBytes, pipeline.log.content, pipeline.flushCount, pipeline.failure?.reason)
         }
         return versions.lock.withLock {
@@ -94,7 +111,7 @@ extension Store {
                 logBytes: logBytes,
                 flushes: flushes, compression: pipeline.compression.stats(logContent: content),
                 checkpoints: checkpointer.completed, checkpointError: checkpointer.lastError,
-                latch: latch, recovery: recovery)
+                readOnlyReason: reason, recovery: recovery)
         }
     }
 }

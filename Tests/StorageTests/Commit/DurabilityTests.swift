@@ -258,7 +258,7 @@ import Testing
         #expect(try keys(disk.settledImage()) == [1, 2, 3])
     }
 
-    @Test func aFailedSyncOfTheLogLatchesTheStore() throws {
+    @Test func aFailedSyncOfTheLogMakesTheStoreReadOnly() throws {
         for failure in [SyncFailure.keepsNewContent, .restoresOldContent] {
             let (disk, store, tree) = try prepare()
             try store.write { try $0.put([1], for: 1, in: tree) }
@@ -268,7 +268,7 @@ import Testing
             #expect(try store.read { try $0.count(of: tree) } == 1)
             do throws(StorageError) {
                 _ = try store.beginWrite()
-                Issue.record("a latched store began to write")
+                Issue.record("a read-only store began to write")
             } catch {
                 guard case .readOnly(let reason) = error else {
                     Issue.record("\(error)")
@@ -276,7 +276,7 @@ import Testing
                 }
                 #expect(!reason.isEmpty)
             }
-            #expect(store.stats.latch != nil)
+            #expect(store.stats.readOnlyReason != nil)
             let found = try keys(disk.crashState().image([]))
             #expect(found == [1] || found == [1, 2])
             try? store.close()
@@ -284,7 +284,7 @@ import Testing
     }
 
     /// After a failed sync the content of the device is unknown: a later sync that succeeds proves nothing.
-    @Test func aFailedSyncOfANewSegmentLatchesTheStore() throws {
+    @Test func aFailedSyncOfANewSegmentMakesTheStoreReadOnly() throws {
         /// Commits until the second segment is there; the calls of the commit that made it.
         func fill(_ disk: SimulatedDisk, _ store: Store, _ tree: Tree) throws -> Range<Int> {
             for key in UInt64(1)... {
@@ -305,7 +305,9 @@ import Testing
                 disk.inject(.syncFails(failure), atCall: call)
                 do { _ = try fill(disk, store, tree) } catch {
                     failed += 1
-                    #expect(store.stats.latch != nil, "call \(call - calls.lowerBound) of \(calls.count): \(error)")
+                    #expect(
+                        store.stats.readOnlyReason != nil, "call \(call - calls.lowerBound) of \(calls.count): \(error)"
+                    )
                 }
                 try? store.close()
             }

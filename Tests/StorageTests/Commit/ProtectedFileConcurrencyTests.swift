@@ -37,7 +37,7 @@ import Testing
         for thread in threads { thread.join() }
         files.isRefusing.store(false, ordering: .relaxed)
         #expect(unexpected.isEmpty, "\(unexpected.prefix(3))")
-        #expect(store.stats.latch == nil && acknowledged.count + failed.count == 1200)
+        #expect(store.stats.readOnlyReason == nil && acknowledged.count + failed.count == 1200)
         try store.write { try $0.put([1], for: .max, in: tree) }
         let report = try store.verify()
         #expect(report.isClean)

@@ -54,7 +54,7 @@ import Testing
             }
             // Nothing of it is seen, and what was there can be read, as far as it is in memory.
             #expect(try Self.keys(store, tree) == expected)
-            #expect(store.stats.latch == nil)
+            #expect(store.stats.readOnlyReason == nil)
             disk.isProtected = false
         }
         try store.write(durability: durability) { try $0.put([3], for: 99, in: tree) }
@@ -101,7 +101,7 @@ import Testing
         #expect(throws: StorageError.protected(path: "d/b-wal-1")) {
             try store.write { try $0.put([1], for: 3, in: tree) }
         }
-        #expect(try Self.keys(store, tree) == [1, 2] && store.stats.latch == nil)
+        #expect(try Self.keys(store, tree) == [1, 2] && store.stats.readOnlyReason == nil)
         disk.isProtected = false
         try store.write(durability: .async) { try $0.put([1], for: 4, in: tree) }
         #expect(try store.step())
@@ -113,7 +113,7 @@ import Testing
     }
 
     /// A sync that fails leaves bytes of unknown place, whatever the reason.
-    @Test func aSyncThatIsRefusedBehindAWriteLatches() throws {
+    @Test func aSyncThatIsRefusedBehindAWriteMakesTheStoreReadOnly() throws {
         let disk = SimulatedDisk(seed: 1)
         let (store, tree) = try Self.open(disk)
         try store.write { try $0.put([1], for: 0, in: tree) }
@@ -122,14 +122,14 @@ import Testing
         let sync = try #require(disk.callLog[before...].firstIndex(of: .sync)) - before
         disk.inject(.error(EPERM), atCall: disk.callCount + sync)
         #expect(throws: StorageError.self) { try store.write { try $0.put([1], for: 2, in: tree) } }
-        #expect(store.stats.latch != nil)
+        #expect(store.stats.readOnlyReason != nil)
         #expect(throws: StorageError.self) { try store.write { try $0.put([1], for: 3, in: tree) } }
     }
 
     /// Each call of the first durable commit of a segment is refused, those that name the segment in the header too. A commit
     /// that failed is in no file, unless the store is read-only from then on.
     @Test func theFirstCommitOfASegmentIsRefusedAnywhere() throws {
-        var latched = 0
+        var poisoned = 0
         for refusedAt in 0..<40 {
             let disk = SimulatedDisk(seed: 1)
             let store = try Store(at: "d/b", options: Self.options(disk))
@@ -139,9 +139,9 @@ import Testing
                 return try again.read { view in ["t0", "t1"].filter { view.tree(named: $0) != nil } }
             }
             let isStored = (try? store.write { try $0.createTree(named: "t0", keys: .integer) }) != nil
-            if store.stats.latch != nil {
+            if store.stats.readOnlyReason != nil {
                 #expect(!isStored)
-                latched += 1
+                poisoned += 1
                 continue
             }
             disk.clearFaults()
@@ -150,12 +150,12 @@ import Testing
             try store.write { _ = try $0.createTree(named: "t1", keys: .integer) }
             #expect(try names() == (isStored ? ["t0", "t1"] : ["t1"]), "call \(refusedAt)")
         }
-        #expect(latched > 1)
+        #expect(poisoned > 1)
     }
 
     /// The calls of each piece of a checkpoint and of a large commit, refused one after the other until all are through.
     @Test func checkpointsGoOnAfterwards() throws {
-        var (failed, latched) = (0, 0)
+        var (failed, poisoned) = (0, 0)
         for refusedAt in 0..<20 {
             let disk = SimulatedDisk(seed: 1)
             let (store, tree) = try Self.open(disk)
@@ -165,9 +165,9 @@ import Testing
             do throws(StorageError) { try store.checkpoint() } catch {
                 let isSync = disk.callLog[call] == .sync
                 #expect(isSync || "\(error)".contains("permit"), "\(refusedAt): \(error)")
-                if let latch = store.stats.latch {
-                    #expect(isSync || latch.contains("finish writing"), "\(refusedAt): \(latch)")
-                    latched += 1
+                if let reason = store.stats.readOnlyReason {
+                    #expect(isSync || reason.contains("finish writing"), "\(refusedAt): \(reason)")
+                    poisoned += 1
                     continue
                 }
                 #expect(!isSync, "\(refusedAt)")
@@ -180,7 +180,7 @@ import Testing
             try store.close()
         }
         // The pages, the two tables and the first meta; the syncs of data and metas, and the second copy of the meta.
-        #expect(failed > 2 && latched > 1, "\(failed) failed, \(latched) latched")
+        #expect(failed > 2 && poisoned > 1, "\(failed) failed, \(poisoned) poisoned")
     }
 
     /// All files of a store: the data file, its log, the prepared segment, copies and backups.

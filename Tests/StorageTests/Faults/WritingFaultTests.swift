@@ -126,7 +126,7 @@ import Testing
 
     /// With threads the data file is synced on a thread of its own: its failure is reported all the same, and the store
     /// becomes read-only.
-    @Test func aSyncThatFailsOnItsThreadLatchesTheStore() throws {
+    @Test func aSyncThatFailsOnItsThreadMakesTheStoreReadOnly() throws {
         let files = MeddledDisk(MemoryFileSystem())
         var options = options(files)
         options.background = .threads
@@ -152,7 +152,7 @@ import Testing
         try put(store, 0..<2)
         store.pipeline.fail("the first", Self.failure("a"))
         store.pipeline.fail("the second", Self.failure("b"))
-        #expect(store.stats.latch == "the first")
+        #expect(store.stats.readOnlyReason == "the first")
         #expect(throws: StorageError.readOnly(reason: "the first")) { try self.put(store, 2..<3) }
         try store.close()
     }

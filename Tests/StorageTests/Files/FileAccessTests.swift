@@ -213,7 +213,7 @@ import Testing
             // Until the segment is full this takes no descriptor; then a new file is needed.
             for key in 3..<40 { do { try put(UInt64(key), store) } catch { refused += 1 } }
             #expect(refused > 0 && refused < 37)
-            #expect(store.stats.latch == nil)
+            #expect(store.stats.readOnlyReason == nil)
             files.isShort = false
             try put(50, store)
             try store.close()

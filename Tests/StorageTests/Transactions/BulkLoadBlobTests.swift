@@ -117,7 +117,7 @@ import Testing
             disk.clearFaults()
             let count = try store.read { try $0.count(of: tree) }
             #expect(count == 0 || count == 40, "call \(call)")
-            if store.stats.latch == nil {
+            if store.stats.readOnlyReason == nil {
                 // A header that could not be written is written with the next one.
                 if count == 0 { try store.write { try Self.load(0..<40, tree, $0) } }
                 #expect(try store.verify().isClean, "call \(call)")

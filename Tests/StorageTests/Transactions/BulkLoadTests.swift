@@ -347,7 +347,7 @@ import Testing
             disk.clearFaults()
             let count = try store.read { try $0.count(of: tree) }
             #expect(count == 1 || count == 100, "call \(call)")
-            if store.stats.latch == nil {
+            if store.stats.readOnlyReason == nil {
                 let report = try store.verify()
                 #expect(report.isClean, "call \(call): \(report.findings)")
                 if count == 1 { try load(store, tree) }
