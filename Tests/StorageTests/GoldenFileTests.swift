@@ -317,7 +317,7 @@ import Testing
         try again.close()
     }
 
-    /// Each entry is where a walk meets it, whether its tree counts or not.
+    /// Each entry is where a scan finds it, whether its tree counts or not.
     private static func checkRanks(_ tree: Tree, _ view: Snapshot) throws {
         var cursor = try view.cursor(in: tree)
         var number: UInt64 = 0

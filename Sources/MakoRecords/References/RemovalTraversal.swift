@@ -8,9 +8,9 @@ import MakoStorage
 /// stack, so that chains of rows are limited by memory only. The caller performs each step: a statement by writing rows,
 /// a transaction of objects also by calling their hooks. A step may start a nested removal above those in progress:
 ///
-///     let floor = walk.depth
-///     walk.begin(row)
-///     while let step = try walk.next(above: floor, catalogue, view) { … }
+///     let floor = traversal.depth
+///     traversal.begin(row)
+///     while let step = try traversal.next(above: floor, catalogue, view) { … }
 public struct RemovalTraversal {
     /// A step of the traversal, to be performed by the caller.
     public enum Step {

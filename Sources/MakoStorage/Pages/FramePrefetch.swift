@@ -32,7 +32,7 @@ extension FrameStore {
     /// Prefetches what a scan of a leaf reads first: the header, keys and slots, and the end of the page, where the
     /// first records are if they were inserted in order.
     @inline(__always)
-    func prefetchWalk(_ reference: PageReference) {
+    func prefetchScan(_ reference: PageReference) {
         guard let frame = frame(inMemory: reference) else { return }
         for line in 0..<8 { mako_prefetch(frame + line &* 64) }
         for line in 1...20 { mako_prefetch(frame + (pageBytes &- line &* 64)) }

@@ -16,7 +16,7 @@ struct ReadAhead {
     /// The number of children after the current one that were requested.
     private var asked = 0
     /// The number of leaves that the scan has passed. It bounds the window, so a short scan requests few pages.
-    private var walked = 0
+    private var passed = 0
 
     /// Requests the leaves after the one at `slot`, if reads are slow.
     ///
@@ -25,7 +25,7 @@ struct ReadAhead {
     mutating func arrive<Layout: NodeLayout>(
         _ layout: Layout.Type, at slot: Int, of parent: Page, forward: Bool, _ frames: FrameStore
     ) {
-        walked &+= 1
+        passed &+= 1
         if frames.expectsSlowReads { ask(layout, slot, parent, forward, frames) }
     }
 
@@ -37,7 +37,7 @@ struct ReadAhead {
         self.parent = parent.number
         isForward = forward
         let left = forward ? parent.count - 1 - slot : slot
-        let window = min(ReadAhead.widest, 2 * walked, left)
+        let window = min(ReadAhead.widest, 2 * passed, left)
         guard asked <= window / 2, window > asked else { return }
         let steps = asked + 1...window
         frames.startReading(steps.count) { index in

@@ -160,7 +160,7 @@ public final class _LeafScan {
             if borrowedLeaves > 2 {
                 prefetch(layout, from: path[1].slot, of: node)
             } else {
-                frames.prefetchWalk(reference)
+                frames.prefetchScan(reference)
             }
             return reference
         }

@@ -20,9 +20,9 @@ import Testing
                 #expect(places.firstPlace(of: key) == list.firstIndex(of: key))
                 isIndexed = true
             case 3 where !isIndexed:
-                // In the order of the list, as a walk over it looks them up.
-                var walk = places
-                for key in list { #expect(walk.place(of: key).map { list[$0] } == key) }
+                // In the order of the list, as a traversal looks them up.
+                var traversal = places
+                for key in list { #expect(traversal.place(of: key).map { list[$0] } == key) }
             default:
                 let place = places.place(of: key)
                 #expect(place.map { list[$0] } == (list.contains(key) ? key : nil))

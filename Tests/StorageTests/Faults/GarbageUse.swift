@@ -130,7 +130,7 @@ final class GarbageUse {
             _ = try cursor.value()
             isThere = try forwards ? cursor.next() : cursor.previous()
             steps += 1
-            guard steps < 200_000 else { throw Disagreement("a walk without end") }
+            guard steps < 200_000 else { throw Disagreement("a scan without end") }
         }
     }
 

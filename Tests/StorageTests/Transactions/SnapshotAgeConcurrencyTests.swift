@@ -55,7 +55,7 @@ import Testing
                                 }
                             default:
                                 try view.forEach(in: tree) { key, value in
-                                    if [UInt8](value) != expected { Issue.record("walk: \(key)") }
+                                    if [UInt8](value) != expected { Issue.record("scan: \(key)") }
                                     return true
                                 }
                             }

@@ -54,7 +54,7 @@ extension Parser {
             switch tokens[index + 1].kind {
             case .symbol("("), .word, .name:
                 throw position(token).error(
-                    "there are no window functions; count or add up by a sub-query, such as (SELECT count(*) FROM t WHERE …), or walk over the rows in their order"
+                    "there are no window functions; count or add up by a sub-query, such as (SELECT count(*) FROM t WHERE …), or read the rows in their order"
                 )
             default: break
             }

@@ -19,7 +19,7 @@ final class StaffCases {
         case "object-path":
             // Objects of one fetch cache the references that they have followed: each repetition has new ones.
             let held = min(count, 10_000)
-            return benchmark(name, held, engines, before: { try $0.hold(held) }, { try $0.walkHeld() })
+            return benchmark(name, held, engines, before: { try $0.hold(held) }, { try $0.traverseHeld() })
         case "object-path-prefetched":
             let objects = engines.filter { $0.name != SQLiteStaff.name }
             return benchmark(name, count, objects, before: { _ in }, { try $0.fetchWithLocations() })
@@ -30,7 +30,7 @@ final class StaffCases {
                 name, few * rounds, engines.filter { $0 is any KeepingStaffEngine.Type },
                 before: {
                     try $0.hold(few)
-                    _ = try $0.walkHeld()
+                    _ = try $0.traverseHeld()
                 }, { ($0 as? any KeepingStaffEngine)?.countDepartments(rounds: rounds) ?? 0 })
         default: return nil
         }

@@ -49,7 +49,7 @@ final class GRDBStaff: StaffEngine {
         held = try read { database in try Person.limit(count).fetchAll(database) }
     }
 
-    func walkHeld() throws -> UInt64 {
+    func traverseHeld() throws -> UInt64 {
         try read { database in
             var sum: UInt64 = 0
             for person in held {

@@ -30,7 +30,7 @@ final class MakoStaff: KeepingStaffEngine {
 
     func hold(_ count: Int) throws { held = Array(try database.query(MakoWorker.self).limit(count).fetch()) }
 
-    func walkHeld() throws -> UInt64 { try sum(held) }
+    func traverseHeld() throws -> UInt64 { try sum(held) }
 
     private func sum(_ people: some Sequence<MakoWorker>) throws -> UInt64 {
         var sum: UInt64 = 0

@@ -86,7 +86,7 @@ final class SQLiteStaff: StaffEngine {
         return made
     }
 
-    func walkHeld() throws -> UInt64 {
+    func traverseHeld() throws -> UInt64 {
         try connection.run("BEGIN")
         var sum: UInt64 = 0
         for person in held {

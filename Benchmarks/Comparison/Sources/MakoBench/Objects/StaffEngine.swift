@@ -8,7 +8,7 @@ protocol StaffEngine: AnyObject {
     /// Fetches the first people and retains them, without their departments.
     func hold(_ count: Int) throws
     /// Follows the references from each of them to the floors of the location.
-    func walkHeld() throws -> UInt64
+    func traverseHeld() throws -> UInt64
     /// Fetches all people with department and location and follows the same references.
     func fetchWithLocations() throws -> UInt64
     func close() throws
