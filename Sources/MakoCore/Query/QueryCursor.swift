@@ -6,7 +6,7 @@ import MakoStorage
 /// The caller may stop at any time. A cursor is for one thread.
 public final class QueryCursor<T: Entity> {
     private enum Source {
-        case snapshot(ObjectPortions<T>)
+        case snapshot(ObjectBatches<T>)
         case transaction(Transaction, keys: [RowKey], next: Int)
         case nothing
     }
@@ -24,7 +24,7 @@ public final class QueryCursor<T: Entity> {
         if let running = ThreadScope.current(of: database)?.transaction {
             source = .transaction(running, keys: try query.keys(), next: 0)
         } else {
-            source = .snapshot(try ObjectPortions(query, database))
+            source = .snapshot(try ObjectBatches(query, database))
         }
     }
 
@@ -36,11 +36,11 @@ public final class QueryCursor<T: Entity> {
         switch source {
         case .nothing: return nil
         case .transaction(let transaction, let keys, let next): return try nextOf(keys, from: next, transaction)
-        case .snapshot(var portions):
+        case .snapshot(var batches):
             while place == objects.count {
                 (objects, place) = ([], 0)
-                objects = try portions.next()
-                source = objects.isEmpty ? .nothing : .snapshot(portions)
+                objects = try batches.next()
+                source = objects.isEmpty ? .nothing : .snapshot(batches)
                 if objects.isEmpty { return nil }
             }
             place += 1
@@ -70,7 +70,7 @@ public final class QueryCursor<T: Entity> {
 }
 
 /// Reads the objects of a query in batches on one snapshot.
-struct ObjectPortions<T: Entity>: Sendable {
+struct ObjectBatches<T: Entity>: Sendable {
     /// The number of objects in a batch.
     private static var size: Int { 256 }
 
@@ -191,7 +191,7 @@ public struct ObjectStream<T: Entity>: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         private let query: Query<T>
         private let fault: MakoError?
-        private var portions: ObjectPortions<T>?
+        private var batches: ObjectBatches<T>?
         private var objects: [T] = []
         private var place = 0
         private var hasEnded = false
@@ -209,7 +209,7 @@ public struct ObjectStream<T: Entity>: AsyncSequence, Sendable {
                 if let fault { throw fault }
                 if Task.isCancelled { throw .cancelled }
                 if place == objects.count {
-                    (objects, portions) = try await Self.read(query, portions)
+                    (objects, batches) = try await Self.read(query, batches)
                     place = 0
                 }
             } catch {
@@ -225,20 +225,20 @@ public struct ObjectStream<T: Entity>: AsyncSequence, Sendable {
         }
 
         private static func read(
-            _ query: Query<T>, _ before: ObjectPortions<T>?
-        ) async throws(MakoError) -> ([T], ObjectPortions<T>) {
+            _ query: Query<T>, _ before: ObjectBatches<T>?
+        ) async throws(MakoError) -> ([T], ObjectBatches<T>) {
             let database = try query.target()
             return try await database.onOwnThread(writes: false) { () throws(MakoError) in
-                var portions = if let before { before } else { try ObjectPortions(query, database) }
-                return (try portions.next(), portions)
+                var batches = if let before { before } else { try ObjectBatches(query, database) }
+                return (try batches.next(), batches)
             }
         }
 
         private mutating func end() {
             hasEnded = true
             // The thread that read last may retain them a little longer.
-            portions?.close()
-            (portions, objects) = (nil, [])
+            batches?.close()
+            (batches, objects) = (nil, [])
         }
     }
 }

@@ -2,7 +2,7 @@ import MakoRecords
 import MakoStorage
 
 /// A bounded queue of row batches between the thread that finds rows and their consumer. Each side waits for the other.
-final class RowChannel<Portion: Sendable, Failure: Error>: @unchecked Sendable {
+final class RowChannel<Batch: Sendable, Failure: Error>: @unchecked Sendable {
     // Unchecked: the lock guards all mutable state.
 
     /// The capacity, in batches.
@@ -14,17 +14,17 @@ final class RowChannel<Portion: Sendable, Failure: Error>: @unchecked Sendable {
     private let isRoomy = ConditionVariable()
     private let isFilled = ConditionVariable()
     // Guarded by `lock`.
-    private var batches: [Portion] = []
+    private var batches: [Batch] = []
     /// The result of the producer; nil while it runs.
     private var end: Result<Void, Failure>?
     /// Whether the consumer has left.
     private var isLeft = false
-    private var waiter: CheckedContinuation<Result<Portion?, Failure>, Never>?
+    private var waiter: CheckedContinuation<Result<Batch?, Failure>, Never>?
 
     // MARK: Producer
 
     /// Appends a batch, waiting for free capacity. False: the consumer has left.
-    func put(_ batch: Portion) -> Bool {
+    func put(_ batch: Batch) -> Bool {
         lock.lock()
         while !isLeft, batches.count >= mostBatches { isRoomy.wait(lock) }
         defer { lock.unlock() }
@@ -49,7 +49,7 @@ final class RowChannel<Portion: Sendable, Failure: Error>: @unchecked Sendable {
     // MARK: Consumer
 
     /// Waits for the next batch; nil at the end.
-    func next() throws(Failure) -> Portion? {
+    func next() throws(Failure) -> Batch? {
         lock.lock()
         while batches.isEmpty, end == nil { isFilled.wait(lock) }
         defer { lock.unlock() }
@@ -59,10 +59,10 @@ final class RowChannel<Portion: Sendable, Failure: Error>: @unchecked Sendable {
     /// The async form of `next`, which blocks no thread.
     ///
     /// - Parameter cancelled: the error to throw when the task is cancelled.
-    func nextOfTask(cancelled: Failure) async throws(Failure) -> Portion? {
-        let result: Result<Portion?, Failure> = await withTaskCancellationHandler {
+    func nextOfTask(cancelled: Failure) async throws(Failure) -> Batch? {
+        let result: Result<Batch?, Failure> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let found: Result<Portion?, Failure>? = lock.withLock {
+                let found: Result<Batch?, Failure>? = lock.withLock {
                     if Task.isCancelled { return .failure(cancelled) }
                     if let found = taken() { return found }
                     waiter = continuation
@@ -95,7 +95,7 @@ final class RowChannel<Portion: Sendable, Failure: Error>: @unchecked Sendable {
 
     // MARK: Under the lock
 
-    private func taken() -> Result<Portion?, Failure>? {
+    private func taken() -> Result<Batch?, Failure>? {
         if !batches.isEmpty {
             isRoomy.signal()
             return .success(batches.removeFirst())
@@ -103,7 +103,7 @@ final class RowChannel<Portion: Sendable, Failure: Error>: @unchecked Sendable {
         return end?.map { nil }
     }
 
-    private func takeWaiter() -> CheckedContinuation<Result<Portion?, Failure>, Never>? {
+    private func takeWaiter() -> CheckedContinuation<Result<Batch?, Failure>, Never>? {
         defer { waiter = nil }
         return waiter
     }
@@ -115,17 +115,17 @@ final class RowChannel<Portion: Sendable, Failure: Error>: @unchecked Sendable {
 }
 
 /// The channels of a database with running threads, which closing the database ends.
-final class RowChannels<Portion: Sendable, Failure: Error>: @unchecked Sendable {
+final class RowChannels<Batch: Sendable, Failure: Error>: @unchecked Sendable {
     // Unchecked: the lock guards all mutable state.
 
     private let lock = Lock()
-    private var channels: [ObjectIdentifier: RowChannel<Portion, Failure>] = [:]
+    private var channels: [ObjectIdentifier: RowChannel<Batch, Failure>] = [:]
 
-    func add(_ channel: RowChannel<Portion, Failure>) {
+    func add(_ channel: RowChannel<Batch, Failure>) {
         lock.withLock { channels[ObjectIdentifier(channel)] = channel }
     }
 
-    func remove(_ channel: RowChannel<Portion, Failure>) { lock.withLock { channels[ObjectIdentifier(channel)] = nil } }
+    func remove(_ channel: RowChannel<Batch, Failure>) { lock.withLock { channels[ObjectIdentifier(channel)] = nil } }
 
     func stop(_ error: Failure) {
         let all = lock.withLock { Array(channels.values) }

@@ -268,7 +268,7 @@ struct UpdatedField {
 
 extension Transaction {
     /// The number of rows whose values are computed before they are written.
-    private static var portion: Int { 1024 }
+    private static var batchSize: Int { 1024 }
 
     /// Sets columns of the rows of a plan and returns the number of rows.
     func update(
@@ -276,7 +276,7 @@ extension Transaction {
     ) throws(MakoError) -> Int {
         if isEncoding { throw .unsupported("an update while an object is being written") }
         let names = fields.flatMap { $0.property.fields.map(\.column) }
-        var portions = try records { () throws(RecordError) in
+        var batches = try records { () throws(RecordError) in
             try BatchedCursor(of: plan, changing: names, in: view)
         }
         let computed = fields.filter(\.isComputed)
@@ -289,11 +289,11 @@ extension Transaction {
         // Nothing reads the indexes before the end.
         let batch = self.batch ?? IndexBatch()
         var count = 0
-        while !portions.isAtEnd {
+        while !batches.isAtEnd {
             var keys: [RowKey] = []
             var found: [StoredValue] = []
             try translated {
-                try portions.next(Self.portion, in: view) { key, row in
+                try batches.next(Self.batchSize, in: view) { key, row in
                     keys.append(key)
                     try values.append(row, key, to: &found)
                 }

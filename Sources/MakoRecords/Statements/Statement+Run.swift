@@ -169,7 +169,7 @@ struct StatementRun {
     }
 
     /// The number of rows for which an UPDATE computes values before it writes them.
-    static var portion: Int { 1024 }
+    static var batchSize: Int { 1024 }
 
     mutating func perform(
         _ statement: Statement, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
@@ -251,7 +251,7 @@ struct StatementRun {
         ).plan(catalogue, in: view)
         plan.cancellation = cancellation
         let values = try ExpressionExecutor(statement.assignments.map(\.value), plan, view)
-        var portions = try BatchedCursor(of: plan, changing: names, in: view)
+        var batches = try BatchedCursor(of: plan, changing: names, in: view)
         let layout = try target.layout(for: names)
         var references = ReferenceCheck(ignoresReferences ? [] : columns, of: target, catalogue)
         var removal = RowRemoval(catalogue)
@@ -264,11 +264,11 @@ struct StatementRun {
         let batch = IndexBatch()
         var outcome = StatementOutcome()
         outcome.setColumns = names
-        while !portions.isAtEnd {
+        while !batches.isAtEnd {
             var keys: [RowKey] = []
             var found: [Value] = []
             try recorded {
-                try portions.next(isAllAtOnce ? .max : StatementRun.portion, in: view) { key, row in
+                try batches.next(isAllAtOnce ? .max : StatementRun.batchSize, in: view) { key, row in
                     keys.append(key)
                     try values.append(row, key, to: &found)
                 }

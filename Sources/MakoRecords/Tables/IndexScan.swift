@@ -120,7 +120,7 @@ struct IndexScan {
 
     /// Returns the rows of the first `count` entries of a range, and the rest of the range, or `nil` at its end.
     /// Entries that are equal up to their truncation are not separated, so that there may be more rows.
-    func portion(of range: KeyRange, _ count: Int) throws -> (rows: [RowKey], rest: KeyRange?) {
+    func batch(of range: KeyRange, _ count: Int) throws -> (rows: [RowKey], rest: KeyRange?) {
         var cursor = try view.cursor(in: index.tree)
         var isThere = try IndexScan.start(&cursor, range, isReversed)
         var rows: [RowKey] = []

@@ -3,7 +3,7 @@ import MakoStorage
 /// Deletes many rows of a table: one pass over the rows in key order, then one over each index in the order of its
 /// entries.
 ///
-/// It works in portions, so that the entries to be removed fit in memory; rows are decoded only for indexes and row
+/// It works in batches, so that the entries to be removed fit in memory; rows are decoded only for indexes and row
 /// images.
 struct RowSetDeletion: ~Copyable {
     private let table: TableHandle
@@ -12,10 +12,10 @@ struct RowSetDeletion: ~Copyable {
     private let readsRows: Bool
     private let entries: [SortedEntries]
     private let elements: [SortedEntries]
-    /// The rows of the portion, for full-text indexes.
+    /// The rows of the batch, for full-text indexes.
     private var texts: [(key: RowKey, row: [UInt8])] = []
     private var textBytes = 0
-    /// The rows of the portion, by their ids or by their byte keys.
+    /// The rows of the batch, by their ids or by their byte keys.
     private var ids: [UInt64] = []
     private var byteKeys: [[UInt8]] = []
     /// The places of ids that no other row of the table interrupts.
@@ -23,8 +23,8 @@ struct RowSetDeletion: ~Copyable {
     /// The keys without a row.
     private(set) var missing: Set<RowKey> = []
 
-    /// The number of rows in a portion: deleting a range of rows is one operation, which keeps the pages that it reads.
-    private static var portion: Int { 1 << 16 }
+    /// The number of rows in a batch: deleting a range of rows is one operation, which keeps the pages that it reads.
+    private static var batchSize: Int { 1 << 16 }
     /// The number of rows from which on a range is cut instead of removing its rows one after the other.
     private static var leastRange: Int { 64 }
     /// The number of steps to the next row after which a cursor seeks it.
@@ -61,7 +61,7 @@ struct RowSetDeletion: ~Copyable {
         let view = tx.view
         var place = start
         var entry = KeyBuffer()
-        let end = min(keys.count, start + RowSetDeletion.portion)
+        let end = min(keys.count, start + RowSetDeletion.batchSize)
         try recorded {
             var cursor = try view.cursor(in: table.rows)
             var (isThere, isNext) = (true, false)

@@ -115,9 +115,9 @@ import Testing
         let view = try fixture.store.snapshot()
         let expected = RecordError.indexDamaged(
             table: "Person", index: "Person.age", reason: "an entry names no row")
-        var portions = BatchedCursor(
+        var batches = BatchedCursor(
             of: try Selection(table: "Person", orderBy: Order.parse("age"), limit: 2).plan(fixture.catalogue))
-        #expect(throws: expected) { try portions.next(10, in: view) { _, _ in } }
+        #expect(throws: expected) { try batches.next(10, in: view) { _, _ in } }
         #expect(throws: expected) { try IndexGroups.forEach(table.indexes[0], "Person", view, nil) { _, _ in } }
     }
 

@@ -3,8 +3,8 @@ import MakoStorage
 /// A batched cursor over a plan's rows. Between two batches it holds only a position, so that the caller may do
 /// anything meanwhile.
 ///
-///     var portions = BatchedCursor(of: plan)
-///     while !portions.isAtEnd { try portions.next(256, in: view) { key, row in print(row.text(0)) } }
+///     var batches = BatchedCursor(of: plan)
+///     while !batches.isAtEnd { try batches.next(256, in: view) { key, row in print(row.text(0)) } }
 ///
 /// On one snapshot, the batches together are the rows of ``Plan/forEachRow(layout:in:_:)``, in its order. For a sort
 /// the keys of all rows are held, 16 bytes each; otherwise the memory is that of one batch. On the view of a
@@ -89,16 +89,16 @@ public struct BatchedCursor: Sendable {
     ) throws {
         if isAtEnd { return }
         if plan.cancellation?.isCancelled == true { throw RecordError.cancelled }
-        var portion = Portion(
+        var batch = Batch(
             scan: RowScan(plan, view), scanPlan: plan, view: view, layout: layout ?? plan.table.layout,
             wanted: Swift.max(1, count), left: left, room: room)
-        rest = try portion.take(rest, body)
-        left = portion.left
-        room = portion.room
+        rest = try batch.take(rest, body)
+        left = batch.left
+        room = batch.room
     }
 
     /// One batch in progress.
-    private struct Portion {
+    private struct Batch {
         let scan: RowScan
         let scanPlan: Plan
         let view: Snapshot
@@ -192,7 +192,7 @@ public struct BatchedCursor: Sendable {
                 var open: KeyRange? = range
                 while let range = open {
                     if wanted <= 0 || room <= 0 { return .index(index, [range] + ranges[(place + 1)...]) }
-                    let found = try entries.portion(of: range, wanted)
+                    let found = try entries.batch(of: range, wanted)
                     try scan.fetchTested(found.rows, layout, namedBy: index) { key, row in try visit(key, row, body) }
                     open = found.rest
                 }

@@ -67,7 +67,7 @@ extension SelectPlan {
         if limit == 0 { return }
         if let measure { return try giveMeasured(in: view, supply, measure, sink) }
         if output.isHandedOver, sink.givesAtOnce, case .table(let plan) = feed,
-            try givePortions(of: plan, through: sink, to: output, view)
+            try giveBatches(of: plan, through: sink, to: output, view)
         {
             return
         }
@@ -77,7 +77,7 @@ extension SelectPlan {
 
     /// Outputs the rows of a table in batches of a cursor, so that no page is pinned in between. Returns `false` if
     /// they can only be found all at once.
-    private func givePortions(
+    private func giveBatches(
         of plan: Plan, through sink: ResultPipeline, to output: RowBatches, _ view: Snapshot
     ) throws(RecordError) -> Bool {
         var isWanted = true
@@ -94,11 +94,11 @@ extension SelectPlan {
             }
             return true
         }
-        var portions = BatchedCursor(of: plan)
-        guard portions.holdsPlaceOnly else { return false }
+        var batches = BatchedCursor(of: plan)
+        guard batches.holdsPlaceOnly else { return false }
         try recorded {
-            while isWanted, !portions.isAtEnd {
-                try portions.next(RowScan.largestBatch, in: view) { key, row in
+            while isWanted, !batches.isAtEnd {
+                try batches.next(RowScan.largestBatch, in: view) { key, row in
                     if isWanted { isWanted = try sink.take(row, key) }
                 }
                 if isWanted { isWanted = try output.flush() }

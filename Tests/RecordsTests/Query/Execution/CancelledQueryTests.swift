@@ -71,18 +71,18 @@ import Testing
         }
     }
 
-    @Test func aPortionIsTheLast() throws {
+    @Test func aCancelledCursorReadsNoFurtherBatch() throws {
         let all = try all()
         let view = try all.fixture.store.snapshot()
-        var portions = BatchedCursor(of: try all.plan("Person", "salary > 0"))
-        #expect(portions.cancellation == nil)
+        var batches = BatchedCursor(of: try all.plan("Person", "salary > 0"))
+        #expect(batches.cancellation == nil)
         let cancellation = Cancellation()
-        portions.cancellation = cancellation
+        batches.cancellation = cancellation
         var count = 0
-        try portions.next(5, in: view) { _, _ in count += 1 }
-        portions.cancellation?.cancel()
+        try batches.next(5, in: view) { _, _ in count += 1 }
+        batches.cancellation?.cancel()
         #expect(cancellation.isCancelled)
-        #expect(throws: RecordError.cancelled) { try portions.next(5, in: view) { _, _ in count += 1 } }
-        #expect(count == 5 && !portions.isAtEnd)
+        #expect(throws: RecordError.cancelled) { try batches.next(5, in: view) { _, _ in count += 1 } }
+        #expect(count == 5 && !batches.isAtEnd)
     }
 }

@@ -81,12 +81,12 @@ import Testing
                 return true
             }
             #expect(scanned == found, note)
-            var inPortions: [RowKey] = []
-            var portions = BatchedCursor(of: plan)
-            while !portions.isAtEnd, inPortions.count <= found.count {
-                try portions.next(Int.random(in: 1...40, using: &random), in: view) { key, _ in inPortions.append(key) }
+            var inBatches: [RowKey] = []
+            var batches = BatchedCursor(of: plan)
+            while !batches.isAtEnd, inBatches.count <= found.count {
+                try batches.next(Int.random(in: 1...40, using: &random), in: view) { key, _ in inBatches.append(key) }
             }
-            #expect(inPortions == found, note)
+            #expect(inBatches == found, note)
         }
         #expect(matched > 5000)
     }

@@ -71,10 +71,10 @@ import Testing
         #expect(!expected.isEmpty, "no row is expected")
         #expect(try found.keys(in: view) == expected)
         #expect(try found.count(in: view) == expected.count)
-        var inPortions: [RowKey] = []
-        var portions = BatchedCursor(of: found)
-        while !portions.isAtEnd { try portions.next(9, in: view) { key, _ in inPortions.append(key) } }
-        #expect(inPortions == expected)
+        var inBatches: [RowKey] = []
+        var batches = BatchedCursor(of: found)
+        while !batches.isAtEnd { try batches.next(9, in: view) { key, _ in inBatches.append(key) } }
+        #expect(inBatches == expected)
         if table == "T" {
             let backwards = try plan(fixture, table, text, order: "id DESC", isEstimated: false)
             #expect(!"\(backwards)".contains("sort"))

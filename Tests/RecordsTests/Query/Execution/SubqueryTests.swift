@@ -298,9 +298,9 @@ import Testing
         let view = try all.fixture.store.snapshot()
         let text = "EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id AND age > Person.salary)"
         let plan = try all.plan("Person", text, order: "name, id DESC")
-        var portions = BatchedCursor(of: plan)
+        var batches = BatchedCursor(of: plan)
         var found: [Int64] = []
-        while !portions.isAtEnd { try portions.next(7, in: view) { key, _ in found.append(key.rowID ?? 0) } }
+        while !batches.isAtEnd { try batches.next(7, in: view) { key, _ in found.append(key.rowID ?? 0) } }
         #expect(try !found.isEmpty && found == plan.ids(in: view))
         let limited = try all.plan("Person", text, order: "name, id DESC", limit: 5)
         #expect(try limited.ids(in: view) == Array(found.prefix(5)))

@@ -36,16 +36,16 @@ import Testing
         ("id IN (3, 5, 9, 70)", "id DESC"), ("id IN (3, 5, 9)", "i"), ("id > 5 AND id < 3", ""),
         ("i = 3 OR j = 2", ""), ("i > 0", "i DESC"),
     ])
-    func portionsAreTheWhole(condition: String, order: String) throws {
+    func batchesTogetherHaveAllRows(condition: String, order: String) throws {
         let fixture = try QueryFixture.small()
         let view = try fixture.store.snapshot()
         let whole = try plan(fixture, "A", condition, order: order)
         for size in [1, 2, 3, 6, 50] {
-            var portions = BatchedCursor(of: whole)
+            var batches = BatchedCursor(of: whole)
             var found: [RowKey] = []
-            while !portions.isAtEnd { try portions.next(size, in: view) { key, _ in found.append(key) } }
+            while !batches.isAtEnd { try batches.next(size, in: view) { key, _ in found.append(key) } }
             // A cursor at its end gives no further rows.
-            try portions.next(size, in: view) { key, _ in found.append(key) }
+            try batches.next(size, in: view) { key, _ in found.append(key) }
             #expect(try found == whole.keys(in: view), "\(condition) \(order) \(size)")
         }
     }
