@@ -157,7 +157,7 @@ class Trial:
         self.random = random.Random(seed)
         self.work = model.Work(seed + 1)
         self.server = Server()
-        self.tally = collections.Counter()
+        self.counts = collections.Counter()
         self.writer = self.mirror = None
         # The content at each commit, from the one that PostgreSQL showed last.
         self.models = {}
@@ -216,8 +216,8 @@ class Trial:
         if self.hear("committed") is None:
             return False
         self.confirmed = self.newest
-        self.tally["commits"] += 1
-        self.tally["added columns"] += "column" in line
+        self.counts["commits"] += 1
+        self.counts["added columns"] += "column" in line
         return True
 
     def hear_opening(self):
@@ -231,10 +231,10 @@ class Trial:
         if number < max(self.confirmed, self.shown or 0):
             raise Failure(f"the file has commit {number}; {self.confirmed} was confirmed, PostgreSQL shows {self.shown}")
         if number < self.newest:
-            self.tally["commits lost before they were confirmed"] += 1
+            self.counts["commits lost before they were confirmed"] += 1
             del self.models[self.newest]
         elif self.confirmed < self.newest:
-            self.tally["commits found though not confirmed"] += 1
+            self.counts["commits found though not confirmed"] += 1
         self.newest = self.confirmed = max(self.models)
         self.is_open = True
         return True
@@ -290,8 +290,8 @@ class Trial:
             raise Failure(f"commit {commit}: the tables are {sorted(columns)}, not {sorted(wanted)}")
         for name, table in wanted.items():
             self.compare(commit, table, columns[name], rows[name])
-        self.tally["commits shown"] += commit != self.shown
-        self.tally["rows compared"] += sum(len(table.rows) for table in wanted.values())
+        self.counts["commits shown"] += commit != self.shown
+        self.counts["rows compared"] += sum(len(table.rows) for table in wanted.values())
         for number in [number for number in self.models if number < last]:
             del self.models[number]
         self.shown = commit
@@ -322,15 +322,15 @@ class Trial:
             try:
                 time.sleep(delay)
                 if moment and self.server.wait_for(moment):
-                    self.tally["kills in a step of the mirror" if moment == STEP else "kills at the end of a step"] += 1
+                    self.counts["kills in a step of the mirror" if moment == STEP else "kills at the end of a step"] += 1
                     time.sleep(later if moment == STEP else 0)
                 {"writer": self.writer.kill, "mirror": self.kill_mirror, "server": self.server.kill}[victim]()
-                self.tally[f"kills of the {victim}"] += 1
+                self.counts[f"kills of the {victim}"] += 1
                 killed.set()
                 # One that goes on waits longer after each attempt.
                 if with_mirror:
                     self.kill_mirror()
-                    self.tally["kills of the server with the mirror"] += 1
+                    self.counts["kills of the server with the mirror"] += 1
                 if victim == "server":
                     self.server.start()
             except Exception as problem:
@@ -379,11 +379,11 @@ class Trial:
     def summary(self):
         with open(os.path.join(self.folder, "mirror.log")) as file:
             log = file.read()
-        self.tally["steps of the mirror"] = log.count("PostgreSQL has commit") - log.count("nothing is new")
-        self.tally["first loads"] = log.count("all tables were loaded, ") - log.count("so all tables were loaded, ")
-        self.tally["loads because the history was gone"] = log.count("so all tables were loaded, ")
-        self.tally["loads that were requested"] = log.count("all tables were loaded again, ")
-        return ", ".join(f"{count} {name}" for name, count in sorted(self.tally.items()))
+        self.counts["steps of the mirror"] = log.count("PostgreSQL has commit") - log.count("nothing is new")
+        self.counts["first loads"] = log.count("all tables were loaded, ") - log.count("so all tables were loaded, ")
+        self.counts["loads because the history was gone"] = log.count("so all tables were loaded, ")
+        self.counts["loads that were requested"] = log.count("all tables were loaded again, ")
+        return ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items()))
 
 
 def main(arguments):

@@ -40,7 +40,7 @@
             // MARK: - Results
 
             /// What of a run was compared, and what was refused.
-            private struct Tally {
+            private struct Totals {
                 var answered = 0
                 var refusals: [String: Int] = [:]
 
@@ -59,7 +59,7 @@
                 var random = SplitMix(seed: seed)
                 try saveFleet(&random)
                 try mirror.step()
-                var tally = Tally()
+                var totals = Totals()
                 for _ in 0..<40 {
                     let (query, isOrdered) = Fleet.query(db, &random)
                     let text = try query.explain()
@@ -68,33 +68,33 @@
                         let texts = ships.map(Fleet.text)
                         return isOrdered ? texts : texts.sorted()
                     }
-                    try tally.same(texts(query.fetch().array), text) { texts(try there.fetch()) }
-                    try tally.same(query.count(), text) { try there.count() }
-                    try tally.same(query.exists(), text) { try there.exists() }
+                    try totals.same(texts(query.fetch().array), text) { texts(try there.fetch()) }
+                    try totals.same(query.count(), text) { try there.count() }
+                    try totals.same(query.exists(), text) { try there.exists() }
                     if isOrdered {
-                        try tally.same(query.ids(), text) { try there.ids() }
-                        try tally.same(query.first().map(Fleet.text), text) { try there.first().map(Fleet.text) }
+                        try totals.same(query.ids(), text) { try there.ids() }
+                        try totals.same(query.first().map(Fleet.text), text) { try there.first().map(Fleet.text) }
                     }
-                    try aggregates(query, text, &tally)
+                    try aggregates(query, text, &totals)
                 }
-                #expect(tally.answered > 10 * tally.refusals.values.reduce(0, +), "\(tally.refusals)")
+                #expect(totals.answered > 10 * totals.refusals.values.reduce(0, +), "\(totals.refusals)")
             }
 
-            private func aggregates(_ query: Query<Ship>, _ text: String, _ tally: inout Tally) throws {
+            private func aggregates(_ query: Query<Ship>, _ text: String, _ totals: inout Totals) throws {
                 let there = mirror.query(query)
-                try tally.same(query.sum(\.crew), text) { try there.sum(\.crew) }
-                try tally.same(query.sum(\.length), text) { try there.sum(\.length) }
-                try tally.same(query.avg(\.crew), text) { try there.avg(\.crew) }
-                try tally.same(query.avg(\.length), text) { try there.avg(\.length) }
+                try totals.same(query.sum(\.crew), text) { try there.sum(\.crew) }
+                try totals.same(query.sum(\.length), text) { try there.sum(\.length) }
+                try totals.same(query.avg(\.crew), text) { try there.avg(\.crew) }
+                try totals.same(query.avg(\.length), text) { try there.avg(\.length) }
                 let (name, latest): (String?, Date?) = (try query.min(\.name), try query.max(\.built))
-                try tally.same(name, text) { try there.min(\.name) }
-                try tally.same(latest.map(Fleet.micros), text) { try there.max(\.built).map(Fleet.micros) }
+                try totals.same(name, text) { try there.min(\.name) }
+                try totals.same(latest.map(Fleet.micros), text) { try there.max(\.built).map(Fleet.micros) }
                 let (least, most): (Double?, Double?) = (try query.min(\.draught), try query.max(\.draught))
-                try tally.same(least, text) { try there.min(\.draught) }
-                try tally.same(most, text) { try there.max(\.draught) }
+                try totals.same(least, text) { try there.min(\.draught) }
+                try totals.same(most, text) { try there.max(\.draught) }
                 let (number, nickname): (UUID?, String?) = (try query.min(\.number), try query.max(\.nickname))
-                try tally.same(number, text) { try there.min(\.number) }
-                try tally.same(nickname, text) { try there.max(\.nickname) }
+                try totals.same(number, text) { try there.min(\.number) }
+                try totals.same(nickname, text) { try there.max(\.nickname) }
             }
 
             @Test func predicatesAndClosuresRunThere() throws {

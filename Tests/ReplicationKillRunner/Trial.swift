@@ -17,7 +17,7 @@ struct Trial {
         print("\(cycles) cycles, seed \(seed)")
         fflush(nil)
         let start = ContinuousClock.now
-        var tally = Tally()
+        var totals = Totals()
         var rest = max(1, cycles)
         var next = seed
         while rest > 0 {
@@ -26,7 +26,7 @@ struct Trial {
             try? FileManager.default.removeItem(atPath: folder)
             do {
                 let round = try Round(program: program, folder: folder, seed: next)
-                defer { tally.add(round.tally) }
+                defer { totals.add(round.totals) }
                 for _ in 0..<count { try round.cycle() }
                 try round.finish()
             } catch {
@@ -37,20 +37,20 @@ struct Trial {
             rest -= count
             next += 1
             if (cycles - rest) % 50 == 0 {
-                print("\(cycles - rest) cycles: \(tally)")
+                print("\(cycles - rest) cycles: \(totals)")
                 fflush(nil)
             }
         }
         // About one of 150 has.
-        guard tally.naming > 0 || tally.transactions < 20_000 else {
-            throw Failure("none of \(tally.transactions) transactions has a value that the log only names")
+        guard totals.naming > 0 || totals.transactions < 20_000 else {
+            throw Failure("none of \(totals.transactions) transactions has a value that the log only names")
         }
-        print("\(cycles) cycles: \(tally); \((ContinuousClock.now - start).components.seconds) s")
+        print("\(cycles) cycles: \(totals); \((ContinuousClock.now - start).components.seconds) s")
     }
 }
 
 /// What happened.
-struct Tally: CustomStringConvertible {
+struct Totals: CustomStringConvertible {
     var kills = 0
     var transactions = 0
     var acknowledged = 0
@@ -61,7 +61,7 @@ struct Tally: CustomStringConvertible {
     var gaps = 0
     var naming = 0
 
-    mutating func add(_ other: Tally) {
+    mutating func add(_ other: Totals) {
         kills += other.kills
         transactions += other.transactions
         acknowledged += other.acknowledged
@@ -105,7 +105,7 @@ final class Round {
     private var machines: [Machine]
     private var referee: Referee
     private var lives: UInt64
-    private(set) var tally = Tally()
+    private(set) var totals = Totals()
 
     init(program: String, folder: String, seed: UInt64) throws {
         self.program = program
@@ -205,10 +205,10 @@ final class Round {
             for child in children where child.said(.fenced) { try noteFence(child) }
             try referee.checkBranch(&random)
             for machine in machines.indices { try checkFile(machine, children) }
-            tally.transactions += referee.branch.count - counted
+            totals.transactions += referee.branch.count - counted
             counted = referee.branch.count
-            (tally.gaplessCycles, tally.gaps) = (referee.gaplessCycles, referee.gaps)
-            tally.naming = referee.naming
+            (totals.gaplessCycles, totals.gaps) = (referee.gaplessCycles, referee.gaps)
+            totals.naming = referee.naming
         } catch {
             throw Failure("\(error)\n" + children.map(\.story).joined(separator: "\n"))
         }
@@ -219,11 +219,11 @@ final class Round {
 
     private func hear(_ child: Child) throws {
         try referee.hear(child)
-        tally.kills += child.said(.fenced) ? 0 : 1
-        tally.acknowledged += child.words.count { $0.word == .acknowledged }
-        tally.restored += child.words.count { $0.word == .restored }
+        totals.kills += child.said(.fenced) ? 0 : 1
+        totals.acknowledged += child.words.count { $0.word == .acknowledged }
+        totals.restored += child.words.count { $0.word == .restored }
         guard child.said(.promoting) else { return }
-        tally.promotions += child.said(.promoted) ? 1 : 0
+        totals.promotions += child.said(.promoted) ? 1 : 0
         for machine in machines.indices { machines[machine].mayBeFenced = true }
     }
 
@@ -239,7 +239,7 @@ final class Round {
         guard child.machine >= 0, machines[child.machine].mayBeFenced else {
             throw Failure("\(child.description) is fenced, and no other has taken over")
         }
-        tally.fenced += 1
+        totals.fenced += 1
         machines[child.machine].isFenced = true
     }
 

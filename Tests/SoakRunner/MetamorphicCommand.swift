@@ -15,7 +15,7 @@ struct MetamorphicCommand {
 
     /// Answers whether all forms agreed.
     func run() throws -> Bool {
-        let tally = MetamorphicTally()
+        let totals = MetamorphicTotals()
         let cores = max(1, ProcessInfo.processInfo.activeProcessorCount)
         let end = Date().addingTimeInterval(seconds)
         let first = first
@@ -23,16 +23,16 @@ struct MetamorphicCommand {
         DispatchQueue.concurrentPerform(iterations: cores) { core in
             var seed = first + UInt64(core)
             while Date() < end {
-                tally.add(Result { try MetamorphicRun.run(seed: seed) })
+                totals.add(Result { try MetamorphicRun.run(seed: seed) })
                 seed += UInt64(cores)
             }
         }
-        return tally.report()
+        return totals.report()
     }
 }
 
 /// The results of the runs.
-private final class MetamorphicTally: @unchecked Sendable {
+private final class MetamorphicTotals: @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`.
     private var (seeds, checks, failures) = (0, 0, [String]())

@@ -19,7 +19,7 @@ final class Soak: @unchecked Sendable {
     private let start = Date()
     private let lock = Lock()
     // Guarded by `lock`.
-    private var tallies: [Layer: RandomTally] = [:]
+    private var totals: [Layer: RandomTotals] = [:]
     private var failures: [Failure] = []
     private var notified = Date()
 
@@ -89,8 +89,8 @@ final class Soak: @unchecked Sendable {
         case ">": running = Unit(number: UInt64(content) ?? running.number)
         case "=":
             let layer = running.layer
-            if let tally = RandomTally(line: content) {
-                lock.withLock { tallies[layer, default: RandomTally()].add(tally) }
+            if let totals = RandomTotals(line: content) {
+                lock.withLock { totals[layer, default: RandomTotals()].add(totals) }
             }
             printProgress()
         case "!": fail(running, String(content))
@@ -113,7 +113,7 @@ final class Soak: @unchecked Sendable {
         lock.withLock {
             guard Date().timeIntervalSince(notified) >= 10 else { return }
             notified = Date()
-            let seeds = Layer.allCases.map { "\($0) \(tallies[$0]?.seeds ?? 0)" }.joined(separator: ", ")
+            let seeds = Layer.allCases.map { "\($0) \(totals[$0]?.seeds ?? 0)" }.joined(separator: ", ")
             print("\(seconds) s: \(seeds) seeds, \(failures.count) failures")
             // Shows the progress at once in a run that takes an hour.
             fflush(nil)
@@ -122,7 +122,7 @@ final class Soak: @unchecked Sendable {
 
     private func report() {
         print("after \(seconds) seconds, from seed \(first):")
-        for layer in Layer.allCases { print("    \(layer): \(tallies[layer] ?? RandomTally())") }
+        for layer in Layer.allCases { print("    \(layer): \(totals[layer] ?? RandomTotals())") }
         if failures.isEmpty { return print("no failure") }
         print("\(failures.count) failures:")
         for failure in failures { print("    \(failure.message.prefix(300))\n        \(command(failure.unit))") }

@@ -6,7 +6,7 @@ import RandomRuns
 enum Layer: String, CaseIterable {
     case store, records, objects
 
-    func run(_ seed: UInt64, _ log: StepLog) throws -> RandomTally {
+    func run(_ seed: UInt64, _ log: StepLog) throws -> RandomTotals {
         switch self {
         case .store: try RandomRounds<StoreWorkload>.run(seed: seed, log: log)
         case .records: try RandomRounds<RecordRandomRun>.run(seed: seed, log: log)
@@ -49,7 +49,7 @@ struct Worker {
     private func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 }
 
-extension RandomTally {
+extension RandomTotals {
     /// All figures, separated by spaces.
     var line: String {
         [seeds, rounds, operations, crashes, recoveryCrashes, faults, surfaced].map(String.init).joined(separator: " ")

@@ -178,22 +178,22 @@ extension Plan {
 private final class RowAggregate {
     private let values: ExpressionExecutor
     /// The vectorised aggregate, where the expression is a numeric column.
-    private let tallies: VectorAggregates?
+    private let vectorAggregates: VectorAggregates?
     private var accumulator: Accumulator
     /// The number of the part, from 1 on; 0 if rows do not come in parts.
     private var part: Int32 = 0
 
     init(_ function: AggregateFunction, _ values: ExpressionExecutor, _ isNoCase: Bool, _ table: TableHandle) {
         self.values = values
-        tallies = VectorAggregates([(function, values.bound(0))], table)
+        vectorAggregates = VectorAggregates([(function, values.bound(0))], table)
         accumulator = Accumulator(function, isNoCase: isNoCase)
     }
 
     func addRows(of plan: Plan, in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) {
-        if let tallies {
-            if try recorded({ try tallies.addRows(of: plan, in: view, measure) }) == nil {
+        if let vectorAggregates {
+            if try recorded({ try vectorAggregates.addRows(of: plan, in: view, measure) }) == nil {
                 try plan.covered(reading: values.program).forEachResult(in: view, measure) { (_, row) in
-                    tallies.add(row)
+                    vectorAggregates.add(row)
                 }
             }
             return
@@ -208,20 +208,20 @@ private final class RowAggregate {
 
     /// Starts the next part.
     func beginPart() {
-        if part > 0 { tallies?.endPart() }
+        if part > 0 { vectorAggregates?.endPart() }
         part += 1
     }
 
     /// Adds the aggregate of the next part.
     func add(_ other: RowAggregate) {
         part += 1
-        if let tallies, let others = other.tallies { return tallies.add(others) }
+        if let vectorAggregates, let others = other.vectorAggregates { return vectorAggregates.add(others) }
         accumulator.add(other.accumulator, of: part)
     }
 
     var result: Value {
-        guard let tallies else { return accumulator.result }
-        tallies.endPart()
-        return tallies.result(0).value
+        guard let vectorAggregates else { return accumulator.result }
+        vectorAggregates.endPart()
+        return vectorAggregates.result(0).value
     }
 }

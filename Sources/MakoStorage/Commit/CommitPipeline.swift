@@ -56,7 +56,7 @@ final class CommitPipeline: @unchecked Sendable {
     /// the log only names those pages.
     let largestLoggedBytes: Int
     let namedValueBytes: Int
-    let compression = CompressionTally()
+    let compression = CompressionCounter()
 
     /// The latest commit, published or not, on which the next writer builds. Guarded by the writer lock.
     @exclusivity(unchecked) var newest: Version

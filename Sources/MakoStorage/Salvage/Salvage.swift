@@ -136,7 +136,7 @@ package final class Salvage {
         progress(
             SalvageProgress(
                 phase: phase, done: done, total: phase == .replaying ? nil : source.pageCount,
-                records: target.tallies.values.reduce(0) { $0 + $1.recovered }))
+                records: target.counts.values.reduce(0) { $0 + $1.recovered }))
     }
 
     // MARK: The report
@@ -151,13 +151,13 @@ package final class Salvage {
         for info in view.trees { infos[info.tree.id] = info }
         for (number, tree) in target.trees.sorted(by: { $0.key < $1.key }) {
             guard let info = infos[tree.id], info.tree == tree else { continue }
-            let tally = target.tallies[number] ?? .init()
+            let count = target.counts[number] ?? .init()
             var entry = SalvageReport.Tree(
                 number: number, name: info.name, hasItsName: true, keys: tree.keys, missing: 0)
             entry.records = info.count
-            entry.recovered = tally.recovered
-            entry.doubtful = tally.doubtful
-            if tally.doubtful > 0 { report.isCertain = false }
+            entry.recovered = count.recovered
+            entry.doubtful = count.doubtful
+            if count.doubtful > 0 { report.isCertain = false }
             if let found = trees[number] {
                 // Or the log has renamed it.
                 entry.hasItsName = found.hasItsName || info.name != found.name
@@ -167,7 +167,7 @@ package final class Salvage {
                 entry.unreadableKeys = Array(lost.prefix(SalvageReport.listLimit))
                 entry.damagedRanges = found.damagedRanges
                 entry.missing = found.state.map { state in
-                    let known = tally.recovered + found.unreadable
+                    let known = count.recovered + found.unreadable
                     return state.count > known ? state.count - known : 0
                 }
             }

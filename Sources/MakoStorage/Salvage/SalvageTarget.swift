@@ -8,7 +8,7 @@ final class SalvageTarget {
 
     /// The new tree for each tree of the damaged database.
     private(set) var trees: [UInt32: Tree] = [:]
-    private(set) var tallies: [UInt32: VectorAggregate] = [:]
+    private(set) var counts: [UInt32: Recovered] = [:]
     private var batch: [Entry] = []
     private var batchBytes = 0
 
@@ -22,7 +22,7 @@ final class SalvageTarget {
         case doubtful
     }
 
-    struct VectorAggregate {
+    struct Recovered {
         var recovered: UInt64 = 0
         var doubtful: UInt64 = 0
     }
@@ -65,7 +65,7 @@ final class SalvageTarget {
         let (tree, name) = try SalvageTarget.createTree(number, keys: keys, options, named: wanted, transaction)
         try transaction.commit(durability: .async)
         trees[number] = tree
-        tallies[number] = VectorAggregate()
+        counts[number] = Recovered()
         return name
     }
 
@@ -106,8 +106,8 @@ final class SalvageTarget {
         if origin != .tree, try transaction.holds(key.position, in: tree) { return }
         try transaction.put(at: key.position, in: tree, write)
         try transaction.commit(durability: .async)
-        tallies[number]?.recovered += 1
-        if origin == .doubtful { tallies[number]?.doubtful += 1 }
+        counts[number]?.recovered += 1
+        if origin == .doubtful { counts[number]?.doubtful += 1 }
     }
 
     /// Writes the buffered records.
@@ -116,8 +116,8 @@ final class SalvageTarget {
         let transaction = try store.beginWrite()
         for entry in batch {
             guard let tree = trees[entry.tree], try SalvageTarget.enter(entry, tree, transaction) else { continue }
-            tallies[entry.tree]?.recovered += 1
-            if entry.origin == .doubtful { tallies[entry.tree]?.doubtful += 1 }
+            counts[entry.tree]?.recovered += 1
+            if entry.origin == .doubtful { counts[entry.tree]?.doubtful += 1 }
         }
         try transaction.commit(durability: .async)
         batch.removeAll(keepingCapacity: true)

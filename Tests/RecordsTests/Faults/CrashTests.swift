@@ -30,6 +30,6 @@ import Testing
         let report = try CrashRunner.run(workload, effort: CrashTests.effort)
         #expect(report.failures.isEmpty, "\(report)")
         #expect(report.images > 10 && report.opened > 10, "\(report)")
-        if CrashTests.isChatty { CrashTally.shared.print(name, report, took: ContinuousClock.now - start) }
+        if CrashTests.isChatty { CrashTotals.shared.print(name, report, took: ContinuousClock.now - start) }
     }
 }

@@ -12,7 +12,7 @@ import Testing
         #expect(report.failures.isEmpty, "\(report)")
         #expect(report.images > 10 && report.opened > 10, "\(report)")
         if TestEffort.isFull || TestEffort.isChatty {
-            CrashTally.shared.print(workload, report, took: ContinuousClock.now - start)
+            CrashTotals.shared.print(workload, report, took: ContinuousClock.now - start)
         }
     }
 

@@ -14,8 +14,8 @@ public enum RandomRounds<Workload: RandomWorkload> {
     @discardableResult
     public static func run(
         seed: UInt64, rounds: Int = 3, steps: Int = 12, log: StepLog = .silent
-    ) throws -> RandomTally {
-        var tally = RandomTally(seeds: 1)
+    ) throws -> RandomTotals {
+        var totals = RandomTotals(seeds: 1)
         do {
             var random = SplitMix(seed: seed &* 31 &+ 7)
             var image = DiskImage()
@@ -24,30 +24,30 @@ public enum RandomRounds<Workload: RandomWorkload> {
                 log("round \(round)")
                 let plan = RoundPlan(seed: seed &* 1000 &+ UInt64(round), steps: steps, log: log)
                 do {
-                    (image, state) = try self.round(image, state, plan, &random, &tally)
+                    (image, state) = try self.round(image, state, plan, &random, &totals)
                 } catch is Unusable {
                     log("the file says that it cannot be used")
                     break
                 } catch { throw Disagreement("round \(round): \(error)") }
             }
         } catch { throw Disagreement("\(Workload.name), seed \(seed): \(error)") }
-        return tally
+        return totals
     }
 
     private static func round(
-        _ image: DiskImage, _ state: State, _ plan: RoundPlan, _ random: inout SplitMix, _ tally: inout RandomTally
+        _ image: DiskImage, _ state: State, _ plan: RoundPlan, _ random: inout SplitMix, _ totals: inout RandomTotals
     ) throws -> (DiskImage, State) {
-        tally.rounds += 1
+        totals.rounds += 1
         let disk = SimulatedDisk(image, seed: plan.seed, sectorBytes: plan.sectorBytes)
         var plan = plan
         let fault = random.chance(30) ? random.pick(Fault.ofRounds) : nil
         plan.diskFails = fault != nil
         plan.diskLies = fault == .syncFails(.reportsLate)
         let session = Workload.session(on: disk, from: state, plan: plan)
-        defer { tally.operations += session.operations }
+        defer { totals.operations += session.operations }
         if let fault {
-            let (image, span) = try fail(fault, session, disk, plan, &random, &tally)
-            return try recover(image, session, span, plan, &random, &tally)
+            let (image, span) = try fail(fault, session, disk, plan, &random, &totals)
+            return try recover(image, session, span, plan, &random, &totals)
         }
         disk.startRecording()
         try session.work()
@@ -56,10 +56,10 @@ public enum RandomRounds<Workload: RandomWorkload> {
         // The end of the run is as likely as all other moments together.
         let point = random.chance(30) ? points[points.count - 1] : points[random.below(points.count)]
         session.abandon()
-        tally.crashes += 1
+        totals.crashes += 1
         plan.log("the power goes before call \(point.call) of \(points[points.count - 1].call)")
         let left = point.state.randomImage(&random)
-        return try recover(left, session, session.history.spans[point.tag], plan, &random, &tally)
+        return try recover(left, session, session.history.spans[point.tag], plan, &random, &totals)
     }
 
     // MARK: Failing calls
@@ -67,15 +67,15 @@ public enum RandomRounds<Workload: RandomWorkload> {
     /// Works on a disk that fails at one call, and answers what it leaves.
     private static func fail(
         _ fault: Fault, _ session: Workload.Session, _ disk: SimulatedDisk, _ plan: RoundPlan, _ random: inout SplitMix,
-        _ tally: inout RandomTally
+        _ totals: inout RandomTotals
     ) throws -> (DiskImage, CrashSpan) {
         let call = random.below(12 << random.below(6))
         plan.log("\(fault) at call \(call)")
         disk.inject(fault, atCall: call)
         var hasFailed = false
         try surviving(&hasFailed) { try session.work() }
-        tally.faults += disk.callCount > call ? 1 : 0
-        tally.surfaced += hasFailed ? 1 : 0
+        totals.faults += disk.callCount > call ? 1 : 0
+        totals.surfaced += hasFailed ? 1 : 0
         // A sync that lies and confesses later takes with it what there was every reason to acknowledge.
         var span = session.history.span
         if plan.diskLies { span.acknowledged = 0 }
@@ -112,11 +112,11 @@ public enum RandomRounds<Workload: RandomWorkload> {
 
     private static func recover(
         _ image: DiskImage, _ session: Workload.Session, _ span: CrashSpan, _ plan: RoundPlan,
-        _ random: inout SplitMix, _ tally: inout RandomTally
+        _ random: inout SplitMix, _ totals: inout RandomTotals
     ) throws -> (DiskImage, State) {
         var image = image
         if random.chance(25) {
-            tally.recoveryCrashes += 1
+            totals.recoveryCrashes += 1
             image = crashInRecovery(
                 image, plan, session.history.states[span.acknowledged...span.begun], &random)
         }

@@ -6,7 +6,7 @@ import MakoStorage
 /// key at the end. Within each group, rows are added in their order, so that sums are the same to the last bit.
 final class GroupExecutor {
     private struct Place {
-        var tally = VectorAggregate()
+        var aggregate = VectorAggregate()
         /// The smallest or largest value.
         var best = KeptOperand.plain(.null)
     }
@@ -21,7 +21,7 @@ final class GroupExecutor {
     private let forms: [KeyCoding.Form]
     private let argumentForms: [KeyCoding.Form]
     /// The vectorised aggregates, if there is one group, of plain columns.
-    let tallies: VectorAggregates?
+    let vectorAggregates: VectorAggregates?
     // Owned by one thread, without overlapping accesses: the dynamic check would cost as much for each row as all the
     // rest.
     @exclusivity(unchecked) private var table = KeyTable()
@@ -69,7 +69,7 @@ final class GroupExecutor {
         hasDistinct = areDistinct.contains(true)
         seen = SeenValues(hasDistinct ? view : nil, cancellation)
         let isPlain = plan.keys.isEmpty && !plan.aggregates.contains(where: \.isDistinct)
-        tallies = isPlain ? VectorAggregates(plan.aggregates.map { ($0.function, $0.argument) }, table) : nil
+        vectorAggregates = isPlain ? VectorAggregates(plan.aggregates.map { ($0.function, $0.argument) }, table) : nil
     }
 
     /// Without keys there is one group, also if there are no rows.
@@ -78,7 +78,7 @@ final class GroupExecutor {
     }
 
     func add(_ row: RowReader, _ key: RowKey) throws(RecordError) {
-        if let tallies { return tallies.add(row) }
+        if let vectorAggregates { return vectorAggregates.add(row) }
         try codeKeys(row, key)
         if isFull {
             guard let number = table.number(of: buffer.raw) else { return try wait(row, key) }
@@ -167,7 +167,7 @@ final class GroupExecutor {
         let first = number &* functions.count
         for index in functions.indices {
             if countsRows[index] {
-                places[first &+ index].tally.addRow()
+                places[first &+ index].aggregate.addRow()
                 continue
             }
             let operand = try arguments.operand(index, row, key)
@@ -195,10 +195,10 @@ final class GroupExecutor {
     private func add(
         _ operand: Operand, _ form: KeyCoding.Form, _ function: AggregateFunction, _ place: Int, _ part: Int32
     ) {
-        places[place].tally.addRow()
+        places[place].aggregate.addRow()
         switch function {
         case .count: break
-        case .sum, .average, .total: places[place].tally.add(operand, of: part)
+        case .sum, .average, .total: places[place].aggregate.add(operand, of: part)
         case .minimum, .maximum: keepBest(operand, form, function, place)
         }
     }
@@ -238,12 +238,12 @@ final class GroupExecutor {
         let keyCount = forms.count
         for index in 0..<keyCount { supply.results[index] = store.operand(values[number * keyCount + index]) }
         for (index, function) in functions.enumerated() {
-            if let tallies {
-                supply.results[keyCount + index] = tallies.result(index)
+            if let vectorAggregates {
+                supply.results[keyCount + index] = vectorAggregates.result(index)
                 continue
             }
             let place = places[number * functions.count + index]
-            supply.results[keyCount + index] = place.tally.result(function) ?? store.operand(place.best)
+            supply.results[keyCount + index] = place.aggregate.result(function) ?? store.operand(place.best)
         }
     }
 }
@@ -253,17 +253,17 @@ final class GroupExecutor {
 extension GroupExecutor {
     /// Starts the next part.
     func beginPart() {
-        if part > 0 { tallies?.endPart() }
+        if part > 0 { vectorAggregates?.endPart() }
         part += 1
     }
 
     /// Ends the last part.
-    func endParts() { tallies?.endPart() }
+    func endParts() { vectorAggregates?.endPart() }
 
     /// Adds the groups of the next part, none of which was spilled.
     func add(_ other: GroupExecutor) {
         part += 1
-        if let tallies, let others = other.tallies { return tallies.add(others) }
+        if let vectorAggregates, let others = other.vectorAggregates { return vectorAggregates.add(others) }
         for number in 0..<other.table.count {
             let (mine, isNew) = table.place(of: other.table.key(number))
             if isNew {
@@ -276,7 +276,7 @@ extension GroupExecutor {
                 let (place, found) = (
                     mine &* functions.count &+ index, other.places[number &* functions.count &+ index]
                 )
-                places[place].tally.add(found.tally, of: part)
+                places[place].aggregate.add(found.aggregate, of: part)
                 let best = other.store.operand(found.best)
                 if !best.isNull { keepBest(best, argumentForms[index], functions[index], place) }
             }
@@ -345,7 +345,7 @@ extension GroupExecutor {
         let first = number &* functions.count
         for index in functions.indices {
             if countsRows[index] {
-                places[first &+ index].tally.addRow()
+                places[first &+ index].aggregate.addRow()
                 continue
             }
             let operand = reader.next()

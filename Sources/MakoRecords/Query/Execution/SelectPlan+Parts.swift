@@ -49,8 +49,8 @@ extension SelectPlan {
         _ part: Plan, _ join: KeptJoin?, to run: GroupExecutor, _ supply: RowContext, _ measure: PlanMeasure?
     ) throws(RecordError) {
         try measure.during(groupOperator(run.plan)) { (_) throws(RecordError) in
-            if join == nil, let tallies = run.tallies,
-                try recorded({ try tallies.addRows(of: part, in: run.view, measure?.part(0)) }) != nil
+            if join == nil, let vectorAggregates = run.vectorAggregates,
+                try recorded({ try vectorAggregates.addRows(of: part, in: run.view, measure?.part(0)) }) != nil
             {
                 return
             }

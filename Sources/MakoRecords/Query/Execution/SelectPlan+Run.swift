@@ -163,8 +163,8 @@ extension SelectPlan {
     /// Adds all rows in one plain scan, if vectorised aggregates allow it.
     private func addByScan(_ run: GroupExecutor, _ view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool
     {
-        guard case .table(let plan) = feed, let tallies = run.tallies else { return false }
-        return try recorded { try tallies.addRows(of: plan, in: view, measure?.part(0)) != nil }
+        guard case .table(let plan) = feed, let vectorAggregates = run.vectorAggregates else { return false }
+        return try recorded { try vectorAggregates.addRows(of: plan, in: view, measure?.part(0)) != nil }
     }
 
     /// Calls a closure with the rows from which the result is made; those of a join are in the supply.

@@ -22,7 +22,7 @@ struct VectorAggregate {
         }
     }
 
-    /// Adds the tally of a part.
+    /// Adds the aggregate of a part.
     mutating func add(_ other: VectorAggregate, of part: Int32) {
         count &+= other.count
         whole += other.whole
@@ -57,7 +57,7 @@ struct VectorAggregate {
 /// The state of one aggregate. NULLs are skipped.
 struct Accumulator {
     let function: AggregateFunction
-    private var tally = VectorAggregate()
+    private var aggregate = VectorAggregate()
     private var best: Value = .null
     /// Whether texts are compared without case.
     private let isNoCase: Bool
@@ -69,10 +69,10 @@ struct Accumulator {
 
     mutating func add(_ operand: Operand, of part: Int32 = 0) {
         if operand.isNull { return }
-        tally.addRow()
+        aggregate.addRow()
         switch function {
         case .count: break
-        case .sum, .average, .total: tally.add(operand, of: part)
+        case .sum, .average, .total: aggregate.add(operand, of: part)
         case .minimum, .maximum:
             guard let order = Accumulator.compare(operand, best, isNoCase) else {
                 if best.isNull { best = operand.value }
@@ -83,10 +83,10 @@ struct Accumulator {
     }
 
     /// Adds the state of a part; for sums and counts only.
-    mutating func add(_ other: Accumulator, of part: Int32) { tally.add(other.tally, of: part) }
+    mutating func add(_ other: Accumulator, of part: Int32) { aggregate.add(other.aggregate, of: part) }
 
     /// Adds a row to COUNT(*).
-    mutating func addRow() { tally.addRow() }
+    mutating func addRow() { aggregate.addRow() }
 
     /// Compares an operand with the current value, without conversion.
     private static func compare(_ operand: Operand, _ value: Value, _ isNoCase: Bool) -> Int? {
@@ -103,5 +103,5 @@ struct Accumulator {
         }
     }
 
-    var result: Value { tally.result(function)?.value ?? best }
+    var result: Value { aggregate.result(function)?.value ?? best }
 }

@@ -1,5 +1,5 @@
 /// The figures of random runs.
-public struct RandomTally: Sendable, Equatable, CustomStringConvertible {
+public struct RandomTotals: Sendable, Equatable, CustomStringConvertible {
     /// Seeds that were run.
     public var seeds = 0
     /// Rounds of all seeds.
@@ -18,7 +18,7 @@ public struct RandomTally: Sendable, Equatable, CustomStringConvertible {
     public init(seeds: Int = 0) { self.seeds = seeds }
 
     /// Adds the figures of another run.
-    public mutating func add(_ other: RandomTally) {
+    public mutating func add(_ other: RandomTotals) {
         seeds += other.seeds
         rounds += other.rounds
         operations += other.operations

@@ -2,9 +2,9 @@ import CPlatform
 import MakoStorage
 
 /// The figures of all crash workloads of one process, printed as they come: one line for each, and the sum so far.
-public final class CrashTally: Sendable {
-    /// The tally of the process.
-    public static let shared = CrashTally()
+public final class CrashTotals: Sendable {
+    /// The totals of the process.
+    public static let shared = CrashTotals()
 
     private struct Sum {
         var workloads = 0

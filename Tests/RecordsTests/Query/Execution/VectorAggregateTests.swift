@@ -3,7 +3,7 @@ import MakoStorage
 import Testing
 
 /// Aggregates of plain columns say the same as those of one group, in which each value is worked out.
-@Suite struct ColumnTallyTests {
+@Suite struct VectorAggregateTests {
     private static let integers: [Value] = [.null] + [.min, -7, 0, 1, 3, .max].map { .integer($0) }
     private static let doubles: [Value] = [.null] + [-1.5, -0.0, 0, .leastNonzeroMagnitude, 2.5].map { .double($0) }
     private static let strange: [Value] = [.null] + [-.infinity, -0.0, 0, .infinity, .nan].map { .double($0) }

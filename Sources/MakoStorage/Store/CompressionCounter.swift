@@ -13,7 +13,7 @@ public struct CompressionStats: Sendable, Hashable, Codable {
 }
 
 /// Counts the bytes of values. Only the holder of the writer lock adds to it.
-final class CompressionTally: Sendable {
+final class CompressionCounter: Sendable {
     private let bytes = Atomic<UInt64>(0)
     private let storedBytes = Atomic<UInt64>(0)
 
