@@ -124,7 +124,7 @@ struct FormatTests {
 
     @Test func headerBlock() throws {
         let header = FileHeader(
-            id: DatabaseID(high: 11, low: 22), mustRead: 33, mustWrite: 44, ceiling: 55, segmentBytes: 66,
+            id: DatabaseID(high: 11, low: 22), mustRead: 33, mustWrite: 44, highWaterMark: 55, segmentBytes: 66,
             newestSegment: 77, generation: 88)
         try FormatTests.withPage { memory in
             header.write(to: try #require(memory.baseAddress), copy: 1)
@@ -132,7 +132,7 @@ struct FormatTests {
                 try FormatTests.fields("Header block"), UnsafeRawBufferPointer(memory),
                 [
                     "magic": FormatTests.ascii("MakoDB00"), "version": 1, "page bytes": 4096, "id high": 11,
-                    "id low": 22, "must read": 33, "must write": 44, "ceiling": 55, "segment bytes": 66,
+                    "id low": 22, "must read": 33, "must write": 44, "high-water mark": 55, "segment bytes": 66,
                     "newest segment": 77, "generation": 88,
                 ])
         }
@@ -145,7 +145,7 @@ struct FormatTests {
                 kind: .passphrase, logRounds: 14, blockSize: 8, parallelism: 1, salt: [UInt8](repeating: 1, count: 32)),
             box: [UInt8](repeating: 2, count: 12) + [UInt8](repeating: 3, count: 32) + [UInt8](repeating: 4, count: 16))
         let header = FileHeader(
-            id: DatabaseID(high: 11, low: 22), mustRead: FormatFeatures.encryption.rawValue, ceiling: 55,
+            id: DatabaseID(high: 11, low: 22), mustRead: FormatFeatures.encryption.rawValue, highWaterMark: 55,
             segmentBytes: 1 << 20, newestSegment: 77, generation: 88, key: record)
         try FormatTests.withPage { memory in
             let base = try #require(memory.baseAddress)

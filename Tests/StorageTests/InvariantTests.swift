@@ -201,7 +201,7 @@ struct InvariantTests {
         #expect(!Epochs.isInside)
     }
 
-    @Test func serialsGoOnAboveTheCeilingAfterReopening() throws {
+    @Test func serialsContinueAboveTheHighWaterMarkAfterReopening() throws {
         var options = StoreOptions()
         options.background = .manual
         options.fileSystem = MemoryFileSystem()
@@ -211,7 +211,7 @@ struct InvariantTests {
             #expect(store.nextSerial >= highest)
             try store.write { _ = try $0.createTree(named: "t\(highest)", keys: .integer) }
             highest = store.nextSerial
-            #expect(highest <= store.dataFile.header.ceiling)
+            #expect(highest <= store.dataFile.header.highWaterMark)
             try store.close()
         }
     }

@@ -344,7 +344,7 @@ final class Checkpointer: @unchecked Sendable {
     private func writeMeta(_ store: Store, _ current: Run) throws(StorageError) {
         let version = current.request.version
         assert(
-            version.point < store.dataFile.ceiling.load(ordering: .relaxed),
+            version.point < store.dataFile.highWaterMark.load(ordering: .relaxed),
             "invariant 5: the header vouches for the point")
         assert(store.pipeline.isOrdered(current.log.lsn), "invariant 5: a meta refers to what is durable")
         let meta = Meta(

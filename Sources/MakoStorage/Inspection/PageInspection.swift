@@ -104,7 +104,8 @@ package final class PageInspection {
             description.fields = [
                 .init(name: "id high", value: header.id.high), .init(name: "id low", value: header.id.low),
                 .init(name: "must read", value: header.mustRead), .init(name: "must write", value: header.mustWrite),
-                .init(name: "ceiling", value: header.ceiling), .init(name: "segment bytes", value: header.segmentBytes),
+                .init(name: "high-water mark", value: header.highWaterMark),
+                .init(name: "segment bytes", value: header.segmentBytes),
                 .init(name: "newest segment", value: header.newestSegment),
                 .init(name: "generation", value: header.generation),
             ]

@@ -64,7 +64,7 @@ extension Store {
     /// - Returns: whether there was work to do.
     func lookAfterLog() throws(StorageError) -> Bool {
         if try pipeline.prepareSegment() { return true }
-        return try raiseCeilingAhead()
+        return try raiseHighWaterMarkAhead()
     }
 
     private func stepCheckpoint() throws(StorageError) -> Bool {

@@ -18,9 +18,9 @@ final class DataFile {
     @exclusivity(unchecked) var encryption: Encryption?
     /// The `FormatFeatures` in the header.
     let features: Atomic<UInt64>
-    /// The next serial, and the ceiling: the limit that the header records before a serial below it is used.
+    /// The next serial, and the high-water mark: the limit that the header records before a serial below it is used.
     let nextSerial: Atomic<UInt64>
-    let ceiling: Atomic<UInt64>
+    let highWaterMark: Atomic<UInt64>
     /// The only intact copy of the header, found by opening or left by a failed write; nil if both are intact.
     private var soundCopy: Int?
     /// Whether the lock of the file was released, so that the header must not be written. Guarded by `lock`.
@@ -37,8 +37,8 @@ final class DataFile {
         codec = PageCodec(of: header.id, keys: keys, entropy: entropy)
         self.findings = findings
         features = Atomic(header.mustRead)
-        nextSerial = Atomic(header.ceiling)
-        ceiling = Atomic(header.ceiling)
+        nextSerial = Atomic(header.highWaterMark)
+        highWaterMark = Atomic(header.highWaterMark)
     }
 
     // MARK: Creating
@@ -53,7 +53,7 @@ final class DataFile {
     ) throws(StorageError) {
         let id = DatabaseID(high: entropy.next(), low: entropy.next())
         var header = FileHeader(
-            id: id, mustRead: 0, ceiling: FileHeader.serialStock,
+            id: id, mustRead: 0, highWaterMark: FileHeader.serialStock,
             segmentBytes: SegmentHeader.segmentBytes(wanted: segmentBytes), newestSegment: 0, generation: 1)
         var codec = PageCodec(of: id)
         if let encryption {
@@ -268,8 +268,8 @@ final class DataFile {
         lock.withLock {
             (header, soundCopy) = (other.header, nil)
             features.store(header.mustRead, ordering: .relaxed)
-            nextSerial.store(header.ceiling, ordering: .relaxed)
-            ceiling.store(header.ceiling, ordering: .relaxed)
+            nextSerial.store(header.highWaterMark, ordering: .relaxed)
+            highWaterMark.store(header.highWaterMark, ordering: .relaxed)
         }
     }
 
@@ -293,15 +293,15 @@ final class DataFile {
     /// Makes the names of the files durable.
     func syncDirectory() throws(FileError) { try directory?.sync() }
 
-    /// Raises the ceiling of serials in the header, before one of them is used.
+    /// Raises the high-water mark of serials in the header, before one of them is used.
     ///
     /// - Parameter isWritten: false for a read-only store.
-    func raiseCeiling(above serial: UInt64, isWritten: Bool) throws(FileError) {
+    func raiseHighWaterMark(above serial: UInt64, isWritten: Bool) throws(FileError) {
         try lock.withLock { () throws(FileError) in
-            guard serial > ceiling.load(ordering: .relaxed) else { return }
+            guard serial > highWaterMark.load(ordering: .relaxed) else { return }
             let raised = serial + FileHeader.serialStock
-            if isWritten { try update { $0.ceiling = raised } }
-            ceiling.store(raised, ordering: .relaxed)
+            if isWritten { try update { $0.highWaterMark = raised } }
+            highWaterMark.store(raised, ordering: .relaxed)
         }
     }
 

@@ -13,7 +13,7 @@
 //     56 16  id            of the database             64  8  lsn          the log continues here
 //     72  8  mustRead      features a reader must know  72  8  chain        the log's chain value there
 //     80  8  mustWrite     features a writer must know  80  8  nextTree     number of the next tree
-//     88  8  ceiling       serials below it may be used 88  8  directory    first page of the directory
+//     88  8  high water    serials below it may be used 88  8  directory    first page of the directory
 //     96  8  segment       bytes of a log segment      96  8  serial       of that page
 //    104  8  newest        segment in use, 0: none    104  8  length       of the directory in bytes
 //    112  8  generation    counts rewrites            112  8  regions      number of regions
@@ -32,13 +32,13 @@ struct FileHeader: Hashable {
     static let magic: UInt64 = 0x3030_4244_6f6b_614d  // "MakoDB00"
     static let version: UInt32 = 1
     static let copies = 2
-    /// The number of serials by which the ceiling is raised at a time.
+    /// The number of serials by which the high-water mark is raised at a time.
     static let serialStock: UInt64 = 1 << 20
 
     var id: DatabaseID
     var mustRead: UInt64
     var mustWrite: UInt64 = 0
-    var ceiling: UInt64
+    var highWaterMark: UInt64
     var segmentBytes: UInt64
     var newestSegment: UInt64
     var generation: UInt64
@@ -61,9 +61,10 @@ struct FileHeader: Hashable {
         page.storeBytes(of: FileHeader.magic, toByteOffset: 40, as: UInt64.self)
         page.storeBytes(of: FileHeader.version, toByteOffset: 48, as: UInt32.self)
         page.storeBytes(of: UInt32(pageBytes), toByteOffset: 52, as: UInt32.self)
-        for (index, word) in [id.high, id.low, mustRead, mustWrite, ceiling, segmentBytes, newestSegment, generation]
-            .enumerated()
-        {
+        for (index, word) in [
+            id.high, id.low, mustRead, mustWrite, highWaterMark, segmentBytes, newestSegment, generation,
+        ]
+        .enumerated() {
             page.storeBytes(of: word, toByteOffset: 56 + index * 8, as: UInt64.self)
         }
         for (index, byte) in (key?.encoded ?? []).enumerated() {
@@ -110,7 +111,8 @@ struct FileHeader: Hashable {
         guard key != nil || !isEncrypted else { return .damaged }
         return .good(
             FileHeader(
-                id: DatabaseID(high: word(0), low: word(1)), mustRead: word(2), mustWrite: word(3), ceiling: word(4),
+                id: DatabaseID(high: word(0), low: word(1)), mustRead: word(2), mustWrite: word(3),
+                highWaterMark: word(4),
                 segmentBytes: word(5), newestSegment: word(6), generation: word(7), key: isEncrypted ? key : nil))
     }
 }

@@ -342,7 +342,7 @@ private struct Backup {
             // The copy needs no log, and must not reuse the serials of its pages.
             header.newestSegment = 0
             header.isFollower = false
-            header.ceiling = max(header.ceiling, store.dataFile.ceiling.load(ordering: .relaxed))
+            header.highWaterMark = max(header.highWaterMark, store.dataFile.highWaterMark.load(ordering: .relaxed))
             var meta = Meta(
                 number: 0, commit: version.commit, point: version.point, log: version.log,
                 nextTreeID: UInt64(version.nextTreeID), directory: run, regions: UInt64(regions.count),

@@ -43,7 +43,7 @@ import Testing
 
     @Test func aLogThatDoesNotFitTheAddressesIsRefusedByName() throws {
         var header = FileHeader(
-            id: DatabaseID(high: 1, low: 2), mustRead: 0, ceiling: 0, segmentBytes: 1 << 32, newestSegment: 0,
+            id: DatabaseID(high: 1, low: 2), mustRead: 0, highWaterMark: 0, segmentBytes: 1 << 32, newestSegment: 0,
             generation: 1, key: nil)
         try header.checkSegments(path: "a.mako", addresses: Int64.self)
         let error = #expect(throws: StorageError.self) {
